@@ -6,7 +6,7 @@ on the command line. What takes options follows from the fields:
 - `secfc.run`, `secfc.choose_k` and `secfc.predict` are called with them (`secfc.called_with`),
 - `secfc.SecureKMeans` and `secfc.Job` inherit them,
 - ``secfc run``, ``choose-k`` and ``predict`` show those with a help line (`secfc.cli.grouped`),
-- job files have those that the parties agree on (`secfc.agreement.job_file`).
+- job files have those that the parties agree on (`secfc.agreement.job_file`), site files those of text files.
 
 To add an option, declare a field in the class that its users inherit, and write the code that reads it and
 the test of that code.
@@ -16,6 +16,8 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+
+from secfc.errors import ParameterError
 
 if TYPE_CHECKING:  # both are built on the job, which has options
     from secfc.limits import Limits
@@ -30,6 +32,20 @@ Disclosure = Literal["coded", "distances", "labels"]
 
 Link = Literal["lan", "wan"]  # what joins the parties
 Driver = Literal["in-process", "multiprocess"]  # drivers that run on one machine
+Separator = Literal["comma", "semicolon", "tab", "bar"]
+DecimalMark = Literal["point", "comma"]
+Encoding = Literal[
+    "utf-8",
+    "utf-16-le",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "iso-8859-1",
+    "iso-8859-2",
+    "iso-8859-15",
+]
+"""Encodings of text files that can be given, as Python calls them (docs/decisions/046-text-files.md)."""
+
 Recipients = Literal["all"] | Sequence[int] | None  # parties, by position, that centres are revealed to
 MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
 
@@ -38,6 +54,7 @@ MAX_PRECISION = 52
 
 MACHINE = "How the parties are run, and what is shown"  # a heading of the command line's help
 OPENED = "What is opened, if every party consents"  # likewise
+WRITTEN = "How text files are written, where it is not found"  # likewise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +108,45 @@ def choices_of(one: Field[Any]) -> tuple[str, ...]:
 def shared(given: object, kind: type) -> dict[str, Any]:
     """Values, by name, of the fields of `kind` that an object has too."""
     return {one.name: getattr(given, one.name) for one in fields(kind) if hasattr(given, one.name)}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TextFormat:
+    """What is given of how text files (.csv, .tsv, compressed or not) are written; what is None is found."""
+
+    separator: Separator | None = option(
+        None,
+        "str, optional",
+        "What stands between values.",
+        choices=get_args(Separator),
+        help="What stands between values of .csv and .tsv files; found by default.",
+        panel=WRITTEN,
+    )
+    decimal: DecimalMark | None = option(
+        None,
+        "str, optional",
+        "What stands before decimals.",
+        choices=get_args(DecimalMark),
+        help="What stands before decimals in such files; found by default.",
+        panel=WRITTEN,
+    )
+    encoding: Encoding | None = option(
+        None,
+        "str, optional",
+        "The encoding of files that are neither UTF-8 nor UTF-16 with a mark.",
+        choices=get_args(Encoding),
+        help="The encoding of such files that are neither UTF-8 nor UTF-16 with a mark.",
+        panel=WRITTEN,
+    )
+
+    def __post_init__(self) -> None:
+        for name, (one, _) in options_of(TextFormat).items():
+            if getattr(self, name) not in (None, *choices_of(one)):
+                raise ParameterError(f"{name}: {', '.join(choices_of(one))} are possible")
+
+
+FOUND = TextFormat()
+"""Nothing is given."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -19,6 +19,7 @@ from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.column_names import are_names, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of
+from secfc.options import FOUND, TextFormat
 from secfc.sources.blocks import EXACT, too_large
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
@@ -42,13 +43,18 @@ class Table:
 
 
 def read_table(
-    path: Path | Query, *, columns: Sequence[str] = (), drop: Sequence[str] = (), id_column: str | None = None
+    path: Path | Query,
+    *,
+    columns: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    id_column: str | None = None,
+    given: TextFormat = FOUND,
 ) -> Table:
     """Read a party's rows, as `chosen_columns` of `load_table`: IDs are read as they stand there.
 
     Raises DataError with the file and the column; never a value.
     """
-    table = load_table(path, as_text=[id_column] if id_column else [])
+    table = load_table(path, as_text=[id_column] if id_column else [], given=given)
     return chosen_columns(
         table, path=path, columns=columns, drop=drop, id_column=id_column, named=bool(columns)
     )
@@ -136,6 +142,7 @@ def read_tables(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
+    given: TextFormat = FOUND,
 ) -> list[Table]:
     """Read every party's file: by default the columns of the first one, in its order.
 
@@ -143,7 +150,7 @@ def read_tables(
     """
     drop = normal_all(drop)
     not_clustered = {*drop, *([normal(id_column)] if id_column else [])}
-    loaded = [load_table(path, as_text=[id_column] if id_column else []) for path in paths]
+    loaded = [load_table(path, as_text=[id_column] if id_column else [], given=given) for path in paths]
     for name in drop:
         if not any(name in table.column_names for table in loaded):
             raise no_column(paths[0], [name], loaded[0])
@@ -249,13 +256,13 @@ def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
     pyarrow.csv.write_csv(pa.table({name: pa.array(np.arange(len(centres)))} | numbers), path)
 
 
-def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
+def load_table(path: Path | Query, *, as_text: Sequence[str] = (), given: TextFormat = FOUND) -> pa.Table:
     """All columns of a file or query, their names in normal form (`secfc.column_names`).
 
-    Those `as_text` are read from a .csv file as they stand there: "007" stays apart from "7". DataError names
-    the file, never a value.
+    Those `as_text` are read from a .csv file as they stand there: "007" stays apart from "7". What is `given`
+    counts for text files; a query has its own. DataError names the file, never a value.
     """
-    table = _loaded(path, as_text)
+    table = _loaded(path, as_text, given)
     if isinstance(path, Path) and kind_of(path) in _WITH_HEADER and not are_names(table.column_names):
         # They are not shown: they may be the values of the first row.
         raise DataError(
@@ -266,7 +273,7 @@ def load_table(path: Path | Query, *, as_text: Sequence[str] = ()) -> pa.Table:
     return table.rename_columns(normal_all(table.column_names)).replace_schema_metadata(told)
 
 
-def _loaded(path: Path | Query, as_text: Sequence[str]) -> pa.Table:
+def _loaded(path: Path | Query, as_text: Sequence[str], given: TextFormat) -> pa.Table:
     if isinstance(path, Query):
         return path.read()
     if not path.is_file():
@@ -277,7 +284,7 @@ def _loaded(path: Path | Query, as_text: Sequence[str]) -> pa.Table:
     kind = kind_of(path)
     try:
         if kind in TEXTS:
-            return read_csv(path, as_text=as_text)
+            return read_csv(path, as_text=as_text, given=given)
         if kind == ".xlsx":
             return read_sheet(path)
         if kind == ".parquet":

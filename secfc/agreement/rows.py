@@ -90,7 +90,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
 
     try:
         names = columns if agreement.preparation is not None else []
-        loaded = load_table(source.rows, as_text=[*names, *as_text])
+        loaded = load_table(source.rows, as_text=[*names, *as_text], given=source.given)
     except (DataError, ParameterError) as error:
         raise type(error)(f"{name}: {error}", code=error.code) from None
     if agreement.preparation is None:

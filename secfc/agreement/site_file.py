@@ -10,14 +10,17 @@ from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import LimitError, ParameterError
-from secfc.options import Disclosure
+from secfc.options import FOUND, Disclosure, TextFormat, shared
 from secfc.params import SMALLEST_SPREAD
+from secfc.schemas import with_options
+from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Origin, Query
 
 _CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics", "predict"}
 """Limits without which a job reveals nothing."""
 
 
+@with_options(TextFormat)
 class DataSchema(FileSchema):
     """Where rows are: a file, a query of a file, or a query of a database."""
 
@@ -69,6 +72,7 @@ class Source:
     id_column: str | None = None
     start_column: str | None = None  # start labels
     columns: dict[str, str] = field(default_factory=dict)  # the site's own names of the job's columns
+    given: TextFormat = FOUND  # how a text file is written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +221,10 @@ def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
     key, place = ("path", data.path) if data.url is None else ("url", data.url)
     if not place:
         raise fault("data: the path of a file is needed", key)
+    given = TextFormat(**shared(data, TextFormat))
+    for one, value in vars(given).items():
+        if value is not None and (key == "url" or kind_of(Path(place)) not in TEXTS):
+            raise fault(f"data.{one}: only of a text file ({', '.join(TEXTS)})", one)
     rows: Path | Query = folder / place
     if data.query is not None:
         try:
@@ -225,7 +233,7 @@ def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
             raise fault(f"data.{key}: {error}", key) from None
         if (origin.kind == "file") != (key == "path"):
             raise fault("data: a file to query is its path, a database is a url", key)
-        rows = Query(origin=origin, query=data.query, name="database")
+        rows = Query(origin=origin, query=data.query, name="database", given=given)
     id_column, start = (None if name is None else normal(name) for name in (data.id, data.start))
     columns = {normal(theirs): normal(own) for theirs, own in data.columns.items()}
-    return Source(rows=rows, id_column=id_column, start_column=start, columns=columns)
+    return Source(rows=rows, id_column=id_column, start_column=start, columns=columns, given=given)

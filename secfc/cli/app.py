@@ -61,7 +61,8 @@ def run(
     from secfc.cli.files import run_files
     from secfc.cli.inputs import sources
 
-    run_files(sources(files or [], urls or [], queries or []), k, options, out=out, report=report)
+    parties = sources(files or [], urls or [], queries or [], options.text_format)
+    run_files(parties, k, options, out=out, report=report)
 
 
 @app.command(
@@ -101,7 +102,7 @@ def predict(
     from secfc.cli.inputs import sources
     from secfc.cli.predict import predict_files
 
-    parties = sources(files or [], urls or [], queries or [])
+    parties = sources(files or [], urls or [], queries or [], options.text_format)
     predict_files(parties, run, new, consent, options, out=out)
 
 
@@ -132,7 +133,7 @@ def choose_k(
     from secfc.cli.choose import print_choice
     from secfc.cli.inputs import sources
 
-    print_choice(sources(files, [], []), range(first, last + 1), options, plot=plot)
+    print_choice(sources(files, [], [], options.text_format), range(first, last + 1), options, plot=plot)
 
 
 # After the commands of this file, which help then shows first.

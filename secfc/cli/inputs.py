@@ -7,12 +7,15 @@ from pathlib import Path
 from secfc.cli.options import ClusteringFiles, names_of
 from secfc.cli.render import error_console, our_warnings
 from secfc.errors import ParameterError
+from secfc.options import TextFormat
 from secfc.parties import Party, as_parties
 from secfc.sources.query import Origin, Query
 from secfc.tables import Table, party_names, read_tables
 
 
-def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) -> list[Path | Query]:
+def sources(
+    files: Sequence[Path], urls: Sequence[str], queries: Sequence[str], given: TextFormat
+) -> list[Path | Query]:
     """Files, then a query for each --from; one query serves all of them, or each has its own.
 
     Raises ParameterError for neither, a file that is given twice, queries that do not fit the URLs, or a URL
@@ -32,7 +35,7 @@ def sources(files: Sequence[Path], urls: Sequence[str], queries: Sequence[str]) 
             origin = Origin.of(url)
         except ParameterError as error:
             raise ParameterError(f"--from: number {at}: {error}") from None
-        databases.append(Query(origin=origin, query=query, name=f"database-{at}"))
+        databases.append(Query(origin=origin, query=query, name=f"database-{at}", given=given))
     return [*files, *databases]
 
 
@@ -40,7 +43,9 @@ def tables_of(files: Sequence[Path | Query], options: ClusteringFiles) -> list[T
     """The tables of a command's files; what is left out of them and how they are written is said."""
     columns, drop = names_of(options.columns), names_of(options.drop)
     with our_warnings():
-        tables = read_tables(files, columns=columns, drop=drop, id_column=options.id_column)
+        tables = read_tables(
+            files, columns=columns, drop=drop, id_column=options.id_column, given=options.text_format
+        )
     say_how_written(tables, quiet=options.quiet)
     return tables
 

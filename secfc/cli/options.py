@@ -18,6 +18,7 @@ from secfc.options import (
     Execution,
     OfData,
     RevealOptions,
+    TextFormat,
     Threshold,
     again,
     shared,
@@ -92,8 +93,8 @@ class Refusing:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Running(Execution, Refusing):
-    """How the parties are run."""
+class Running(Execution, Refusing, TextFormat):
+    """How the parties are run, and how their files are written."""
 
     driver: Driver = again(Execution, "driver", default="multiprocess")
     log: Annotated[
@@ -111,6 +112,11 @@ class Running(Execution, Refusing):
             rich_help_panel=MACHINE,
         ),
     ] = False
+
+    @property
+    def text_format(self) -> TextFormat:
+        """What is given of how text files are written."""
+        return TextFormat(**shared(self, TextFormat))
 
     @property
     def goes_on(self) -> bool:

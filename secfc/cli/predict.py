@@ -67,9 +67,13 @@ def predict_files(
     limits = [options.refusals()] * len(names)
     for at in () if consent is None else positions("--consent", consent, names):
         limits[at] = replace(limits[at], predict=True)
-    tables = read_tables(files, columns=before.columns, id_column=before.id)
+    given = options.text_format
+    tables = read_tables(files, columns=before.columns, id_column=before.id, given=given)
     labels = [read_labels(run / name, one) for name, one in zip(label_names(files), tables, strict=True)]
-    added = {at: read_table(path, columns=before.columns, id_column=before.id) for at, path in paths.items()}
+    added = {
+        at: read_table(path, columns=before.columns, id_column=before.id, given=given)
+        for at, path in paths.items()
+    }
     say_how_written([*tables, *added.values()], quiet=options.quiet)
     members = members_of(tables)
     new_rows = [replace(one, rows=one.rows[:0]) for one in members]
@@ -78,9 +82,9 @@ def predict_files(
     bound = options.bound
     if bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
         bound = max(of_run.bound, *(largest_norm(one.rows, name=one.name) for one in new_rows))
-    given = options.options(PredictOptions, limits=limits, bound=bound, **shared(of_run, Agreed))
+    asked = options.options(PredictOptions, limits=limits, bound=bound, **shared(of_run, Agreed))
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
-        prediction = predict_members(members, new_rows, labels, given, k=of_run.k, t=of_run.t, ell=of_run.ell)
+        prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
     written = {at: label_names(files)[at] for at in added}
     summary = {
         "run": prediction.run_id,

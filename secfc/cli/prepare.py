@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.table import Table
 
+from secfc.cli.grouped import grouped
 from secfc.cli.options import Queries, Urls
 from secfc.cli.render import console
 from secfc.errors import ParameterError
+from secfc.options import TextFormat
 
 if TYPE_CHECKING:
     from secfc.prepare.files import PreparedFiles
     from secfc.sources.query import Query
 
 
+@grouped
 def prepare(
     files: Annotated[
         list[Path] | None,
@@ -46,6 +49,8 @@ def prepare(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, not tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    *,
+    given: TextFormat,
 ) -> None:
     """Check files against a schema and prepare all alike; means and deviations are opened as totals alone."""
     from secfc.cli.inputs import sources
@@ -54,23 +59,23 @@ def prepare(
     from secfc.prepare.summary import read_summary, summary_of
 
     if draft:
-        _draft(sources(files or [], urls or [], queries or []))
+        _draft(sources(files or [], urls or [], queries or [], given), given)
         return
     if (schema is None) == (by is None):
         raise ParameterError("--schema: name a schema, or the preparation of before with --by")
     if out is None and not check:
         raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
-    parties = sources(files or [], urls or [], queries or [])
+    parties = sources(files or [], urls or [], queries or [], given)
     agreed = Schema.read(schema) if schema is not None else read_summary(cast(Path, by)).schema
     if check or out is None:
-        checked = check_files(parties, agreed, id_column=id_column)
+        checked = check_files(parties, agreed, id_column=id_column, given=given)
         if not quiet:
             _show_files(parties, [rows.mended for _, rows in checked])
         return
     if by is not None:
-        done = prepare_by(parties, by, out=out, id_column=id_column)
+        done = prepare_by(parties, by, out=out, id_column=id_column, given=given)
     else:
-        done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column)
+        done = prepare_files(parties, agreed, t=t, out=out, id_column=id_column, given=given)
     if as_json:
         print(json.dumps(summary_of(done.preparation), indent=2))
     elif not quiet:
@@ -78,13 +83,13 @@ def prepare(
         _show(done, opened=by is None, t=t, id_column=id_column)
 
 
-def _draft(parties: "list[Path | Query]") -> None:
+def _draft(parties: "list[Path | Query]", given: TextFormat) -> None:
     """Print a schema to begin with: a file of it is what the output is sent to."""
     from secfc.prepare.draft import draft_schema
 
     if len(parties) != 1:
         raise ParameterError(f"--draft: of one file, {len(parties)} were given")
-    typer.echo(draft_schema(parties[0]), nl=False)
+    typer.echo(draft_schema(parties[0], given=given), nl=False)
 
 
 def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]) -> None:

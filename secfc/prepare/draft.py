@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secfc.errors import DataError
+from secfc.options import FOUND, TextFormat
 from secfc.sources.csv_file import CODES
 from secfc.sources.query import Query
 from secfc.tables import are_row_numbers, load_table
@@ -29,9 +30,9 @@ class _LeftOutError(Exception):
     """A column that is not drafted; the text says why."""
 
 
-def draft_schema(source: Path | Query) -> str:
+def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
     """The text of a schema file for a party's rows; DataError when no column of theirs has a use."""
-    table = load_table(source)
+    table = load_table(source, given=given)
     codes = (table.schema.metadata or {}).get(CODES, b"").decode().split("\n")
     drafted, left_out = [], []
     for name in dict.fromkeys(table.column_names):

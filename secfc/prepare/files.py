@@ -16,6 +16,7 @@ import pyarrow.parquet
 from secfc.array_types import Floats
 from secfc.column_names import normal
 from secfc.errors import DataError
+from secfc.options import FOUND, TextFormat
 from secfc.outputs import whole_folder
 from secfc.prepare.memory import open_totals
 from secfc.prepare.roles import Terms
@@ -54,6 +55,7 @@ def prepare_files(
     t: int,
     out: Path,
     id_column: str | None = None,
+    given: TextFormat = FOUND,
 ) -> PreparedFiles:
     """Prepare one file per party; all parties run in this process.
 
@@ -68,6 +70,8 @@ def prepare_files(
         Folder for the prepared files and `SUMMARY`; must not hold anything. Written whole or not at all.
     id_column : str, optional
         Column of row IDs, which is written beside the prepared columns.
+    given : TextFormat, optional
+        How text files are written, where that is not found; a query has its own.
 
     Raises
     ------
@@ -75,7 +79,7 @@ def prepare_files(
         Naming the file, and what is wrong with every one that does not fit; `out` is then as it was.
     """
     terms = Terms(n=len(files), t=t, schema=schema)
-    return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column)
+    return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column, given=given)
 
 
 def prepare_by(
@@ -84,6 +88,7 @@ def prepare_by(
     *,
     out: Path,
     id_column: str | None = None,
+    given: TextFormat = FOUND,
 ) -> PreparedFiles:
     """Prepare files by what is known already: nobody else is asked, and nothing is shared.
 
@@ -92,7 +97,7 @@ def prepare_by(
     files : sequence of Path or Query
     summary : Path
         The `SUMMARY` of a preparation.
-    out, id_column
+    out, id_column, given
         As for `prepare_files`.
 
     Raises
@@ -102,17 +107,21 @@ def prepare_by(
     """
     preparation = read_summary(summary)
     schema, known = preparation.schema, lambda _: preparation
-    return _prepare(files, schema, known, out=out, id_column=id_column)
+    return _prepare(files, schema, known, out=out, id_column=id_column, given=given)
 
 
 def check_files(
-    files: Sequence[Path | Query], schema: Schema, *, id_column: str | None = None
+    files: Sequence[Path | Query],
+    schema: Schema,
+    *,
+    id_column: str | None = None,
+    given: TextFormat = FOUND,
 ) -> list[tuple[pa.Table, Checked]]:
     """Files and their agreed columns; nothing is shared. DataError tells what is wrong with all files."""
     fit, problems = [], []
     for file in files:
         try:
-            fit.append(_checked(file, schema, id_column=id_column))
+            fit.append(_checked(file, schema, id_column=id_column, given=given))
         except DataError as error:
             problems.append(error)
     if problems:
@@ -120,10 +129,12 @@ def check_files(
     return fit
 
 
-def _checked(path: Path | Query, schema: Schema, *, id_column: str | None) -> tuple[pa.Table, Checked]:
+def _checked(
+    path: Path | Query, schema: Schema, *, id_column: str | None, given: TextFormat
+) -> tuple[pa.Table, Checked]:
     """A file and its agreed columns; DataError names the file, columns and the first rows, never a value."""
     id_column = normal(id_column) if id_column is not None else None
-    table = read(path, schema, as_text=() if id_column is None else (id_column,))
+    table = read(path, schema, as_text=() if id_column is None else (id_column,), given=given)
     if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:
         raise DataError(f"{path}: column {id_column!r} has the row IDs and is in the schema")
     others = () if id_column is None else (id_column,)
@@ -137,10 +148,11 @@ def _prepare(
     *,
     out: Path,
     id_column: str | None,
+    given: TextFormat,
 ) -> PreparedFiles:
     names = _names(files)
     with whole_folder("--out", out) as draft:
-        checked = check_files(files, schema, id_column=id_column)
+        checked = check_files(files, schema, id_column=id_column, given=given)
         preparation = preparation_of([rows for _, rows in checked])
         for file, name, (table, rows) in zip(files, names, checked, strict=True):
             prepared = preparation.apply(rows, name=str(file))

@@ -17,6 +17,7 @@ from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
 from secfc.column_names import normal_all
 from secfc.errors import DataError
+from secfc.options import FOUND, TextFormat
 from secfc.prepare.schema import Column, Schema
 from secfc.sources.csv_file import DECIMAL
 from secfc.sources.query import Query
@@ -71,9 +72,12 @@ class Checked:
         )
 
 
-def read(path: Path | Query, schema: Schema, *, as_text: Sequence[str] = ()) -> pa.Table:
+def read(
+    path: Path | Query, schema: Schema, *, as_text: Sequence[str] = (), given: TextFormat = FOUND
+) -> pa.Table:
     """A party's file or query; of a CSV file the agreed columns, and those `as_text`, stay text."""
-    return load_table(path, as_text=[*(column.name for column in schema.columns), *as_text])
+    names = [column.name for column in schema.columns]
+    return load_table(path, as_text=[*names, *as_text], given=given)
 
 
 def as_table(given: Any, name: str) -> pa.Table:

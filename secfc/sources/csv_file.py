@@ -1,4 +1,4 @@
-"""A text file as a table: how it is written is found in it. What is wrong is told by line, never by value."""
+"""A text file as a table: how it is written is found or given. What is wrong is told by line, never value."""
 
 import codecs
 import csv
@@ -17,6 +17,7 @@ import pyarrow.csv
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import DataError
+from secfc.options import FOUND, DecimalMark, Separator, TextFormat
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Files that are read here, by their ending."""
@@ -26,6 +27,13 @@ DECIMAL, WRITTEN, CODES = b"decimal", b"written", b"codes"
 names, in lines, of columns with values such as 007."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_MARKS: dict[Separator | DecimalMark, str] = {
+    "comma": ",",
+    "semicolon": ";",
+    "tab": "\t",
+    "bar": "|",
+    "point": ".",
+}
 _WITH_COMMAS = r"^\s*[-+]?\d+(,\d+)?([eE][-+]?\d+)?\s*$"
 _NO_VALUES = pa.array(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
 _CODE = re.compile(r"\s*0[0-9]+\s*")
@@ -33,6 +41,9 @@ _HEAD = 1 << 16
 """Bytes in which separators and leading zeros are looked for."""
 
 _BLOCK = 1 << 20
+
+_NO_TEXT = "\0"
+"""UTF-16 without a mark has it beside each letter of ASCII, and then would be UTF-8 too."""
 
 
 class Dialect(NamedTuple):
@@ -46,7 +57,7 @@ class Dialect(NamedTuple):
         """In words what is not usual; empty if all is."""
         found = [f"{_SEPARATORS[self.separator]} between values"] if self.separator != "," else []
         found += ["decimal commas"] if self.decimal == "," else []
-        found += [self.encoding.upper()] if self.encoding != "utf8" else []
+        found += ["UTF-16" if self.encoding == "utf-16" else self.encoding] if self.encoding != "utf8" else []
         return ", ".join(found)
 
 
@@ -64,10 +75,10 @@ def stem_of(path: Path) -> str:
     return path.name[: len(path.name) - len(kind_of(path))]
 
 
-def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
+def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOUND) -> pa.Table:
     """All columns of a text file with a header; those `as_text` as they are: "007" stays apart from "7".
 
-    The table's metadata say how the file is written.
+    What is not `given` of how it is written is found. The table's metadata say how the file is written.
 
     Raises
     ------
@@ -76,20 +87,31 @@ def read_csv(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
     OSError
         When the file cannot be read at all.
     """
-    head, encoding = _head(path)
-    dialect = Dialect(separator=_separator(path, head), encoding=encoding)
+    table, dialect, head = _read(path, as_text, given)
+    codes = "\n".join(_columns_of_codes(head, dialect.separator))
+    return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect), CODES: codes})
+
+
+def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Table, Dialect, str]:
+    """The table, how it is written, and the lines at its beginning."""
+    head, encoding = _head(path, given)
+    separator = _separator(path, head) if given.separator is None else _MARKS[given.separator]
+    dialect = Dialect(separator=separator, encoding=encoding)
     wanted = set(normal_all(as_text))
     as_text = [name for name in next(_rows(head, dialect.separator), []) if normal(name) in wanted]
     try:
-        table, dialect = _with_decimals(path, as_text, dialect)
+        if _NO_TEXT in head:
+            raise pa.ArrowInvalid
+        table, dialect = _with_decimals(path, as_text, dialect, given)
         _ = table.column_names  # the reader decodes names only now
+        if any(map(pa.types.is_binary, table.schema.types)):  # texts that it cannot decode
+            raise pa.ArrowInvalid
     except (pa.ArrowInvalid, UnicodeDecodeError):
         # The reader's own text can quote the file.
         raise DataError(
             f"{path}: not a readable {kind_of(path)} file{_why(path, dialect)}", code=Code.UNREADABLE_FILE
         ) from None
-    codes = "\n".join(_columns_of_codes(head, dialect.separator))
-    return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect), CODES: codes})
+    return table, dialect, head
 
 
 def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: Dialect = _USUAL) -> pa.Table:
@@ -109,14 +131,18 @@ def _opened(path: Path) -> pa.NativeFile:
     return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
-def dialect_of(path: Path) -> Dialect:
-    """How a file is written."""
-    head, encoding = _head(path)
-    return _with_decimals(path, (), Dialect(separator=_separator(path, head), encoding=encoding))[1]
+def dialect_of(path: Path, given: TextFormat = FOUND) -> Dialect:
+    """How a file is written; errors as of `read_csv`."""
+    return _read(path, (), given)[1]
 
 
-def _with_decimals(path: Path, as_text: Sequence[str], dialect: Dialect) -> tuple[pa.Table, Dialect]:
-    """The table, and its decimal mark: beside commas between values, numbers have points."""
+def _with_decimals(
+    path: Path, as_text: Sequence[str], dialect: Dialect, given: TextFormat
+) -> tuple[pa.Table, Dialect]:
+    """The table, and its decimal mark: if none is given, numbers beside commas between values have points."""
+    if given.decimal is not None:
+        dialect = dialect._replace(decimal=_MARKS[given.decimal])
+        return parse_csv(path, as_text, dialect), dialect
     table = parse_csv(path, as_text, dialect)
     if dialect.separator == "," or not _has_decimal_commas(table):
         return table, dialect
@@ -140,16 +166,34 @@ def _separator(path: Path, head: str) -> str:
     return max(counts, key=lambda mark: counts[mark], default=",")
 
 
-def _head(path: Path) -> tuple[str, str]:
-    """The lines at the beginning of a file, and its encoding: UTF-16 by its mark, else UTF-8."""
+def _head(path: Path, given: TextFormat) -> tuple[str, str]:
+    """The lines at a file's beginning, and its encoding: UTF-16 by its mark, UTF-8, or what is given.
+
+    A file that is UTF-8 from beginning to end is taken as such: texts in other encodings with letters beyond
+    ASCII are not, by chance.
+    """
     with _opened(path) as file:
         head = file.read(_HEAD)
     utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     encoding = "utf-16" if utf_16 else "utf-8-sig"
+    if not utf_16 and given.encoding not in (None, "utf-8") and not _decodes(path, "utf8"):
+        encoding = given.encoding
     text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     if len(head) == _HEAD and "\n" in text:
         text = text[: text.rindex("\n") + 1]
-    return text, "utf-16" if utf_16 else "utf8"
+    return text, "utf8" if encoding == "utf-8-sig" else encoding
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    """Whether all of a file is text in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with _opened(path) as file, suppress(UnicodeDecodeError):
+        while block := file.read(_BLOCK):
+            if _NO_TEXT in decoder.decode(block):
+                return False
+        decoder.decode(b"", final=True)
+        return True
+    return False
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
@@ -182,18 +226,15 @@ def _has_decimal_commas(table: pa.Table) -> bool:
 
 def _why(path: Path, dialect: Dialect) -> str:
     """What is wrong, as far as that can be told without a value."""
-    decoder = codecs.getincrementaldecoder(dialect.encoding)()
     with _opened(path) as file:
-        block = file.read(_BLOCK)
-        if not block:
+        if not file.read(1):
             return ": it is empty"
-        try:
-            while block:
-                decoder.decode(block)
-                block = file.read(_BLOCK)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return ": it is not UTF-8 text; save it as UTF-8"
+    if not _decodes(path, dialect.encoding):
+        others = "" if dialect.encoding == "utf8" else f", and not {dialect.encoding}"
+        return (
+            f": it is not UTF-8 text{others}; save it as UTF-8, or say its encoding, such as windows-1252 "
+            "(--encoding, in a site file data.encoding)"
+        )
     first: list[str] = []
 
     def ragged(row: pyarrow.csv.InvalidRow) -> str:

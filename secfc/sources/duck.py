@@ -5,6 +5,7 @@ be written, and rows that do not fit in memory are not spilled to disk.
 """
 
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,19 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError
+from secfc.options import FOUND, TextFormat
 from secfc.sources import missing
 from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
-from secfc.sources.csv_file import Dialect, dialect_of
+from secfc.sources.csv_file import Dialect, dialect_of, read_csv
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 TABLE = "data"
 """What a query calls the file."""
+
+_ENCODINGS = {"utf8": "utf-8", "utf-16": "utf-16"}
+"""That DuckDB reads by itself, by our names."""
 
 _CLOSED: dict[str, str | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -32,18 +37,27 @@ _CLOSED: dict[str, str | int | float | list[str]] = {
 }
 
 
-def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
+def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) -> pa.Table:
     """What one SELECT of a text file with a header, or a .parquet file, gives; it calls the file ``data``.
 
-    ParameterError where DuckDB is not there. DataError where the query fails; the error's name, never its
-    text.
+    ParameterError where DuckDB is not there. DataError where the file cannot be read or the query fails; the
+    error's name, never its text.
     """
     if set(str(path.absolute())) & set("*?["):
         raise DataError(
             f"{name}: files with *, ? or [ in their path cannot be queried", code=Code.UNREADABLE_FILE
         )
     place = "'" + str(path.absolute()).replace("'", "''") + "'"
-    read = f"read_parquet({place})" if path.suffix.lower() == ".parquet" else _read_text(path, place)
+    if path.suffix.lower() == ".parquet":
+        read = f"read_parquet({place})"
+    else:
+        dialect = Dialect()
+        with suppress(OSError, EOFError, zlib.error):  # what is wrong is told when it is read
+            dialect = dialect_of(path, given)
+        if dialect.encoding not in _ENCODINGS:
+            closed = ["SET enable_external_access = false", "SET lock_configuration = true"]
+            return _ask(":memory:", closed, query, name=name, table=read_csv(path, given=given))
+        read = _read_text(place, dialect)
     prepare = [
         f"SET allowed_paths = [{place}]",
         "SET enable_external_access = false",
@@ -53,16 +67,12 @@ def ask_file(path: Path, query: str, *, name: str) -> pa.Table:
     return _ask(":memory:", prepare, query, name=name)
 
 
-def _read_text(path: Path, place: str) -> str:
+def _read_text(place: str, dialect: Dialect) -> str:
     """How a text file is read, as it is without a query."""
-    try:
-        separator, decimal, encoding = dialect_of(path)
-    except (pa.ArrowInvalid, OSError, EOFError, zlib.error):
-        separator, decimal, encoding = Dialect()  # what is wrong is told when it is read
     # Types of columns by all rows: a later value that does not fit would be an error without a column.
     return (
-        f"read_csv({place}, header=true, sample_size=-1, delim='{separator}', decimal_separator='{decimal}', "
-        f"encoding='{encoding.replace('utf8', 'utf-8')}')"
+        f"read_csv({place}, header=true, sample_size=-1, delim='{dialect.separator}', "
+        f"decimal_separator='{dialect.decimal}', encoding='{_ENCODINGS[dialect.encoding]}')"
     )
 
 
@@ -72,7 +82,15 @@ def ask_database(path: Path, query: str, *, name: str) -> pa.Table:
     return _ask(str(path.absolute()), prepare, query, name=name, read_only=True)
 
 
-def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bool = False) -> pa.Table:
+def _ask(
+    place: str,
+    prepare: list[str],
+    query: str,
+    *,
+    name: str,
+    read_only: bool = False,
+    table: pa.Table | None = None,
+) -> pa.Table:
     try:
         import duckdb  # noqa: PLC0415 - only who asks it needs it
     except ImportError:
@@ -85,6 +103,8 @@ def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bo
         ) from None
     with connection:
         try:
+            if table is not None:
+                connection.register(TABLE, table)
             for statement in prepare:
                 connection.execute(statement)
         except duckdb.Error as error:
@@ -94,14 +114,14 @@ def _ask(place: str, prepare: list[str], query: str, *, name: str, read_only: bo
         try:
             _check_select(duckdb, connection, query, name=name)
             reader = connection.sql(query).to_arrow_reader(BLOCK_ROWS)
-            table = pa.Table.from_batches(reader, schema=reader.schema)
+            answer = pa.Table.from_batches(reader, schema=reader.schema)
         except (duckdb.Error, pa.ArrowException) as error:
             raise DataError(f"{name}: the query fails ({type(error).__name__})", code=Code.DATABASE) from None
     columns = [
         _plain(column, f"{name}: column {title!r}")
-        for title, column in zip(table.column_names, table.columns, strict=True)
+        for title, column in zip(answer.column_names, answer.columns, strict=True)
     ]
-    return pa.Table.from_arrays(columns, names=table.column_names)
+    return pa.Table.from_arrays(columns, names=answer.column_names)
 
 
 def _check_select(duckdb: Any, connection: "DuckDBPyConnection", query: str, *, name: str) -> None:

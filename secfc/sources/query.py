@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
+from secfc.options import FOUND, TextFormat
 from secfc.sources import duck, relational
 from secfc.sources.csv_file import TEXTS, kind_of, stem_of
 
@@ -59,11 +60,13 @@ class Query:
     """One SELECT in place of a file; a .csv or .parquet file is the table ``data``.
 
     `name` is what errors and label files call it when it is asked of a server; a file is called by its path.
+    `given` says how a text file is written.
     """
 
     origin: Origin
     query: str = field(repr=False)
     name: str
+    given: TextFormat = field(default=FOUND, repr=False)
 
     def __str__(self) -> str:
         return self.name if self.origin.path is None else str(self.origin.path)
@@ -91,4 +94,4 @@ class Query:
             case "duckdb":
                 return duck.ask_database(path, self.query, name=name)
             case _:
-                return duck.ask_file(path, self.query, name=name)
+                return duck.ask_file(path, self.query, name=name, given=self.given)

@@ -103,6 +103,27 @@ def test_how_a_file_is_written_is_said_and_names_may_be_spelt_otherwise(organisa
     assert f"age │ {ages.min():g} │ {ages.max():g} │ 0 to 120" in text
 
 
+def test_a_site_says_what_is_not_found_of_its_file_and_is_told_how_it_was_read(organisations):
+    path = organisations.folder / "north.csv"
+    text = path.read_text().replace(",", ";").replace(".", ",").replace("age;", "Größe;")
+    path.write_text(text, encoding="iso-8859-15")
+    site = organisations.site("north")
+    organisations.replace(site, "[data]", '[data]\ncolumns = {age = "Größe"}')
+    status, told = command("job", "check", site)
+    assert status == 2
+    assert (
+        "it is not UTF-8 text; save it as UTF-8, or say its encoding, such as windows-1252 (--encoding"
+        in told
+    )
+    given = 'encoding = "iso-8859-15"\nseparator = "semicolon"\ndecimal = "comma"'
+    organisations.replace(site, "[data]", f"[data]\n{given}")
+    status, told = command("job", "check", site)
+    assert status == 0, told
+    assert "the file has semicolons between values, decimal commas, iso-8859-15" in told
+    ages = organisations.rows["north"][:, 0]
+    assert f"age │ {ages.min():g} │ {ages.max():g} │ 0 to 120" in told
+
+
 def test_a_helper_has_nothing_to_check_but_its_key(organisations):
     organisations.add_helpers("helper")
     status, text = command("job", "check", organisations.site("helper"))

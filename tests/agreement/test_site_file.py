@@ -45,6 +45,26 @@ WRONG = {
     ),
     "url as file": ('path = "south.csv"', 'path = "duckdb:///a"\nquery = "x"', "7: data: a file to query is"),
     "empty path": ('path = "south.csv"', 'path = ""', "7: data: the path of a file is needed"),
+    "encoding": (
+        'path = "south.csv"',
+        'path = "south.csv"\nencoding = "utf-7"',
+        "8: data.encoding: 'utf-8', 'utf-16-le', 'windows-1250', ",
+    ),
+    "separator": (
+        'path = "south.csv"',
+        'path = "south.csv"\nseparator = ";"',
+        "8: data.separator: 'comma', 'semicolon', 'tab' or 'bar' is possible",
+    ),
+    "encoding of numbers": (
+        'path = "south.csv"',
+        'path = "south.npy"\nencoding = "utf-8"',
+        "8: data.encoding: only of a text file (.csv, .tsv, .csv.gz, .tsv.gz)",
+    ),
+    "separator of a database": (
+        'path = "south.csv"',
+        'url = "sqlite:///x"\nquery = "x"\nseparator = "comma"',
+        "9: data.separator: only of a text file (.csv, ",
+    ),
     "limit": ("[data]", "[limits]\nsmallest_set = 0\n[data]", "7: limits.smallest_set: "),
     "limit type": ("[data]", '[limits]\nleast_t = "2"\n[data]', "7: limits.least_t: an integer is needed"),
     "disclosure": (

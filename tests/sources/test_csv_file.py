@@ -1,12 +1,17 @@
-"""Text files: separator, decimal mark, encoding and compression are found; what cannot be read is refused."""
+"""Text files: how they are written is found or given; what cannot be read is refused."""
 
+import codecs
 import gzip
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from secfc.errors import DataError
+from secfc.cli.app import app
+from secfc.errors import DataError, ParameterError
+from secfc.options import Encoding, TextFormat
 from secfc.prepare import Column, Schema
 from secfc.prepare.tables import checked, read
 from secfc.sources.csv_file import kind_of, stem_of
@@ -139,11 +144,144 @@ def test_a_compressed_file_that_is_broken(tmp_path, name, broken):
         read_table(path)
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16-le"])
-@pytest.mark.parametrize("separator", [",", ";"])
-def test_another_encoding_is_refused(written, encoding, separator):
-    with pytest.raises(DataError, match="it is not UTF-8 text; save it as UTF-8"):
-        read_table(written("a.csv", text(separator), encoding))
+NOT_UTF_8 = (
+    "not a readable .csv file: it is not UTF-8 text; save it as UTF-8, or say its encoding, such as "
+    "windows-1252 (--encoding, in a site file data.encoding)"
+)
+LATER = "größe,note\n" + "1,x\n" * 99999 + "2,ß\n"
+NAMELESS = "a,note\n1,x\n2,ß\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        (text(","), "latin-1"),
+        (text(";"), "latin-1"),
+        (text(), "utf-16-le"),
+        ("a,b\n1,2\n", "utf-16-le"),
+        (NAMELESS, "windows-1252"),
+    ],
+)
+@pytest.mark.parametrize("as_query", [False, True])
+def test_another_encoding_is_refused_unless_it_is_given(written, content, encoding, as_query):
+    path = written("a.csv", content, encoding)
+    if as_query:
+        pytest.importorskip("duckdb")
+        path = Query(origin=Origin.of(str(path)), query="SELECT * FROM data", name="")
+    with pytest.raises(DataError) as caught:
+        read_table(path, drop=["note"])
+    assert str(caught.value) == f"{path}: {NOT_UTF_8}"
+
+
+LETTERS = {"windows-1251": "имя", "windows-1250": "wzróst", "iso-8859-2": "wzróst"}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
+@pytest.mark.parametrize("encoding", get_args(Encoding))
+@pytest.mark.parametrize("as_query", [False, True])
+def test_an_encoding_that_is_given_counts_where_none_is_found(written, name, encoding, as_query):
+    column = LETTERS.get(encoding, "größe")
+    content = f"id;{column};age\n{column};1,5;2\n7;2,5;3\n"
+    given = TextFormat(encoding=encoding)
+    for of_file in (encoding, "utf-8", "utf-8-sig", "utf-16"):
+        path = written(name, content, of_file)
+        if as_query:
+            pytest.importorskip("duckdb")
+            path = Query(origin=Origin.of(str(path)), query="SELECT * FROM data", name="", given=given)
+        table = read_table(path, id_column="id", given=given)
+        assert table.columns == (column, "age")
+        assert table.rows.tolist() == [[1.5, 2.0], [2.5, 3.0]]
+        assert table.ids.to_pylist() == [column, "7"]
+        found = "" if of_file.startswith("utf-8") else f", {of_file.replace('utf-16', 'UTF-16')}"
+        found = found.replace("UTF-16-le", "utf-16-le")
+        assert as_query or table.written == f"semicolons between values, decimal commas{found}"
+
+
+def test_a_file_that_is_utf_8_but_for_its_end(written):
+    path = written("a.csv", LATER, "utf-8")
+    path.write_bytes(path.read_bytes()[:-3] + "ß\n".encode("latin-1"))
+    with pytest.raises(DataError, match="it is not UTF-8 text"):
+        read_table(path, drop=["note"])
+    # Its names were UTF-8, and are none in the other encoding.
+    assert read_table(path, drop=["note"], given=TextFormat(encoding="iso-8859-1")).columns == ("grÃ¶Ã\x9fe",)
+
+
+def test_bytes_that_the_given_encoding_has_no_letter_for(written):
+    path = written("a.csv", "a,note\n1,\x81ß\n", "latin-1")
+    with pytest.raises(DataError) as caught:
+        read_table(path, drop=["note"], given=TextFormat(encoding="windows-1252"))
+    assert str(caught.value) == f"{path}: {NOT_UTF_8.replace('text;', 'text, and not windows-1252;')}"
+
+
+def test_only_encodings_of_the_list_are_possible():
+    for encoding in get_args(Encoding):
+        assert codecs.lookup(encoding)
+    for wrong in ({"encoding": "utf-7"}, {"encoding": "idna"}, {"separator": ";"}, {"decimal": "."}):
+        with pytest.raises(ParameterError, match=rf"^{next(iter(wrong))}: .* are possible$"):
+            TextFormat(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "rows", "words"),
+    [
+        ('a,b\n"1,5",2\n', {"decimal": "comma"}, [[1.5, 2.0]], "decimal commas"),
+        ("a;b\n1.5;2\n", {"decimal": "point"}, [[1.5, 2.0]], "semicolons between values"),
+        ("a|b;c\n1|2\n", {"separator": "bar"}, [[1.0, 2.0]], "bars between values"),
+        (
+            "a;b\n1,5;2,5\n",
+            {"separator": "semicolon", "decimal": "comma"},
+            [[1.5, 2.5]],
+            "semicolons between values, decimal commas",
+        ),
+    ],
+)
+def test_a_separator_and_a_decimal_mark_that_are_given(written, content, given, rows, words):
+    table = read_table(written("a.csv", content), given=TextFormat(**given))
+    assert (table.rows.tolist(), table.written) == (rows, words)
+
+
+SCHEMA = """smallest = 1
+[[column]]
+name = "größe"
+low = 0
+high = 9
+"""
+
+
+@pytest.mark.parametrize("query", [False, True])
+def test_commands_take_an_encoding(written, tmp_path, query):
+    lines = "größe;alter\n" + "".join(f"{at % 3};{at % 5},5\n" for at in range(12))
+    encodings = {"a": "utf-8", "b": "windows-1252", "c": "windows-1252", "new": "windows-1252"}
+    paths = {name: str(written(f"{name}.csv", lines, of)) for name, of in encodings.items()}
+    parties = [paths[name] for name in "abc"]
+    if query:
+        pytest.importorskip("duckdb")
+        parties = [one for path in parties for one in ("--from", path)] + ["--query", "SELECT * FROM data"]
+    given = ["--encoding", "windows-1252", "--separator", "semicolon", "--decimal", "comma"]
+    (tmp_path / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+
+    def called(command, *arguments):
+        done = CliRunner().invoke(app, [command, *parties, *arguments, *given])
+        assert done.exit_code == 0, done.output
+        return done
+
+    small = ["--t", "1", "--ell", "1", "--driver", "in-process", "--quiet"]
+    called("run", "-k", "2", *small, "--out", str(tmp_path / "out"))
+    new = ["--new", f"a={paths['new']}", "--consent", "all", "--run", str(tmp_path / "out")]
+    called("predict", *new, "--driver", "in-process", "--quiet", "--out", str(tmp_path / "new"))
+    if not query:
+        called("choose-k", "--from", "2", "--to", "3", "--consent", "all", "--reveal-inertia", *small)
+        done = CliRunner().invoke(app, ["run", *parties, "-k", "2", "--out", str(tmp_path / "none")])
+        assert done.exit_code == 2
+        assert "it is not UTF-8 text" in done.output
+        parties = [paths["b"]]
+        assert 'name = "größe"' in called("prepare", "--draft").output
+    parties = parties if query else [paths[name] for name in "abc"]
+    schema = str(tmp_path / "schema.toml")
+    called("prepare", "--schema", schema, "--t", "1", "--out", str(tmp_path / "ready"))
+    by = str(tmp_path / "ready" / "preparation.json")
+    called("prepare", "--by", by, "--out", str(tmp_path / "again"))
+    called("prepare", "--schema", schema, "--check")
 
 
 @pytest.mark.parametrize(
