@@ -2,12 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 
 from secfc.codes import Code
 from secfc.errors import DataError
+
+_NO_WORDS = frozenset({"na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "inf", "infinity"})
 
 
 def normal(name: str) -> str:
@@ -33,7 +35,36 @@ def are_names(texts: Iterable[str]) -> bool:
     return all(number.is_integer() and number == finite[0] + at for at, number in enumerate(finite))
 
 
-def left_out(parties: Sequence[tuple[str, Collection[str]]], *, hint: str = "") -> str:
+def is_header(names: Mapping[str, bool], given: Iterable[str]) -> bool:
+    """Whether the first line of a file can only be a header, and no row of values.
+
+    It has a name that somebody has given; or two columns of numbers or more are below words, all of them.
+    A row of values would need different words in all columns of numbers, and "NA" and the like are none.
+
+    Parameters
+    ----------
+    names : mapping of str to bool
+        What the first line has, in normal form, and whether numbers stand below it.
+    given : iterable of str
+        Names of columns from options, a job or a schema.
+    """
+    if any(_is_word(name) and name in names for name in normal_all(given)):
+        return True
+    above = [name for name, numbers in names.items() if numbers]
+    return len(above) > 1 and all(map(_is_word, above))
+
+
+def _is_word(text: str) -> bool:
+    """Whether a text is neither a number nor one that stands for a missing one."""
+    with suppress(ValueError):
+        float(text.replace(",", ".", 1))
+        return False
+    return text.casefold() not in _NO_WORDS and any(map(str.isalpha, text))
+
+
+def left_out(
+    parties: Sequence[tuple[str, Collection[str]]], *, hint: str = "", unsure: Collection[str] = ()
+) -> str:
     """In words, the columns that others than the first party have, and the first has not; "" for none.
 
     Parameters
@@ -42,6 +73,8 @@ def left_out(parties: Sequence[tuple[str, Collection[str]]], *, hint: str = "") 
         What errors call a party, and its columns in normal form.
     hint : str, optional
         What can be done about a column that is missing.
+    unsure : collection of str, optional
+        Parties of which names are not shown: they may be values.
 
     Raises
     ------
@@ -51,16 +84,26 @@ def left_out(parties: Sequence[tuple[str, Collection[str]]], *, hint: str = "") 
     """
     first, columns = parties[0]
     more: dict[str, str] = {}
+    counts: list[str] = []
     for party, held in parties:
         others = sorted(set(held) - set(columns))
         if missing := [name for name in columns if name not in held]:
+            if {first, party} & set(unsure):
+                raise DataError(
+                    f"{party}: {len(missing)} of the {len(columns)} names that the first line of {first} has "
+                    f"are not in its first line; a header is needed in both{hint}",
+                    code=Code.MISSING_COLUMN,
+                )
             instead = f"; it has {_listed(others)}, which {first} lacks" if others else ""
             raise DataError(
                 f"{party}: no column {_listed(missing)}, {first} has it{instead}{hint}",
                 code=Code.MISSING_COLUMN,
             )
-        more |= {name: more.get(name, party) for name in others}
-    told = ", ".join(f"{name!r} ({party})" for name, party in sorted(more.items()))
+        if party in unsure:
+            counts += [f"{len(others)} ({party})"] if others else []
+        else:
+            more |= {name: more.get(name, party) for name in others}
+    told = ", ".join([*(f"{name!r} ({party})" for name, party in sorted(more.items())), *counts])
     return f"columns that {first} lacks are left out: {told}" if told else ""
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet
 
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
-from secfc.column_names import are_names, left_out, normal, normal_all
+from secfc.column_names import are_names, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of
 from secfc.options import FOUND, TextFormat
 from secfc.sources.blocks import EXACT, too_large
@@ -27,6 +27,7 @@ from secfc.sources.sheet import read_sheet
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by their ending
 _WITH_HEADER = (*TEXTS, ".xlsx")  # whose first line has names, or what stands there
+_UNSURE = b"unsure"  # in a table's metadata: its names may be values, and are not shown
 _FEWEST_NUMBERED = 10  # fewer rows may have such values by chance
 
 
@@ -54,7 +55,8 @@ def read_table(
 
     Raises DataError with the file and the column; never a value.
     """
-    table = load_table(path, as_text=[id_column] if id_column else [], given=given)
+    as_text = [id_column] if id_column else []
+    table = load_table(path, as_text=as_text, named=[*columns, *drop], given=given)
     return chosen_columns(
         table, path=path, columns=columns, drop=drop, id_column=id_column, named=bool(columns)
     )
@@ -75,7 +77,8 @@ def chosen_columns(
     These are `columns` in this order, positions ("0", "1") for .npy, by default all but those to `drop` and
     `id_column`, which is written beside the labels. With `ranges` values of each lie in its range. Unless
     somebody `named` the columns, one that looks like an identifier is refused. Raises
-    DataError with the file and, for everything that is wrong, the column; never a value.
+    DataError with the file and, for everything that is wrong, the column, by its place where names may be
+    values; never a value.
     """
     columns, drop = normal_all(columns), normal_all(drop)
     id_column = normal(id_column) if id_column else None
@@ -86,7 +89,11 @@ def chosen_columns(
     if missing:
         wrong.append(no_column(path, missing, table))
     wrong += [
-        DataError(f"{path}: two columns have the name {name!r}", code=Code.REPEATED_COLUMN)
+        DataError(
+            f"{path}: two columns have {'one' if _is_unsure(table) else 'the'} name"
+            f"{'' if _is_unsure(table) else f' {name!r}'}",
+            code=Code.REPEATED_COLUMN,
+        )
         for name, count in counts.items()
         if count > 1
     ]
@@ -104,12 +111,13 @@ def chosen_columns(
     for at, name in enumerate(chosen):
         if counts[name] != 1:
             continue
+        where = f"{path}: column {_shown(table, name)}"
         try:
-            rows[:, at] = _numbers(table.column(name), path, name)
+            rows[:, at] = _numbers(table.column(name), where)
             if in_silence:
-                _check_no_identifier(rows[:, at], path, name, is_code=name in codes)
+                _check_no_identifier(rows[:, at], where, is_code=name in codes)
             if ranges is not None:
-                _check_range(rows[:, at], ranges[name], path, name)
+                _check_range(rows[:, at], ranges[name], where)
         except DataError as error:
             wrong.append(error)
     if wrong:
@@ -133,7 +141,18 @@ def written_of(table: pa.Table) -> str:
 def no_column(path: Path | Query | str, names: Sequence[str], table: pa.Table) -> DataError:
     """The error of columns that a table does not have."""
     missing, found = ", ".join(map(repr, names)), ", ".join(table.column_names)
+    if _is_unsure(table):
+        found = f"{table.num_columns} columns, and a first line that may be no header"
     return DataError(f"{path}: no column {missing}; it has {found}", code=Code.MISSING_COLUMN)
+
+
+def _is_unsure(table: pa.Table) -> bool:
+    return _UNSURE in (table.schema.metadata or {})
+
+
+def _shown(table: pa.Table, name: str) -> str:
+    """What errors call a column of a table: its name or, where that may be a value, its place, from 1."""
+    return str(table.column_names.index(name) + 1) if _is_unsure(table) else repr(name)
 
 
 def read_tables(
@@ -150,7 +169,8 @@ def read_tables(
     """
     drop = normal_all(drop)
     not_clustered = {*drop, *([normal(id_column)] if id_column else [])}
-    loaded = [load_table(path, as_text=[id_column] if id_column else [], given=given) for path in paths]
+    as_text, named = [id_column] if id_column else [], [*columns, *drop]
+    loaded = [load_table(path, as_text=as_text, named=named, given=given) for path in paths]
     for name in drop:
         if not any(name in table.column_names for table in loaded):
             raise no_column(paths[0], [name], loaded[0])
@@ -159,8 +179,9 @@ def read_tables(
         held = [[name for name in table.column_names if name not in not_clustered] for table in loaded]
         if any(map(_has_places, paths)):
             _check_places(paths, held)
-        chosen, named = held[0], [(str(path), names) for path, names in zip(paths, held, strict=True)]
-        if told := left_out(named, hint="; --drop leaves columns out"):
+        chosen, of_files = held[0], [(str(path), names) for path, names in zip(paths, held, strict=True)]
+        unsure = [str(path) for path, table in zip(paths, loaded, strict=True) if _is_unsure(table)]
+        if told := left_out(of_files, hint="; --drop leaves columns out", unsure=unsure):
             warnings.warn(told, ColumnWarning, stacklevel=2)
     tables: list[Table] = []
     for at, path in enumerate(paths):
@@ -256,21 +277,47 @@ def write_centres(path: Path, columns: Sequence[str], centres: Floats) -> None:
     pyarrow.csv.write_csv(pa.table({name: pa.array(np.arange(len(centres)))} | numbers), path)
 
 
-def load_table(path: Path | Query, *, as_text: Sequence[str] = (), given: TextFormat = FOUND) -> pa.Table:
+def load_table(
+    path: Path | Query,
+    *,
+    as_text: Sequence[str] = (),
+    named: Sequence[str] = (),
+    given: TextFormat = FOUND,
+) -> pa.Table:
     """All columns of a file or query, their names in normal form (`secfc.column_names`).
 
     Those `as_text` are read from a .csv file as they stand there: "007" stays apart from "7". What is `given`
-    counts for text files; a query has its own. DataError names the file, never a value.
+    counts for text files; a query has its own. These names, and others that somebody has `named`, tell
+    whether a first line is a header; if nothing does, no error shows its names. DataError names the file,
+    never a value.
     """
     table = _loaded(path, as_text, given)
-    if isinstance(path, Path) and kind_of(path) in _WITH_HEADER and not are_names(table.column_names):
+    if isinstance(path, Path) and _has_first_line(path) and not are_names(table.column_names):
         # They are not shown: they may be the values of the first row.
         raise DataError(
             f"{path}: its first line has numbers where names of columns are expected; a header is needed",
             code=Code.UNREADABLE_FILE,
         )
     told = table.schema.metadata
-    return table.rename_columns(normal_all(table.column_names)).replace_schema_metadata(told)
+    table = table.rename_columns(normal_all(table.column_names))
+    if _has_first_line(path):
+        # A word that is there twice may stand for missing numbers; DuckDB renames such columns.
+        once = isinstance(path, Path) and len(set(table.column_names)) == table.num_columns
+        names = {
+            name: once and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+            for name, kind in zip(table.column_names, table.schema.types, strict=True)
+        }
+        asked = path.names if isinstance(path, Query) else ()
+        if not is_header(names, [*as_text, *named, *asked]):
+            told = {**(told or {}), _UNSURE: b""}
+    return table.replace_schema_metadata(told)
+
+
+def _has_first_line(path: Path | Query) -> bool:
+    """Whether names are what stands in a file's first line."""
+    if isinstance(path, Query):
+        return path.origin.kind == "file" and kind_of(path.origin.path or Path()) in TEXTS
+    return kind_of(path) in _WITH_HEADER
 
 
 def _loaded(path: Path | Query, as_text: Sequence[str], given: TextFormat) -> pa.Table:
@@ -299,24 +346,24 @@ def _loaded(path: Path | Query, as_text: Sequence[str], given: TextFormat) -> pa
     )
 
 
-def _check_range(values: Floats, ends: tuple[float, float], path: Path | Query, name: str) -> None:
+def _check_range(values: Floats, ends: tuple[float, float], where: str) -> None:
     low, high = ends
     beyond = np.flatnonzero((values < low) | (values > high))
     if beyond.size:
         raise DataError(
-            f"{path}: column {name!r} has {beyond.size} values outside the job's range [{low!r}, {high!r}], "
+            f"{where} has {beyond.size} values outside the job's range [{low!r}, {high!r}], "
             f"the first in row {beyond[0]}",
             code=Code.OUT_OF_RANGE,
         )
 
 
-def _check_no_identifier(values: Floats, path: Path | Query, name: str, *, is_code: bool) -> None:
+def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
     """Raise DataError for a column that looks like one, and that nobody has named to be clustered."""
     if is_code or are_row_numbers(values):
         why = "leading zeros" if is_code else "whole numbers one after the other"
         raise DataError(
-            f"{path}: column {name!r} looks like an identifier ({why}); --id or --drop it, or name all "
-            "columns with --columns",
+            f"{where} looks like an identifier ({why}); --id or --drop it, or name all columns with "
+            "--columns",
             code=Code.EXTRA_COLUMN,
         )
 
@@ -340,14 +387,14 @@ def _from_array(path: Path) -> pa.Table:
     return pa.table({str(at): pa.array(np.ascontiguousarray(array[:, at])) for at in range(array.shape[1])})
 
 
-def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
+def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
     kind = column.type
     if pa.types.is_null(kind) and not len(column):  # without rows there are no types
         return np.zeros(0)
     if column.null_count:
         first = pc.index(column.is_null(), True).as_py()
         raise DataError(
-            f"{path}: column {name!r} has {column.null_count} missing values, the first in row {first}",
+            f"{where} has {column.null_count} missing values, the first in row {first}",
             code=Code.MISSING_VALUE,
         )
     if pa.types.is_decimal(kind):
@@ -363,19 +410,18 @@ def _numbers(column: pa.ChunkedArray, path: Path | Query, name: str) -> Floats:
         beyond = np.empty(0, dtype=np.int64)
     else:
         raise DataError(
-            f"{path}: column {name!r} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode "
-            "it",
+            f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it",
             code=Code.NOT_A_NUMBER,
         )
     if beyond.size:
         raise DataError(
-            f"{path}: column {name!r} {too_large(count=beyond.size, first=int(beyond[0]))}",
+            f"{where} {too_large(count=beyond.size, first=int(beyond[0]))}",
             code=Code.OUT_OF_RANGE,
         )
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise DataError(
-            f"{path}: column {name!r} has {bad.size} NaN or infinite values, the first in row {bad[0]}",
+            f"{where} has {bad.size} NaN or infinite values, the first in row {bad[0]}",
             code=Code.MISSING_VALUE,
         )
     return numbers

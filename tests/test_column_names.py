@@ -1,10 +1,14 @@
 """Columns of several parties are matched by name, in one normal form, whatever their order."""
 
+import gzip
 import unicodedata
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from test_cli import secfc_command
 
@@ -12,7 +16,8 @@ import secfc
 from secfc.column_names import left_out, normal
 from secfc.parties import as_parties
 from secfc.prepare.tables import as_table
-from secfc.tables import load_table, read_tables
+from secfc.sources.query import Origin, Query
+from secfc.tables import load_table, read_table, read_tables
 
 NAMES = ("Größe", "dose", "blood pressure")
 WRITTEN = (unicodedata.normalize("NFD", "Größe"), " dose ", "blood\u00a0 pressure")
@@ -141,6 +146,111 @@ def test_a_first_row_is_never_shown_as_a_header(tmp_path, line):
         read_tables([tmp_path / "a.csv"], columns=["age"])
     text = "its first line has numbers where names of columns are expected; a header is needed"
     assert str(caught.value) == f"{tmp_path / 'a.csv'}: {text}"
+
+
+HEADERLESS = {
+    "texts": ["Anna,Berlin", "Bob,Rome"],
+    "one whole number": ["Anna,Berlin,42", "Bob,Rome,43"],
+    "a missing number": ["Anna,NA,unknown", "Bob,2,4"],
+    "no number": ["Anna,?,-", "Bob,2,4"],
+    "one odd number": ["Anna,Berlin,pending", "Bob,Rome,4"],
+    "the same twice": ["Anna,Anna,1", "Bob,Rome,4"],
+    "two odd numbers": ["Anna,pending,pending", "Bob,2,4"],
+}
+VALUES = ("Anna", "Berlin", "Bob", "Rome", "pending", "unknown", "42")
+
+
+@pytest.mark.parametrize("lines", HEADERLESS.values(), ids=HEADERLESS)
+@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "xlsx", "query"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"columns": ["age"]},
+        {"columns": ["9"]},
+        {"drop": ["age"]},
+        {"id_column": "age"},
+        {"drop": ["42"], "columns": ["Ann"]},
+    ],
+    ids=str,
+)
+def test_no_error_shows_a_first_row_as_names(tmp_path, lines, kind, given):
+    paths = [tmp_path / f"{name}.{'csv' if kind == 'query' else kind}" for name in "ab"]
+    other = [line.replace("Anna", "Rome") for line in reversed(lines)]
+    for path, rows in zip(paths, (lines, other), strict=True):
+        values = [[int(one) if one.isdigit() else one for one in row.split(",")] for row in rows]
+        if kind == "xlsx":
+            book = openpyxl.Workbook()
+            for row in rows:
+                book.active.append(row.split(","))
+            for at, row in enumerate(values[1:], start=2):
+                for column, value in enumerate(row, start=1):
+                    book.active.cell(at, column, value)
+            book.save(path)
+            continue
+        text = "".join(line.replace(",", "\t" if kind == "tsv" else ",") + "\n" for line in rows)
+        path.write_bytes(gzip.compress(text.encode()) if kind.endswith(".gz") else text.encode())
+    if kind == "query":
+        pytest.importorskip("duckdb")
+        paths = [Query(origin=Origin.of(str(one)), query="SELECT * FROM data", name="") for one in paths]
+    for read in (lambda: read_tables(paths, **given), lambda: read_table(paths[0], **given)):
+        with pytest.raises(secfc.DataError) as caught:
+            read()
+        told = str(caught.value).replace(str(tmp_path), "")
+        asked = [one for names in given.values() for one in ([names] if isinstance(names, str) else names)]
+        assert not [one for one in VALUES if one in told and one not in asked]
+
+
+def test_columns_that_may_have_no_names_are_told_by_place(tmp_path):
+    for name, text in (("a", "Anna,3\nBob,4\n"), ("b", "Anna,Rome,3\nBob,Rome,4\n"), ("c", "Eve,3\nBob,4\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    a, b, c = (tmp_path / f"{name}.csv" for name in "abc")
+    with pytest.raises(secfc.DataError) as caught:
+        read_table(a)
+    assert str(caught.value) == f"{a}: column 1 is not numeric (string); leave it out or encode it"
+    with pytest.raises(secfc.DataError) as caught:
+        read_table(a, columns=["age"])
+    assert str(caught.value) == (
+        f"{a}: no column 'age'; it has 2 columns, and a first line that may be no header"
+    )
+    with pytest.raises(secfc.DataError) as caught:
+        read_tables([a, c])
+    assert str(caught.value) == (
+        f"{c}: 1 of the 2 names that the first line of {a} has are not in its first line; a header is needed "
+        "in both; --drop leaves columns out"
+    )
+    with (
+        pytest.warns(secfc.ColumnWarning, match=r"a\.csv lacks are left out: 1 \(.*b\.csv\)$"),
+        pytest.raises(secfc.DataError, match="column 1 is not numeric"),
+    ):
+        read_tables([a, b])
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "told"),
+    [
+        ("city,age,bmi\nRome,1,2\n", {}, "column 'city' is not numeric"),  # words above numbers
+        (
+            "city,age\nRome,1\n",
+            {"id_column": "city", "columns": ["agee"]},
+            "no column 'agee'; it has city, age",
+        ),
+        ("city,age\nRome,1\n", {"columns": ["city", "age"]}, "column 'city' is not numeric"),
+    ],
+)
+def test_names_of_a_header_are_shown(tmp_path, text, given, told):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(secfc.DataError, match=told):
+        read_table(tmp_path / "a.csv", **given)
+
+
+def test_tables_with_names_of_their_own_have_them_shown(tmp_path):
+    pyarrow.parquet.write_table(pa.table({"city": ["Rome"]}), tmp_path / "a.parquet")
+    with pytest.raises(secfc.DataError, match="column 'city' is not numeric"):
+        read_table(tmp_path / "a.parquet")
+    np.save(tmp_path / "a.npy", np.full((1, 2), np.nan))
+    with pytest.raises(secfc.DataError, match="column '0' has 1 NaN"):
+        read_table(tmp_path / "a.npy")
 
 
 @pytest.mark.parametrize("line", ["0,1,2", "patient,2019,2020,2021", "age,nan,inf", "x1,x2"])

@@ -90,7 +90,8 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
 
     try:
         names = columns if agreement.preparation is not None else []
-        loaded = load_table(source.rows, as_text=[*names, *as_text], given=source.given)
+        named = [*columns, *([] if source.start_column is None else [source.start_column])]
+        loaded = load_table(source.rows, as_text=[*names, *as_text], named=named, given=source.given)
     except (DataError, ParameterError) as error:
         raise type(error)(f"{name}: {error}", code=error.code) from None
     if agreement.preparation is None:

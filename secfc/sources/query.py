@@ -4,6 +4,7 @@ Credentials never pass through here: a URL with a password is refused, and the d
 environment. What a database says of an error can quote rows, so only the error's name is shown.
 """
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,8 @@ Kind = Literal["postgresql", "sqlite", "duckdb", "file"]
 
 FILES = (*TEXTS, ".parquet")
 """Files that can be queried, by their ending."""
+
+_NO_NAMES = {"SELECT", "select", "FROM", "from", duck.TABLE}
 
 _POSSIBLE = (
     "postgresql://host/database, sqlite:///file, duckdb:///file, or the path of a .csv, .tsv or .parquet file"
@@ -75,6 +78,11 @@ class Query:
     def stem(self) -> str:
         """What its label file is called."""
         return self.name if self.origin.path is None else stem_of(self.origin.path)
+
+    @property
+    def names(self) -> set[str]:
+        """Words in the query that may be names of columns."""
+        return set(re.findall(r"\w+", self.query)) - _NO_NAMES
 
     def read(self) -> pa.Table:
         """The answer.

@@ -121,11 +121,11 @@ def test_a_head_that_ends_within_a_line(written):
     ("content", "words"),
     [
         # With decimal commas a point stands between thousands: such a number is read by nobody.
-        ("a;b\n1,5;1.234\n2,5;3\n", "column 'b' is not numeric (string): decimal points, where another"),
-        ("a;b\n1,5;x\n1.5;y\n", "column 'a' is not numeric (string): 1 of 2 values are no numbers"),
+        ("a;b\n1,5;1.234\n2,5;3\n", "column 2 is not numeric (string): decimal points, where another"),
+        ("a;b\n1,5;x\n1.5;y\n", "column 1 is not numeric (string): 1 of 2 values are no numbers"),
         ("a;b\n1,5;2\n;3\n", "column 'a' has 1 missing values, the first in row 1"),
         ("a;b\n1;2;3\n", "not a readable .csv file: line 2 has 3 values, the header 2"),
-        ('a,b\n"1,5",2\n', "column 'a' is not numeric (string): decimal commas"),
+        ('a,b\n"1,5",2\n', "column 1 is not numeric (string): decimal commas"),
     ],
 )
 def test_what_cannot_be_read_is_refused_and_no_value_shown(written, content, words):

@@ -46,13 +46,13 @@ def test_names_alone_are_a_table_without_rows(sheet):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([["a"], [1], [None], [2]], "column 'a' has 1 missing values, the first in row 1"),
-        ([["a"], [1], ["secret"]], "column 'a' is not numeric (string): 1 of 2 values are no numbers"),
-        ([["a"], [date(2020, 1, 1)]], "column 'a' is not numeric"),
+        ([["a"], [1], [None], [2]], "column 1 has 1 missing values, the first in row 1"),
+        ([["a"], [1], ["secret"]], "column 1 is not numeric (string): 1 of 2 values are no numbers"),
+        ([["a"], [date(2020, 1, 1)]], "column 1 is not numeric"),
         ([["a", None, "b"], [1, 2, 3]], "the first line has no name, as text, for column 2"),
         ([[1, 2], [3, 4]], "the first line has no name, as text, for column 1"),
         ([], "the first line has no name, as text, for column 1"),
-        ([["a", "a"], [1, 2]], "two columns have the name 'a'"),
+        ([["a", "a"], [1, 2]], "two columns have one name"),
         ([["secret", "5.1"], ["x", "4.2"]], "its first line has numbers where names of columns are expected"),
     ],
 )
