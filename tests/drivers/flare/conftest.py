@@ -21,6 +21,7 @@ _NEED_FLARE = (
     "test_flare.py",
     "test_flare_databases.py",
     "test_flare_mnist.py",
+    "test_flare_questions.py",
     "test_rehearsal.py",
     "test_flare_refusals.py",
     "test_flare_restart.py",
