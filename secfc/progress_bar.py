@@ -101,14 +101,12 @@ def progress_bar(
 def iteration_text(standing: Progress, *, room: int, seconds_left: float | None = None) -> str:
     """Where the iterations stand, in words: as much as fits in `room`, the first part in any case."""
     sent = bytes_text(standing.sent_bytes)
-    if standing.inertia is None:
+    if not standing.iteration:
         return f"round {standing.round}, {sent}"
-    said = {
-        "iteration": f"iteration {standing.iteration}",
-        "moved": f"{standing.moved} rows moved",
-        "inertia": f"inertia {standing.inertia:.6g}",
-        "sent": sent,
-    }
+    said = {"iteration": f"iteration {standing.iteration}", "moved": f"{standing.moved} rows moved"}
+    if standing.inertia is not None:  # the server knows it
+        said["inertia"] = f"inertia {standing.inertia:.6g}"
+    said["sent"] = sent
     if seconds_left is not None:
         said["left"] = f"about {seconds_left:.0f} s left"
     for least in ("sent", "inertia", "moved", "left"):

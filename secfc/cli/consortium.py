@@ -33,10 +33,23 @@ consortium = typer.Typer(
 
 _DEADLINE = 600.0
 _TIMEOUT = 86400.0
+_WAIT = 3600.0
 _SITE = Path("site.toml")
 
 Deadline = Annotated[float, typer.Option(help="Seconds that a site has to answer a call.")]
 Timeout = Annotated[float, typer.Option(help="Seconds until the whole job is given up.")]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for sites before the run begins.")]
+WithoutAbsent = Annotated[
+    bool,
+    typer.Option(
+        "--without-absent",
+        help="Begin without sites that have not come by then, if enough are there; their rows are not in. By "
+        "default the run is given up then, and does not count.",
+    ),
+]
+OwnFile = Annotated[
+    Path, typer.Argument(help="A site's site file, or the job file in the coordinator's consortium folder.")
+]
 Resumable = Annotated[
     bool,
     typer.Option(
@@ -129,7 +142,7 @@ def accept(
 
 
 @consortium.command(epilog="Example: secfc consortium start site.toml")
-def start(site: OwnSite = _SITE) -> None:
+def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
     _need_flare()
     from secfc.agreement.site_file import read_site
@@ -138,7 +151,7 @@ def start(site: OwnSite = _SITE) -> None:
 
     out = console()
     own = read_site(site)
-    folder = run_site(own, say=lambda text: out.print(text, soft_wrap=True))
+    folder = run_site(own, timeout=timeout, say=lambda text: out.print(text, soft_wrap=True))
     ended = ending_of(folder)
     if ended != COMPLETE:
         raise PartyError(f"{own.party}: {ended}; {folder} has the statement")
@@ -155,11 +168,13 @@ def run(
     ] = None,
     summary: SummaryFile = None,
     report: Report = None,
+    wait: Wait = _WAIT,
+    without_absent: WithoutAbsent = False,
     deadline: Deadline = _DEADLINE,
     timeout: Timeout = _TIMEOUT,
     resumable: Resumable = False,
 ) -> None:
-    """The coordinator's last step: start the server, wait for all sites, run the job, audit it."""
+    """The coordinator's last step: start the server, wait for the sites, run the job, audit it."""
     _need_flare()
     from secfc.agreement.audit import audit
     from secfc.agreement.job_file import read_job
@@ -175,12 +190,48 @@ def run(
     text = run_server(
         job,
         deadline=deadline,
+        wait=wait,
+        without_absent=without_absent,
         timeout=timeout,
         resumable=resumable,
         say=lambda said: out.print(said, soft_wrap=True),
     )
     _finish(agreement, job, path, report, text)
     show_findings(audit(read_summary(path), agreement))
+
+
+@consortium.command(epilog="Example: secfc consortium status site.toml")
+def status(file: OwnFile = _SITE) -> None:
+    """Where the run stands: phase, round, rows moved, bytes, and who is waited for."""
+    _need_flare()
+    from secfc.drivers.flare.runs import told_of
+
+    process, told = told_of(file)
+    out = console()
+    if told is not None:
+        at, said = told
+        out.print(f"{process.name}: {said} ({at})", soft_wrap=True)
+    if process.pids:
+        running = "it waits for a job" if told is None else "its processes run"
+    else:
+        running = "no run was begun" if told is None else "none of its processes runs"
+    out.print(f"{process.name}: {running}", soft_wrap=True)
+
+
+@consortium.command(epilog="Example: secfc consortium logs site.toml --lines 100")
+def logs(
+    file: OwnFile = _SITE,
+    lines: Annotated[int, typer.Option(min=1, help="How many lines, from the end.")] = 50,
+) -> None:
+    """What FLARE and secfc said in the last run: for your own eyes, it may quote your data."""
+    _need_flare()
+    from secfc.drivers.flare.runs import told_of
+
+    process, _ = told_of(file)
+    out = console()
+    for line in process.said().splitlines()[-lines:]:
+        out.print(shown(line), soft_wrap=True)
+    out.print(f"{process.console}", soft_wrap=True)
 
 
 @consortium.command(epilog="Example: secfc consortium rehearse job.toml north.toml south.toml west.toml")

@@ -89,9 +89,20 @@ class Callee:
                     self._log.close()
                     self._log = self._participant = None
                     return
-                self._state(PublicError(kind=PartyError.__name__, code=Code.STOPPED).ending(()))
+                stopped = PublicError(kind=PartyError.__name__, code=Code.STOPPED)
+                self._reported = self._state(stopped.ending(())) or self._reported
             except Exception as error:
                 _LOG.error("%s", detail(error))
+
+    @property
+    def standing(self) -> str:
+        """Where the run stands for this party, for its own people; any thread may ask."""
+        one = self._participant
+        if "ended" in self._reported:
+            return f"ended: {self._reported['ended']}"
+        if one is None or self._stopped:
+            return "interrupted" if self._stopped else "waiting for the coordinator"
+        return f"{one.standing}; {'at work' if self._lock.locked() else 'waiting for the coordinator'}"
 
     def _party(self) -> CalledParty:
         """The party that it answers for, read once; without usable files nobody's call can be verified."""

@@ -65,6 +65,7 @@ class Coordinator:
         aborted: Callable[[], bool] = lambda: False,  # whether the transport gives up: nothing is sent then
         on_progress: OnProgress | None = None,
         log: CoordinatorLog | None = None,
+        absent: Collection[int] = (),  # clients that are not there; a run that begins does not wait for them
     ) -> None:
         self._terms, self._job, self._session = terms, terms.job, terms.session(run)
         self.server = Server(
@@ -84,7 +85,7 @@ class Coordinator:
         self.timeline: list[tuple[str, int, float]] = []  # phases and rounds, and seconds until they began
         self.report: ServerReport | None = None  # once the run is complete
         self.interrupted = False  # whether another process can go on with the run
-        self._run, self._log = run, log
+        self._run, self._log, self._absent = run, log, frozenset(absent)
         self._away: set[int] = set()  # of the lost, who may come back when the run is interrupted
         self._round = 0  # of the last checkpoint
         self._again = False  # takes its log again
@@ -117,8 +118,8 @@ class Coordinator:
                 self._go_on_from_log()
             finally:
                 if not self.interrupted:
-                    for one in self._conversations.values():
-                        one.start()
+                    for j in self._conversations.keys() - self._absent:
+                        self._conversations[j].start()
             self._until_done()
             report = ServerReport.of(self.server, self._job)
         except BaseException as error:
@@ -142,6 +143,11 @@ class Coordinator:
             raise self._unconfirmed(self._doubted)
         self.report = report
         return report
+
+    @property
+    def awaited(self) -> list[str]:
+        """Names of those whose message the server waits for."""
+        return [self._name(client) for client in self.server.awaited]
 
     def leave(self) -> None:
         """Leave the log of a run that was interrupted, remove that of a run that has ended."""
@@ -182,6 +188,8 @@ class Coordinator:
         """Until the run has ended for the server and for every site that is left."""
         heard_at = time.monotonic()
         self._mark()
+        for client in sorted(self._absent - self.lost.keys() - self._done):
+            self._vanished(client, PartyError("it was not there when the run was started", code=Code.TIMEOUT))
         while self.server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.parties:
             if self._aborted():
                 self.interrupted = self._log is not None
@@ -297,6 +305,7 @@ class Coordinator:
         for client in list(self._away):
             self._come_back(client)
         if count:
+            self._absent = frozenset()  # who took part may come back
             _LOG.info("run %s: goes on in round %d", self._run.hex(), self.server.progress.round)
         self._checkpoint()
 

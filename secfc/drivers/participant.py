@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 import secfc
 from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import Agreement
@@ -32,12 +34,14 @@ from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
 from secfc.prepare.transform import Preparation, sums_of
 from secfc.protocol.client import Client
-from secfc.protocol.messages import Finish, Message, Plan
+from secfc.protocol.label_packing import labels_of
+from secfc.protocol.messages import Assignment, Finish, Message, Plan
 from secfc.protocol.states import State
 from secfc.protocol.wire import envelope
 from secfc.psu.tokens import RowIds, row_ids
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
+from secfc.report.sizes import bytes_text
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels
@@ -76,6 +80,8 @@ class Participant(TakingPart):
         self._introductions: str | None = None
         self._took_part: list[str] = []
         self._evidence = b""  # that the server cheated
+        self._round, self._sets = 0, np.empty(0, dtype=np.int32)  # of the last question
+        self._moved = 0  # rows whose set is another than in the question before
         self._iterations: int | None = None
         self._converged: bool | None = None
 
@@ -88,6 +94,12 @@ class Participant(TakingPart):
         if self._job.ids_cap is not None:
             return []
         return [[phase, role, value] for (phase, role), value in self.meter.seconds.items()]
+
+    @property
+    def standing(self) -> str:
+        """Where it stands: phase, round, rows of all parties that moved, and bytes that left it."""
+        asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
+        return f"{super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
 
     def open_log(self, run: bytes) -> RunLog | None:
         """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
@@ -223,6 +235,10 @@ class Participant(TakingPart):
             self._introductions = message.proof.digest.hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
+        if isinstance(message, Assignment):
+            sets = labels_of(message.sets)
+            self._moved = int(np.count_nonzero(sets != self._sets)) if self._round else sets.size
+            self._round, self._sets = message.round, sets
         if isinstance(message, Finish):
             self._iterations, self._converged = message.n_iter, message.converged
         return replies

@@ -50,6 +50,11 @@ class TakingPart:
         return self._client is not None and self._client.state is State.DONE
 
     @property
+    def standing(self) -> str:
+        """Where it stands, in words."""
+        return "prepare" if self._client is None else self._client.state.value
+
+    @property
     def left_out(self) -> bool:
         """Whether the run ended without its rows."""
         return self.done and self._client is not None and self._client.labels is None

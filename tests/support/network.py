@@ -20,7 +20,7 @@ RUN = bytes(range(16))
 class Network:
     """Carries calls to sites of this process; `spoil` may change, lose or answer any of them."""
 
-    def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False):
+    def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False, absent=()):
         self.sites = {
             name: callee_of(name=name, file=organisations.config(name))
             for name in (*organisations.sites, *organisations.helpers)
@@ -35,6 +35,7 @@ class Network:
             send=self._send,
             deadline=deadline,
             aborted=aborted,
+            absent=absent,
         )
 
     def _send(self, name, data, timeout):

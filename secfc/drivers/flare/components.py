@@ -6,6 +6,8 @@ A site's `class_allow_list` needs `secfc.drivers.flare.components.SiteExecutor`,
 
 import logging
 import secrets
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,13 @@ from secfc.drivers.coordinator_log import CoordinatorLog
 from secfc.drivers.failures import as_error, detail
 from secfc.drivers.flare.jobs import SUMMARY, of_argument, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
+from secfc.drivers.flare.standing import STANDING, StandingFile, at_the_coordinator
 from secfc.drivers.site_files import callee_of
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.protocol.progress import Progress
+from secfc.public_errors import COMPLETE
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,6 +52,7 @@ class SiteExecutor(Executor):  # type: ignore[misc]
         super().__init__()
         self._signatures = signatures
         self._site: Callee | None = None
+        self._file = ExitStack()  # of where the run stands
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Open and end the site with FLARE's run."""
@@ -56,10 +62,13 @@ class SiteExecutor(Executor):  # type: ignore[misc]
                 take_signatures(file, self._signatures)
             except SecFCError as error:  # the site refuses the job then, and says why
                 _LOG.error("%s", detail(error))
-            self._site = callee_of(name=fl_ctx.get_identity_name(), file=file)
+            self._site = site = callee_of(name=fl_ctx.get_identity_name(), file=file)
+            kit = Path(fl_ctx.get_workspace().get_root_dir())
+            self._file.enter_context(StandingFile(kit / STANDING, lambda: site.standing))
             fl_ctx.get_engine().register_aux_message_handler(TOPIC, self._on_call)
         elif event_type == EventType.END_RUN and self._site is not None:
             self._site.end()
+            self._file.close()
 
     def _on_call(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:
         assert self._site is not None
@@ -87,6 +96,16 @@ class CoordinatorController(Controller):  # type: ignore[misc]
     def __init__(self, agreement: str, deadline: float, resumable: bool) -> None:
         super().__init__()
         self._agreement_text, self._deadline, self._resumable = agreement, deadline, resumable
+        self._changed, self._ready = threading.Condition(), set[str]()  # sites that take calls
+
+    def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
+        """A site asks for tasks once it takes calls; FLARE would log an error for one that came before."""
+        if event_type == EventType.BEFORE_PROCESS_TASK_REQUEST:
+            peer = fl_ctx.get_peer_context()
+            if isinstance(peer, FLContext):
+                with self._changed:
+                    self._ready.add(peer.get_identity_name())
+                    self._changed.notify_all()
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Nothing to prepare."""
@@ -106,6 +125,9 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
 
         def send(site: str, data: bytes, timeout: float) -> bytes | None:
+            with self._changed:
+                if not self._changed.wait_for(lambda: site in self._ready, timeout):
+                    return None
             with engine.new_context() as context:
                 replies = engine.send_aux_request(
                     targets=[site],
@@ -121,6 +143,12 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             answer: bytes | None = reply.get(_DATA)
             return answer
 
+        there = {client.name for client in engine.get_clients()}
+        said = ["starting"]
+
+        def on_progress(progress: Progress) -> None:
+            said[0] = at_the_coordinator(progress, coordinator.awaited)
+
         coordinator = Coordinator(
             terms=terms,
             run=run,
@@ -128,14 +156,18 @@ class CoordinatorController(Controller):  # type: ignore[misc]
             send=send,
             deadline=self._deadline,
             aborted=lambda: bool(abort_signal.triggered),
+            on_progress=on_progress,
             log=log,
+            absent=[client for client, name in enumerate(terms.names, start=1) if name not in there],
         )
         error: SecFCError | None = None
-        try:
-            coordinator.run()
-        except Exception as failure:
-            error = as_error(failure)
-            _LOG.error("%s", detail(error))
+        with StandingFile(Path(workspace.get_root_dir()) / STANDING, lambda: said[0]):
+            try:
+                coordinator.run()
+            except Exception as failure:
+                error = as_error(failure)
+                _LOG.error("%s", detail(error))
+            said[0] = f"ended: {COMPLETE if error is None else coordinator.ending(error)}"
         folder = Path(workspace.get_run_dir(fl_ctx.get_job_id()))
         told = coordinator.summary(error)
         write_summary(folder / SUMMARY, agreement, coordinator.statements.values(), told)

@@ -46,6 +46,16 @@ def take_signatures(site_file: Path, text: object) -> None:
     collect(agreement, path, read_signatures(path, _decoded(text, "signatures")))
 
 
+def least_sites(agreement: Agreement) -> int:
+    """How many sites, helpers included, have to be there when a job begins.
+
+    With membership privacy, or where data is prepared first, nobody can be left out from the start.
+    """
+    job = agreement.job
+    needs_all = job.ids_cap is not None or bool(agreement.opened)
+    return (job.n if needs_all else job.threshold) + job.helpers
+
+
 def _encoded(text: str) -> str:
     """In base64, for FLARE takes braces in a text for its own."""
     return base64.b64encode(text.encode()).decode()
@@ -67,8 +77,6 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
     agreement, signed = read_job(file), signatures_path(file)
     check_signed(agreement, signed)
     signatures = _encoded(read_text(signed))
-    job = agreement.job
-    needs_all = job.ids_cap is not None or bool(agreement.opened)
     server = {
         "format_version": 2,
         "workflows": [
@@ -89,8 +97,7 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
     meta = {
         "name": folder.name,
         "resource_spec": {},
-        # With membership privacy, or where data is prepared first, nobody can be left out from the start.
-        "min_clients": (job.n if needs_all else job.threshold) + job.helpers,
+        "min_clients": least_sites(agreement),
         "deploy_map": {"secfc": ["server", *agreement.names]},
     }
     files = {

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psutil
 
@@ -24,6 +24,8 @@ _GRACE_SECONDS = 10.0
 _COMMAND_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _ASK_SECONDS = 10.0
+_BEGIN_SECONDS = 600.0
+_NOT_BEGUN = ("SUBMITTED", "APPROVED", "DISPATCHED")  # FLARE's statuses of a job that waits for sites
 _WORKER = "nvflare.private.fed.app.client.worker_process"  # program of a job at a site
 
 
@@ -153,25 +155,40 @@ class ServerProcess(KitProcess):
             raise PartyError(f"nvflare {' '.join(arguments[:2])}: {reason}")
         return answer.get("data")
 
-    def run(self, job: Path, *, timeout: float) -> tuple[str, Path | None]:
+    def run(
+        self,
+        job: Path,
+        *,
+        timeout: float,
+        begin: float = _BEGIN_SECONDS,
+        each: Callable[[], None] = lambda: None,
+    ) -> tuple[str, Path | None]:
         """Submit a job's folder and wait until its summary is written, or FLARE has ended the job.
 
-        Returns the job's number at FLARE, and a copy of the summary, None when the job ended before. Raises
-        PartyError after `timeout` seconds; the job is aborted then.
+        `each` is called at each look. Returns the job's number at FLARE, and a copy of the summary, None when
+        the job ended before. Raises PartyError when FLARE has not begun the job after `begin` seconds, or it
+        has not ended after `timeout`; the job is aborted then.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job.resolve()))["job_id"]
-        until = time.monotonic() + timeout
-        asked = time.monotonic()
+        submitted = asked = time.monotonic()
         while (summary := self._summary(number)) is None:
             time.sleep(_POLL_SECONDS)
-            if time.monotonic() > until:
-                self._nvflare("job", "abort", number, "--force")
-                raise PartyError(f"the job had not ended after {timeout:.0f} s and was aborted")
-            if time.monotonic() - asked > _ASK_SECONDS:
-                if self.status(number).startswith("FINISHED"):
+            each()
+            now = time.monotonic()
+            if now - submitted > timeout:
+                self._abort(number, f"the job had not ended after {timeout:.0f} s and was aborted")
+            if now - asked > _ASK_SECONDS:
+                status = self.status(number)
+                if status.startswith("FINISHED"):
                     return number, self._summary(number)
-                asked = time.monotonic()
+                if status in _NOT_BEGUN and now - submitted > begin:
+                    self._abort(number, f"FLARE has not begun the job after {begin:.0f} s: {status}")
+                asked = now
         return number, summary
+
+    def _abort(self, number: str, why: str) -> NoReturn:
+        self._nvflare("job", "abort", number, "--force")
+        raise PartyError(why)
 
     def _summary(self, number: str) -> Path | None:
         """A copy of a job's summary: FLARE removes the job's folder when it has put it into its store."""

@@ -3,45 +3,78 @@
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.signatures import read_signatures, signatures_path, standing
-from secfc.agreement.site_file import Site
+from secfc.agreement.site_file import Site, read_site
 from secfc.agreement.statement import statement_of
 from secfc.agreement.toml_file import read_json
-from secfc.drivers.flare.jobs import export_job
+from secfc.drivers.flare.jobs import export_job, least_sites
 from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.flare.processes import KitProcess, ServerProcess
 from secfc.drivers.flare.setting_up import KIT
+from secfc.drivers.flare.standing import STANDING, read_standing
 from secfc.drivers.past_runs import STATEMENT
 from secfc.errors import AgreementError, ParameterError, PartyError
 
 _POLL_SECONDS = 1.0
 _END_SECONDS = 60.0  # how long FLARE may take to end a job whose summary is written
+_SAY_SECONDS = 10.0  # between two lines on where the run stands
 
 Say = Callable[[str], None]
 
 
-def run_server(job: Path, *, deadline: float, timeout: float, resumable: bool, say: Say) -> str:
-    """Start the server, wait for all sites, run the job that all have signed, and stop; the summary's text.
+class _Telling:
+    """Says where the run stands when that has changed, not too often."""
 
-    The kits are in the job's folder. Raises AgreementError when a party has not signed, or the key there is
-    not that of the roster; PartyError when sites are missing, or the job has not ended, after `timeout`
-    seconds.
+    def __init__(self, kit: Path, say: Say) -> None:
+        self._kit, self._say, self._said, self._next = kit, say, "", 0.0
+        (kit / STANDING).unlink(missing_ok=True)  # of an earlier run
+
+    def __call__(self) -> None:
+        told = read_standing(self._kit)
+        if told is not None and told[1] != self._said and time.monotonic() >= self._next:
+            self._said, self._next = told[1], time.monotonic() + _SAY_SECONDS
+            self._say(told[1])
+
+
+def run_server(
+    job: Path,
+    *,
+    deadline: float,
+    wait: float,
+    without_absent: bool,
+    timeout: float,
+    resumable: bool,
+    say: Say,
+) -> str:
+    """Start the server, wait for sites, run the job that all have signed, and stop; the summary's text.
+
+    The kits are in the job's folder. Sites are waited for `wait` seconds. After that the job is run
+    `without_absent` ones, if enough are there. Raises AgreementError when a party has not signed, or the key
+    there is not that of the roster; PartyError when sites are missing, FLARE does not begin the job within
+    the deadline, or the job has not ended after `timeout` seconds.
     """
     agreement, folder = read_job(job), job.absolute().parent
     key = folder / COORDINATOR_KEY
     agreement.consortium.check_coordinator(read_key(key).public, file=key)
     server = ServerProcess(_kit(folder / SERVER), _kit(folder / "admin"))
     until = time.monotonic() + timeout
+    least = least_sites(agreement) if without_absent else len(agreement.names)
     with tempfile.TemporaryDirectory(prefix="secfc-job-") as scratch:
         export_job(job, Path(scratch) / "job", deadline=deadline, resumable=resumable)
         server.start()
         try:
-            _wait_for(agreement.names, server, until, say)
-            number, written = server.run(Path(scratch) / "job", timeout=until - time.monotonic())
+            _wait_for(agreement.names, server, least=least, seconds=min(wait, timeout), say=say)
+            number, written = server.run(
+                Path(scratch) / "job",
+                begin=deadline,
+                timeout=until - time.monotonic(),
+                each=_Telling(server.kit, say),
+            )
             if written is None:
                 reason = server.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
@@ -51,29 +84,38 @@ def run_server(job: Path, *, deadline: float, timeout: float, resumable: bool, s
             server.stop()
 
 
-def _wait_for(names: Sequence[str], server: ServerProcess, until: float, say: Say) -> None:
-    """Until the server knows all sites."""
+def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, seconds: float, say: Say) -> None:
+    """Until the server knows all sites, or for these seconds, until it knows at least so many."""
     known: set[str] = set()
-    say(f"waiting for {', '.join(names)}")
+    until = time.monotonic() + seconds
+    then = "the run is given up"
+    if least < len(names):
+        then = f"it begins without who is missing, if {least} are there"
+    at = datetime.fromtimestamp(time.time() + seconds).astimezone().isoformat(sep=" ", timespec="minutes")
+    say(f"waiting for {', '.join(names)} until {at}; after that {then}")
     while known != set(names):
         if not server.alive:
             raise PartyError(f"the FLARE server has ended; {server.console} says why")
+        missing = [name for name in names if name not in known]
         if time.monotonic() > until:
-            missing = ", ".join(name for name in names if name not in known)
-            raise PartyError(f"sites that did not come: {missing}")
+            if len(known) < least:
+                raise PartyError(f"sites that did not come: {', '.join(missing)}")
+            say(f"the run begins without {', '.join(missing)}")
+            return
         found = server.known(names)
         for name in sorted(found - known):
-            say(f"{name} is there")
+            left = ", ".join(one for one in missing if one not in found)
+            say(f"{name} is there" + (f"; waiting for {left}" if left else ""))
         known = found
         time.sleep(_POLL_SECONDS)
 
 
-def run_site(site: Site, *, say: Say) -> Path:
+def run_site(site: Site, *, timeout: float, say: Say) -> Path:
     """Take part in a run of the site's job; the run's folder among its results, once the run has ended here.
 
     A process of this site that is killed, or whose run is interrupted, goes on when this is called again, if
     the site has a storage. Raises AgreementError when the site has not signed the job, and PartyError when
-    the run ended here before anything was shared.
+    the run ended here before anything was shared, or has not ended after `timeout` seconds.
     """
     agreement = read_job(site.job)
     state = standing(agreement, read_signatures(signatures_path(site.job))).get(site.party)
@@ -81,6 +123,7 @@ def run_site(site: Site, *, say: Say) -> Path:
         raise AgreementError(f"{site.party}: {state or 'no party of the job'}; see secfc job sign")
     process = KitProcess(_kit(site.job.parent / KIT), site.party)
     before = _ended(site.results)
+    tell, until = _Telling(process.kit, lambda text: say(f"{site.party}: {text}")), time.monotonic() + timeout
     process.start()
     worked = False
     try:
@@ -90,6 +133,7 @@ def run_site(site: Site, *, say: Say) -> Path:
             works = process.works
             if works and not worked:
                 say(f"{site.party}: the job has come")
+            tell()
             if not works and (new := _ended(site.results) - before):
                 return new.pop()
             if worked and not works and site.storage is None:
@@ -98,9 +142,25 @@ def run_site(site: Site, *, say: Say) -> Path:
                 )
             if not process.alive:
                 raise PartyError(f"{site.party}: FLARE's client has ended; {process.console} says why")
+            if time.monotonic() > until:
+                raise PartyError(f"{site.party}: the run had not ended after {timeout:.0f} s")
             worked = works
     finally:
         process.stop()
+
+
+def told_of(file: Path) -> tuple[KitProcess, tuple[str, str] | None]:
+    """The FLARE process of a site file, or of a coordinator's job file; when and what was last said.
+
+    Raises ParameterError for a file without a startup kit.
+    """
+    folder = file.absolute().parent
+    if (folder / SERVER).is_dir():
+        process: KitProcess = KitProcess(_kit(folder / SERVER), SERVER)
+    else:
+        site = read_site(file)
+        process = KitProcess(_kit(site.job.parent / KIT), site.party)
+    return process, read_standing(process.kit)
 
 
 def ending_of(folder: Path) -> str:

@@ -29,6 +29,7 @@ _NEED_FLARE = (
     "test_a_sites_turn.py",
     "test_setting_up.py",
     "test_signed_by_all.py",
+    "test_standing.py",
 )
 collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
 """They need the extra flare."""

@@ -18,7 +18,7 @@ class Process:
     """FLARE's client in a test: what it does at each look, a script."""
 
     def __init__(self, kit, name):
-        self.console, self.name = kit / "console.txt", name
+        self.kit, self.console, self.name = kit, kit / "console.txt", name
         self._looks = iter([one if isinstance(one, tuple) else (nothing, one) for one in self.script])
         self.alive = True
 
@@ -48,13 +48,13 @@ def site(made):
 def take_part(site, monkeypatch):
     """Run the site's turn by a script; what it says."""
 
-    def take(*script):
+    def take(*script, timeout=5000.0):
         kind = type("Scripted", (Process,), {"script": script, "stops": 0})
         monkeypatch.setattr(runs, "KitProcess", kind)
         monkeypatch.setattr(runs, "_POLL_SECONDS", 0.0)
         said = []
         try:
-            return runs.run_site(site, say=said.append), said
+            return runs.run_site(site, timeout=timeout, say=said.append), said
         finally:
             assert kind.stops == 1
             assert kind.left == []
@@ -107,3 +107,8 @@ def test_with_a_storage_an_interrupted_run_is_waited_for(made, site, take_part):
 def test_a_client_of_flare_that_ends_is_an_error_that_names_the_log(take_part):
     with pytest.raises(PartyError, match=r"hospital-a: FLARE's client has ended; .*console.txt says why"):
         take_part("idle", "ends")
+
+
+def test_a_run_that_does_not_end_in_time_is_given_up(take_part):
+    with pytest.raises(PartyError, match=r"^hospital-a: the run had not ended after 0 s$"):
+        take_part("idle", timeout=0.0)

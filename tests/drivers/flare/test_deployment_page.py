@@ -19,6 +19,7 @@ from secfc.agreement.job_file import read_job
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import free_port
 from secfc.drivers.flare.kits import CLASSES
+from secfc.drivers.flare.standing import read_standing
 
 PAGE = (Path(__file__).parents[3] / "docs" / "deployment.md").read_text()
 BLOCKS = re.findall(r"^```sh title=\"([^\n]+)\"\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
@@ -65,6 +66,12 @@ def hand_over(folder):
             given = folder / giver / of_a_hospital(file, letter)
             if given.exists():
                 shutil.copy(given, folder / taker / of_a_hospital(name, letter))
+
+
+def kits(folder):
+    """FLARE's folders of the server and of each hospital."""
+    server = folder / "coordinator" / "consortium" / "server"
+    return [server, *(folder / f"hospital-{letter}" / "consortium" / "kit" for letter in LETTERS)]
 
 
 def alive(folder):
@@ -128,6 +135,11 @@ def test_three_hospitals_follow_the_page(tmp_path):
         assert [finding.text for finding in audit(summary, agreement) if not finding.holds] == []
         assert [one.statement.party for one in summary.statements] == [f"hospital-{one}" for one in LETTERS]
         assert "Blood values" in (tmp_path / "coordinator" / "report.html").read_text()
+        for kit in kits(tmp_path):  # a good run logs no error
+            logged = [*kit.rglob("*.txt"), *kit.rglob("*.json")]
+            assert not [path for path in logged if re.search(r" - ERROR - |\"ERROR\", ", path.read_text())]
+            assert "error_log.txt" not in {path.name for path in logged if path.stat().st_size}
+            assert read_standing(kit)[1] == "ended: complete"
         for letter in LETTERS:
             (run_folder,) = (tmp_path / f"hospital-{letter}" / "results").iterdir()
             lines = (run_folder / "labels.csv").read_text().splitlines()
