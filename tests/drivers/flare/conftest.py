@@ -27,6 +27,7 @@ _NEED_FLARE = (
     "test_flare_restart.py",
     "test_deployment_page.py",
     "test_a_sites_turn.py",
+    "test_consortium_killed.py",
     "test_setting_up.py",
     "test_signed_by_all.py",
     "test_standing.py",
