@@ -498,11 +498,14 @@ class Job(AgreedClustering):
     def check_start(self, start: Labels) -> None:
         """Raise ParameterError unless every cluster has a row in the given start labels.
 
-        For a prediction one cluster is enough: one without a row has no mean and is never the nearest.
+        For a prediction one cluster is enough: one without a row has no mean and is never the nearest. It
+        needs a row without a label.
         """
         if self.predict:
             if start.max(initial=-1) < 0:
                 raise ParameterError("labels: no row has one, so there is no centre")
+            if start.min(initial=0) >= 0:
+                raise ParameterError("predict: no party has a new row", code=Code.BAD_LABELS)
             return
         missing = np.setdiff1d(np.arange(self.k), start)
         if missing.size:

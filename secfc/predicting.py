@@ -127,8 +127,6 @@ def predict_members(
 ) -> Prediction:
     """`predict` for parties, with their old rows and with their new ones, that have names of their own."""
     check_positive("k", k)
-    if not sum(new.rows.shape[0] for new in added):
-        raise ParameterError("new_rows: no party has one")
     check_consent("predict", members, limits_of(options.limits, members))
     bound = options.bound
     if is_number(bound) and 0 <= bound <= sys.float_info.max:

@@ -267,7 +267,7 @@ REFUSED = {
     "unknown party": (("--new", "nord=north-new.csv"), None, "NAME=FILE is needed, NAME of north, south"),
     "no name": (("--new", "north-new.csv"), None, "--new: 'north-new.csv': NAME=FILE is needed"),
     "twice": ((*NEWS, "--new", "north=west-new.csv"), None, "--new: 'north' is given twice"),
-    "no new row": (("--new", "south=south-new.csv", "--consent", "all"), None, "new_rows: no party has one"),
+    "no new row": (("--new", "south=south-new.csv", "--consent", "all"), None, "predict: no party has a new"),
     "no file": ((*NEWS, "--new", "south=nowhere.csv"), None, "nowhere.csv: no such file"),
     "other columns": (NEWS, another_column, "north-new.csv: no column 'dose'; it has patient, age"),
     "beyond the bound": ((*NEWS, "--bound", 1), None, "rows have a norm above the bound 1.0"),

@@ -216,7 +216,7 @@ ADDED = [[[1.0]], [], []]
         ({"labels": [[-1, -1], [-1], [-1]]}, secfc.ParameterError, "^labels: no row has one"),
         ({"new": ADDED[:2]}, secfc.ParameterError, "^new_rows: of 2 parties, there are 3$"),
         ({"new": np.zeros((3, 1))}, secfc.ParameterError, "^new_rows: a list with one array"),
-        ({"new": [[], [], []]}, secfc.ParameterError, "^new_rows: no party has one$"),
+        ({"new": [[], [], []]}, secfc.ParameterError, "^predict: no party has a new row$"),
         ({"new": [[[1.0, 2.0]], [], []]}, secfc.DataError, r"^new_rows\[0\]: 2 columns, parties\[0\] has 1$"),
         ({"new": [[], [[np.nan]], []]}, secfc.DataError, r"^new_rows\[1\]: 1 values are NaN or infinite"),
         ({"new": [[], [["a"]], []]}, secfc.DataError, r"^new_rows\[1\]: numbers are needed"),

@@ -26,6 +26,7 @@ _FINGERPRINT = b"secfc roster fingerprint 2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _HEAD = "# secfc roster: the order of parties is that of their client numbers, helpers come behind them.\n"
 _MOST_ORGANISATION = 200
+RESERVED = "server"  # no party's name, in any case of letters: that of the coordinator's process in FLARE
 
 
 class MemberSchema(FileSchema):
@@ -159,6 +160,8 @@ def _wrong_in(name: str, organisation: str) -> Iterator[tuple[str, str]]:
     """Which key of a party is wrong, and what."""
     if not _NAME.fullmatch(name):
         yield "name", "name: 1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first"
+    if name.lower() == RESERVED:
+        yield "name", f"name: {name!r} is what FLARE calls the coordinator's process"
     if not organisation.isprintable() or len(organisation) > _MOST_ORGANISATION:
         yield "organisation", f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
 

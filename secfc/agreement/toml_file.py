@@ -23,6 +23,9 @@ Keys = tuple[str | int, ...]  # where a value stands: names of keys, and positio
 MAX_BYTES = 1 << 22  # larger files are refused unread: 4 MiB hold the ranges of 100,000 columns
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
 _FAULTS_SHOWN = 20
+_MOST_PARTS = 32  # of a dotted key: the parser's time grows with their square, and our keys have three
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
 _MOST_PARSED = 1 << 22  # characters of beginnings of a file that are parsed to find the lines of faults
 _NEEDED = {
     "missing": "is needed",
@@ -56,6 +59,9 @@ class TomlFile:
         self.path = path
         self._text = read_text(path) if text is None else text
         self._unparsed = _MOST_PARSED
+        if deep := _DEEP.search(self._text):
+            line = self._text.count("\n", 0, deep.start()) + 1
+            raise ParameterError(f"{path}:{line}: a key has more than {_MOST_PARTS} parts")
         try:
             self.values = tomllib.loads(self._text, parse_float=number)
         except tomllib.TOMLDecodeError as error:

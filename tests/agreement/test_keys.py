@@ -153,6 +153,24 @@ def test_what_cannot_be_added_leaves_the_roster_as_it_was(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["roster.toml"]
 
 
+@pytest.mark.parametrize("name", ["server", "Server"])
+def test_nobody_in_a_roster_has_the_name_of_flares_server(tmp_path, name):
+    text = f"name: '{name}' is what FLARE calls the coordinator's process"
+    with pytest.raises(ParameterError, match=text):
+        check_member(name, "")
+    member = Member(name=name, key=write_new_key(tmp_path / "a.key").public)
+    other = Member(name="north", key=write_new_key(tmp_path / "b.key").public)
+    roster = tmp_path / "roster.toml"
+    for members, coordinator, helpers in (
+        ([member], None, []),
+        ([other], member, []),
+        ([other], None, [member]),
+    ):
+        with pytest.raises(ParameterError, match=rf"roster\.toml:\d+: .*{text}"):
+            add_members(roster, members, coordinator, helpers)
+        assert not roster.exists()
+
+
 def test_a_roster_that_is_wrong_is_told_by_line_and_party(tmp_path):
     path = tmp_path / "roster.toml"
     key = key_text(Identity().public)

@@ -120,6 +120,22 @@ def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path, text, told):
     assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(told)
 
 
+@pytest.mark.parametrize("part", ["a", '"a.b"', "'a'", r'"\""', "''", "a "])
+@pytest.mark.parametrize("statement", ["{key} = 1", "[{key}]", "[[{key}]]", "a = {{ {key} = 1 }}"])
+def test_a_key_of_many_parts_is_refused_before_it_is_parsed(tmp_path, part, statement, monkeypatch):
+    text = "name = 1\n" + statement
+    located(tmp_path, text.format(key=".".join([part] * 32)))
+    monkeypatch.setattr(toml_file.tomllib, "loads", None)
+    with pytest.raises(ParameterError) as caught:
+        located(tmp_path, text.format(key=".".join([part] * 33)))
+    assert str(caught.value) == f"{tmp_path / 'a.toml'}:2: a key has more than 32 parts"
+
+
+@pytest.mark.parametrize("text", ["x" * 99, "a.b " * 99, "'" * 98, "0.5, " * 99, "www.example.com/a.html"])
+def test_texts_are_no_keys(tmp_path, text):
+    assert located(tmp_path, f'a = """{text}"""').values == {"a": text}
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(ParameterError, match=r"none\.toml: No such file"):
         TomlFile(tmp_path / "none.toml")

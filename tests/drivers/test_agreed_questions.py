@@ -175,6 +175,19 @@ def test_a_job_predicts(made, predicting, disclosure):
 
 
 @pytest.mark.usefixtures("predicting")
+def test_a_job_without_a_row_to_predict_is_refused_as_predict_refuses_it(made):
+    consent(made, "predict = true")
+    for name in NAMES:
+        frame = pd.read_csv(made.folder / f"{name}.csv", dtype={"cluster": "Int64"})
+        frame[frame["cluster"].notna()].to_csv(made.folder / f"{name}.csv", index=False)
+    with pytest.raises(secfc.SecFCError, match="predict: no party has a new row"):
+        ran(made)
+    rows, none = [np.ones((4, 1))] * 3, [[]] * 3
+    with pytest.raises(secfc.ParameterError, match=r"^predict: no party has a new row$"):
+        secfc.predict(rows, [[0] * 4] * 3, none, 1, 1, 1, limits=secfc.Limits(predict=True))
+
+
+@pytest.mark.usefixtures("predicting")
 def test_each_party_consents_to_a_prediction(made):
     assert_refused(made, r"limits\.predict: the job predicts the cluster of rows; no consent was given")
 

@@ -16,7 +16,6 @@ from secfc.agreement.job_file import JobSchema
 from secfc.agreement.keys import key_bytes, key_text
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.toml_file import FileSchema, TomlFile, as_toml, read_text
-from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.flare.provision import Address
 from secfc.errors import AgreementError, ParameterError, SealError
 from secfc.params import MAX_CLIENTS
@@ -66,7 +65,7 @@ class ConsortiumSchema(FileSchema):
 def check_party(name: str, organisation: str) -> None:
     """Raise ParameterError unless a party can be called this, to FLARE too."""
     check_member(name, organisation)
-    if name.lower() in (SERVER, COORDINATOR):
+    if name.lower() == COORDINATOR:
         raise ParameterError(f"name: {name!r} is the coordinator's")
 
 

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from secfc.agreement.consortium import RESERVED
+
 Role = Literal["server", "client", "lead"]
 """FLARE's names; "lead" submits jobs, and does nothing at the sites."""
 
-SERVER, ADMIN = "server", "admin@example.com"
+SERVER, ADMIN = RESERVED, "admin@example.com"
 """Names of the coordinator's participants in FLARE, which wants an address of e-mail for the second."""
 
 CLASSES: dict[Role, str] = {
