@@ -21,6 +21,7 @@ _CODES = {str(code): code for code in Code}
 COMPLETE = "complete"  # how a run ended for a party that has its result
 LEFT_OUT = "the run went on without its rows"  # for a party that was left out
 MISSED = "the run was complete before this party had its labels"  # for one whose labels did not come
+FETCHED = "complete, with labels from copies of others"  # for one that missed them and has them since
 _MOST_CLIENTS = 50  # clients that a text names: it has to fit a statement
 
 _ENDING = re.compile(

@@ -4,9 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from secfc.agreement.copies import Place, check_copy
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
-from secfc.agreement.statement import SignedStatement, Summary
+from secfc.agreement.statement import MOST_SUMMARY, SignedStatement, Statement, Summary
 from secfc.agreement.toml_file import read_text
 from secfc.errors import MessageError, SealError
 from secfc.protocol.contradiction import Contradiction
@@ -61,7 +62,7 @@ def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
 def read_evidence(path: Path) -> Contradiction | None:
     """The evidence in a file; None when the file is something else."""
     try:
-        return Contradiction.of_json(read_text(path).encode())
+        return Contradiction.of_json(read_text(path, most=MOST_SUMMARY).encode())
     except MessageError:
         return None
 
@@ -101,9 +102,28 @@ def _of_party(number: int, name: str, given: list[SignedStatement], agreement: A
         return _wrong(f"{name}: signed as client {statement.client}, in the roster it is client {number}")
     if statement.job != agreement.digest.hex():
         return _wrong(f"{name}: signed for another job, {statement.job[:16]}")
+    recipients = [one.recipient for one in given[0].copies]
+    try:
+        for one in given[0].copies:
+            check_copy(one, place_of(statement, agreement), agreement.consortium.roster)
+    except SealError as error:
+        return _wrong(f"{name}: {error}")
     sent = sum(one.bytes for one in statement.sent.values())
-    return Finding(
-        holds=True, text=f"{name}: its signature holds; {sent} bytes left it; ended: {statement.ended}"
+    text = f"{name}: its signature holds; {sent} bytes left it; ended: {statement.ended}"
+    if recipients:
+        text += f"; copies of labels for client {', '.join(map(str, recipients))}"
+    return Finding(holds=True, text=text)
+
+
+def place_of(statement: Statement, agreement: Agreement) -> Place:
+    """Where copies beside a statement belong; SealError where it names no introductions."""
+    if statement.introductions is None:
+        raise SealError("copies of labels, and no introductions")
+    return Place(
+        agreement=agreement.digest,
+        run=bytes.fromhex(statement.run),
+        introductions=bytes.fromhex(statement.introductions),
+        maker=statement.client,
     )
 
 

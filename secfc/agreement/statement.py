@@ -5,28 +5,37 @@
     signed = "secfc statement 1" | canonical JSON of the statement
 
 A statement is a party's own: which job ran and in which versions, who took part, how many bytes of each type
-of message left it, and how it ended. It holds no row, label, share or distance.
+of message left it, and how it ended. It holds no row, label, share or distance. Beside it are copies of the
+labels of parties that missed them, sealed to these (`secfc.agreement.copies`).
 """
 
 import json
+import platform
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+import secfc
+from secfc.agreement.copies import MOST_COPIES, Copies, most_text, text_of
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.toml_file import FileSchema, check_values, read_json
+from secfc.agreement.toml_file import MAX_BYTES, FileSchema, check_values, read_json
 from secfc.errors import ParameterError
 from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
-from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
+from secfc.public_errors import COMPLETE, FETCHED, LEFT_OUT, MISSED, is_ending
 from secfc.sealing.identity import Identity
 
 _SIGNED = b"secfc statement 1"
 _MOST_TEXT, _MOST_SHORT = 2000, 100
 _MOST_ENTRIES = 50
+
+MOST_SUMMARY = 4 * MAX_BYTES + MOST_COPIES
+"""Bytes of a summary that is read."""
 
 Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Hex16 = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
@@ -44,7 +53,7 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 def _of_the_list(text: str) -> str:
-    if text not in (COMPLETE, LEFT_OUT, MISSED) and not is_ending(text):
+    if text not in (COMPLETE, FETCHED, LEFT_OUT, MISSED) and not is_ending(text):
         raise ValueError("a type of error and a code of secfc are needed")
     return text
 
@@ -67,14 +76,14 @@ class Statement(FileSchema):
     run: Hex16
     party: Short
     client: Count  # its number
-    # Of secfc, Python and the libraries that arithmetic and secrecy rest on.
     versions: Annotated[dict[Short, Short], Field(max_length=_MOST_ENTRIES)]
     began: Short  # in UTC, by the party's own clock; likewise `ended_at`
     ended_at: Short
     # Digest of the signed introductions of all clients, as this one received them, if it did.
     introductions: Hex32 | None
     took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
-    sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]  # what left it, by type of message
+    # What left it, by type of message; nothing where labels were fetched: it did not survive to tell.
+    sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]
     ended: Ending  # "complete" when it received its labels, else its own error, or what it was told
     iterations: Count | None  # of the result
     converged: bool | None
@@ -90,6 +99,7 @@ class SignedStatement(FileSchema):
 
     statement: Statement
     signature: str
+    copies: Copies = Field(default=[])
 
 
 class Summary(FileSchema):
@@ -101,6 +111,17 @@ class Summary(FileSchema):
     coordinator: dict[str, Any] = Field(repr=False)  # nobody signs it, and nothing rests on it
 
 
+def versions() -> dict[str, str]:
+    """Of secfc, Python and the libraries that arithmetic and secrecy rest on."""
+    libraries = {name: version(name) for name in ("numpy", "cryptography")}
+    return {"secfc": secfc.__version__, "python": platform.python_version()} | libraries
+
+
+def now() -> str:
+    """The time, as statements have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
     """The statement with its party's signature."""
     return SignedStatement(statement=statement, signature=encoded(identity.sign(statement.signed_bytes())))
@@ -109,11 +130,18 @@ def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
 def write_summary(
     path: Path, agreement: Agreement, statements: Iterable[SignedStatement], coordinator: dict[str, Any]
 ) -> None:
-    """Write the summary of a run: statements of the parties, and what the coordinator adds."""
+    """Write the summary of a run: statements of the parties, and what the coordinator adds.
+
+    More copies of labels than a party may make are left away, so that all can read the file.
+    """
+    most = most_text(agreement.job)
+    kept = [
+        one if text_of(one.copies) <= most else one.model_copy(update={"copies": []}) for one in statements
+    ]
     summary = Summary(
         format="secfc summary 1",
         agreement=agreement.to_json(),
-        statements=sorted(statements, key=lambda one: one.statement.client),
+        statements=sorted(kept, key=lambda one: one.statement.client),
         coordinator=coordinator,
     )
     replace_text(path, json.dumps(summary.model_dump(), indent=2) + "\n")
@@ -132,7 +160,7 @@ def read_summary(path: Path) -> Summary:
 
     Raises ParameterError with the file, and the line or key.
     """
-    summary = check_values(read_json(path), Summary, name=str(path))
+    summary = check_values(read_json(path, most=MOST_SUMMARY), Summary, name=str(path))
     for at, one in enumerate(summary.statements):
         _checked(one, f"{path}: statements[{at + 1}]")
     return summary

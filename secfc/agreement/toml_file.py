@@ -144,9 +144,9 @@ def number(text: str) -> float:
     return float(text) + 0.0
 
 
-def read_json(path: Path) -> Any:
-    """The value of a JSON file; ParameterError names the file, and the line where it is none."""
-    text = read_text(path)
+def read_json(path: Path, *, most: int = MAX_BYTES) -> Any:
+    """The value of a JSON file of at most so many bytes; ParameterError names the file, or a line of it."""
+    text = read_text(path, most=most)
     try:
         return json.loads(text, parse_float=number)
     except json.JSONDecodeError as error:

@@ -10,6 +10,7 @@ from rich.table import Table
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
+from secfc.escaping import shown
 from secfc.outputs import check_new_file, check_report
 from secfc.progress_bar import progress_bar
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from secfc.agreement.statement import SignedStatement
 
 job = typer.Typer(
-    help="A job that organisations agree on: show, check, sign, collect, verify, run.", no_args_is_help=True
+    help="A job that organisations agree on: show, check, sign, collect, verify, run, fetch.",
+    no_args_is_help=True,
 )
 
 _DOES_NOT_HOLD = 1
@@ -252,6 +254,23 @@ def run(
     faults_line(out, outcome.faults, agreement.names)
     out.print(cost_table(outcome.costs, agreement.job))
     out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True)
+
+
+@job.command(epilog="Example: secfc job fetch north.toml job.summary.json")
+def fetch(
+    site: OwnSite,
+    summary: Annotated[Path, typer.Argument(help="The summary of the run, with copies that others made.")],
+) -> None:
+    """Fetch labels that you missed, because your site was lost in a run that others completed."""
+    from secfc.agreement.site_file import read_site
+    from secfc.drivers.fetching import fetch_labels
+
+    own, out = read_site(site), console()
+    fetched = fetch_labels(own, summary)
+    for why in fetched.refused:
+        out.print(f"not taken: {shown(why)}", soft_wrap=True, markup=False)
+    agreed = ", ".join(fetched.makers)
+    out.print(f"{fetched.folder}: {fetched.rows} labels, as {agreed} have copied them", soft_wrap=True)
 
 
 def audit(

@@ -3,7 +3,7 @@
 import logging
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -297,7 +297,9 @@ class Callee:
         names = () if self._participant is None else self._party().terms.names
         ended = MISSED if said.get("ended") == COMPLETE else PublicError.read(said).ending(names)
         _LOG.info("closed: %s", COMPLETE if ended == MISSED else ended)
-        self._reported, self.closed = self._state(ended), True
+        clients = self._party().terms.job.n if ended == MISSED else 0
+        missed = _missed(said, clients, me=call.place.recipient)
+        self._reported, self.closed = self._state(ended, missed), True
         return self._report(call, self._reported)
 
     def _report(self, call: Call, reported: dict[str, Any]) -> bytes:
@@ -305,8 +307,8 @@ class Callee:
         report = {"secfc": secfc.__version__, "seconds": seconds} | reported
         return Answer(kind=Kind.REPORT, number=call.number, body=to_json(report)).encode()
 
-    def _state(self, ended: str) -> dict[str, Any]:
-        """Have labels and statement written, once; what is reported of them."""
+    def _state(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
+        """Have labels and statement written, once; what is reported of them, to those who missed them too."""
         self._outgoing.clear()
         if self._participant is None:
             return {}
@@ -314,7 +316,7 @@ class Callee:
             ended = self._participant.ending(self._error)
         elif self._participant.left_out:
             ended = LEFT_OUT
-        reported = self._participant.end(ended)
+        reported = self._participant.end(ended, missed)
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -325,6 +327,19 @@ class Callee:
     def _told(self, number: int, error: SecFCError) -> bytes:
         body = to_json(self._party().terms.told(error))
         return Answer(kind=Kind.ERROR, number=number, body=body).encode()
+
+
+def _missed(said: dict[str, Any], clients: int, *, me: int) -> list[int]:
+    """Other clients that missed the result, as the coordinator says; nobody where it says no such list.
+
+    The run has ended all the same, and this party's labels are to be written.
+    """
+    missed: list[int] = said.get("missed", [])
+    numbers = isinstance(missed, list) and all(type(one) is int for one in missed)
+    if numbers and missed == sorted({*missed} - {me}) and all(1 <= one <= clients for one in missed):
+        return missed
+    _LOG.error("the coordinator says no list of clients that missed the result")
+    return []
 
 
 def _digest(answer: bytes) -> bytes:

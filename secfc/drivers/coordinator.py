@@ -134,7 +134,8 @@ class Coordinator:
                 patience = conversations.CLOSING_SECONDS if isinstance(error, Exception) else _LOST_SECONDS
                 self._close(PublicError.of(as_told(error)).to_json(), now=True, patience=patience)
             raise
-        self._close({"ended": COMPLETE}, now=False, patience=conversations.CLOSING_SECONDS)
+        missed = set(self._clients({*self.lost, *self._doubted})) - set(report.faults.left_out)
+        self._close({"ended": COMPLETE}, missed, now=False, patience=conversations.CLOSING_SECONDS)
         if self._log is not None and self._aborted():
             self.interrupted = True  # sites that were not closed have their labels in memory only
             raise self._abortion()
@@ -456,10 +457,14 @@ class Coordinator:
         _LOG.warning("%s (phase %s); the run goes on without it", shown(text), phase)
         self._go_on(replies)
 
-    def _close(self, ended: dict[str, Any], *, now: bool, patience: float) -> None:
-        """Tell every site how the run ended and wait for them, but not for long."""
-        for one in self._conversations.values():
-            one.close(to_json(ended), now=now)
+    def _close(
+        self, ended: dict[str, Any], missed: Collection[int] = (), *, now: bool, patience: float
+    ) -> None:
+        """Tell every site how the run ended, who missed the result, and wait for them, but not for long."""
+        for j, one in self._conversations.items():
+            others = sorted({*missed} - {j})  # a simulation's caller has everybody's labels
+            told = {"missed": others} if others and not self._terms.simulated else {}
+            one.close(to_json(ended | told), now=now)
         begun = time.monotonic()
         soon = begun + (0.0 if self._aborted() else patience)
         lost = min(soon, begun + _LOST_SECONDS)

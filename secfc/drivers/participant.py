@@ -2,28 +2,32 @@
 messages, be it a pipe or a federation, drives this object.
 """
 
-import json
 import logging
-import platform
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-import secfc
+from secfc.agreement.copies import Place, SealedCopy, make_copies
 from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
-from secfc.agreement.statement import Sent, SignedStatement, Statement, sign_statement
+from secfc.agreement.statement import (
+    Sent,
+    SignedStatement,
+    Statement,
+    now,
+    sign_statement,
+    versions,
+)
 from secfc.codes import code_of_write
-from secfc.drivers.past_runs import STATEMENT, PastRuns, delete_logs_beside, report_of
+from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
+from secfc.drivers.row_marks import mark_of, union_mark
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
@@ -75,10 +79,12 @@ class Participant(TakingPart):
         self.preparation: Preparation | None = None  # what its rows were made by, once that is known
         self._preparer: Preparer | None = None
         self._run: bytes | None = None  # until the run is written down
+        self._mark: dict[str, Any] = {}  # of its rows
         self._rows: SiteRows
         self._logged = False
         self._introductions: str | None = None
         self._took_part: list[str] = []
+        self._noted = False  # whether its mark has the numbers of its rows in the union
         self._evidence = b""  # that the server cheated
         self._round, self._sets = 0, np.empty(0, dtype=np.int32)  # of the last question
         self._moved = 0  # rows whose set is another than in the question before
@@ -205,8 +211,9 @@ class Participant(TakingPart):
             self._past.check(run)
             if self._past.has_been(run):  # results are never written over
                 raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
-        self._run, self._began, self._session = run, _now(), self.agreement.session(run)
+        self._run, self._began, self._session = run, now(), self.agreement.session(run)
         self._rows = read_rows(self._site, self.agreement)
+        self._mark = mark_of(self._rows) | {"began": self._began}
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 
@@ -224,7 +231,7 @@ class Participant(TakingPart):
     def _receive(self, client: Client, message: Message) -> list[Message]:
         if isinstance(message, Plan):
             assert self._run is not None
-            self._past.count(self._run)
+            self._past.count(self._run, **self._mark)
         try:
             replies = client.receive(message)
         except CheatError as error:
@@ -235,6 +242,12 @@ class Participant(TakingPart):
             self._introductions = message.proof.digest.hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
+            assert self._run is not None
+            self._past.note(self._run, introductions=self._introductions, took_part=self._took_part)
+        if client.union_rows is not None and not self._noted:
+            assert self._run is not None
+            self._past.note(self._run, union=union_mark(client.union_rows))
+            self._noted = True
         if isinstance(message, Assignment):
             sets = labels_of(message.sets)
             self._moved = int(np.count_nonzero(sets != self._sets)) if self._round else sets.size
@@ -247,7 +260,7 @@ class Participant(TakingPart):
         """Take a message of another site; after the last make the rows, and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):
-            self._past.count(self._run)
+            self._past.count(self._run, **self._mark)
             replies = preparer.receive(preparing.decode(data))
             messages = self._counted(map(preparing.encode, replies))
             schema = self.agreement.preparation
@@ -290,14 +303,37 @@ class Participant(TakingPart):
                 write_summary(folder / SUMMARY, self.preparation)
             if self._evidence:
                 (folder / EVIDENCE).write_bytes(self._evidence)
-            text = json.dumps(signed.model_dump(), indent=2)
-            (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
+            write_statement(folder, signed)
         self._end()
         return signed
 
-    def end(self, ended: str) -> dict[str, Any]:
-        """As `close`; what is reported of that, as JSON takes it."""
-        return report_of(self.close(ended))
+    def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
+        """As `close`; what is reported, as JSON takes it, with copies for those who missed the result."""
+        copies = self._copies(missed)
+        signed = self.close(ended)
+        return report_of(signed and signed.model_copy(update={"copies": copies}))
+
+    def _copies(self, missed: Sequence[int]) -> list[SealedCopy]:
+        """Labels of these clients, sealed to them; none where its own are not final, or of a helper."""
+        one, run, introductions = self._client, self._run, self._introductions
+        if one is None or run is None or introductions is None or self.number > self._job.n:
+            return []
+        labels = {client: found for client in missed if (found := one.labels_of(client)) is not None}
+        place = Place(
+            agreement=self.agreement.digest,
+            run=run,
+            introductions=bytes.fromhex(introductions),
+            maker=self.number,
+        )
+        return make_copies(
+            labels,
+            n_iter=self._iterations or 0,
+            converged=bool(self._converged),
+            place=place,
+            job=self._job,
+            roster=self.agreement.consortium.roster,
+            identity=self._identity,
+        )
 
     def _end(self) -> None:
         """Forget the run, which is written down."""
@@ -325,13 +361,9 @@ class Participant(TakingPart):
             run=run.hex(),
             party=self.name,
             client=self.number,
-            versions={
-                "secfc": secfc.__version__,
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("numpy", "cryptography")},
-            },
+            versions=versions(),
             began=self._began,
-            ended_at=_now(),
+            ended_at=now(),
             introductions=self._introductions,
             took_part=self._took_part,
             sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
@@ -339,7 +371,3 @@ class Participant(TakingPart):
             iterations=self._iterations,
             converged=self._converged,
         )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

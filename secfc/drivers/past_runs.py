@@ -1,5 +1,6 @@
 """What a site has of the runs of a job: results, counted runs, logs of runs that have not ended."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +14,7 @@ from secfc.agreement.statement import SignedStatement, statement_of
 from secfc.agreement.toml_file import read_json
 from secfc.codes import Code, code_of_write
 from secfc.errors import AgreementError, ParameterError, StorageError
-from secfc.journal.disk import sync_folder
+from secfc.journal.disk import sync_folder, write_all
 from secfc.journal.run_log import InUseError, RunLog, delete
 from secfc.outputs import drafted
 
@@ -26,10 +27,17 @@ def report_of(signed: SignedStatement | None) -> dict[str, Any]:
     return {} if signed is None else {"ended": signed.statement.ended, "statement": signed.model_dump()}
 
 
+def write_statement(folder: Path, signed: SignedStatement) -> None:
+    """Write a run's signed statement into its folder."""
+    text = json.dumps(signed.model_dump(), indent=2)
+    (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
+
+
 class PastRuns:
     """What a site has of the runs of a job.
 
-    The runs in which it shared anything are counted by an empty file for each, beside its results.
+    The runs in which it shared anything are counted by a file for each, its *mark*, beside its results. The
+    mark has what tells later whether labels are of the run and of its rows, and never leaves the site.
     """
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
@@ -99,18 +107,18 @@ class PastRuns:
                 code=Code.NO_RUNS_LEFT,
             )
 
-    def count(self, run: bytes) -> None:
+    def count(self, run: bytes, **noted: Any) -> None:
         """Write down that a run shares something, before it does: a run counts however it ends.
 
         Raises as `check_date` and `check`, and the run is not counted then; StorageError when it cannot be
         written down.
         """
-        mark = self._counted / run.hex()
+        mark = self._mark(run)
         try:
             if not mark.exists():
                 self.check_date()
                 self._counted.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                _append(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), noted)
                 sync_folder(self._counted)
             try:
                 self.check(run)  # after the mark: of two runs at once each sees the other's
@@ -118,7 +126,45 @@ class PastRuns:
                 mark.unlink()
                 raise
         except OSError as error:
-            raise StorageError(f"{self.name}: results: {self._counted}: {error.strerror}") from None
+            raise self._unstored(error) from None
+
+    def note(self, run: bytes, **noted: Any) -> None:
+        """Add to the mark of a run that is counted, what is not in it yet; StorageError when it cannot be."""
+        try:
+            if not noted.keys() <= self.noted(run).keys():
+                _append(os.open(self._mark(run), os.O_APPEND | os.O_WRONLY), noted)
+        except OSError as error:
+            raise self._unstored(error) from None
+
+    def noted(self, run: bytes) -> dict[str, Any]:
+        """What is in the mark of a run, as JSON takes it; nothing when it was not counted.
+
+        A line that was being written when the site was killed is none.
+        """
+        found: dict[str, Any] = {}
+        try:
+            lines = self._mark(run).read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return found
+        for line in lines:
+            with suppress(ValueError):
+                found.update(json.loads(line))
+        return found
+
+    def _mark(self, run: bytes) -> Path:
+        return self._counted / run.hex()
+
+    def _unstored(self, error: OSError) -> StorageError:
+        return StorageError(f"{self.name}: results: {self._counted}: {error.strerror}")
+
+
+def _append(descriptor: int, noted: dict[str, Any]) -> None:
+    """Write a line of JSON to a file and close it; it is on the disk then."""
+    try:
+        write_all(descriptor, b"\n" + json.dumps(noted).encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def delete_logs_beside(path: Path) -> None:

@@ -118,6 +118,10 @@ class Client:
         """Of its own rows, shape (m_j,), once the run has ended; None when they were left out."""
         return self.phase.labels
 
+    def labels_of(self, client: int) -> Labels | None:
+        """As `labels`, of the rows that any client shares: all, with membership privacy."""
+        return self.phase.labels_of(client)
+
     @property
     def union_rows(self) -> Ints | None:
         """The numbers of its own rows in the union, shape (m_j,), int64, once that is found."""

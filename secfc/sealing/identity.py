@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from secfc.errors import ParameterError, SealError, SecFCError
 
@@ -43,6 +44,14 @@ class Identity:
     def sign(self, statement: bytes) -> bytes:
         """The signature, 64 bytes."""
         return self._key.sign(statement)
+
+    def secret_with(self, public: X25519PublicKey) -> bytes:
+        """The X25519 secret of this key, mapped as `secfc.sealing.box` says, and another, 32 bytes.
+
+        ValueError where the other is a point of small order, for then it is zero (RFC 7748, 6.1).
+        """
+        scalar = hashlib.sha512(self._key.private_bytes_raw()).digest()[:KEY_BYTES]  # X25519 clamps it
+        return X25519PrivateKey.from_private_bytes(scalar).exchange(public)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,10 @@ class ClientPhase(ABC):
     centres: Floats | None = None
     deviations: Floats | None = None
 
+    def labels_of(self, client: int) -> Labels | None:
+        """Those of the rows that a client shares, once they are final: all, with membership privacy."""
+        return None
+
     @property
     @abstractmethod
     def state(self) -> State:

@@ -3,6 +3,7 @@
 from secfc.array_types import Labels
 from secfc.params import Job
 from secfc.protocol.context import Peers
+from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Finish, Message
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
 from secfc.protocol.states import State
@@ -22,6 +23,12 @@ class ClientReveal(ClientPhase):
     def state(self) -> State:
         """COMPARE, REVEAL or DONE."""
         return self._state
+
+    def labels_of(self, client: int) -> Labels | None:
+        """Those of the rows that a client shares, empty when they are not in."""
+        if self._state is State.COMPARE:
+            return None
+        return labels_of(self.result.labels)[self.held.sharing.remaining().rows(client)]
 
     def step(self, message: Message) -> ClientStep:
         """Take what shows that others have the same result, and their shares of centres."""

@@ -1,0 +1,169 @@
+"""Copies of the labels of a client that missed a result, sealed to it and signed by others, who have them.
+
+::
+
+    place  = agreement (32) | run (16) | introductions (32) | maker (2) | recipient (2)
+    copy   = box of the payload, for the recipient and this place (`secfc.sealing.box`)
+    signed = "secfc copy 1" | place | SHA-256 of the copy
+    payload = labels (4) | iterations (4) | converged (1) | the labels, packed as on the wire
+
+A copy travels beside its maker's statement, which names the run and the introductions. With membership
+privacy it holds the labels of all rows of the union, which every client is told. Its size tells of nobody's
+rows.
+"""
+
+import base64
+import binascii
+import hashlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from pydantic import Field
+
+from secfc.agreement.toml_file import FileSchema
+from secfc.array_types import Labels
+from secfc.errors import MessageError, SealError
+from secfc.options import MAX_ROWS
+from secfc.params import MAX_CLIENTS, Job
+from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
+from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.sealing.box import open_box, seal_box
+from secfc.sealing.handshake import DIGEST_BYTES
+from secfc.sealing.identity import Identity, Roster
+
+_SIGNED = b"secfc copy 1"
+_PLACE = struct.Struct(f"<{DIGEST_BYTES}s{RUN_ID_BYTES}s{DIGEST_BYTES}sHH")
+_HEAD = struct.Struct("<II?")
+_SIGNATURE_TEXT = 88  # characters of 64 bytes in base64
+
+MOST_TEXT = 6 << 20
+"""Characters of all copies of a maker: with its report they fit an answer of `secfc.drivers.calls`."""
+
+MOST_COPIES = 1 << 26
+"""Characters of all copies in a summary."""
+
+
+class SealedCopy(FileSchema):
+    """A copy in a report or a summary."""
+
+    recipient: Annotated[int, Field(ge=1, le=MAX_CLIENTS)]
+    sealed: Annotated[str, Field(max_length=MOST_TEXT, repr=False)]  # base64, likewise the signature
+    signature: Annotated[str, Field(max_length=_SIGNATURE_TEXT, repr=False)]
+
+
+Copies = Annotated[list[SealedCopy], Field(max_length=MAX_CLIENTS, repr=False)]
+
+
+def most_text(job: Job) -> int:
+    """Characters of all copies that one maker makes."""
+    return min(MOST_TEXT, MOST_COPIES // job.n)
+
+
+def text_of(copies: Copies) -> int:
+    """Characters of copies."""
+    return sum(len(one.sealed) + len(one.signature) for one in copies)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a copy belongs."""
+
+    agreement: bytes = field(repr=False)
+    run: bytes = field(repr=False)
+    introductions: bytes = field(repr=False)  # their digest: the coordinator chooses `run` alone
+    maker: int
+    recipient: int = 0
+
+    @property
+    def packed(self) -> bytes:
+        """As it is signed and sealed."""
+        return _PLACE.pack(self.agreement, self.run, self.introductions, self.maker, self.recipient)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copied:
+    """What a copy holds."""
+
+    n_iter: int
+    converged: bool
+    labels: PackedLabels = field(repr=False)
+
+
+def make_copies(
+    labels: Mapping[int, Labels],
+    *,
+    n_iter: int,
+    converged: bool,
+    place: Place,
+    job: Job,
+    roster: Roster,
+    identity: Identity,
+) -> list[SealedCopy]:
+    """Copies for clients of their labels, as long as they fit (`most_text`).
+
+    None of no labels, nor for a client whose key in the roster shares no secret: that is its own fault.
+    """
+    copies: list[SealedCopy] = []
+    for client, own in labels.items():
+        if not own.size:
+            continue
+        packed = pack_labels(own.astype("uint16"), bits_of(job.k - 1))
+        payload = _HEAD.pack(own.size, n_iter, converged) + packed
+        there = replace(place, recipient=client).packed
+        try:
+            sealed = seal_box(payload, recipient=roster.keys[client - 1], place=there)
+        except ValueError:
+            continue
+        signature = identity.sign(_signed(there, sealed))
+        copies.append(SealedCopy(recipient=client, sealed=_encoded(sealed), signature=_encoded(signature)))
+        if text_of(copies) > most_text(job):
+            copies.pop()
+    return copies
+
+
+def check_copy(copy: SealedCopy, place: Place, roster: Roster) -> bytes:
+    """The sealed bytes of a copy; SealError, with the maker's number, unless it signed it for this place."""
+    try:
+        sealed, signature = (base64.b64decode(one, validate=True) for one in (copy.sealed, copy.signature))
+    except (binascii.Error, ValueError):
+        raise SealError(f"client {place.maker}: its copy is not base64") from None
+    there = replace(place, recipient=copy.recipient).packed
+    roster.verify(place.maker, signature, _signed(there, sealed), what="a copy of labels")
+    return sealed
+
+
+def open_copy(copy: SealedCopy, place: Place, *, roster: Roster, identity: Identity) -> bytes:
+    """The payload of a copy that is for the holder of this identity.
+
+    Raises SealError, with the maker's number, as `check_copy`, or where it does not open here.
+    """
+    sealed = check_copy(copy, place, roster)
+    try:
+        there = replace(place, recipient=copy.recipient).packed
+        return open_box(sealed, identity=identity, place=there)
+    except SealError as error:
+        raise SealError(f"client {place.maker}: its copy is {error}") from None
+
+
+def read_copy(payload: bytes, *, job: Job) -> Copied:
+    """What a payload says; MessageError when it is none."""
+    if len(payload) < _HEAD.size:
+        raise MessageError(f"a copy of {len(payload)} bytes")
+    size, n_iter, converged = _HEAD.unpack_from(payload)
+    packed = memoryview(payload)[_HEAD.size :]
+    if not 1 <= size <= MAX_ROWS or len(packed) != packed_size(size, bits_of(job.k - 1)):
+        raise MessageError(f"a copy of {size} labels in {len(packed)} bytes")
+    if not 0 <= n_iter <= job.max_iter or payload[_HEAD.size - 1] > 1:
+        raise MessageError("a copy of a result that cannot be")
+    labels = PackedLabels(payload=packed, size=size, largest=job.k - 1, none=False)
+    return Copied(n_iter=n_iter, converged=converged, labels=labels)
+
+
+def _signed(place: bytes, sealed: bytes) -> bytes:
+    return _SIGNED + place + hashlib.sha256(sealed).digest()
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()

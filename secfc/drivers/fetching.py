@@ -1,0 +1,183 @@
+"""A site that missed the result of a run takes its labels from the copies that others sealed to it.
+
+What it demands is argued in docs/faults.md, *Labels that a site missed*.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from secfc.agreement.audit import place_of
+from secfc.agreement.copies import Copied, SealedCopy, open_copy, read_copy
+from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.keys import read_key
+from secfc.agreement.rows import read_rows
+from secfc.agreement.signatures import check_signed, signatures_path
+from secfc.agreement.site_file import Site
+from secfc.agreement.statement import Statement, now, read_summary, sign_statement, versions
+from secfc.array_types import Labels
+from secfc.drivers.participant import LABELS
+from secfc.drivers.past_runs import PastRuns, write_statement
+from secfc.drivers.row_marks import is_marked, own_of
+from secfc.errors import AgreementError, MessageError, StorageError
+from secfc.journal.run_log import InUseError, RunLog
+from secfc.outputs import replace_text
+from secfc.params import Job
+from secfc.public_errors import FETCHED
+from secfc.sealing.identity import Identity
+from secfc.tables import Table, write_labels
+
+_SHOWN = 20
+"""Copies that were refused, of which an error tells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """Labels that were fetched."""
+
+    folder: Path  # of the run, among the site's results
+    rows: int
+    makers: list[str]  # whose copies agree
+    refused: list[str]  # why other copies were not taken
+
+
+def makers_needed(job: Job) -> int:
+    """Clients that must have copied the same: one of them is honest, whoever colludes or lies."""
+    return max(job.t, job.max_liars) + 1
+
+
+def fetch_labels(site: Site, summary: Path) -> Fetched:
+    """Write the labels that a site missed, from copies in a summary, into the run's folder of its results.
+
+    Raises AgreementError when the summary is not of the site's job, too few copies for the site agree, or the
+    site shared no rows in the run, has its labels, works on it, or has other rows now; and as
+    `secfc.agreement.rows.read_rows`. Nothing is written then.
+    """
+    agreement, identity, name = read_job(site.job), read_key(site.key), site.party
+    number = agreement.consortium.number_of(name, identity.public, file=site.key)
+    check_signed(agreement, signatures_path(site.job))
+    if agreement.helps(name):
+        raise AgreementError(f"{name}: a helper has no labels")
+    past = PastRuns(site, agreement)
+    votes = _Votes(agreement, identity, number, past)
+    read = read_summary(summary)
+    if read.agreement != agreement.to_json():
+        raise AgreementError(f"{summary}: not of the job {agreement.digest.hex()[:16]}")
+    for one in read.statements:
+        for copy in one.copies:
+            if copy.recipient == number:
+                votes.take(one.statement, copy)
+    run, payload = votes.winner(f"{name}: {summary}")
+    mark, folder, copied = past.noted(run), site.results / run.hex(), read_copy(payload, job=agreement.job)
+    if (folder / LABELS).exists():
+        raise AgreementError(f"{folder / LABELS}: the site has its labels of the run")
+    _check_idle(past, run)
+    rows = read_rows(site, agreement)
+    if not is_marked(mark, rows):
+        raise AgreementError(f"{name}: {rows.table.path}: not the rows that it had in the run {run.hex()}")
+    labels = own_of(mark, copied.labels.unpack())
+    if labels is None:
+        raise AgreementError(f"{name}: the copies are of {copied.labels.size} labels, not of its rows")
+    if folder.exists():  # it has stated how the run ended for it
+        _add_labels(folder / LABELS, rows.table, labels)
+    else:
+        statement = _statement(agreement, number, run, mark, copied)
+        with past.new_results(run) as draft:
+            write_labels(draft / LABELS, rows.table, labels)
+            write_statement(draft, sign_statement(statement, identity))
+    past.delete_log(run)
+    makers = [agreement.names[j - 1] for j in sorted(votes.found[run, payload])]
+    return Fetched(folder=folder, rows=labels.size, makers=makers, refused=votes.refused)
+
+
+class _Votes:
+    """Copies for a site: who made which."""
+
+    def __init__(self, agreement: Agreement, identity: Identity, number: int, past: PastRuns) -> None:
+        self._agreement, self._identity, self._number, self._past = agreement, identity, number, past
+        self.found: dict[tuple[bytes, bytes], set[int]] = defaultdict(set)  # makers by run and payload
+        self.refused: list[str] = []
+
+    def take(self, statement: Statement, copy: SealedCopy) -> None:
+        """Take a copy that stands beside a statement, or note why not. Nothing of either is trusted."""
+        run, maker, agreement = bytes.fromhex(statement.run), statement.client, self._agreement
+        if not 1 <= maker <= agreement.job.n or maker == self._number:
+            self.refused.append(f"a copy of client {maker}, who is no other client")
+            return
+        name = agreement.names[maker - 1]
+        introductions = self._past.noted(run).get("introductions")
+        if introductions is None:
+            self.refused.append(f"{name}: a copy of the run {run.hex()}, in which this site shared nothing")
+        elif introductions != statement.introductions:
+            self.refused.append(f"{name}: a copy of a run with other introductions than this site was shown")
+        else:
+            try:
+                payload = open_copy(
+                    copy,
+                    place_of(statement, agreement),
+                    roster=agreement.consortium.roster,
+                    identity=self._identity,
+                )
+                read_copy(payload, job=agreement.job)
+            except MessageError as error:
+                self.refused.append(f"{name}: {error}")
+            else:
+                self.found[run, payload].add(maker)
+
+    def winner(self, where: str) -> tuple[bytes, bytes]:
+        """Run and payload of the copies that agree; AgreementError unless enough do, of one result alone."""
+        needed = makers_needed(self._agreement.job)
+        agreed = [key for key, makers in self.found.items() if len(makers) >= needed]
+        if len(agreed) > 1:
+            raise AgreementError(
+                f"{where}: copies of {len(agreed)} results, each by {needed} clients or more"
+            )
+        if not agreed:
+            most = max(map(len, self.found.values()), default=0)
+            why = "".join(f"; {one}" for one in self.refused[:_SHOWN])
+            raise AgreementError(
+                f"{where}: equal copies of its labels by {most} clients, {needed} are needed{why}"
+            )
+        return agreed[0]
+
+
+def _check_idle(past: PastRuns, run: bytes) -> None:
+    """Raise AgreementError while another process of the site works on the run."""
+    path = past.log_path(run)
+    try:
+        log = None if path is None else RunLog.resume(path)
+    except InUseError:
+        raise AgreementError(f"{past.name}: another process works on the run {run.hex()}") from None
+    except StorageError:
+        return  # nobody can go on with it
+    if log is not None:
+        log.close()
+
+
+def _add_labels(path: Path, table: Table, labels: Labels) -> None:
+    written = BytesIO()
+    write_labels(written, table, labels)
+    replace_text(path, written.getvalue().decode("utf-8"))
+
+
+def _statement(
+    agreement: Agreement, number: int, run: bytes, mark: dict[str, Any], copied: Copied
+) -> Statement:
+    """What the site states, of whose part in the run there is nothing but its mark."""
+    return Statement(
+        job=agreement.digest.hex(),
+        run=run.hex(),
+        party=agreement.names[number - 1],
+        client=number,
+        versions=versions(),
+        began=mark["began"],
+        ended_at=now(),
+        introductions=mark["introductions"],
+        took_part=mark["took_part"],
+        sent={},
+        ended=FETCHED,
+        iterations=copied.n_iter,
+        converged=copied.converged,
+    )
