@@ -270,8 +270,9 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     # keys, for the same plaintexts only: tests/journal/test_masks.py; coefficients, of public seeds:
     # test_dealing.py, comparing/test_bounded.py; coefficients that hide nothing, fresh for each check:
     # psu/field_sharing.py; pairwise: test_pairwise.py; keys that the dealer shares:
-    # protocol/test_label_keystreams.py; sealing's nonces: tests/sealing/; the server's coefficients, from its
-    # log: drivers/flare/test_going_on.py. A new place needs a test of its own first.
+    # protocol/test_label_keystreams.py; sealing's nonces, and a fresh key of each box: tests/sealing/; the
+    # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs a test of its own
+    # first.
     package = Path(secfc.__file__).parent
     found = {
         f"{path.relative_to(package)}: {word}"
@@ -294,4 +295,5 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "protocol/server.py: MaskSource(",
         "protocol/trio_round.py: mask_key(",
         "psu/field_sharing.py: MaskSource(",
+        "sealing/box.py: AESGCM(",
     }

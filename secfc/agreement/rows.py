@@ -43,7 +43,8 @@ class SiteRows:
         if self.unprepared is not None:
             columns = {**self.unprepared.numbers, **self.unprepared.categories}
         head = as_bytes([self.table.rows.shape, start, self.ids, list(columns)])
-        return [head, self.table.rows.tobytes(), *(one.tobytes() for one in columns.values())]
+        rows = self.table.rows.reshape(-1).view(np.uint8).data  # not copied, as most of the memory is in them
+        return [head, rows, *(one.tobytes() for one in columns.values())]
 
     def prepared(self, preparation: Preparation, *, name: str) -> "SiteRows":
         """The rows, made by what is known now; DataError for one too many deviations from the mean."""

@@ -28,7 +28,7 @@ from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
 from secfc.public_errors import COMPLETE, FETCHED, LEFT_OUT, MISSED, is_ending
 from secfc.sealing.identity import Identity
-from secfc.version import __version__
+from secfc.version import VERSION
 
 _SIGNED = b"secfc statement 1"
 _MOST_TEXT, _MOST_SHORT = 2000, 100
@@ -114,7 +114,7 @@ class Summary(FileSchema):
 def versions() -> dict[str, str]:
     """Of secfc, Python and the libraries that arithmetic and secrecy rest on."""
     libraries = {name: version(name) for name in ("numpy", "cryptography")}
-    return {"secfc": __version__, "python": platform.python_version()} | libraries
+    return {"secfc": VERSION, "python": platform.python_version()} | libraries
 
 
 def now() -> str:
