@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from secfc.agreement.statement import (
 )
 from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
+from secfc.drivers.calls import Kind
 from secfc.drivers.fetching import fetch_labels
 from secfc.drivers.participant import Participant
 from secfc.drivers.past_runs import PastRuns
@@ -128,19 +130,57 @@ def test_with_membership_privacy_a_site_finds_its_rows_in_the_union(organisation
     assert all(one in text for one in made.ids[3])
 
 
+def without_results(made, name):
+    """A site's labels of a run; its folder of results is lost."""
+    labels = made.labels(name)
+    for folder in made.written(name):
+        shutil.rmtree(folder)
+    return labels
+
+
 def test_where_a_job_prepares_labels_are_those_of_the_sites_own_file(tmp_path, network_of, monkeypatch):
     made = PreparingSites(tmp_path)
     says_missed(monkeypatch, 2)
     network = network_of(made)
     network.run()
     summary_of(network, made)
-    whole = made.labels("south")
-    (folder,) = made.written("south")
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
+    whole = without_results(made, "south")
     fetch(made, "south")
     assert made.labels("south") == whole
+
+
+@pytest.mark.parametrize(
+    "job",
+    [{"k": 4, "compared": [2, 3, 4]}, {"disclosure": "coded", "max_liars": 1}, {"k": 1}, {"n_init": 2}],
+    ids=repr,
+)
+def test_whatever_a_job_asks_labels_are_those_of_a_whole_run(organisations, network_of, monkeypatch, job):
+    made = organisations(20, 10, 30, 5, 7, **job)
+    says_missed(monkeypatch, 3)
+    network = network_of(made)
+    network.run()
+    summary_of(network, made)
+    whole = without_results(made, "site-3")
+    assert fetch(made, "site-3").refused == []
+    np.testing.assert_array_equal(made.labels("site-3"), whole)
+
+
+def test_a_report_that_was_lost_comes_again_with_its_copies(organisations, network_of):
+    made, lost = organisations(20, 10, 30, 5, 7), []
+    network = network_of(made, [4])
+    spoil = network._spoil
+
+    def lose(site, call, deliver):
+        answer = spoil(site, call, deliver)
+        if site == "site-1" and call.kind is Kind.CLOSE and not lost:
+            lost.append(answer)
+            return None
+        return answer
+
+    network._spoil = lose
+    network.run()
+    assert lost
+    assert [len(one.copies) for one in read_summary(summary_of(network, made)).statements] == [1, 1, 1, 1]
 
 
 @pytest.mark.processes
