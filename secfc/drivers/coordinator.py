@@ -462,9 +462,8 @@ class Coordinator:
     ) -> None:
         """Tell every site how the run ended, who missed the result, and wait for them, but not for long."""
         for j, one in self._conversations.items():
-            others = sorted({*missed} - {j})  # a simulation's caller has everybody's labels
-            told = {"missed": others} if others and not self._terms.simulated else {}
-            one.close(to_json(ended | told), now=now)
+            others = [] if self._terms.simulated else sorted({*missed} - {j})  # its caller has all labels
+            one.close(to_json(ended | ({"missed": others} if others else {})), now=now)
         begun = time.monotonic()
         soon = begun + (0.0 if self._aborted() else patience)
         lost = min(soon, begun + _LOST_SECONDS)
