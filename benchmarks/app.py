@@ -3,6 +3,7 @@
 A command imports what it measures when it runs: what is loaded must not add to what is measured.
 """
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -218,6 +219,39 @@ def engines(
     from benchmarks.costs.engines import measure_engines
 
     measure_engines(_several(only), quick=quick, as_json=as_json)
+
+
+@app.command(
+    rich_help_panel=_COSTS, epilog="Example: python -m benchmarks rehearsal --mbit 10 --disclosure coded"
+)
+def rehearsal(
+    as_json: Json = False,
+    quick: Quick = False,
+    sites: Annotated[
+        int, typer.Option(help="Sites with rows; two helpers come on top where labels need them.")
+    ] = 11,
+    delay_ms: Annotated[
+        float, typer.Option(help="Milliseconds from a site to the coordinator and back.")
+    ] = 50.0,
+    mbit: Annotated[float, typer.Option(help="Mbit/s of each line, in each direction.")] = 100.0,
+    loss: Annotated[
+        float, typer.Option(help="Probability that a segment is lost; 0 leaves this run out.")
+    ] = 0.001,
+    rows: Annotated[int, typer.Option(min=3, help="Rows of all sites.")] = 10_000,
+    columns: Annotated[int, typer.Option(min=1, help="Columns.")] = 50,
+    k: Annotated[int, typer.Option("-k", min=2, help="Clusters.")] = 8,
+    disclosure: Annotated[
+        str, typer.Option(help="labels, distances or coded; several are separated by commas.")
+    ] = "labels,coded",
+) -> None:
+    """A FLARE server and sites behind slow lines, beside the same without delay (extra flare)."""
+    from benchmarks.costs.lines import Network
+    from benchmarks.costs.rehearsal import QUICK, Rehearsal, measure_rehearsals
+
+    slow = Network(round_trip=delay_ms / 1e3, rate=mbit * 1e6)
+    networks = [slow, replace(slow, loss=loss)] if loss else [slow]
+    chosen = QUICK if quick else Rehearsal(sites=sites, rows=rows, columns=columns, k=k)
+    show_rows("rehearsal", measure_rehearsals(chosen, _several(disclosure), networks), as_json)
 
 
 @app.command(

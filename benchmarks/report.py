@@ -31,6 +31,7 @@ BENCHMARKS = (
     "memory",
     "membership",
     "engines",
+    "rehearsal",
     "peers",
 )
 """What the page shows, in its order."""
@@ -120,6 +121,14 @@ ABOUT = {
         "engine's. FLARE is a server and sites with mutual TLS over loopback; start is the time until all "
         "sites are there. Wall clock, peaks of resident memory by role; with n = 11, FLARE's 28 processes "
         "share this machine's cores (24 where there are no helpers)."
+    ),
+    "rehearsal": (
+        "A FLARE server and sites with mutual TLS on this machine; a relay between them makes lines slow, "
+        "with TCP's windows. Each site and the coordinator have a line of this rate each way. Exact: labels "
+        "of all sites are those of exact Lloyd. Wall clock; iterations behind the first are medians. "
+        "Computed: from messages, as in the table of slow lines, without work. All processes share this "
+        "machine's cores, so what the lines added to the iteration without delay stands beside it. Messages "
+        "and relay: all sites' lines and both ways, before FLARE and TLS, and with them."
     ),
     "membership": (
         "All parties on this machine, a process each. Membership privacy hides whose rows are whose: "

@@ -11,7 +11,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -161,28 +161,13 @@ def multiprocess(case: EngineCase) -> dict[str, Any]:
 
 def flare(case: EngineCase) -> dict[str, Any]:
     """A FLARE server and sites."""
-    from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of the extra flare
-    from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
-
-    setup = setup_of(case)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        names = [*setup.names, *(f"helper-{j}" for j in range(1, setup.job.helpers + 1))]
-        job = write_job(folder, setup, names)
-        export_job(job, folder / "job", deadline=600.0)
-        with Federation(folder / "flare", names) as federation:
-            for site in names:
-                federation.join(site, folder / f"{site}.toml")
-            federation.give_key(folder / COORDINATOR_KEY)
-            started = time.perf_counter()
-            federation.start()
-            up = time.perf_counter()
-            with peaks(lambda: roles(federation)) as memory:
-                _, path = federation.run(folder / "job", timeout=3600.0)
-            ended = time.perf_counter()
-            summary = {"ended": "no summary"} if path is None else read_summary(path).coordinator
-    if summary["ended"] != "complete":
-        raise SystemExit(f"flare: {summary['ended']}")
+    with tempfile.TemporaryDirectory() as name, sites_of(Path(name), setup_of(case)) as federation:
+        started = time.perf_counter()
+        federation.start()
+        up = time.perf_counter()
+        with peaks(lambda: roles(federation)) as memory:
+            summary, _ = run_job(federation, Path(name))
+        ended = time.perf_counter()
     return {
         "costs": summary["costs"],
         "timeline": summary["timeline"],
@@ -190,6 +175,35 @@ def flare(case: EngineCase) -> dict[str, Any]:
         "start_seconds": up - started,
         "job_seconds": ended - up,
     }
+
+
+def names_of(setup: Setup) -> list[str]:
+    """Sites of a run, helpers last."""
+    return [*setup.names, *(f"helper-{j}" for j in range(1, setup.job.helpers + 1))]
+
+
+@contextmanager
+def sites_of(folder: Path, setup: Setup, ports: Mapping[str, int] | None = None) -> Iterator["Federation"]:
+    """A FLARE server and the sites of a run, not started, with files in a folder; they end with the block."""
+    from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of the extra flare
+    from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
+
+    names = names_of(setup)
+    export_job(write_job(folder, setup, names), folder / "job", deadline=600.0)
+    with Federation(folder / "flare", names, ports=ports) as federation:
+        for site in names:
+            federation.join(site, folder / f"{site}.toml")
+        federation.give_key(folder / COORDINATOR_KEY)
+        yield federation
+
+
+def run_job(federation: "Federation", folder: Path) -> tuple[dict[str, Any], Path]:
+    """What the coordinator says of the run of the job in a folder, and its file; SystemExit if it fails."""
+    _, path = federation.run(folder / "job", timeout=3600.0)
+    summary = {"ended": "no summary"} if path is None else read_summary(path).coordinator
+    if path is None or summary["ended"] != "complete":
+        raise SystemExit(f"flare: {summary['ended']}")
+    return summary, path
 
 
 def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:

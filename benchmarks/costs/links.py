@@ -131,10 +131,15 @@ def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Ite
                 yield from _rows_of(job, case.m, carried(split_evenly(job, rows)))
 
 
+def round_waits(by_round: dict[int, Carried]) -> tuple[dict[int, int], dict[int, int]]:
+    """Legs of each round, and bytes of its busiest line."""
+    legs = {one: by_round[after].began - by_round[one].began for one, after in pairwise(sorted(by_round))}
+    return legs, {one: max(by_round[one].lines.values()) for one in legs}
+
+
 def _rows_of(job: Job, m: int, by_round: dict[int, Carried]) -> Iterator[LinksRow]:
     rounds = sorted(by_round)
-    legs = {one: by_round[after].began - by_round[one].began for one, after in pairwise(rounds)}
-    busiest = {one: max(by_round[one].lines.values()) for one in legs}
+    legs, busiest = round_waits(by_round)
     for part, chosen in (("before", rounds[:1]), ("first", rounds[1:2]), ("later", rounds[2:-1])):
         waits, size = median([legs[one] for one in chosen]), median([busiest[one] for one in chosen])
         yield LinksRow(

@@ -85,6 +85,12 @@ def _yes(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: "yes" if row[name] else "no")
 
 
+def _lines(row: Values) -> str:
+    if row["mbit"] is None:
+        return "no delay"
+    return f"{row['delay_ms']:g} ms, {row['mbit']:g} Mbit/s, {row['loss']:.1%} lost"
+
+
 _PARTS = {
     "before": "all before iterations",
     "first": "the first iteration",
@@ -276,6 +282,37 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _seconds("scikit-learn", "plaintext_seconds"),
         _spread("all three / scikit-learn", "ratio"),
     ),
+    "rehearsal": (
+        *setting_columns(),
+        _plain("helpers", "helpers"),
+        _plain("disclosure", "disclosure"),
+        TableColumn("lines", _lines),
+        _yes("exact", "exact"),
+        _seconds("identify", "identify_seconds"),
+        _seconds("share", "share_seconds"),
+        _seconds("first iteration", "first_seconds"),
+        TableColumn(
+            "a later iteration",
+            lambda row: (
+                f"{seconds_text(row['round_seconds'])} "
+                f"({' to '.join(map(seconds_text, row['round_spread']))})"
+            ),
+        ),
+        TableColumn("x without delay", lambda row: f"{row['round_seconds'] / row['free_seconds']:.2f}"),
+        TableColumn("exchanges", lambda row: f"{row['legs'] / 2:g}"),
+        _bytes("busiest line", "line_bytes"),
+        _seconds("computed", "computed_seconds"),
+        TableColumn(
+            "added / computed",
+            lambda row: (
+                f"{(row['round_seconds'] - row['free_seconds']) / row['computed_seconds']:.2f}"
+                if row["computed_seconds"]
+                else ""
+            ),
+        ),
+        _bytes("messages, an iteration", "message_bytes"),
+        _bytes("relay, an iteration", "relay_bytes"),
+    ),
     "privacy": (
         _plain("attack", "attack"),
         _plain("adversary", "adversary"),
@@ -305,6 +342,7 @@ TITLES = {
     "protections": "What the margin in Q, the range check and signatures cost, one thread",
     "labels": "Whole iterations with each disclosure, all parties, one thread",
     "comparing": "Labels by a dealer and two evaluators, a round, one thread",
+    "rehearsal": "A rehearsal on NVIDIA FLARE over slow lines",
     "privacy": "Attacks: what an adversary learns, between nothing and everything",
 }
 

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from secfc.agreement.keys import COORDINATOR_KEY
@@ -26,13 +26,17 @@ def free_port() -> int:
 
 
 class Federation:
-    """A server and sites, provisioned in a folder of their own, which is made and not removed."""
+    """A server and sites, provisioned in a folder of their own, which is made and not removed.
 
-    def __init__(self, folder: Path, sites: Sequence[str]) -> None:
+    `ports` are those of this machine at which sites find the server, its own by default; the caller forwards
+    from them.
+    """
+
+    def __init__(self, folder: Path, sites: Sequence[str], *, ports: Mapping[str, int] | None = None) -> None:
         folder.mkdir(parents=True)
         self.folder, self.sites, self.port = folder.resolve(), tuple(sites), free_port()
         self.kits = {name: self.folder / name for name in (SERVER, *self.sites, ADMIN)}
-        authority, address = Authority.new("secfc"), Address(project="secfc", host=_HOST, port=self.port)
+        authority, ports = Authority.new("secfc"), ports or {}
         roles: dict[str, Role] = {SERVER: "server", ADMIN: "lead"}
         for name, kit in self.kits.items():
             role = roles.get(name, "client")
@@ -40,6 +44,7 @@ class Federation:
             hosts = (_HOST,) if role == "server" else ()
             certificate = authority.certify(key.public_key(), name=name, role=role, hosts=hosts)
             files = {"key": pem, "certificate": certificate, "authority": authority.pem}
+            address = Address(project="secfc", host=_HOST, port=ports.get(name, self.port))
             make_kit(kit, name=name, role=role, address=address, files=files)
         self.server = ServerProcess(self.kits[SERVER], self.kits[ADMIN])
         self.parties = {SERVER: self.server} | {

@@ -5,6 +5,7 @@ Submitting and asking are FLARE's own commands.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -194,7 +195,7 @@ class ServerProcess(KitProcess):
         """A copy of a job's summary: FLARE removes the job's folder when it has put it into its store."""
         copy = self.kit / f"{number}.json"
         with suppress(FileNotFoundError):
-            copy.write_bytes((self.kit / number / SUMMARY).read_bytes())
+            shutil.copy2(self.kit / number / SUMMARY, copy)
             return copy
         stored = self.kit / "store" / "jobs-storage" / number / "workspace"
         with suppress(FileNotFoundError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(stored) as files:

@@ -32,6 +32,7 @@ _NEED_FLARE = (
     "test_setting_up.py",
     "test_signed_by_all.py",
     "test_standing.py",
+    "test_slow_lines.py",
 )
 collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
 """They need the extra flare."""

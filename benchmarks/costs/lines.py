@@ -1,0 +1,125 @@
+"""Lines between sites and a coordinator: rate, delay, and what loss does to TCP. No clock, no socket.
+
+A connection follows RFC 5681 with the initial window of RFC 6928. Its window of unacknowledged bytes starts
+at 10 segments and doubles each round trip, until a segment is lost. Loss halves it; then it grows by a
+segment each round trip. The lost segment arrives a round trip late (fast retransmission), and nothing that
+follows is delivered before it. A window that was not used for a retransmission timeout is halved, down to 10
+segments. Queues are never full, so nothing is lost but by chance.
+"""
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from secfc.errors import ParameterError
+
+SEGMENT_BYTES = 1460
+INITIAL_BYTES = 10 * SEGMENT_BYTES
+_LEAST_TIMEOUT = 0.2
+"""Seconds that Linux waits for an acknowledgement beyond a round trip."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """What lies between a site and the coordinator.
+
+    Attributes
+    ----------
+    round_trip : float
+        Seconds from a site to the coordinator and back.
+    rate : float
+        Bits a second, of each site's line and of the coordinator's, in each direction; inf for no limit.
+    loss : float
+        Probability that a segment of 1,460 bytes is lost, at least 0, below 1.
+
+    Raises
+    ------
+    ParameterError
+        When one of them is none of these.
+    """
+
+    round_trip: float = 0.0
+    rate: float = math.inf
+    loss: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.round_trip < math.inf and self.rate > 0 and 0 <= self.loss < 1):
+            raise ParameterError(
+                "lines: a delay of at least 0, a rate above 0, a loss from 0 to below 1 are needed"
+            )
+
+
+class Line:
+    """One direction of a line: bytes leave it one after another, at its rate. Many connections share it."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._free = 0.0  # when all bytes so far have left
+
+    def carry(self, now: float, size: int) -> float:
+        """When the last of these bytes, which come now, has left the line."""
+        self._free = max(self._free, now) + 8 * size / self._rate
+        return self._free
+
+
+class Window:
+    """One direction of a connection: how much of it may be on its way, and when that arrives."""
+
+    def __init__(self, network: Network, chance: np.random.Generator) -> None:
+        self._network, self._chance = network, chance
+        self._size, self._threshold = float(INITIAL_BYTES), math.inf
+        self._unacknowledged: deque[tuple[float, int]] = deque()  # when they are acknowledged, bytes
+        self._on_the_way = 0
+        self._sent = self._arrives = self._recovers = (
+            0.0  # when the last bytes left, arrive; loss is repaired
+        )
+        self._full = -math.inf  # when the window held bytes back the last time
+
+    def room(self, now: float) -> int:
+        """Bytes that may be sent now; 0 when an acknowledgement must come first (`opens`)."""
+        if self._network.round_trip == 0:
+            return 1 << 30
+        while self._unacknowledged and self._unacknowledged[0][0] <= now:
+            at, size = self._unacknowledged.popleft()
+            self._on_the_way -= size
+            if (
+                at <= self._full + 1.5 * self._network.round_trip
+            ):  # RFC 7661: one that is not used does not grow
+                slow = self._size >= self._threshold
+                self._size += SEGMENT_BYTES * size / self._size if slow else size
+        if not self._unacknowledged:
+            self._rest(now)
+        room = int(self._size) - self._on_the_way
+        if room >= SEGMENT_BYTES or not self._unacknowledged:
+            return max(room, SEGMENT_BYTES)
+        self._full = now
+        return 0
+
+    def opens(self) -> float:
+        """When the next acknowledgement comes."""
+        return self._unacknowledged[0][0]
+
+    def send(self, left: float, size: int) -> float:
+        """When these bytes arrive, the last of which leave the line then."""
+        arrives, trip = left + self._network.round_trip / 2, self._network.round_trip
+        segments = -(-size // SEGMENT_BYTES)
+        if self._network.loss and (self._chance.random(segments) < self._network.loss).any():
+            arrives += trip
+            if left >= self._recovers:  # one loss of a window lowers it, not each
+                self._size = self._threshold = max(self._size / 2, 2.0 * SEGMENT_BYTES)
+                self._recovers = arrives + trip / 2
+        self._sent, self._arrives = left, max(arrives, self._arrives)
+        self._unacknowledged.append((self._arrives + trip / 2, size))
+        self._on_the_way += size
+        return self._arrives
+
+    def _rest(self, now: float) -> None:
+        """Halve a window for each timeout in which it was not used."""
+        timeout = self._network.round_trip + _LEAST_TIMEOUT
+        idle = int((now - self._sent) / timeout)
+        if idle > 0 and self._sent > 0:
+            self._threshold = max(self._threshold, 0.75 * self._size)
+            self._size = max(self._size / 2 ** min(idle, 60), min(self._size, float(INITIAL_BYTES)))
+            self._sent = now
