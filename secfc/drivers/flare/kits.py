@@ -40,6 +40,13 @@ _TELLS_OTHERS = {"site_log_streamer"}
 _SHARED_STORE = "/tmp/nvflare"  # noqa: S108 - not used but replaced
 """Where a server keeps jobs by default: in a folder that all users and servers of a machine share."""
 
+_COMMUNICATION = {"streaming_retry_wait": 120.0, "streaming_retry_timeout": 600.0}
+"""Seconds until FLARE sends a part of a call or answer again that was not acknowledged, and gives it up.
+
+Its own are 5 and 65: on a slow line 8 MiB take longer, are queued again before they have left,
+and do not arrive. What a broken connection lost comes with its call, which `conversation` repeats after 30.
+"""
+
 
 def organisation_of(name: str, role: Role) -> str:
     """What FLARE calls the organisation of a participant."""
@@ -47,7 +54,7 @@ def organisation_of(name: str, role: Role) -> str:
 
 
 def refuse_code(kit: Path, role: Role, home: Path) -> None:
-    """Write `local/authorization.json` and `local/resources.json` of a kit that later is at `home`."""
+    """Write authorization.json, resources.json and comm_config.json in `local` of a kit, later at `home`."""
     local = kit / "local"
     resources = json.loads((local / "resources.json.default").read_text(encoding="utf-8"))
     resources["class_allow_list"] = [CLASSES[role]]
@@ -56,6 +63,11 @@ def refuse_code(kit: Path, role: Role, home: Path) -> None:
         resources["allow_log_streaming"] = False
     resources["components"] = [one for one in resources["components"] if one["id"] not in _TELLS_OTHERS]
     store = json.dumps(str(home.absolute() / "store"))[1:-1]  # as it stands in a text of JSON
-    for name, value in (("resources.json", resources), ("authorization.json", AUTHORIZATION)):
+    written = {
+        "resources.json": resources,
+        "authorization.json": AUTHORIZATION,
+        "comm_config.json": _COMMUNICATION,
+    }
+    for name, value in written.items():
         text = json.dumps(value, indent=2).replace(_SHARED_STORE, store)
         (local / name).write_text(text + "\n", encoding="utf-8")

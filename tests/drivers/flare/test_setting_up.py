@@ -3,6 +3,8 @@
 import json
 import shutil
 import stat
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -96,6 +98,25 @@ def test_kits_take_no_code_and_allow_one_class(made):
         assert "/tmp/nvflare" not in (kit / "local" / "resources.json").read_text()
     site = json.loads((made / "hospital-a" / "consortium" / "kit" / "local" / "resources.json").read_text())
     assert site["allow_log_streaming"] is False
+
+
+READ_AS_FLARE_DOES = """
+import sys
+from nvflare.fuel.f3.comm_config import CommConfigurator
+from nvflare.fuel.utils.config_service import ConfigService
+
+ConfigService.initialize(section_files={}, config_path=[sys.argv[1]])
+read = CommConfigurator()
+print(read.get_streaming_retry_wait(5.0), read.get_streaming_retry_timeout(60.0))
+"""
+
+
+def test_flare_gives_a_slow_line_time_before_it_sends_again(made):
+    accept(made, status=0)
+    for kit in (made / "hospital-a" / "consortium" / "kit", made / "consortium" / "server"):
+        command = [sys.executable, "-c", READ_AS_FLARE_DOES, str(kit)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+        assert done.stdout.split() == ["120.0", "600.0"]
 
 
 def test_the_store_of_the_server_is_where_its_kit_is_now(made):
