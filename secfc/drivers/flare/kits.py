@@ -41,10 +41,10 @@ _SHARED_STORE = "/tmp/nvflare"  # noqa: S108 - not used but replaced
 """Where a server keeps jobs by default: in a folder that all users and servers of a machine share."""
 
 _COMMUNICATION = {"streaming_retry_wait": 120.0, "streaming_retry_timeout": 600.0}
-"""Seconds until FLARE sends a part of a call or answer again that was not acknowledged, and gives it up.
+"""Seconds until FLARE sends a part of a call or answer again without an answer, and then until it stops.
 
-Its own are 5 and 65: on a slow line 8 MiB take longer, are queued again before they have left,
-and do not arrive. What a broken connection lost comes with its call, which `conversation` repeats after 30.
+Its own are 5 and 60: on a slow line 8 MiB take longer, are queued again before they have left, and do not
+arrive. What a broken connection lost comes with its call, which `conversation` repeats after 30.
 """
 
 
