@@ -259,6 +259,7 @@ def rehearse(
         _need_flare()
         from secfc.drivers.flare.federation import Federation
         from secfc.drivers.flare.jobs import export_job
+        from secfc.drivers.flare.runs import Telling
 
         agreement = read_job(job)
         files = in_order(agreement, sites)
@@ -274,7 +275,8 @@ def rehearse(
                 federation.join(name, file)
             federation.give_key(key or job.with_name(COORDINATOR_KEY))
             federation.start()
-            number, written = federation.run(Path(scratch) / "job", timeout=timeout)
+            tell = Telling(federation.server.kit, lambda said: console().print(said, soft_wrap=True))
+            number, written = federation.run(Path(scratch) / "job", timeout=timeout, each=tell)
             if written is None:
                 reason = federation.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")

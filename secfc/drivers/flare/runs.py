@@ -27,7 +27,7 @@ _SAY_SECONDS = 10.0  # between two lines on where the run stands
 Say = Callable[[str], None]
 
 
-class _Telling:
+class Telling:
     """Says where the run stands when that has changed, not too often."""
 
     def __init__(self, kit: Path, say: Say) -> None:
@@ -73,7 +73,7 @@ def run_server(
                 Path(scratch) / "job",
                 begin=deadline,
                 timeout=until - time.monotonic(),
-                each=_Telling(server.kit, say),
+                each=Telling(server.kit, say),
             )
             if written is None:
                 reason = server.status(number)
@@ -123,7 +123,7 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
         raise AgreementError(f"{site.party}: {state or 'no party of the job'}; see secfc job sign")
     process = KitProcess(_kit(site.job.parent / KIT), site.party)
     before = _ended(site.results)
-    tell, until = _Telling(process.kit, lambda text: say(f"{site.party}: {text}")), time.monotonic() + timeout
+    tell, until = Telling(process.kit, lambda text: say(f"{site.party}: {text}")), time.monotonic() + timeout
     process.start()
     worked = False
     try:
