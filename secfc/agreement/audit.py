@@ -21,6 +21,7 @@ class Finding:
 
     holds: bool
     text: str
+    missing: str | None = None  # the party that has stated nothing
 
 
 def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
@@ -90,7 +91,7 @@ def _wrong(text: str) -> Finding:
 
 def _of_party(number: int, name: str, given: list[SignedStatement], agreement: Agreement) -> Finding:
     if not given:
-        return _wrong(f"{name}: its statement is missing")
+        return Finding(holds=False, text=f"{name}: its statement is missing", missing=name)
     if len(given) > 1:
         return _wrong(f"{name}: {len(given)} statements in its name, there must be one")
     statement = given[0].statement

@@ -197,7 +197,8 @@ def run(
         say=lambda said: out.print(said, soft_wrap=True),
     )
     _finish(agreement, job, path, report, text)
-    show_findings(audit(read_summary(path), agreement))
+    told = read_summary(path)
+    show_findings(audit(told, agreement), lost=told.coordinator["lost"])
 
 
 @consortium.command(epilog="Example: secfc consortium status site.toml")

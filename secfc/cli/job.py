@@ -1,5 +1,6 @@
 """`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
 
+from collections.abc import Collection
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -349,14 +350,21 @@ def show_checked(site: "Site", found: "Checked") -> None:
         out.print(table)
 
 
-def show_findings(findings: list["Finding"]) -> None:
-    """Print what holds and what does not; end with status 1 unless all holds."""
-    out = console()
+def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> None:
+    """Print what holds and what does not; end with status 1 unless all holds.
+
+    Parties that the run went on without, and is known to have lost, need not have stated anything.
+    """
+    out, wrong = console(), False
     for finding in findings:
         mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")
+        if finding.missing in lost:
+            mark, style = "lost", "yellow"
+        elif not finding.holds:
+            wrong = True
         out.print(mark, style=style, end="  ")
         out.print(finding.text, soft_wrap=True)
-    if not all(finding.holds for finding in findings):
+    if wrong:
         raise typer.Exit(_DOES_NOT_HOLD)
 
 

@@ -35,6 +35,7 @@ class Telling:
         (kit / STANDING).unlink(missing_ok=True)  # of an earlier run
 
     def __call__(self) -> None:
+        """Say what is new."""
         told = read_standing(self._kit)
         if told is not None and told[1] != self._said and time.monotonic() >= self._next:
             self._said, self._next = told[1], time.monotonic() + _SAY_SECONDS
@@ -78,6 +79,7 @@ def run_server(
             if written is None:
                 reason = server.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
+            say(f"the run has ended; FLARE has {_END_SECONDS:.0f} s to end the job at the sites")
             server.ended(number, timeout=_END_SECONDS)
             return written.read_text(encoding="utf-8")
         finally:
@@ -115,7 +117,7 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
 
     A process of this site that is killed, or whose run is interrupted, goes on when this is called again, if
     the site has a storage. Raises AgreementError when the site has not signed the job, and PartyError when
-    the run ended here before anything was shared, or has not ended after `timeout` seconds.
+    the run ended here without a statement, or has not ended after `timeout` seconds.
     """
     agreement = read_job(site.job)
     state = standing(agreement, read_signatures(signatures_path(site.job))).get(site.party)
@@ -137,8 +139,10 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
             if not works and (new := _ended(site.results) - before):
                 return new.pop()
             if worked and not works and site.storage is None:
+                last = read_standing(process.kit)
                 raise PartyError(
-                    f"{site.party}: the run ended before anything was shared; see {process.console}"
+                    f"{site.party}: the job ended here without a statement{f' ({last[1]})' if last else ''}; "
+                    f"{process.console} says why"
                 )
             if not process.alive:
                 raise PartyError(f"{site.party}: FLARE's client has ended; {process.console} says why")

@@ -90,7 +90,7 @@ def test_a_statement_is_not_the_end_while_the_job_still_works(site, take_part):
 
 
 def test_a_run_that_ends_without_a_statement_is_an_error_that_names_the_log(take_part):
-    with pytest.raises(PartyError, match=r"the run ended before anything was shared; see .*console\.txt"):
+    with pytest.raises(PartyError, match=r"the job ended here without a statement; .*console\.txt says why"):
         take_part("idle", "works", "idle")
 
 

@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 from support.hospitals import NAMES, accept, command
 from support.network import Network, assert_exact, names_of_lost
 
+from secfc.agreement.audit import Finding
 from secfc.agreement.keys import COORDINATOR_KEY, write_new_key
+from secfc.cli.job import show_findings
 from secfc.drivers.flare import runs
 from secfc.drivers.flare.standing import STANDING, StandingFile, at_the_coordinator, read_standing
 from secfc.errors import AgreementError, DataError, PartyError, TooManyFaultsError
@@ -169,7 +172,10 @@ def test_it_waits_for_all_sites_and_says_for_whom(coordinate):
         "hospital-a is there",
         "hospital-c is there",
     ]
-    assert said[4:] == ["share: 3 B sent"]
+    assert said[4:] == [
+        "share: 3 B sent",
+        "the run has ended; FLARE has 60 s to end the job at the sites",
+    ]
 
 
 def test_a_site_that_does_not_come_in_time_is_named(coordinate):
@@ -203,6 +209,19 @@ def test_another_key_is_refused_before_anything_starts(made, coordinate):
 
 
 # What the commands show
+
+
+def test_a_run_that_went_on_without_a_site_is_no_failure_of_the_command(capsys):
+    found = [
+        Finding(holds=True, text="one"),
+        Finding(holds=False, text="south: nothing", missing="south"),
+    ]
+    show_findings(found, lost=["south"])
+    assert capsys.readouterr().out == "holds  one\nlost  south: nothing\n"
+    with pytest.raises(typer.Exit):
+        show_findings(found, lost=["north"])
+    with pytest.raises(typer.Exit):
+        show_findings([*found, Finding(holds=False, text="north: changed")], lost=["south", "north"])
 
 
 @pytest.fixture
