@@ -82,8 +82,7 @@ class Federation:
         wanted = {name for name in self.sites if name in names or self.alive(name)}
         until = time.monotonic() + _START_SECONDS
         while not wanted <= (known := self._registered()):
-            if not self.server.alive:
-                raise PartyError("the FLARE server has ended; its console.txt says why")
+            self.server.check_alive()
             if time.monotonic() > until:
                 raise PartyError(f"sites that did not register: {', '.join(sorted(wanted - known))}")
             time.sleep(_POLL_SECONDS)

@@ -130,6 +130,11 @@ class ServerProcess(KitProcess):
             if f"New client {name}@" in said or f"Re-activate the client: {name} at" in said
         }
 
+    def check_alive(self) -> None:
+        """Raise PartyError when the server has ended."""
+        if not self.alive:
+            raise PartyError(f"the FLARE server has ended; {self.console} says why")
+
     def _nvflare(self, *arguments: str) -> Any:
         """What a command of FLARE's answers; PartyError has FLARE's reason."""
         command = [sys.executable, "-m", "nvflare.cli", "--format", "json", *arguments]
@@ -152,6 +157,7 @@ class ServerProcess(KitProcess):
         with suppress(ValueError):
             answer = json.loads(done.stdout)
         if done.returncode or answer.get("status") not in (None, "ok"):
+            self.check_alive()
             reason = answer.get("message") or done.stderr.strip() or f"exit status {done.returncode}"
             raise PartyError(f"nvflare {' '.join(arguments[:2])}: {reason}")
         return answer.get("data")
@@ -168,13 +174,14 @@ class ServerProcess(KitProcess):
 
         `each` is called at each look. Returns the job's number at FLARE, and a copy of the summary, None when
         the job ended before. Raises PartyError when FLARE has not begun the job after `begin` seconds, or it
-        has not ended after `timeout`; the job is aborted then.
+        has not ended after `timeout`, and the job is aborted then; and when the server has ended.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job.resolve()))["job_id"]
         submitted = asked = time.monotonic()
         while (summary := self._summary(number)) is None:
             time.sleep(_POLL_SECONDS)
             each()
+            self.check_alive()
             now = time.monotonic()
             if now - submitted > timeout:
                 self._abort(number, f"the job had not ended after {timeout:.0f} s and was aborted")

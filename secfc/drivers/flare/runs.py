@@ -96,8 +96,7 @@ def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, second
     at = datetime.fromtimestamp(time.time() + seconds).astimezone().isoformat(sep=" ", timespec="minutes")
     say(f"waiting for {', '.join(names)} until {at}; after that {then}")
     while known != set(names):
-        if not server.alive:
-            raise PartyError(f"the FLARE server has ended; {server.console} says why")
+        server.check_alive()
         missing = [name for name in names if name not in known]
         if time.monotonic() > until:
             if len(known) < least:

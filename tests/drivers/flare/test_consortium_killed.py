@@ -97,7 +97,7 @@ def test_a_consortium_whose_server_was_killed_goes_on_by_the_same_command(signed
     try:
         sites = [start(name, "consortium", "start", folder / name / "site.toml") for name in NAMES]
         assert start("first", *run).wait(timeout=300) == 2, said("first")
-        assert "PartyError" in said("first")
+        assert "PartyError: the FLARE server has ended" in said("first")
         assert [one.name for one in (made / SERVER / LOGS).iterdir() if one.suffix == ".log"]
         assert not (made / "job.summary.json").exists()
         assert [site.poll() for site in sites] == [None] * len(sites)  # they wait for the server

@@ -12,6 +12,7 @@ from secfc.agreement.audit import Finding
 from secfc.agreement.keys import COORDINATOR_KEY, write_new_key
 from secfc.cli.job import show_findings
 from secfc.drivers.flare import runs
+from secfc.drivers.flare.processes import ServerProcess
 from secfc.drivers.flare.standing import STANDING, StandingFile, at_the_coordinator, read_standing
 from secfc.errors import AgreementError, DataError, PartyError, TooManyFaultsError
 from secfc.protocol.progress import Progress
@@ -118,6 +119,8 @@ class Server:
 
     def start(self):
         """Nothing to start."""
+
+    check_alive = ServerProcess.check_alive
 
     def known(self, names):
         return {NAMES[at] for at in next(self._looks)}
