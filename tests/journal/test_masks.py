@@ -307,10 +307,13 @@ ALIKE = ("separation", "k-means++", "labels", "rounds", "centres", "segments", "
 """They hide what other kinds do: test_resume.py has them without kills, the slow tests with."""
 
 
-@pytest.mark.parametrize(
-    ("kind", "step"),
-    sweep(product(KINDS, (1, 2, 5, 11)), keep=lambda case: case[1] == 11 and case[0] not in ALIKE),
-)
+def _is_kept(case):
+    kind, step = case
+    # "coded" has few calls, in an order that threads decide: few kills might hit no site that has sealed.
+    return step == (5 if kind == "coded" else 11) and kind not in ALIKE
+
+
+@pytest.mark.parametrize(("kind", "step"), sweep(product(KINDS, (2, 5, 11)), keep=_is_kept))
 def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     setup_of, tmp_path, monkeypatch, kind, step
 ):

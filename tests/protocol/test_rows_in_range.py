@@ -231,6 +231,7 @@ def test_rows_of_a_union_are_checked_and_nobody_is_named(part_rows):
 def test_before_any_kind_of_start(starts):
     if starts.get("predict"):
         labels = [np.arange(m) % 2 for m in SIZES]
+        labels[0][-1] = -1  # a row to predict
         starts = {"predict": True, "max_iter": 1, "limits": Limits(predict=True), "starts": labels}
     net = labelled(2, **starts)
     deal_integers(net, 2, {(0, 0): 1 << 14})

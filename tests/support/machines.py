@@ -122,7 +122,7 @@ class Processes:
 
     def run(self):
         """Start coordinators until one ends the run; how many were started."""
-        for count in range(1, 60):
+        for count in range(1, 400):
             if not self.start().interrupted:
                 return count
         raise AssertionError("the run does not end")
