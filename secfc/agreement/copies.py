@@ -16,7 +16,7 @@ import base64
 import binascii
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -29,7 +29,7 @@ from secfc.options import MAX_ROWS
 from secfc.params import MAX_CLIENTS, Job
 from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.sealing.box import open_box, seal_box
+from secfc.sealing.box import BOX_BYTES, open_box, seal_box
 from secfc.sealing.handshake import DIGEST_BYTES
 from secfc.sealing.identity import Identity, Roster
 
@@ -92,7 +92,7 @@ class Copied:
 
 
 def make_copies(
-    labels: Mapping[int, Labels],
+    labels: Iterable[tuple[int, Labels]],
     *,
     n_iter: int,
     converged: bool,
@@ -101,15 +101,19 @@ def make_copies(
     roster: Roster,
     identity: Identity,
 ) -> list[SealedCopy]:
-    """Copies for clients of their labels, as long as they fit (`most_text`).
+    """Copies for clients of their labels, as long as they fit (`most_text`); others are not sealed.
 
-    None of no labels, nor for a client whose key in the roster shares no secret: that is its own fault.
+    Labels of one client are held at a time: those of a union are many. None of no labels, nor for a client
+    whose key in the roster shares no secret: that is its own fault.
     """
     copies: list[SealedCopy] = []
-    for client, own in labels.items():
-        if not own.size:
+    bits, left = bits_of(job.k - 1), most_text(job)
+    for client, own in labels:
+        size = _HEAD.size + packed_size(own.size, bits) + BOX_BYTES
+        text = -(-size // 3) * 4 + _SIGNATURE_TEXT
+        if not own.size or text > left:
             continue
-        packed = pack_labels(own.astype("uint16"), bits_of(job.k - 1))
+        packed = pack_labels(own.astype("uint16"), bits)
         payload = _HEAD.pack(own.size, n_iter, converged) + packed
         there = replace(place, recipient=client).packed
         try:
@@ -118,8 +122,7 @@ def make_copies(
             continue
         signature = identity.sign(_signed(there, sealed))
         copies.append(SealedCopy(recipient=client, sealed=_encoded(sealed), signature=_encoded(signature)))
-        if text_of(copies) > most_text(job):
-            copies.pop()
+        left -= text
     return copies
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from secfc.agreement.copies import Place, SealedCopy, make_copies
+from secfc.agreement.audit import place_of
+from secfc.agreement.copies import SealedCopy, make_copies
 from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import read_key
@@ -26,6 +27,7 @@ from secfc.agreement.statement import (
     versions,
 )
 from secfc.codes import code_of_write
+from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.row_marks import mark_of, union_mark
 from secfc.drivers.storage import allocator
@@ -105,7 +107,8 @@ class Participant(TakingPart):
     def standing(self) -> str:
         """Where it stands: phase, round, rows of all parties that moved, and bytes that left it."""
         asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
-        return f"{super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
+        written = self._run is None and self._introductions is not None
+        return f"{'close' if written else super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
 
     def open_log(self, run: bytes) -> RunLog | None:
         """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
@@ -308,28 +311,30 @@ class Participant(TakingPart):
         return signed
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
-        """As `close`; what is reported, as JSON takes it, with copies for those who missed the result."""
-        copies = self._copies(missed)
-        signed = self.close(ended)
-        return report_of(signed and signed.model_copy(update={"copies": copies}))
+        """As `close`; what is reported, as JSON takes it, with copies for those who missed the result.
 
-    def _copies(self, missed: Sequence[int]) -> list[SealedCopy]:
+        Copies are made when its own files are written: whatever becomes of them, nothing of its own is lost.
+        """
+        client, signed = self._client, self.close(ended)
+        if client is None or signed is None:
+            return report_of(signed)
+        try:
+            copies = self._copies(client, signed.statement, missed)
+        except Exception as error:
+            _LOG.error("copies of labels were not made: %s", detail(error))
+            copies = []
+        return report_of(signed.model_copy(update={"copies": copies}))
+
+    def _copies(self, client: Client, statement: Statement, missed: Sequence[int]) -> list[SealedCopy]:
         """Labels of these clients, sealed to them; none where its own are not final, or of a helper."""
-        one, run, introductions = self._client, self._run, self._introductions
-        if one is None or run is None or introductions is None or self.number > self._job.n:
+        if statement.introductions is None or self.number > self._job.n:
             return []
-        labels = {client: found for client in missed if (found := one.labels_of(client)) is not None}
-        place = Place(
-            agreement=self.agreement.digest,
-            run=run,
-            introductions=bytes.fromhex(introductions),
-            maker=self.number,
-        )
+        found = ((other, client.labels_of(other)) for other in missed)
         return make_copies(
-            labels,
-            n_iter=self._iterations or 0,
-            converged=bool(self._converged),
-            place=place,
+            ((other, labels) for other, labels in found if labels is not None),
+            n_iter=statement.iterations or 0,
+            converged=bool(statement.converged),
+            place=place_of(statement, self.agreement),
             job=self._job,
             roster=self.agreement.consortium.roster,
             identity=self._identity,

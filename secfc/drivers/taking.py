@@ -51,8 +51,9 @@ class TakingPart:
 
     @property
     def standing(self) -> str:
-        """Where it stands, in words."""
-        return "prepare" if self._client is None else self._client.state.value
+        """Where it stands, in words; another thread may ask while the run is closed."""
+        client = self._client
+        return "prepare" if client is None else client.state.value
 
     @property
     def left_out(self) -> bool:

@@ -69,7 +69,7 @@ def forged(made, *numbers, labels=None, n_iter=3):
             if one["statement"]["client"] in numbers:
                 place = place_of(Statement(**one["statement"]), agreement)
                 lies = make_copies(
-                    {4: np.zeros(5, dtype=np.int32) if labels is None else labels},
+                    [(4, np.zeros(5, dtype=np.int32) if labels is None else labels)],
                     n_iter=n_iter,
                     converged=True,
                     place=place,

@@ -33,6 +33,7 @@ from secfc.drivers.fetching import fetch_labels
 from secfc.drivers.participant import Participant
 from secfc.drivers.past_runs import PastRuns
 from secfc.errors import AgreementError, LimitError, SealError
+from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment, Finish, Plan, Share
 from secfc.sealing.identity import Identity, Roster
 
@@ -309,6 +310,47 @@ def test_a_list_of_the_coordinator_that_is_none_costs_nobody_its_labels(
         assert numbers == [] or missed == [1]  # of the others
 
 
+def test_own_labels_are_written_before_any_copy_is_made_and_a_copy_that_fails_costs_nothing(
+    organisations, network_of, monkeypatch
+):
+    made, seen = organisations(20, 10, 30, 5, 7), []
+    says_missed(monkeypatch, 2, 4)
+
+    def fails(labels, **given):
+        maker = made.sites[given["place"].maker - 1]
+        seen.append((maker, made.labels(maker).size))
+        raise MemoryError
+
+    monkeypatch.setattr("secfc.drivers.participant.make_copies", fails)
+    network = network_of(made)
+    network.run()
+    assert_exact(made, network)
+    assert sorted(seen) == [("site-1", 20), ("site-2", 10), ("site-3", 30), ("site-4", 5), ("site-5", 7)]
+    statements = read_summary(summary_of(network, made)).statements
+    assert [(one.statement.ended, one.copies) for one in statements] == [("complete", [])] * 5
+
+
+def test_labels_for_copies_are_unpacked_one_client_at_a_time(organisations, network_of, monkeypatch):
+    made, events = organisations(20, 10, 30, 5, 7), []
+    says_missed(monkeypatch, 2, 3, 4)
+    real, seal = Client.labels_of, copying.seal_box
+
+    def labels_of(self, client):
+        if self.number == 1:
+            events.append(client)
+        return real(self, client)
+
+    def seal_box(payload, *, recipient, place):
+        if place[80:82] == b"\x01\x00":  # the maker
+            events.append("sealed")
+        return seal(payload, recipient=recipient, place=place)
+
+    monkeypatch.setattr(Client, "labels_of", labels_of)
+    monkeypatch.setattr(copying, "seal_box", seal_box)
+    network_of(made).run()
+    assert events == [2, "sealed", 3, "sealed", 4, "sealed"]
+
+
 def test_copies_that_do_not_fit_are_not_made(organisations, network_of, monkeypatch, missed):
     one = read_summary(missed.folder / "summary.json").statements[0]
     monkeypatch.setattr(copying, "MOST_TEXT", copying.text_of(one.copies) - 1)
@@ -321,8 +363,10 @@ def test_copies_that_do_not_fit_are_not_made(organisations, network_of, monkeypa
         "roster": missed.agreement.consortium.roster,
         "identity": read_key(missed.folder / "site-1.key"),
     }
-    labels = {4: np.zeros(5, dtype=np.int32)}
-    assert make_copies(labels, **given) == []
+    labels = [(4, np.zeros(5, dtype=np.int32))]
+    with monkeypatch.context() as sealing:
+        sealing.setattr(copying, "seal_box", None)  # nothing is sealed only to be dropped
+        assert make_copies(labels, **given) == []
     monkeypatch.setattr(copying, "MOST_TEXT", copying.text_of(one.copies))
     assert len(make_copies(labels, **given)) == 1
 
@@ -352,7 +396,7 @@ def test_a_client_whose_key_shares_no_secret_gets_no_copy_and_costs_others_nothi
     keys = list(agreement.consortium.roster.keys)
     keys[3] = bytes([1]) + bytes(31)  # the neutral element
     made = make_copies(
-        {2: np.zeros(10, dtype=np.int32), 4: np.zeros(5, dtype=np.int32)},
+        [(2, np.zeros(10, dtype=np.int32)), (4, np.zeros(5, dtype=np.int32))],
         n_iter=1,
         converged=True,
         place=place_of(one.statement, agreement),
