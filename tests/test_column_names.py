@@ -244,6 +244,25 @@ def test_names_of_a_header_are_shown(tmp_path, text, given, told):
         read_table(tmp_path / "a.csv", **given)
 
 
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        (
+            "SELECT *, 'north' AS site FROM data",
+            "column 1",
+        ),  # the text and the word are no columns of the file
+        ("SELECT *, 'north' site FROM data", "column 1"),
+        ("SELECT *, 5 AS site FROM data", "column 1"),
+        ("SELECT * FROM data WHERE 'north' = 'north'", "column 1"),
+        ("SELECT * FROM data WHERE north = 'south'", "column 'north'"),
+    ],
+)
+def test_a_constant_in_a_query_makes_no_first_line_a_header(tmp_path, query, place):
+    (tmp_path / "a.csv").write_text("north,5,Smith\nsouth,6,Jones\n")
+    with pytest.raises(secfc.DataError, match=f"{place} is not numeric"):
+        read_table(Query(origin=Origin.of(str(tmp_path / "a.csv")), query=query, name=""))
+
+
 def test_tables_with_names_of_their_own_have_them_shown(tmp_path):
     pyarrow.parquet.write_table(pa.table({"city": ["Rome"]}), tmp_path / "a.parquet")
     with pytest.raises(secfc.DataError, match="column 'city' is not numeric"):

@@ -24,6 +24,9 @@ FILES = (*TEXTS, ".parquet")
 
 _NO_NAMES = {"SELECT", "select", "FROM", "from", duck.TABLE}
 
+_CONSTANT = re.compile(r"""(?i)('[^']*'|\b\d[\w.]*|\bnull\b)(\s+(as\s+)?"?\w+)?""")
+"""A constant in a query, and what the answer calls it: neither tells of the file's first line."""
+
 _POSSIBLE = (
     "postgresql://host/database, sqlite:///file, duckdb:///file, or the path of a .csv, .tsv or .parquet file"
 )
@@ -81,8 +84,8 @@ class Query:
 
     @property
     def names(self) -> set[str]:
-        """Words in the query that may be names of columns."""
-        return set(re.findall(r"\w+", self.query)) - _NO_NAMES
+        """Words in the query that may be names of columns; no constant, for it may be a value."""
+        return set(re.findall(r"\w+", _CONSTANT.sub("", self.query))) - _NO_NAMES
 
     def read(self) -> pa.Table:
         """The answer.
