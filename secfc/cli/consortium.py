@@ -1,6 +1,7 @@
 """`secfc consortium`: a run across organisations on NVIDIA FLARE. docs/deployment.md walks through it."""
 
 import tempfile
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,6 +64,12 @@ Resumable = Annotated[
 def _need_flare() -> None:
     if find_spec("nvflare") is None:
         raise ParameterError("NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc")
+
+
+def _check_seconds(**given: float) -> None:
+    for name, seconds in given.items():
+        if not 0 <= seconds < threading.TIMEOUT_MAX:  # not for NaN either
+            raise ParameterError(f"--{name}: a number of seconds, 0 or more, is needed")
 
 
 @consortium.command(epilog="Example: secfc consortium request hospital-a --rows rows.csv --id patient")
@@ -145,6 +152,7 @@ def accept(
 def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
     _need_flare()
+    _check_seconds(timeout=timeout)
     from secfc.agreement.site_file import read_site
     from secfc.drivers.flare.runs import ending_of, run_site
     from secfc.public_errors import COMPLETE
@@ -176,6 +184,7 @@ def run(
 ) -> None:
     """The coordinator's last step: start the server, wait for the sites, run the job, audit it."""
     _need_flare()
+    _check_seconds(wait=wait, deadline=deadline, timeout=timeout)
     from secfc.agreement.audit import audit
     from secfc.agreement.job_file import read_job
     from secfc.agreement.statement import read_summary
@@ -258,6 +267,7 @@ def rehearse(
         from secfc.drivers.agreed import in_order
 
         _need_flare()
+        _check_seconds(deadline=deadline, timeout=timeout)
         from secfc.drivers.flare.federation import Federation
         from secfc.drivers.flare.jobs import export_job
         from secfc.drivers.flare.runs import Telling

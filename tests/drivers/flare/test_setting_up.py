@@ -242,6 +242,24 @@ def test_a_host_that_is_none_is_refused(made, host):
     assert "host: the name or the IPv4 address" in new(made, *requests(made), host=host)
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "1e300"])
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("wait", ("run", "consortium/job.toml")),
+        ("deadline", ("run", "consortium/job.toml")),
+        ("timeout", ("run", "consortium/job.toml")),
+        ("timeout", ("start", f"{NAMES[0]}/site.toml")),
+        ("deadline", ("rehearse", "job.toml", f"{NAMES[0]}/site.toml")),
+    ],
+)
+def test_seconds_that_are_none_are_refused_before_anything_starts(made, option, words, seconds):
+    verb, file, *rest = words
+    given = [verb, made / file, *(made / one for one in rest), f"--{option}={seconds}"]
+    said = command("consortium", *given, status=2)
+    assert f"--{option}: a number of seconds, 0 or more, is needed" in said
+
+
 def test_a_job_that_names_other_files_is_refused_by_line(made):
     (made / "job.toml").write_text(JOB.replace("roster.toml", "../roster.toml"))
     assert 'job.toml:2: roster: "roster.toml" is needed' in new(made, *requests(made))
