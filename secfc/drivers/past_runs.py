@@ -118,8 +118,9 @@ class PastRuns:
             if not mark.exists():
                 self.check_date()
                 self._counted.mkdir(parents=True, exist_ok=True)
-                _append(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), noted)
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 sync_folder(self._counted)
+            self.note(run, **noted)  # a site that goes on may have been killed, or its disk full, before that
             try:
                 self.check(run)  # after the mark: of two runs at once each sees the other's
             except AgreementError:

@@ -1,6 +1,7 @@
 """Copies of labels that were changed, swapped, forged, or are of another run or other rows."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from support.network import RUN, assert_exact
 
 from secfc.agreement.audit import audit
 from secfc.agreement.copies import MOST_TEXT, read_copy
+from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import (
     read_summary,
 )
 from secfc.drivers.fetching import makers_needed
-from secfc.errors import AgreementError, ParameterError
+from secfc.drivers.past_runs import PastRuns
+from secfc.errors import AgreementError, ParameterError, StorageError
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -44,6 +47,28 @@ def test_a_mark_that_was_cut_is_none(missed):
     mark.write_bytes(mark.read_bytes()[:-20])
     with pytest.raises(AgreementError, match="copies of its labels by 0 clients"):
         fetch(missed, "site-4")
+
+
+@pytest.mark.parametrize("written", [b"", b'\n{"count": 5, "ro'], ids=["nothing", "a part"])
+def test_a_mark_that_could_not_be_written_whole_is_written_when_the_site_goes_on(
+    missed, monkeypatch, written
+):
+    past, mark = PastRuns(read_site(missed.config("site-4")), missed.agreement), {"count": 5, "rows": "ab"}
+    run = bytes([7]) * 16
+
+    def full(descriptor, data):
+        os.write(descriptor, written)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("secfc.drivers.past_runs.write_all", full)
+        with pytest.raises(StorageError):
+            past.count(run, **mark)
+    assert past.noted(run) == {}
+    past.count(run, **mark)
+    assert past.noted(run) == mark
+    past.count(run, count=6, rows="cd")
+    assert past.noted(run) == mark
 
 
 @pytest.mark.parametrize(
