@@ -15,6 +15,7 @@ rows.
 import base64
 import binascii
 import hashlib
+import json
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -62,8 +63,8 @@ def most_text(job: Job) -> int:
 
 
 def text_of(copies: Copies) -> int:
-    """Characters of copies."""
-    return sum(len(one.sealed) + len(one.signature) for one in copies)
+    """Characters of copies in a file: one that is no base64 may take more there than it came with."""
+    return sum(len(json.dumps(text)) - 2 for one in copies for text in (one.sealed, one.signature))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -382,6 +382,20 @@ def test_a_party_that_makes_too_many_copies_leaves_the_summary_readable(missed, 
     assert fetch(missed, "site-4").makers == ["site-2", "site-3", "site-5"]
 
 
+@pytest.mark.parametrize("letter", ["\u00e9", "\U0001f600", "\x01", '"'])
+def test_copies_that_grow_when_they_are_written_leave_the_summary_readable(missed, monkeypatch, letter):
+    path = missed.folder / "summary.json"
+    read = read_summary(path)
+    most = copying.text_of(read.statements[1].copies)
+    monkeypatch.setattr(copying, "MOST_TEXT", most)
+    one = read.statements[0]
+    grown = one.copies[0].model_copy(update={"sealed": letter * (most - copying._SIGNATURE_TEXT)})
+    for copies, kept in (([grown], 0), (one.copies, 1)):
+        lying = one.model_copy(update={"copies": copies})
+        write_summary(path, missed.agreement, [lying, *read.statements[1:]], read.coordinator)
+        assert [len(one.copies) for one in read_summary(path).statements] == [kept, 1, 1, 1]
+
+
 def test_most_copies_of_most_parties_are_read(missed):
     assert statements.MOST_SUMMARY > copying.MOST_COPIES
     for n in (3, 40, 250):
