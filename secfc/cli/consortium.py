@@ -207,7 +207,8 @@ def run(
     )
     _finish(agreement, job, path, report, text)
     told = read_summary(path)
-    show_findings(audit(told, agreement), lost=told.coordinator["lost"])
+    lost = told.coordinator["lost"] if told.statements else ()  # if nobody states anything, nothing holds
+    show_findings(audit(told, agreement), lost=lost)
 
 
 @consortium.command(epilog="Example: secfc consortium status site.toml")
