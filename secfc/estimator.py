@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secfc.array_types import Floats, Labels
 from secfc.called_with import documented
+from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
 from secfc.options import (
     ClusterOptions,
@@ -59,6 +60,7 @@ class _Parameters(Execution, RevealOptions, ClusterOptions, Threshold):
     n_clusters: int = 8
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = None
+    warm_start: bool = False
 
 
 @documented
@@ -74,6 +76,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     n_clusters : int
     random_state : None, int or numpy.random.RandomState
         Of public choices (the start). Masks never depend on it.
+    warm_start : bool
+        Start from ``cluster_centers_`` of the fit before, if there was one, and not by `init` and `n_init`.
+        They must have been revealed (`reveal_centres`). Columns with names are matched by name.
     **options
         As for `secfc.run`, with the same defaults.
 
@@ -147,10 +152,15 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         Raises
         ------
         SecFCError
-            As `secfc.run`.
+            As `secfc.run`; ParameterError also where `warm_start` finds no centres.
         """
         members = as_parties(parties)
+        columns = next((member.columns for member in members if member.columns), ())
         given = shared(self, RunOptions) | shared(self, Threshold)
+        if not isinstance(self.warm_start, bool):
+            raise ParameterError(f"warm_start: a bool is needed, {type(self.warm_start).__name__} was given")
+        if self.warm_start and hasattr(self, "result_"):
+            given |= {"init": self._centres_of(columns), "n_init": 1}
         seed = _seed(self.random_state)
         result = run(parties, self.n_clusters, ids=ids, id_key=id_key, seed=seed, **given)
         self.n_features_in_ = members[0].rows.shape[1]
@@ -160,6 +170,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self._counts = [member.rows.shape[0] for member in members]
+        self._columns = columns
         return self
 
     @property
@@ -289,6 +300,20 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
                 f"parties: rows {given} of {members[0].rows.shape[1]} columns, the fit had rows "
                 f"{self._counts} of {self.n_features_in_} columns; only the rows of the fit are known"
             )
+
+    def _centres_of(self, columns: Sequence[str]) -> Floats:
+        """The centres of the fit before, their columns in this order, if both fits have names."""
+        centres = self.result_.cluster_centers
+        if centres is None:
+            raise ParameterError(
+                "warm_start: the centres of the fit before were not opened; reveal_centres opens them, if "
+                "every party consents"
+            )
+        if not columns or not self._columns:
+            return centres
+        if set(self._columns) != set(columns):
+            raise DataError("warm_start: the fit before had other columns", code=Code.MISSING_COLUMN)
+        return centres[:, [self._columns.index(name) for name in columns]]
 
     def _set_names(self, parties: Sequence[Any], columns: Sequence[str]) -> None:
         if hasattr(self, "feature_names_in_"):

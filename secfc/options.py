@@ -266,17 +266,22 @@ class AgreedClustering(Agreed):
 class ClusterOptions(AgreedClustering):
     """Options of a clustering with one number of clusters or several."""
 
-    init: str | Sequence[Any] = option(
+    init: Any = option(
         "random",
-        '{"random", "separation", "k-means++"} or sequence of integer arrays of shape (m_j,)',
+        '{"random", "separation", "k-means++"}, ndarray or DataFrame of shape (k, d), or list of integer '
+        "arrays of shape (m_j,)",
         '"random": the means of a random partition (the paper). "separation": the cores after one Lloyd step '
         "from a random partition, rows at most a third as far from their centre as from any other (the "
         'paper, section 5). "k-means++": single rows drawn by their distance to those drawn before, of '
         "several candidates the best, as scikit-learn's; the server learns every row's distance to each "
         'candidate, but not with disclosure "labels", and a client whose `limits` forbid sets of one row '
-        "refuses. Or start labels, one array a party, each cluster with at least one row.",
+        "refuses. An ndarray or DataFrame: public centres, such as those of a run before or of a published "
+        "model; columns are matched by name. Every row begins with its nearest centre, which everybody "
+        "learns, and every centre needs a row. Or start labels, one array a party, each cluster with at "
+        "least one row.",
         choices=("random", "separation", "k-means++"),
-        help="How the first sets are chosen.",
+        help="How the first sets are chosen: random, separation or k-means++; or a file of centres, such as "
+        "NAME.centres.csv.",
     )
 
 
@@ -418,7 +423,8 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
         "init",
         default="k-means++",
         kind='{"k-means++", "random", "separation"}',
-        text="As for `secfc.run`, but no start labels.",
+        text="As for `secfc.run`, but neither centres nor start labels.",
+        help="How the first sets are chosen.",
     )
     n_init: int = again(
         ClusterOptions,

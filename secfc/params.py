@@ -220,9 +220,14 @@ class Job(AgreedClustering):
         check_choice("init", self.init, get_args(Start))
         check_seed(self.seed)
         if self.init == "labels" and self.n_init != 1:
-            raise ParameterError(f"n_init: given start labels make one start, {self.n_init} were asked for")
+            raise ParameterError(
+                f"n_init: given centres or start labels make one start, {self.n_init} were asked for"
+            )
         if self.init == "labels" and self.ids_cap is not None:
-            raise ParameterError("init: start labels would tell the server whose rows they are; not with ids")
+            raise ParameterError(
+                "init: start labels, also those by given centres, would tell the server whose rows they are; "
+                "not with ids"
+            )
         self._check_liars()
         self._check_comparers()
         self._check_compared()

@@ -33,23 +33,29 @@ class Party:
 
 
 def as_parties(
-    parties: Sequence[Any], names: Sequence[str] | None = None, *, columns: Sequence[str] = ()
+    parties: Sequence[Any],
+    names: Sequence[str] | None = None,
+    *,
+    columns: Sequence[str] = (),
+    columns_of: str = "the fit",
 ) -> list[Party]:
-    """Check and convert every party's rows, with columns of DataFrames matched by name, as in a fit before.
+    """Check and convert every party's rows, with columns of DataFrames matched by name.
+
+    `columns` are those of somebody before, whom errors call `columns_of`, and count first.
 
     Raises ParameterError or DataError with the party, and the column or row where there is one; never a
     value.
     """
     if (
         isinstance(parties, np.ndarray | str | bytes)
-        or _is_frame(parties)
+        or is_frame(parties)
         or not isinstance(parties, Sequence)
     ):
         raise ParameterError("parties: a list with one array or DataFrame per party is needed")
     if not parties:
         raise ParameterError("parties: the list is empty")
     names = names or [f"parties[{j}]" for j in range(len(parties))]
-    chosen = _columns(parties, names, columns)
+    chosen = _columns(parties, names, (columns_of, columns) if columns else None)
     arrays = [_as_array(*one) for one in zip(parties, names, chosen, strict=True)]
     widths = [array.shape[1] for array in arrays if array is not None]
     if not widths:
@@ -61,18 +67,19 @@ def as_parties(
             first = names[next(j for j, one in enumerate(arrays) if one is not None)]
             raise DataError(f"{name}: {rows.shape[1]} columns, {first} has {widths[0]}")
         check_finite(rows, name=name, d=widths[0])
-        frame = given if _is_frame(given) and hasattr(given, "index") else None
+        frame = given if is_frame(given) and hasattr(given, "index") else None
         members.append(Party(name=name, rows=rows, frame=frame, columns=tuple(named)))
     return members
 
 
-def _is_frame(party: Any) -> bool:
+def is_frame(party: Any) -> bool:
+    """Whether this is a DataFrame, of pandas or Polars."""
     return hasattr(party, "columns") and hasattr(party, "to_numpy")
 
 
 def _as_array(party: Any, name: str, columns: Mapping[str, int]) -> Floats | None:
     """The rows as a contiguous float64 array, None for an empty list or an array of shape (0,)."""
-    if _is_frame(party):
+    if is_frame(party):
         return _from_frame(party, name, list(columns.values()))
     if np.ma.isMaskedArray(party) and np.ma.is_masked(party):
         raise DataError(
@@ -119,14 +126,16 @@ def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
     return rows
 
 
-def _columns(parties: Sequence[Any], names: Sequence[str], fitted: Sequence[str]) -> list[dict[str, int]]:
-    """Names and positions of each DataFrame's columns in the order of the first, or of a fit; {} for arrays.
+def _columns(
+    parties: Sequence[Any], names: Sequence[str], before: tuple[str, Sequence[str]] | None
+) -> list[dict[str, int]]:
+    """Names and positions of each DataFrame's columns in the order of the first, or before; {} for arrays.
 
     Names that are no texts, such as numbers from 0, are places and must be alike. ColumnWarning tells which
     columns are not clustered.
     """
     members = list(zip(parties, names, strict=True))
-    frames = [at for at, party in enumerate(parties) if _is_frame(party)]
+    frames = [at for at, party in enumerate(parties) if is_frame(party)]
     found: list[dict[str, int]] = [{} for _ in parties]
     for at in frames:
         given = list(parties[at].columns)
@@ -135,12 +144,12 @@ def _columns(parties: Sequence[Any], names: Sequence[str], fitted: Sequence[str]
         if not all(isinstance(name, str) for name in given):
             _check_places(parties, names, frames)
             return [
-                _positions(list(map(str, one.columns)), by) if _is_frame(one) else {} for one, by in members
+                _positions(list(map(str, one.columns)), by) if is_frame(one) else {} for one, by in members
             ]
         found[at] = _positions(normal_all(given), names[at])
     if not frames:
         return found
-    held: list[tuple[str, Collection[str]]] = [("the fit", fitted)] if fitted else []
+    held: list[tuple[str, Collection[str]]] = [before] if before else []
     held += [(names[at], found[at]) for at in frames]
     if told := left_out(held):
         warnings.warn(told, ColumnWarning, stacklevel=4)

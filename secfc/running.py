@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.array_types import Floats, Labels
 from secfc.called_with import called_with
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
@@ -24,6 +24,7 @@ from secfc.errors import (
     PrivacyWarning,
     ThresholdError,
 )
+from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
@@ -40,7 +41,7 @@ from secfc.params import (
     fitting,
     recovery_threshold,
 )
-from secfc.parties import Party, as_parties
+from secfc.parties import Party, as_parties, is_frame
 from secfc.result import Result
 from secfc.row_layout import Layout
 from secfc.rows import as_labels, check_rows, few_steps, largest_norm, rounded_away
@@ -307,10 +308,15 @@ def _setup(
         check_rows(member.rows, name=member.name, d=job.d, bound=job.bound)
     layout = Layout(tuple(member.rows.shape[0] for member in members))
     layout.check(job)
+    starts = None
+    if isinstance(init, list | tuple):
+        starts = _start_labels(init, members, job)
+    elif not isinstance(init, str):
+        starts = _labels_by_centres(init, members, job)
     return Setup(
         job=job,
         rows=[member.rows for member in members],
-        starts=None if isinstance(init, str) else _start_labels(init, members, job),
+        starts=starts,
         ids=None if held is None else held.hashed,
         salt=None if held is None else held.salt,
         names=[member.name for member in members],
@@ -326,14 +332,17 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _start_name(init: str | Sequence[Any]) -> Start:
-    if isinstance(init, list | tuple) or (isinstance(init, np.ndarray) and init.ndim > 0):
+def _start_name(init: object) -> Start:
+    """The start of the job: of given centres, every client gives the labels of its rows."""
+    if isinstance(init, list | tuple) or is_frame(init) or (isinstance(init, np.ndarray) and init.ndim > 0):
         return "labels"
     if isinstance(init, str) and init in _NAMED_STARTS:
         return cast(Start, init)
     given = repr(init) if isinstance(init, str) else type(init).__name__
     allowed = ", ".join(map(repr, _NAMED_STARTS))
-    raise ParameterError(f"init: {allowed} or a list of start labels is possible, {given} was given")
+    raise ParameterError(
+        f"init: {allowed}, an array of centres or a list of start labels is possible, {given} was given"
+    )
 
 
 def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[Labels]:
@@ -345,6 +354,30 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
     ]
     job.check_start(np.concatenate(starts))
     return starts
+
+
+def _labels_by_centres(init: Any, members: list[Party], job: Job) -> list[Labels]:
+    """Start labels: the nearest given centre of every row; each party computes those of its own rows."""
+    centres = _as_centres(init, members, job)
+    starts = [nearest_given(member.rows, centres, job.exponent) for member in members]
+    lonely = np.setdiff1d(np.arange(job.k), np.concatenate(starts))
+    if lonely.size:
+        raise ParameterError(
+            f"init: {lonely.size} of {job.k} centres are the nearest of no row, the first is {lonely[0]}"
+        )
+    return starts
+
+
+def _as_centres(init: Any, members: list[Party], job: Job) -> Floats:
+    """Checked centres, shape (k, d), their columns in the order of the parties'."""
+    needed = f"init: centres of shape ({job.k}, {job.d}) are needed"
+    if not is_frame(init) and init.shape != (job.k, job.d):
+        raise ParameterError(f"{needed}, {init.shape} was given")
+    columns = next((member.columns for member in members if member.columns), ())
+    (given,) = as_parties([init], ["init"], columns=columns, columns_of="parties[0]")
+    if given.rows.shape != (job.k, job.d):
+        raise ParameterError(f"{needed}, {given.rows.shape} was given")
+    return given.rows
 
 
 def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership | None) -> Result:

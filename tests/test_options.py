@@ -69,7 +69,10 @@ def without(*names):
     [
         (secfc.run, DEFAULTS),
         (secfc.choose_k, without("reveal_centres", "reveal_spread") | {"init": "k-means++", "n_init": 5}),
-        (SecureKMeans, without("seed", "ids", "id_key") | {"n_clusters": 8, "random_state": None}),
+        (
+            SecureKMeans,
+            without("seed", "ids", "id_key") | {"n_clusters": 8, "random_state": None, "warm_start": False},
+        ),
     ],
 )
 def test_defaults_that_users_rely_on(call, expected):

@@ -2,23 +2,26 @@
 
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import secfc
+from secfc.array_types import Floats
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, tables_of
 from secfc.cli.options import ClusteringFiles, Revealing
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
-from secfc.options import RunOptions
+from secfc.errors import ParameterError
+from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
-from secfc.tables import Table, party_names, row_ids, write_centres, write_labels
+from secfc.tables import Table, party_names, read_table, row_ids, write_centres, write_labels
 
 SUMMARY, CENTRES, SPREADS = "summary.json", "centres.csv", "spreads.csv"
 
@@ -35,7 +38,7 @@ def run_files(
     tables = tables_of(files, options)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
-        given = options.options(RunOptions, ids=ids, **opened)
+        given = options.options(RunOptions, ids=ids, init=_start(options.init, tables[0].columns), **opened)
         result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
     summary = _summary(options, tables, result)
     with whole_folder("--out", out) as folder:
@@ -52,6 +55,19 @@ def run_files(
         print(json.dumps(summary, indent=2))
     elif not options.quiet:
         _show(result, files, out)
+
+
+def _start(init: str, columns: Sequence[str]) -> str | Floats:
+    """A named start, or the centres in a file, whose columns are matched by name.
+
+    Raises ParameterError for neither, and DataError for a file that cannot be used.
+    """
+    names = choices_of(options_of(RunOptions)["init"][0])
+    if init in names:
+        return init
+    if not Path(init).is_file():
+        raise ParameterError(f"--init: {', '.join(names)} or a file is possible; {init!r} is no file")
+    return read_table(Path(init), columns=columns).rows
 
 
 def _recipients(files: list[Path | Query], result: Result) -> list[str]:

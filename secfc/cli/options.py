@@ -210,8 +210,9 @@ class Choosing(ClusteringFiles):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Revealing(ClusteringFiles):
-    """Also, what is opened in the end, and to whom."""
+    """Also a start from a file of centres, and what is opened in the end, and to whom."""
 
+    init: str = again(ClusterOptions, "init", choices=())
     reveal_centres: Annotated[
         str | None,
         typer.Option(

@@ -164,7 +164,7 @@ WRONG = {
     "hidden start": (
         "seed = 7",
         'init = "labels"\nids_cap = 9',
-        "10: init: start labels would tell",
+        "10: init: start labels, also those by given centres, would tell",
     ),
     "single rows": (
         "seed = 7\n",

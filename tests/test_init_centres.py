@@ -1,0 +1,338 @@
+"""Starts from given centres, `SecureKMeans(warm_start=True)` and ``secfc run --init FILE``."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from typer.testing import CliRunner
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc import Limits, SecureKMeans
+from secfc.cli.app import app
+from secfc.kmeans.given_centres import nearest_given
+
+_RNG = np.random.default_rng(12)
+GROUPS = _RNG.permutation(np.arange(40) % 4)
+POOLED = GROUPS[:, None] * np.array([9.0, -7.0, 5.0]) + _RNG.normal(size=(40, 3))
+PARTIES = np.split(POOLED, [15, 15, 26])
+"""Four groups far from each other; the second party has no row."""
+
+CENTRES = np.arange(4)[:, None] * np.array([9.0, -7.0, 5.0])
+OVERLAPPING = np.split(_RNG.normal(size=(60, 3)), [20, 41])
+WILLING = {"reveal_centres": "all", "limits": Limits(reveal_centres=True)}
+ENTRIES = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.25, 0.1, 1.0, 2.0, 1e-310, 7.0])
+
+
+def run(parties=PARTIES, k=4, **more):
+    return secfc.run(parties, k, 1, 1, **more)
+
+
+def lists(labels):
+    return [list(map(int, part)) for part in labels]
+
+
+def matrices(rows, columns):
+    entries = st.lists(ENTRIES, min_size=rows * columns, max_size=rows * columns)
+    return entries.map(lambda drawn: np.array(drawn).reshape(rows, columns))
+
+
+def by_fractions(rows, centres, exponent):
+    """The rule, written as it is documented."""
+    scale = Fraction(2) ** exponent
+    found = []
+    for row in rows.tolist():
+        whole = [round(Fraction(value) * scale) for value in row]
+        distances = [
+            sum((a - Fraction(b) * scale) ** 2 for a, b in zip(whole, centre, strict=True))
+            for centre in centres.tolist()
+        ]
+        found.append(distances.index(min(distances)))
+    return found
+
+
+# The nearest given centre
+
+
+@given(
+    rows=matrices(6, 2),
+    centres=st.integers(1, 5).flatmap(lambda k: matrices(k, 2)),
+    exponent=st.sampled_from([-3, 0, 2, 29]),
+)
+def test_the_nearest_centre_is_exact_and_ties_go_to_the_lowest(rows, centres, exponent):
+    labels = nearest_given(rows, centres, exponent)
+    assert labels.dtype == np.int32
+    assert labels.tolist() == by_fractions(rows, centres, exponent)
+
+
+@pytest.mark.parametrize(
+    ("centres", "expected"),
+    [
+        ([[1.0], [-1.0]], 0),
+        ([[-1.0], [1.0]], 0),
+        ([[1.0], [-np.nextafter(1.0, 0.0)]], 1),  # their squares differ by 2**-52
+        ([[1.0], [1.0]], 0),
+        ([[5e-324], [0.0]], 1),  # squares underflow
+        ([[-5e-324], [5e-324]], 0),
+        ([[1e300], [-9e299]], 1),  # and overflow
+        ([[1.7e308], [1e200]], 1),
+        ([[1.7e308], [-1.7e308]], 0),
+    ],
+)
+def test_floats_that_cannot_decide_do_not(centres, expected):
+    assert nearest_given(np.zeros((3, 1)), np.array(centres), 40).tolist() == [expected] * 3
+
+
+def test_blocks_of_rows_are_put_together():
+    rows = _RNG.normal(size=(5000, 2))
+    centres = _RNG.normal(size=(100, 2))
+    expected = ((rows[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(nearest_given(rows, centres, 45), expected)
+    assert nearest_given(rows[:0], centres, 45).size == 0
+
+
+# Runs
+
+
+@given(
+    rows=matrices(9, 2),
+    centres=matrices(2, 2),
+    max_iter=st.sampled_from([1, 2, 300]),
+    disclosure=st.sampled_from(["labels", "distances"]),
+)
+@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_run_from_centres_is_exact_lloyd_from_the_same_labels(rows, centres, max_iter, disclosure):
+    parties = np.split(rows, [4, 4])
+    options = {"max_iter": max_iter, "bound": 16.0}
+    exponent = 32 - 4
+    start = np.split(np.array(by_fractions(rows, centres, exponent)), [4, 4])
+    if len(np.unique(np.concatenate(start))) < 2:
+        with pytest.raises(secfc.ParameterError, match="init: 1 of 2 centres are the nearest of no row"):
+            run(parties, 2, init=centres, disclosure=disclosure, **options)
+        return
+    found = run(parties, 2, init=centres, disclosure=disclosure, **options)
+    exact = ExactLloyd(2, init=start, **options).fit(parties)
+    assert lists(found.start) == lists(start)
+    assert lists(found.labels) == lists(exact.labels_)
+    assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
+    whole = ExactLloyd(2, init=centres, bound=16.0, max_iter=max_iter + 1).fit(parties)
+    assert lists(found.labels) == lists(whole.labels_)
+    assert whole.n_iter_ == found.n_iter + 1  # whose first is the assignment to the given centres
+
+
+def test_labels_are_those_of_scikit_learn_from_the_same_centres():
+    floats = KMeans(4, init=CENTRES, n_init=1, tol=0).fit(POOLED)
+    result = run(init=CENTRES)
+    assert np.concatenate(result.labels).tolist() == floats.labels_.tolist() == GROUPS.tolist()
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("more", [{"driver": "multiprocess"}, {"disclosure": "coded"}, {"max_liars": 0}])
+def test_every_driver_and_disclosure_starts_from_the_nearest_centres(more):
+    parties = OVERLAPPING if more.get("disclosure") != "coded" else [*OVERLAPPING, OVERLAPPING[0]]
+    centres = np.eye(3)
+    labels = [np.linalg.norm(rows[:, None] - centres, axis=2).argmin(axis=1) for rows in parties]
+    by_labels, by_centres = run(parties, 3, init=labels, **more), run(parties, 3, init=centres, **more)
+    assert lists(by_centres.labels) == lists(by_labels.labels)
+    assert by_centres.n_iter == by_labels.n_iter
+    assert by_centres.job.init == "labels"
+
+
+# What centres are given as
+
+
+def framed(columns, kind=pd.DataFrame):
+    return kind({name: CENTRES[:, "abc".index(name)] if name in "abc" else [0] * 4 for name in columns})
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_frames_are_matched_by_name(kind):
+    parties = [pd.DataFrame(rows, columns=list("abc")) for rows in PARTIES]
+    parties[2] = parties[2][["c", "a", "b"]]
+    assert lists(run(parties, init=framed("bca", kind)).labels) == lists(run(init=CENTRES).labels)
+    assert lists(run(init=framed("abc", kind)).labels) == lists(run(init=CENTRES).labels)
+    with pytest.warns(secfc.ColumnWarning, match=r"'cluster' \(init\)"):
+        run(parties, init=framed(["cluster", *"abc"], kind))
+    with pytest.raises(secfc.DataError, match=r"^init: no column 'c', parties\[0\] has it"):
+        run(parties, init=framed("abd", kind))
+
+
+def test_whole_numbers_are_centres_in_an_array_and_labels_in_a_list():
+    rows = [np.array([[0.0, 0.0], [1.0, 7.0]]), np.array([[0.0, 1.0], [9.0, 9.0]]), np.array([[1.0, 1.0]])]
+    assert lists(run(rows, 2, init=np.array([[0, 0], [9, 9]])).start) == [[0, 0], [0, 1], [0]]
+    with pytest.raises(secfc.ParameterError, match="init: start labels of 2 parties, there are 3"):
+        run(rows, 2, init=[[0, 0], [9, 9]])
+
+
+# What is refused
+
+
+def test_a_party_refuses_centres_with_few_rows():
+    with pytest.raises(secfc.LimitError, match="smallest_set|at least"):
+        run(init=CENTRES, limits=Limits(smallest_set=int(np.bincount(GROUPS).min()) + 1))
+
+
+SPOILED = CENTRES.copy()
+SPOILED[2, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("init", "more", "text"),
+    [
+        (CENTRES[:3], {}, r"^init: centres of shape \(4, 3\) are needed, \(3, 3\) was given$"),
+        (CENTRES[:, :2], {}, r"^init: centres of shape \(4, 3\) are needed, \(4, 2\) was given$"),
+        (CENTRES[0], {}, r"^init: centres of shape \(4, 3\) are needed, \(3,\) was given$"),
+        (pd.DataFrame(CENTRES[1:]), {}, r"^init: centres of shape \(4, 3\) are needed, \(3, 3\) was given$"),
+        (SPOILED, {}, "^init: 1 values are NaN or infinite, the first in row 2, column 1$"),
+        (np.full((4, 3), np.inf), {}, "^init: 12 values are NaN or infinite"),
+        (CENTRES.astype(complex), {}, "^init: numbers are needed, dtype complex128 was given$"),
+        (CENTRES.astype(str), {}, "^init: numbers are needed, dtype "),
+        (CENTRES, {"n_init": 2}, "^n_init: given centres or start labels make one start, 2 were asked for$"),
+        (
+            CENTRES,
+            {"ids": [[f"{j}-{at}" for at in range(len(rows))] for j, rows in enumerate(PARTIES)]},
+            "^init: start labels, also those by given centres, would tell the server whose rows they are",
+        ),
+        (
+            CENTRES * [[1], [1], [1e9], [1e9]],
+            {},
+            "^init: 2 of 4 centres are the nearest of no row, the first is 2$",
+        ),
+        (CENTRES.tolist(), {"k": 4}, r"^parties\[0\]: start labels must be a one-dimensional integer array$"),
+    ],
+)  # fmt: skip
+def test_centres_that_cannot_be_used_are_refused(init, more, text):
+    with pytest.raises(secfc.SecFCError, match=text):
+        run(init=init, **more)
+
+
+def test_several_numbers_of_clusters_have_no_given_centres():
+    with pytest.raises(secfc.ParameterError, match=r"^init: given centres or start labels are of one k"):
+        secfc.choose_k(PARTIES, [2, 4], 1, 1, init=CENTRES)
+
+
+# The estimator
+
+
+def model(**more):
+    return SecureKMeans(3, t=1, ell=1, random_state=3, **more)
+
+
+def test_the_estimator_takes_centres_and_is_cloned_with_them():
+    first = SecureKMeans(4, t=1, ell=1, init=CENTRES)
+    copy = clone(first)
+    assert np.array_equal(copy.init, CENTRES)
+    assert lists(copy.fit(PARTIES).labels_) == lists(run(init=CENTRES).labels)
+
+
+def test_a_converged_fit_that_is_continued_ends_at_once_with_the_same_labels():
+    found = model(warm_start=True, n_init=2, init="k-means++", **WILLING).fit(OVERLAPPING)
+    first, centres = lists(found.labels_), found.cluster_centers_
+    found.fit(OVERLAPPING)
+    assert found.n_iter_ == 1
+    assert lists(found.result_.start) == lists(found.labels_) == first
+    assert np.array_equal(found.cluster_centers_, centres)
+
+
+@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_is_continued_where_it_stopped():
+    rows = [np.linspace(start, start + 30, 20)[:, None] for start in (0.0, 7.3, 25.1)]
+    start = np.array([[0.0], [2.0], [4.0]])
+    whole = model(init=start).fit(rows)
+    found = model(init=start, warm_start=True, max_iter=1, **WILLING).fit(rows)
+    assert not found.converged_
+    found.set_params(max_iter=300).fit(rows)
+    assert lists(found.labels_) == lists(whole.labels_)
+    assert found.n_iter_ == whole.n_iter_ - 3 > 1  # a round, the last assignment, that to the centres
+
+
+def test_without_warm_start_a_fit_begins_anew():
+    found = model(**WILLING).fit(OVERLAPPING)
+    rounds = found.n_iter_
+    assert found.fit(OVERLAPPING).n_iter_ == rounds > 1
+
+
+def test_columns_of_the_fit_before_are_matched_by_name():
+    frames = [pd.DataFrame(rows, columns=list("abc")) for rows in OVERLAPPING]
+    found = model(warm_start=True, **WILLING).fit(frames)
+    first = lists(found.labels_)
+    found.fit([frame[["c", "a", "b"]] for frame in frames])
+    assert (found.n_iter_, lists(found.labels_)) == (1, first)
+    with pytest.raises(secfc.DataError, match=r"^warm_start: the fit before had other columns$"):
+        found.fit([frame.rename(columns={"a": "z"}) for frame in frames])
+
+
+def test_a_fit_whose_centres_were_not_opened_is_not_continued():
+    found = model(warm_start=True).fit(OVERLAPPING)
+    with pytest.raises(
+        secfc.ParameterError, match=r"^warm_start: the centres .* not opened; reveal_centres "
+    ):
+        found.fit(OVERLAPPING)
+
+
+def test_warm_start_is_a_bool():
+    with pytest.raises(secfc.ParameterError, match=r"^warm_start: a bool is needed, int was given$"):
+        model(warm_start=1).fit(OVERLAPPING)
+
+
+def test_another_number_of_clusters_is_not_continued():
+    found = model(warm_start=True, **WILLING).fit(OVERLAPPING)
+    with pytest.raises(secfc.ParameterError, match=r"^init: centres of shape \(4, 3\) are needed, \(3, 3\)"):
+        found.set_params(n_clusters=4).fit(OVERLAPPING)
+
+
+# The command
+
+
+def command(*options, out="result"):
+    fixed = ["--t", "1", "--ell", "1", "--driver", "in-process", "--quiet", "-k", "3", "--out", out]
+    return CliRunner().invoke(app, ["run", "a.csv", "b.csv", "c.csv", *fixed, *options])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in zip("abc", OVERLAPPING, strict=True):
+        pd.DataFrame(rows, columns=["age", "dose", "time"]).to_csv(f"{name}.csv", index=False)
+    return tmp_path
+
+
+def labels_in(folder):
+    return [pd.read_csv(folder / f"{name}.labels.csv")["label"].tolist() for name in "abc"]
+
+
+def test_the_command_goes_on_from_the_file_of_centres_that_it_wrote(folder):
+    opened = ("--reveal-centres", "b", "--consent", "all", "--seed", "3")
+    assert command(*opened).exit_code == 0
+    centres = pd.read_csv("result/b.centres.csv")
+    centres[["time", "cluster", "dose", "age"]].to_csv("other.csv", index=False)
+    for at, file in enumerate(("result/b.centres.csv", "other.csv")):
+        assert command("--init", file, out=f"again-{at}").exit_code == 0
+        assert labels_in(folder / f"again-{at}") == labels_in(folder / "result")
+        assert '"n_iter": 1,' in (folder / f"again-{at}" / "summary.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("init", "text"),
+    [
+        ("kmeans", "--init: random, separation, k-means++ or a file is possible; 'kmeans' is no file"),
+        ("a.csv", "init: centres of shape (3, 3) are needed, (20, 3) was given"),
+        ("narrow.csv", "narrow.csv: no column 'time'; it has cluster, age, dose"),
+        ("empty.csv", "empty.csv: column 'age' has 1 missing values, the first in row 1"),
+    ],
+)
+def test_the_command_names_what_is_wrong_with_a_start(folder, init, text):
+    (folder / "narrow.csv").write_text("cluster,age,dose\n0,1,2\n1,2,3\n2,3,4\n")
+    (folder / "empty.csv").write_text("cluster,age,dose,time\n0,1,2,3\n1,,3,4\n2,3,4,5\n")
+    found = command("--init", init)
+    assert found.exit_code == 2
+    assert text in " ".join(found.stderr.split())
+    assert not (folder / "result").exists()
