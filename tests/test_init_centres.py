@@ -175,8 +175,12 @@ def test_whole_numbers_are_centres_in_an_array_and_labels_in_a_list():
 
 
 def test_a_party_refuses_centres_with_few_rows():
-    with pytest.raises(secfc.LimitError, match="smallest_set|at least"):
-        run(init=CENTRES, limits=Limits(smallest_set=int(np.bincount(GROUPS).min()) + 1))
+    found = run(k=2, init=CENTRES[:2], limits=Limits(smallest_set=10))
+    assert np.bincount(np.concatenate(found.start)).tolist() == [10, 30]
+    with pytest.raises(
+        secfc.LimitError, match=r"^client \d answers for sets of at least 11 rows, round 1 has one of 10$"
+    ):
+        run(k=2, init=CENTRES[:2], limits=Limits(smallest_set=11))
 
 
 SPOILED = CENTRES.copy()
