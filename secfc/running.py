@@ -373,8 +373,8 @@ def _as_centres(init: Any, members: list[Party], job: Job) -> Floats:
     needed = f"init: centres of shape ({job.k}, {job.d}) are needed"
     if not is_frame(init) and init.shape != (job.k, job.d):
         raise ParameterError(f"{needed}, {init.shape} was given")
-    columns = next((member.columns for member in members if member.columns), ())
-    (given,) = as_parties([init], ["init"], columns=columns, columns_of="parties[0]")
+    first = next((member for member in members if member.columns), members[0])
+    (given,) = as_parties([init], ["init"], columns=first.columns, columns_of=first.name)
     if given.rows.shape != (job.k, job.d):
         raise ParameterError(f"{needed}, {given.rows.shape} was given")
     return given.rows

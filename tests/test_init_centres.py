@@ -162,6 +162,8 @@ def test_columns_of_frames_are_matched_by_name(kind):
         run(parties, init=framed(["cluster", *"abc"], kind))
     with pytest.raises(secfc.DataError, match=r"^init: no column 'c', parties\[0\] has it"):
         run(parties, init=framed("abd", kind))
+    with pytest.raises(secfc.DataError, match=r"^init: no column 'c', parties\[2\] has it"):
+        run([*PARTIES[:2], *parties[2:]], init=framed("abd", kind))
 
 
 def test_whole_numbers_are_centres_in_an_array_and_labels_in_a_list():
@@ -280,6 +282,14 @@ def test_a_fit_whose_centres_were_not_opened_is_not_continued():
         secfc.ParameterError, match=r"^warm_start: the centres .* not opened; reveal_centres "
     ):
         found.fit(OVERLAPPING)
+
+
+def test_an_empty_cluster_has_no_centre_to_go_on_from():
+    rows = [np.zeros((2, 1)), np.ones((2, 1)), np.zeros((1, 1))]
+    found = model(warm_start=True, init=[[0, 1], [2, 2], [0]], **WILLING).fit(rows)
+    assert np.isnan(found.cluster_centers_).sum() == 1
+    with pytest.raises(secfc.DataError, match=r"^init: 1 values are NaN or infinite, "):
+        found.fit(rows)
 
 
 def test_warm_start_is_a_bool():
