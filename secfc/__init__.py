@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from secfc.limits import Limits
     from secfc.params import Job
     from secfc.predicting import Prediction, predict
+    from secfc.prepare.transformer import Prepare
     from secfc.protocol.progress import Faults, Progress
     from secfc.result import Result
     from secfc.running import run
@@ -65,6 +66,7 @@ __all__ = [
     "PartyError",
     "PrecisionWarning",
     "Prediction",
+    "Prepare",
     "PrivacyWarning",
     "Progress",
     "RangeError",
@@ -86,6 +88,7 @@ _LATE = {
     "run": "secfc.running",
     **dict.fromkeys(("Candidate", "Choice", "choose_k"), "secfc.choose"),
     "SecureKMeans": "secfc.estimator",
+    "Prepare": "secfc.prepare.transformer",
     "Limits": "secfc.limits",
     "Job": "secfc.params",
     **dict.fromkeys(("Faults", "Progress"), "secfc.protocol.progress"),

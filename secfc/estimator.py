@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,30 +29,7 @@ from secfc.parties import as_parties
 from secfc.predicting import predict
 from secfc.result import Result
 from secfc.running import run
-
-if TYPE_CHECKING:  # scikit-learn has no stubs: of unknown bases a type checker takes any arguments
-
-    class BaseEstimator:
-        """What models use of scikit-learn's."""
-
-        @classmethod
-        def _get_param_names(cls) -> list[str]: ...
-        def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Parameters by name."""
-
-        def set_params(self, **params: Any) -> Self:
-            """Set parameters."""
-
-        def __sklearn_tags__(self) -> Any: ...
-
-    class ClusterMixin:
-        """What models use of scikit-learn's."""
-
-        def fit_predict(self, X: Any, y: None = None, **kwargs: Any) -> list[Any]:
-            """Fit and return `labels_`."""
-
-else:
-    from sklearn.base import BaseEstimator, ClusterMixin
+from secfc.scikit import BaseEstimator, ClusterMixin
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ from secfc import keystream, randomness
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.prepare import Column, Schema, prepare
+from secfc.prepare import Column, Schema
 from secfc.sealing import channel
 
 _RNG = np.random.default_rng(6)
@@ -97,9 +97,8 @@ def lost_responders():
 
 def prepared():
     frames = [pd.DataFrame({"age": [30.0 + j, 50.0, 61.0]}) for j in range(3)]
-    prepare(
-        frames, Schema(columns=(Column(name="age", unit="years", low=0, high=120, scale="standardise"),)), t=1
-    )
+    schema = Schema(columns=(Column(name="age", unit="years", low=0, high=120, scale="standardise"),))
+    secfc.Prepare(schema, t=1).fit(frames)
 
 
 SCENES = {

@@ -1,8 +1,7 @@
 """Preparing data without pooling it: an agreed schema, statistics opened as sums, one transform for all."""
 
-from secfc.prepare.memory import Prepared, prepare
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Statistics
 from secfc.prepare.transform import Preparation
 
-__all__ = ["Column", "Preparation", "Prepared", "Schema", "Statistics", "prepare"]
+__all__ = ["Column", "Preparation", "Schema", "Statistics"]

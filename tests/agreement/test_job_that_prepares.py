@@ -40,7 +40,7 @@ def test_columns_ranges_and_bound_follow_from_the_schema(made):
 
 
 def test_every_row_that_can_be_prepared_is_within_the_bound(made):
-    rows = np.concatenate(made.prepared().rows)
+    rows = np.concatenate(made.prepared()[0])
     assert np.linalg.norm(rows, axis=1).max() <= made.agreement.job.bound
     for at, (low, high) in enumerate(made.agreement.columns.values()):
         assert low <= rows[:, at].min() <= rows[:, at].max() <= high
@@ -190,7 +190,7 @@ def test_rows_are_prepared_at_once_where_nothing_is_opened(tmp_path):
     made = Preparing(tmp_path, schema=OPENS_NOTHING)
     made.change("north", "age", 3, "60")
     made.change("west", "age", 0, "60")
-    for name, rows in zip(NAMES, made.prepared().rows, strict=True):
+    for name, rows in zip(NAMES, made.prepared()[0], strict=True):
         found = read(made, name)
         np.testing.assert_array_equal(found.table.rows, rows)
         assert found.unprepared is None

@@ -52,7 +52,7 @@ def sent(made):
 
 def assert_exact(made, outcome):
     """Every site has the labels of exact Lloyd on the rows that pooling would have prepared."""
-    rows, job = made.prepared().rows, made.agreement.job
+    rows, job = made.prepared()[0], made.agreement.job
     starts = np.split(outcome.start, np.cumsum([len(part) for part in rows])[:-1])
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)
     for name, found in zip(NAMES, exact.labels_, strict=True):
@@ -74,10 +74,10 @@ def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(t
 def test_each_site_has_what_its_rows_were_prepared_by_and_prepares_them_again(tmp_path):
     made = Preparing(tmp_path)
     run(made)
-    done = made.prepared()
-    for name, rows in zip(NAMES, done.rows, strict=True):
+    prepared, preparation = made.prepared()
+    for name, rows in zip(NAMES, prepared, strict=True):
         path = results(made, name) / SUMMARY
-        assert read_summary(path) == done.preparation
+        assert read_summary(path) == preparation
         again = prepare_by(
             [tmp_path / f"{name}.csv"],
             path,
@@ -93,7 +93,7 @@ def test_each_site_has_what_its_rows_were_prepared_by_and_prepares_them_again(tm
 def test_values_beyond_the_agreed_deviations_go_to_their_end_where_that_was_agreed(tmp_path):
     schema = SCHEMA.replace("deviations = 8", "deviations = 0.5\nclip = true")
     made = Preparing(tmp_path, schema=schema)
-    rows = np.concatenate(made.prepared().rows)
+    rows = np.concatenate(made.prepared()[0])
     assert (np.abs(rows[:, 0]) == 0.5).any()
     assert_exact(made, run(made))
 
@@ -194,12 +194,10 @@ def test_centres_are_written_in_the_columns_that_were_made(tmp_path):
         made.write_site(name, more='[limits]\nopen_statistics = 3\nreveal_centres = ["south"]\n')
     made.sign()
     run(made)
-    done = made.prepared()
+    prepared, preparation = made.prepared()
     with (results(made, "south") / "centres.csv").open() as file:
-        found = np.array(
-            [[float(row[name]) for name in done.preparation.names] for row in csv.DictReader(file)]
-        )
-    rows = np.concatenate(done.rows)
+        found = np.array([[float(row[name]) for name in preparation.names] for row in csv.DictReader(file)])
+    rows = np.concatenate(prepared)
     own = np.array([label for name in NAMES for _, label in labels(made, name)])
     for h, centre in enumerate(found):
         np.testing.assert_allclose(centre, rows[own == h].mean(axis=0), atol=1e-6)

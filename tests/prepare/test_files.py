@@ -15,7 +15,7 @@ import pytest
 from support import warm
 
 import secfc
-from secfc.prepare import Schema, prepare
+from secfc.prepare import Schema
 from secfc.prepare.files import prepare_by, prepare_files
 from secfc.prepare.summary import SUMMARY, read_summary, summary_of
 
@@ -72,19 +72,20 @@ def listing(folder):
 
 def in_memory(folder):
     frames = [pd.read_csv(path).drop(columns=["patient", "note"]) for path in paths(folder)]
-    return prepare(frames, Schema.read(folder / "schema.toml"), t=1)
+    model = secfc.Prepare(Schema.read(folder / "schema.toml"), t=1)
+    return model.fit_transform(frames), model.preparation_
 
 
 def test_files_are_prepared_as_tables_in_memory_are(folder):
     schema = Schema.read(folder / "schema.toml")
     done = prepare_files(paths(folder), schema, t=1, out=folder / "ready", id_column="patient")
-    expected = in_memory(folder)
-    assert done.preparation == expected.preparation
+    expected, preparation = in_memory(folder)
+    assert done.preparation == preparation
     assert [one["rows"] for one in done.mended] == [6, 7, 8]
     assert [one["missing"] for one in done.mended] == [{"age": 1}] * 3
-    for path, before, rows in zip(done.files, paths(folder), expected.rows, strict=True):
+    for path, before, rows in zip(done.files, paths(folder), expected, strict=True):
         frame = pyarrow.csv.read_csv(path).to_pandas()
-        assert tuple(frame.columns) == ("patient", *expected.preparation.names)
+        assert tuple(frame.columns) == ("patient", *preparation.names)
         assert frame["patient"].tolist() == pd.read_csv(before)["patient"].tolist()
         np.testing.assert_array_equal(frame.drop(columns="patient").to_numpy(), rows)
     assert listing(folder / "ready") == sorted([SUMMARY, "north.csv", "south.csv", "west.csv"])
@@ -105,9 +106,9 @@ def test_the_summary_is_what_all_know_and_no_more(folder):
 
 
 def test_prepared_values_lie_in_the_ranges_that_all_know(folder):
-    done = in_memory(folder)
-    for at, (low, high) in enumerate(done.preparation.ranges.values()):
-        column = np.concatenate([rows[:, at] for rows in done.rows])
+    prepared, preparation = in_memory(folder)
+    for at, (low, high) in enumerate(preparation.ranges.values()):
+        column = np.concatenate([rows[:, at] for rows in prepared])
         assert low <= column.min() <= column.max() <= high
 
 
@@ -146,7 +147,7 @@ def test_a_file_is_prepared_by_a_summary_as_it_was_with_all_others(folder):
     ],
 )
 def test_a_summary_that_does_not_hold_together_is_refused(folder, keys, value, text):
-    summary = summary_of(in_memory(folder).preparation)
+    summary = summary_of(in_memory(folder)[1])
     place = summary
     for key in keys[:-1]:
         place = place[key]
@@ -166,7 +167,7 @@ def test_what_is_no_summary_is_refused(folder, text):
 
 
 def test_files_that_do_not_fit_are_not_prepared_by_a_summary(folder):
-    (folder / "known.json").write_text(json.dumps(summary_of(in_memory(folder).preparation)))
+    (folder / "known.json").write_text(json.dumps(summary_of(in_memory(folder)[1])))
     for name in ("north", "south"):
         path = folder / f"{name}.csv"
         path.write_text(path.read_text().replace("age", "years", 1))
@@ -189,7 +190,7 @@ def test_parquet_stays_parquet_and_files_of_one_name_are_told_apart(folder):
     done = prepare_files(parts, Schema.read(folder / "schema.toml"), t=1, out=folder / "ready")
     assert [path.name for path in done.files] == ["rows-1.csv", "rows-2.parquet", "rows-3.parquet"]
     rows = pyarrow.parquet.read_table(done.files[1]).to_pandas().to_numpy()
-    np.testing.assert_array_equal(rows, in_memory(folder).rows[1])
+    np.testing.assert_array_equal(rows, in_memory(folder)[0][1])
 
 
 def test_no_prepared_file_has_the_name_of_another(folder):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 import secfc
-from secfc.prepare import Column, Schema, prepare
+from secfc import Prepare
+from secfc.prepare import Column, Schema
 from secfc.prepare.statistics import STEPS, Statistics, Sums, steps
 
 SCHEMA = Schema(
@@ -30,28 +31,29 @@ PARTIES = [
 
 
 def test_a_table_worked_by_hand():
-    done = prepare(PARTIES, SCHEMA, t=1)
+    done = Prepare(SCHEMA, t=1).fit(PARTIES)
     ages = np.array([30, 50, 70, 40.0])
     mean, deviation = ages.mean(), ages.std()
-    age = done.preparation.statistics["age"]
-    assert done.preparation.statistics.keys() == {"age"}
+    age = done.preparation_.statistics["age"]
+    assert done.preparation_.statistics.keys() == {"age"}
     assert (age.count, age.holders) == (4, 3)
     assert age.mean == pytest.approx(mean, abs=1e-6)
     assert age.deviation == pytest.approx(deviation, abs=1e-6)
-    assert done.preparation.names == ("age", "dose", "sex=f", "sex=m")
+    assert done.preparation_.names == ("age", "dose", "sex=f", "sex=m")
     expected = [
         [[(30 - mean) / deviation, 0.2, 1, 0], [0, 1, 0, 1]],
         [[(50 - mean) / deviation, 0, 0, 1], [(70 - mean) / deviation, 0.5, 0, 0]],
         [[(40 - mean) / deviation, 0.1, 1, 0]],
     ]
-    for rows, wanted in zip(done.rows, expected, strict=True):
+    for rows, wanted in zip(done.transform(PARTIES), expected, strict=True):
         np.testing.assert_allclose(rows, wanted, atol=1e-6)
 
 
 def test_prepared_rows_lie_within_the_public_bound():
-    done = prepare(PARTIES, SCHEMA, t=1)
-    assert max(np.linalg.norm(rows, axis=1).max() for rows in done.rows) <= done.preparation.bound
-    result = secfc.run(done.rows, 2, 1, 1, bound=done.preparation.bound, seed=0)
+    done = Prepare(SCHEMA, t=1)
+    prepared = done.fit_transform(PARTIES)
+    assert max(np.linalg.norm(rows, axis=1).max() for rows in prepared) <= done.preparation_.bound
+    result = secfc.run(prepared, 2, 1, 1, bound=done.preparation_.bound, seed=0)
     assert result.sizes.sum() == 5
 
 
@@ -62,40 +64,40 @@ def within(deviations, **more):
 
 def test_values_beyond_the_agreed_deviations_are_refused_without_a_value():
     with pytest.raises(secfc.DataError) as caught:
-        prepare(PARTIES, within(1.25), t=1)
+        Prepare(within(1.25), t=1).fit_transform(PARTIES)
     told = "column 'age' has 1 values more than 1.25 deviations from the mean of all parties"
     assert str(caught.value) == f"parties[1]: {told}, the first in row 1"
 
 
 def test_values_beyond_the_agreed_deviations_are_clipped_where_that_was_agreed():
-    free, clipped = prepare(PARTIES, SCHEMA, t=1), prepare(PARTIES, within(1, clip=True), t=1)
-    assert clipped.preparation.statistics == free.preparation.statistics
-    assert clipped.preparation.ranges["age"] == (-1, 1)
-    assert clipped.preparation.bound <= hypot(1, 1, 1)
-    for was, rows in zip(free.rows, clipped.rows, strict=True):
+    free, clipped = (Prepare(one, t=1).fit(PARTIES) for one in (SCHEMA, within(1, clip=True)))
+    assert clipped.preparation_.statistics == free.preparation_.statistics
+    assert clipped.preparation_.ranges["age"] == (-1, 1)
+    assert clipped.preparation_.bound <= hypot(1, 1, 1)
+    for was, rows in zip(free.transform(PARTIES), clipped.transform(PARTIES), strict=True):
         np.testing.assert_array_equal(rows[:, 0], np.clip(was[:, 0], -1, 1))
         np.testing.assert_array_equal(rows[:, 1:], was[:, 1:])
 
 
 def test_what_is_agreed_before_covers_what_is_known_after():
-    done = prepare(PARTIES, within(3), t=1)
+    done = Prepare(within(3), t=1).fit(PARTIES)
     for column, (low, high) in within(3).ranges:
         for name in column.prepared:
-            assert low <= done.preparation.ranges[name][0] <= done.preparation.ranges[name][1] <= high
+            assert low <= done.preparation_.ranges[name][0] <= done.preparation_.ranges[name][1] <= high
 
 
 def test_centres_are_restored_to_the_units_of_the_schema():
-    done = prepare(PARTIES, SCHEMA, t=1)
-    rows = np.vstack(done.rows)
-    restored = done.preparation.restore(rows)
-    ages = done.preparation.statistics["age"].mean
+    done = Prepare(SCHEMA, t=1).fit(PARTIES)
+    rows = np.vstack(done.transform(PARTIES))
+    restored = done.inverse_transform(rows)
+    ages = done.preparation_.statistics["age"].mean
     np.testing.assert_allclose(restored[:, 0], [30, ages, 50, 70, 40])
     np.testing.assert_allclose(restored[:, 1], [10, 50, 0, 25, 5])
     np.testing.assert_array_equal(restored[:, 2:], rows[:, 2:])
-    centre = done.preparation.restore(rows[[0, 2]].mean(axis=0, keepdims=True))
+    centre = done.inverse_transform(rows[[0, 2]].mean(axis=0, keepdims=True))
     np.testing.assert_allclose(centre, [[40, 5, 0.5, 0.5]])
     with pytest.raises(secfc.DataError, match="rows: 4 columns are needed, the shape given is \\(5, 3\\)"):
-        done.preparation.restore(rows[:, 1:])
+        done.inverse_transform(rows[:, 1:])
 
 
 def pooled(columns, column):
@@ -124,8 +126,8 @@ def test_statistics_are_those_of_pooled_exact_arithmetic(data, n, ends):
     numbers = st.lists(st.floats(*ends), min_size=1, max_size=9)
     columns = [np.array(data.draw(numbers)) for _ in range(n)]
     t = data.draw(st.integers(1, (n - 1) // 2))
-    done = prepare([{"a": part} for part in columns], Schema(columns=(column,)), t=t)
-    opened = done.preparation.statistics["a"]
+    done = Prepare(Schema(columns=(column,)), t=t).fit([{"a": part} for part in columns])
+    opened = done.preparation_.statistics["a"]
     (mean, variance), (given_mean, _) = pooled(columns, column)
     assert (opened.count, opened.holders) == (sum(map(len, columns)), n)
     assert opened.mean == float(mean)  # correctly rounded from the very totals
@@ -148,10 +150,10 @@ def test_sums_of_many_values_are_exact():
 
 def test_a_party_without_values_is_counted_in_no_column():
     parties = [*PARTIES, pd.DataFrame({"age": [np.nan], "dose": [1.0], "sex": ["f"]})]
-    done = prepare(parties, SCHEMA, t=1)
-    age = done.preparation.statistics["age"]
+    done = Prepare(SCHEMA, t=1).fit(parties)
+    age = done.preparation_.statistics["age"]
     assert (age.holders, age.count) == (3, 4)
-    assert done.rows[3][0, 0] == 0  # the mean, standardised
+    assert done.transform(parties)[3][0, 0] == 0  # the mean, standardised
 
 
 @pytest.mark.parametrize(("holding", "t"), [(2, 1), (1, 1), (0, 1), (3, 2)])
@@ -162,32 +164,34 @@ def test_columns_that_too_few_parties_hold_stay_closed(holding, t):
         secfc.LimitError,
         match=rf"at least 1 value: t \+ 2 = {t + 2} are needed of 5, .*; column 'a' {holding}$",
     ):
-        prepare([{"a": one} for one in values], schema, t=t)
+        Prepare(schema, t=t).fit([{"a": one} for one in values])
 
 
 def test_parties_with_fewer_than_the_agreed_number_are_no_holders_but_in_the_totals():
     schema = Schema(columns=(Column(name="a", low=0, high=9, scale="standardise"),), smallest=2)
     parties = [{"a": [1.0, 2.0]}, {"a": [3.0, 4.0]}, {"a": [5.0]}]
     with pytest.raises(secfc.LimitError, match=r"at least 2 values.*column 'a' 2"):
-        prepare(parties, schema, t=1)
-    done = prepare([*parties, {"a": [6.0, 7.0]}], schema, t=1)
-    opened = done.preparation.statistics["a"]
+        Prepare(schema, t=1).fit(parties)
+    done = Prepare(schema, t=1).fit([*parties, {"a": [6.0, 7.0]}])
+    opened = done.preparation_.statistics["a"]
     assert (opened.holders, opened.count) == (3, 7)
     assert opened.mean == pytest.approx(4.0, abs=1e-6)
 
 
 def test_nothing_is_opened_where_nothing_is_needed():
     schema = Schema(columns=(Column(name="a", low=0, high=4, scale="min-max"),))
-    done = prepare([{"a": [1.0]}, {"a": []}, {"a": [4.0]}], schema, t=1)
-    assert done.preparation.statistics == {}
-    assert [rows.tolist() for rows in done.rows] == [[[0.25]], [], [[1.0]]]
+    done = Prepare(schema, t=1)
+    prepared = done.fit_transform([{"a": [1.0]}, {"a": []}, {"a": [4.0]}])
+    assert done.preparation_.statistics == {}
+    assert [rows.tolist() for rows in prepared] == [[[0.25]], [], [[1.0]]]
 
 
 def test_a_constant_column_becomes_zeros():
     schema = Schema(columns=(Column(name="a", low=0, high=9, scale="standardise"),))
-    done = prepare([{"a": [3.0, 3.0]}] * 3, schema, t=1)
-    assert done.preparation.statistics["a"].deviation == 0
-    np.testing.assert_allclose(done.rows[0], 0, atol=1e-6)
+    done = Prepare(schema, t=1)
+    prepared = done.fit_transform([{"a": [3.0, 3.0]}] * 3)
+    assert done.preparation_.statistics["a"].deviation == 0
+    np.testing.assert_allclose(prepared[0], 0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -203,14 +207,16 @@ def test_a_constant_column_becomes_zeros():
 )
 def test_too_many_colluders_are_refused(n, t, text):
     with pytest.raises(secfc.ParameterError, match=text):
-        prepare((PARTIES * 2)[:n], SCHEMA, t=t)
+        Prepare(SCHEMA, t=t).fit((PARTIES * 2)[:n])
 
 
 def test_names_are_for_all_parties():
     with pytest.raises(secfc.ParameterError, match="names: 1 names of 3 parties"):
-        prepare(PARTIES, SCHEMA, t=1, names=["north"])
+        Prepare(SCHEMA, t=1, names=["north"]).fit(PARTIES)
     with pytest.raises(secfc.DataError, match=r"^west: no column 'sex'"):
-        prepare([*PARTIES[:2], PARTIES[2].drop(columns="sex")], SCHEMA, t=1, names=["north", "south", "west"])
+        Prepare(SCHEMA, t=1, names=["north", "south", "west"]).fit(
+            [*PARTIES[:2], PARTIES[2].drop(columns="sex")]
+        )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.limits import Limits
-from secfc.prepare import Schema, prepare
+from secfc.prepare import Schema
+from secfc.prepare.transformer import Prepare
 from secfc.protocol.messages import SERVER, Assignment, LeaveOut, Plan, Ready
 from secfc.protocol.states import State
 
@@ -26,8 +27,9 @@ def standardised(values):
     """Prepared rows, and the statistics of the one column that all parties know then."""
     column = {"name": "age", "low": 0, "high": 120, "scale": "standardise"}
     schema = Schema.of({"smallest": 5, "column": [column]})
-    done = prepare([{"age": one} for one in values], schema, t=1)
-    return done.rows, done.preparation.statistics["age"]
+    done = Prepare(schema, t=1)
+    rows = done.fit_transform([{"age": one} for one in values])
+    return rows, done.preparation_.statistics["age"]
 
 
 def total_of_clusters(net, recipient=2):

@@ -5,7 +5,8 @@ import csv
 import numpy as np
 from support.organisations import NAMES, Organisations
 
-from secfc.prepare import Schema, prepare
+from secfc import Prepare
+from secfc.prepare import Schema
 
 SCHEMA = """\
 smallest = 3
@@ -72,12 +73,13 @@ class Preparing(Organisations):
         self.write_table(name)
 
     def prepared(self):
-        """What preparing gives where all rows are in one process."""
+        """Rows and preparation where all rows are in one process."""
         values = [
             {name: [one or None for one in column] for name, column in self.values[site].items()}
             for site in self.names
         ]
-        return prepare(values, Schema.read(self.schema), t=1, names=list(self.names))
+        model = Prepare(Schema.read(self.schema), t=1, names=list(self.names))
+        return model.fit_transform(values), model.preparation_
 
     def write_table(self, name, titles=None):
         """A site's file, with another column that nobody agreed on."""

@@ -68,9 +68,9 @@ def test_a_preparation_goes_on_after_kills(tmp_path):
     made = PreparingSites(tmp_path)
     machines = Machines(made, {call: KILLS[call % 5] for call in range(1, 60, 4)})
     machines.run()
-    done, job = made.prepared(), made.agreement.job
-    starts = np.split(machines.coordinator.report.start, np.cumsum([len(rows) for rows in done.rows])[:-1])
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(done.rows)
+    (prepared, _), job = made.prepared(), made.agreement.job
+    starts = np.split(machines.coordinator.report.start, np.cumsum([len(rows) for rows in prepared])[:-1])
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
     assert [made.labels(name) for name in made.sites] == [labels.tolist() for labels in exact.labels_]
     machines.assert_logs_gone()
 

@@ -38,13 +38,13 @@ def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(t
     network = Network(made)
     report = network.run()
     assert names_of_lost(network) == {}
-    done, job = made.prepared(), made.agreement.job
-    starts = np.split(report.start, np.cumsum([len(rows) for rows in done.rows])[:-1])
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(done.rows)
+    (prepared, preparation), job = made.prepared(), made.agreement.job
+    starts = np.split(report.start, np.cumsum([len(rows) for rows in prepared])[:-1])
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
     for name, labels in zip(NAMES, exact.labels_, strict=True):
         assert made.labels(name) == labels.tolist()
         (folder,) = made.written(name)
-        assert read_summary(folder / SUMMARY) == done.preparation
+        assert read_summary(folder / SUMMARY) == preparation
     network.write_summary(tmp_path / "summary.json", None)
     summary = read_statements(tmp_path / "summary.json")
     assert all(finding.holds for finding in audit(summary, made.agreement))

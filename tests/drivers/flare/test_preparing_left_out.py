@@ -105,17 +105,15 @@ def test_with_all_sites_labels_are_exact_and_centres_those_of_the_rows(tmp_path)
     made = Four(tmp_path)
     network = Network(made)
     report = network.run()
-    done, job = made.prepared(), made.agreement.job
-    starts = np.split(report.start, np.cumsum([len(rows) for rows in done.rows])[:-1])
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(done.rows)
+    (prepared, preparation), job = made.prepared(), made.agreement.job
+    starts = np.split(report.start, np.cumsum([len(rows) for rows in prepared])[:-1])
+    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
     for name, labels in zip(made.names, exact.labels_, strict=True):
         (path,) = made.found(name, "labels.csv")
         with path.open() as file:
             assert [int(row["label"]) for row in csv.DictReader(file)] == labels.tolist()
     (path,) = made.found("south", "centres.csv")
     with path.open() as file:
-        found = np.array(
-            [[float(row[name]) for name in done.preparation.names] for row in csv.DictReader(file)]
-        )
-    rows, labels = np.concatenate(done.rows), np.concatenate(exact.labels_)
+        found = np.array([[float(row[name]) for name in preparation.names] for row in csv.DictReader(file)])
+    rows, labels = np.concatenate(prepared), np.concatenate(exact.labels_)
     np.testing.assert_allclose(found, [rows[labels == h].mean(axis=0) for h in range(job.k)], atol=1e-6)

@@ -11,7 +11,7 @@ from secfc.cli.app import app
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
-from secfc.prepare import prepare
+from secfc.prepare.transformer import Prepare
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(300)]
 
@@ -34,7 +34,7 @@ def assert_exact(made):
     """Labels equal those of Lloyd in exact integers on the rows that pooling would have prepared."""
     agreement = made.agreement
     tables = [{str(at): column for at, column in enumerate(rows.T)} for rows in made.rows]
-    rows = prepare(tables, agreement.preparation, t=agreement.job.t).rows
+    rows = Prepare(agreement.preparation, t=agreement.job.t).fit_transform(tables)
     setup = Setup(job=agreement.job, rows=rows, starts=None, names=made.sites, limits=Limits())
     starts = np.split(run_in_process(setup).start, np.cumsum([len(part) for part in rows])[:-1])
     job = agreement.job

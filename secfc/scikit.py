@@ -1,0 +1,36 @@
+"""scikit-learn's bases of estimators, with types."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:  # scikit-learn has no stubs: of unknown bases a type checker takes any arguments
+
+    class BaseEstimator:
+        """What models use of scikit-learn's."""
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Parameters by name."""
+
+        def set_params(self, **params: Any) -> Self:
+            """Set parameters."""
+
+        def __sklearn_tags__(self) -> Any: ...
+
+    class ClusterMixin:
+        """What models use of scikit-learn's."""
+
+        def fit_predict(self, X: Any, y: None = None, **kwargs: Any) -> list[Any]:
+            """Fit and return `labels_`."""
+
+    class TransformerMixin:
+        """What transformers use of scikit-learn's."""
+
+        def __init_subclass__(cls, *, auto_wrap_output_keys: tuple[str, ...] | None = ()) -> None: ...
+        def fit_transform(self, X: Any, y: None = None, **kwargs: Any) -> Any:
+            """Fit and transform the same."""
+
+else:
+    from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+
+__all__ = ["BaseEstimator", "ClusterMixin", "TransformerMixin"]

@@ -1,0 +1,235 @@
+"""`secfc.Prepare` in scikit-learn's company: pipelines, clones, frames, and what it refuses."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+import secfc
+from secfc import Prepare, SecureKMeans
+from secfc.prepare import Column, Schema
+
+SCHEMA = Schema(
+    columns=(
+        Column(name="age", low=0, high=120, scale="standardise"),
+        Column(name="dose", low=0, high=50, scale="min-max"),
+    )
+)
+CONSENT = secfc.Limits(reveal_centres=True)
+
+
+def tables():
+    rng = np.random.default_rng(3)
+    made = []
+    for at, m in enumerate((12, 9, 11)):
+        kind = rng.integers(2, size=m)
+        rows = {"age": 30 + 40 * kind + rng.normal(0, 2, m), "dose": 10 + 30 * kind + rng.normal(0, 1, m)}
+        made.append(pd.DataFrame(rows, index=[f"{at}-{row}" for row in range(m)]))
+    return made
+
+
+def arrays():
+    return [table.to_numpy() for table in tables()]
+
+
+def pipeline(**options):
+    given = {"n_clusters": 2, "t": 1, "ell": 1, "random_state": 0} | options
+    return make_pipeline(Prepare(SCHEMA, t=1), SecureKMeans(**given))
+
+
+def opened():
+    return pipeline(reveal_centres="all", limits=CONSENT)
+
+
+def lists(labels):
+    return [np.asarray(part).tolist() for part in labels]
+
+
+def test_a_pipeline_gives_the_labels_of_its_steps_one_after_the_other():
+    model = pipeline()
+    labels = model.fit_predict(tables())
+    rows = Prepare(SCHEMA, t=1).fit_transform(tables())
+    expected = secfc.run(rows, 2, 1, 1, seed=0)
+    assert lists(labels) == lists(expected.labels) == lists(model.fit(tables())[-1].labels_)
+
+
+def test_a_pipeline_predicts_one_table_as_its_parties_were_labelled():
+    model = opened().fit(tables())
+    for table, labels in zip(tables(), model[-1].labels_, strict=True):
+        np.testing.assert_array_equal(model.predict(table), labels)
+
+
+def test_centres_are_restored_to_the_means_of_the_tables():
+    model = opened().fit(tables())
+    restored = model[:-1].inverse_transform(model[-1].cluster_centers_)
+    pooled, labels = np.vstack(arrays()), np.concatenate(model[-1].labels_)
+    means = [pooled[labels == cluster].mean(axis=0) for cluster in range(2)]
+    np.testing.assert_allclose(restored, means, atol=1e-6)
+
+
+def test_without_consent_a_pipeline_does_not_predict_and_the_reason_names_the_option():
+    model = pipeline().fit(tables())
+    with pytest.raises(AttributeError) as caught:
+        model.predict(tables()[0])
+    assert str(caught.value.__cause__).endswith("by reveal_centres; predict_parties needs none")
+    with pytest.raises(AttributeError, match=r"by reveal_centres$"):
+        _ = model[-1].cluster_centers_
+
+
+def test_a_prepared_party_predicts_with_all_others_by_the_steps_of_a_pipeline():
+    model = pipeline(limits=secfc.Limits(predict=True)).fit(tables())
+    rows = model[:-1].transform(tables())
+    assert lists(model[-1].predict_parties(rows, rows)) == lists(model[-1].labels_)
+
+
+def test_ids_reach_the_last_step():
+    ids = [[f"{at}-{row}" for row in range(len(table))] for at, table in enumerate(tables())]
+    model = pipeline().fit(tables(), securekmeans__ids=ids)
+    assert len(model[-1].result_.ids) == 3
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda table: table.to_numpy(),
+        lambda table: table.to_numpy().astype(object),
+        lambda table: pl.DataFrame(table[["dose", "age"]].to_dict("list")),
+        lambda table: pa.table(table.reset_index(drop=True)),
+        lambda table: table.to_dict("list"),
+    ],
+    ids=["array", "objects", "Polars", "Arrow", "mapping"],
+)
+def test_parties_may_be_arrays_frames_and_mappings(convert):
+    rows = Prepare(SCHEMA, t=1).fit_transform([convert(table) for table in tables()])
+    for found, expected in zip(rows, Prepare(SCHEMA, t=1).fit_transform(tables()), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_clone_has_the_parameters_and_output_and_no_fit():
+    fitted = Prepare(SCHEMA, t=1, names=["north", "south", "west"]).set_output(transform="pandas")
+    fitted.fit(tables())
+    fresh = clone(fitted)
+    assert fresh.get_params() == fitted.get_params() == {"schema": SCHEMA, "t": 1, "names": fitted.names}
+    assert not hasattr(fresh, "preparation_")
+    assert isinstance(fresh.fit_transform(tables())[0], pd.DataFrame)
+    assert clone(pipeline()).set_params(prepare__t=2).get_params()["prepare__t"] == 2
+
+
+def test_frames_keep_index_and_names_through_a_pipeline():
+    model = opened().set_output(transform="pandas")
+    labels = model.fit_predict(tables())
+    assert [part.index.tolist() for part in labels] == [table.index.tolist() for table in tables()]
+    assert (
+        model[-1].feature_names_in_.tolist() == model[0].get_feature_names_out().tolist() == ["age", "dose"]
+    )
+    assert lists(labels) == lists(opened().fit_predict(tables()))
+    never = pipeline(limits=secfc.Limits(never_shared=("dose",))).set_output(transform="pandas")
+    with pytest.raises(secfc.LimitError, match="dose"):
+        never.fit(tables())
+
+
+def test_output_may_be_set_to_polars_and_for_all_of_scikit_learn():
+    model = Prepare(SCHEMA, t=1).fit(tables())
+    frame = model.set_output(transform="polars").transform(tables())[0]
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.columns == ["age", "dose"]
+    assert model.set_output() is model
+    assert isinstance(model.transform(tables()[0]), pl.DataFrame)
+    assert isinstance(model.set_output(transform="default").transform(tables())[0], np.ndarray)
+    with sklearn.config_context(transform_output="pandas"):
+        assert isinstance(Prepare(SCHEMA, t=1).fit_transform(arrays())[0], pd.DataFrame)
+    with pytest.raises(secfc.ParameterError, match=r"^transform: default, pandas, polars are possible$"):
+        model.set_output(transform="arrow")
+
+
+def test_a_fitted_model_survives_pickling():
+    fitted = Prepare(SCHEMA, t=1).fit(tables())
+    again = pickle.loads(pickle.dumps(fitted))
+    assert lists(again.transform(tables())) == lists(fitted.transform(tables()))
+
+
+def test_t_follows_from_the_number_of_parties_as_for_the_clustering():
+    rows = [np.array([[30.0, 10.0]]), np.array([[50.0, 20.0]])]
+    for n, holders in ((6, 3), (6, 4)):  # t = 2 takes four holders
+        parties = [rows[at % 2] for at in range(holders)] + [np.empty((0, 2))] * (n - holders)
+        if holders == 4:
+            assert Prepare(SCHEMA).fit(parties).preparation_.statistics["age"].holders == 4
+        else:
+            with pytest.raises(secfc.LimitError, match=r"t \+ 2 = 4 are needed of 6"):
+                Prepare(SCHEMA).fit(parties)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_fewer_than_three_parties_are_one_clear_error_of_each_step(n):
+    with pytest.raises(secfc.ParameterError, match="no t fits fewer than 3 parties"):
+        Prepare(SCHEMA).fit(tables()[:n])
+    if n:
+        with pytest.raises(secfc.ParameterError, match=r"no \(t, ell\) fits fewer than 3 clients"):
+            SecureKMeans(2).fit(arrays()[:n])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda: Prepare("schema.toml", t=1).fit(tables()),
+            "ParameterError",
+            "schema: a Schema is needed, str",
+        ),
+        (lambda: Prepare(SCHEMA, t=1).fit(tables()[0]), "ParameterError", "a list with one table per party"),
+        (
+            lambda: Prepare(SCHEMA, t=1).fit([rows[:, :1] for rows in arrays()]),
+            "DataError",
+            r"^parties\[0\]: 2 columns are needed, the shape given is \(12, 1\)",
+        ),
+        (
+            lambda: Prepare(SCHEMA, t=1).fit(tables()).transform([{"age": [130], "dose": [1]}]),
+            "DataError",
+            r"^parties\[0\]: column 'age' has 1 values outside 0 to 120, the first in row 0",
+        ),
+        (
+            lambda: Prepare(SCHEMA, t=1).fit(tables()).transform({"age": [13]}),
+            "DataError",
+            "^table: no column 'dose'",
+        ),
+        (
+            lambda: Prepare(SCHEMA, t=1).fit(tables()).inverse_transform([["a", 1]]),
+            "DataError",
+            "centres: an array of numbers is needed",
+        ),
+        (
+            lambda: Prepare(SCHEMA, t=1).fit(tables()).inverse_transform([1.0, 2.0]),
+            "DataError",
+            r"2 columns are needed, the shape given is \(2,\)",
+        ),
+    ],
+)
+def test_what_it_refuses(call, error, text):
+    with pytest.raises(getattr(secfc, error), match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.transform(tables()),
+        lambda model: model.inverse_transform([[0.0, 0.0]]),
+        lambda model: model.get_feature_names_out(),
+    ],
+)
+def test_before_a_fit_there_is_nothing_to_transform_by(call):
+    with pytest.raises(NotFittedError):
+        call(Prepare(SCHEMA, t=1))
+
+
+def test_centres_of_clusters_without_rows_stay_undefined():
+    restored = Prepare(SCHEMA, t=1).fit(tables()).inverse_transform([[np.nan, np.nan], [0.0, 0.5]])
+    assert np.isnan(restored[0]).all()
+    assert restored[1, 1] == 25
