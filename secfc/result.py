@@ -4,13 +4,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 from secfc.params import Job
 from secfc.protocol.progress import Faults
+
+if TYPE_CHECKING:
+    from secfc.prepare.transform import Preparation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,8 @@ class Result:
         Ends of the bins, from 0 to the largest distance, in the data's units; empty likewise.
     costs : Costs
         Messages, bytes and CPU seconds per phase and role.
+    columns : tuple of str
+        Names of the d columns, where parties gave DataFrames or files; else empty.
     job : Job
         The public parameters.
     run_id : str
@@ -79,6 +84,7 @@ class Result:
     distance_counts: Ints = field(repr=False)
     distance_edges: Floats = field(repr=False)
     costs: Costs
+    columns: tuple[str, ...] = field(repr=False)
     job: Job
     run_id: str
 
@@ -104,7 +110,7 @@ class Result:
         Parameters
         ----------
         columns : sequence of d str, optional
-            Names; positions by default.
+            Names; by default `columns` of the result, or positions.
 
         Returns
         -------
@@ -119,7 +125,7 @@ class Result:
         """
         if self.cluster_centers is None:
             raise ParameterError("reveal_centres: centres were not revealed in this run")
-        names = [str(at) for at in range(self.job.d)] if columns is None else list(columns)
+        names = list(columns if columns is not None else self.columns or map(str, range(self.job.d)))
         if len(names) != self.job.d:
             raise ParameterError(f"columns: {self.job.d} names are needed, {len(names)} were given")
         return [
@@ -139,6 +145,7 @@ class Result:
         path: str | os.PathLike[str],
         *,
         names: Sequence[str] | None = None,
+        columns: "Sequence[str] | Preparation | None" = None,
         party: int | None = None,
         pooled: Sequence[Any] | None = None,
     ) -> Path:
@@ -150,10 +157,14 @@ class Result:
             Written whole or not at all; a file there is replaced.
         names : sequence of str, optional
             Of the parties.
+        columns : sequence of str or secfc.prepare.Preparation, optional
+            Names of the columns, by default `columns` of the result; or what made them, then means are in
+            the units of its schema.
         party : int, optional
-            Position of the party whose copy this is: it shows that party's cluster sizes and, where centres
-            were revealed to it, their means and deviations. It leaves out the distances, which no party
-            learns. Without it the page is for who runs the server, who learns no mean and no deviation.
+            Position of the party whose copy this is: where centres were revealed to it, it shows them, and
+            with membership privacy that party's cluster sizes, which are otherwise on every copy. It leaves
+            out the distances, which no party learns. Without it the page is for who runs the server, who
+            learns no mean and no deviation.
         pooled : sequence, optional
             The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows.
 
@@ -166,9 +177,10 @@ class Result:
         ParameterError, DataError
             Naming the argument that cannot be used, or the extra `report` where Jinja is not installed.
         """
-        from secfc.report.html import write_report  # noqa: PLC0415 - only who wants a page pays
+        from secfc.report.html import page_of, write_page  # noqa: PLC0415 - only who wants a page pays
 
-        return write_report(self, path, names=names, party=party, pooled=pooled)
+        page = page_of(self, names=names, columns=columns, party=party, pooled=pooled)
+        return write_page(page, path)
 
     def _repr_html_(self) -> str:
         from secfc.report.html import summary_table  # noqa: PLC0415

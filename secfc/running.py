@@ -392,6 +392,7 @@ def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership |
             "ids": None if held is None else held.ids,
             "cluster_centers": outcome.centres,
             "cluster_std": outcome.deviations,
+            "columns": next((one.columns for one in members if one.columns), ()),
             "distance_counts": np.array(outcome.histogram, dtype=np.int64),
             "distance_edges": np.linspace(0.0, outcome.largest, bins + 1 if bins else 0),
             "job": job,

@@ -99,6 +99,19 @@ def test_spreads_take_a_number_of_rows_from_every_party_and_the_largest_holds(fi
     assert json.loads((files / "result/summary.json").read_text())["parameters"]["reveal_spread"] == 12
 
 
+def test_with_a_page_each_that_learns_centres_gets_its_own_copy(files):
+    done = run("--reveal-centres", "north,west", "--consent", "all", "--report", "page.html")
+    assert done.exit_code == 0, done.stderr
+    assert [one for one in results(files / "result") if one.endswith(".html")] == [
+        "north.report.html",
+        "west.report.html",
+    ]
+    own = (files / "result/west.report.html").read_text(encoding="utf-8")
+    assert "the copy of west.csv" in own
+    assert all(f"<td>{column}</td>" in own for column in COLUMNS)
+    assert 'id="profiles"' not in (files / "page.html").read_text(encoding="utf-8")
+
+
 def test_what_is_opened_is_said_and_is_in_no_summary(files):
     shown = secfc_(
         "run", "-k", 2, "--t", 1, "--ell", 1, "--seed", 1, "--id", "patient", "--out", "result",

@@ -23,7 +23,7 @@ from secfc.running import run_parties
 from secfc.sources.query import Query
 from secfc.tables import Table, party_names, read_table, row_ids, write_centres, write_labels
 
-SUMMARY, CENTRES, SPREADS = "summary.json", "centres.csv", "spreads.csv"
+SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", "report.html"
 
 
 def run_files(
@@ -33,7 +33,7 @@ def run_files(
     check_new_folder("--out", out)
     check_report(report)
     options.check()
-    names = party_names(files)
+    names, called = party_names(files), list(map(str, files))
     opened = revealing(options, names) | comparing(options, names)
     tables = tables_of(files, options)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
@@ -48,9 +48,11 @@ def run_files(
             for kind, opened_values in ((CENTRES, result.cluster_centers), (SPREADS, result.cluster_std)):
                 if opened_values is not None:
                     write_centres(folder / f"{name}.{kind}", tables[0].columns, opened_values)
+            if report is not None:
+                result.report(folder / f"{name}.{PAGE}", names=called, party=names.index(name))
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     if report is not None:
-        result.report(report, names=list(map(str, files)), pooled=[table.rows for table in tables])
+        result.report(report, names=called, pooled=[table.rows for table in tables])
     if options.as_json:
         print(json.dumps(summary, indent=2))
     elif not options.quiet:

@@ -1,8 +1,9 @@
 """The page of a run of an agreed job, from its summary: the same for whoever has summary and job, but for a
-party's own copy, which has how its own rows fall into the clusters.
+party's own copy, which has how its own rows fall into the clusters, and means that were opened to it.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,19 @@ from secfc.agreement.audit import audit
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
-from secfc.drivers.participant import LABELS
+from secfc.array_types import Floats
+from secfc.drivers.participant import CENTRES, LABELS, SPREADS
 from secfc.errors import AgreementError, DataError
 from secfc.kmeans.sets import set_sizes
 from secfc.params import Job
+from secfc.prepare.summary import SUMMARY as PREPARATION
+from secfc.prepare.summary import read_summary as read_preparation
+from secfc.prepare.transform import Preparation
 from secfc.public_errors import COMPLETE
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
-from secfc.report.html import Figures, Page, convergence, write_page
+from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
+from secfc.report.profiles import Profile, profile
 from secfc.tables import load_table
 
 
@@ -33,8 +39,9 @@ def write_agreed_report(
     """Write the page of an agreed job's run: what all parties know of it, and whether its statements hold.
 
     What the coordinator tells in the summary, which errors call `name`, is not signed, and the page says so.
-    The agreement is the reader's own. With a site it is that site's copy: its own labels of the run are read
-    from its folder of results. The page is written whole or not at all, over a file there.
+    The agreement is the reader's own. With a site it is that site's copy: its own labels of the run, and what
+    was opened to it, are read from its folder of results. The page is written whole or not at all, over a
+    file there.
 
     Raises
     ------
@@ -43,7 +50,7 @@ def write_agreed_report(
     AgreementError
         When the site's party is not in the roster.
     DataError
-        When the site's labels cannot be used.
+        When the site's files of the run cannot be used.
     """
     record, job = check_coordinator(summary.coordinator, agreement, name=name), agreement.job
     if site is not None and site.party not in agreement.names:
@@ -59,8 +66,15 @@ def write_agreed_report(
         party=party,
         figures=None
         if record.result is None
-        else _figures(record.result, job, _own_sizes(record, job, site, party)),
-        learned=[] if record.costs is None else who_learned_what(job, record.costs.rounds, agreement.opened),
+        else _figures(
+            record.result,
+            job,
+            [_own_sizes(record, job, site, party) if j == party else None for j in range(job.n)],
+            _own_profile(record, agreement, site),
+        ),
+        learned=[]
+        if record.costs is None
+        else who_learned_what(job, record.costs.rounds, agreement.opened, names=agreement.consortium.names),
         lost=record.lost,
         findings=audit(summary, agreement),
         phases=() if record.costs is None else record.costs.phases,
@@ -90,7 +104,41 @@ def _own_sizes(record: CoordinatorSchema, job: Job, site: Site | None, party: in
     return sizes
 
 
-def _figures(result: ResultSchema, job: Job, own: list[int] | None) -> Figures:
+def _own_profile(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Profile | None:
+    """What was opened to the site; None where nothing was."""
+    result = record.result
+    assert result is not None
+    folder = None if site is None else site.results / str(record.run)
+    if folder is None or not (folder / CENTRES).is_file():
+        return None
+    columns: Sequence[str] | Preparation = list(agreement.columns)
+    if agreement.preparation is not None:
+        columns = read_preparation(folder / PREPARATION)
+        if columns.schema != agreement.preparation:
+            raise DataError(f"{folder / PREPARATION}: not of the job's schema")
+    opened = [
+        _means(folder / name, result.sizes, agreement.job.d) if (folder / name).is_file() else None
+        for name in (CENTRES, SPREADS)
+    ]
+    assert opened[0] is not None
+    return profile(opened[0], opened[1], np.array(result.sizes), inertia=result.inertia, columns=columns)
+
+
+def _means(path: Path, sizes: list[int], d: int) -> Floats:
+    """What `secfc.tables.write_centres` wrote, shape (k, d); NaN is possible for a cluster without rows."""
+    table = load_table(path)
+    numbers = [column.to_numpy() for column in table.columns[1:]]
+    if len(numbers) != d or any(len(one) != len(sizes) or one.dtype.kind not in "if" for one in numbers):
+        raise DataError(f"{path}: not {len(sizes)} clusters of {d} columns of numbers")
+    means = np.stack(numbers, axis=1).astype(np.float64)
+    if not np.isfinite(means[np.array(sizes) > 0]).all():
+        raise DataError(f"{path}: a number is missing")
+    return means
+
+
+def _figures(
+    result: ResultSchema, job: Job, by_party: list[list[int] | None], opened: Profile | None
+) -> Figures:
     return Figures(
         n_iter=result.n_iter,
         converged=result.converged,
@@ -99,7 +147,8 @@ def _figures(result: ResultSchema, job: Job, own: list[int] | None) -> Figures:
         sizes=result.sizes,
         counts=result.counts,
         part=result.faults.faults().parts(job.n),
-        own=own,
+        by_party=by_party,
+        history=result.history,
+        profile=opened,
         compared=result.compared,
-        convergence=convergence(result.history),
     )

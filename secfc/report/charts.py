@@ -1,10 +1,15 @@
-"""Two pictures as SVG text: a curve and bars. Colours come from the page, so that they follow its theme."""
+"""Pictures as SVG text: a curve, bars and a map. Colours come from the page and follow its theme."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, log10
 
-WIDTH, HEIGHT = 640, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 12, 12, 34
+import numpy as np
+
+from secfc.array_types import Floats
+
+WIDTH, HEIGHT = 440, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 38
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,17 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class Point:
+    """A disc, in picture coordinates, with what it says on hovering and what stands on it."""
+
+    x: float
+    y: float
+    title: str
+    radius: float = 3.0
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Tick:
     """A mark on an axis."""
 
@@ -26,16 +42,17 @@ class Tick:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What the page draws: points or bars, and ticks."""
+    """What the page draws: points, which a line may join, or bars; and ticks."""
 
-    points: tuple[tuple[float, float, str], ...]
-    bars: tuple[Bar, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
     x_label: str
     y_label: str
+    points: tuple[Point, ...] = ()
+    joined: bool = False
+    bars: tuple[Bar, ...] = ()
+    x_ticks: tuple[Tick, ...] = ()
+    y_ticks: tuple[Tick, ...] = ()
     width: int = WIDTH
     height: int = HEIGHT
     left: int = _LEFT
@@ -46,26 +63,40 @@ class Chart:
     @property
     def path(self) -> str:
         """The points as an SVG polyline."""
-        return " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in self.points)
+        return " ".join(f"{one.x:.1f},{one.y:.1f}" for one in self.points)
 
 
-def curve(values: Sequence[float], *, x_label: str, y_label: str) -> Chart:
-    """Values against 1, 2, 3, ..., the vertical axis from the least to the greatest."""
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
-    last = max(len(values) - 1, 1)
+def descent(values: Sequence[float], *, x_label: str, y_label: str) -> Chart | None:
+    """What is left of the way from the first value to the last, at 1, 2, 3, ..., on a logarithmic axis.
 
-    def place(at: int, value: float) -> tuple[float, float]:
-        x = _LEFT + at / last * (WIDTH - _RIGHT - _LEFT)
-        return x, HEIGHT - _BOTTOM - (value - low) / span * (HEIGHT - _BOTTOM - _TOP)
+    Values that are the last one have no logarithm; they lie on the axis, below a tick of their own. None
+    where values do not fall.
+    """
+    left = np.array(values) - values[-1]
+    if not left[0] > 0:
+        return None
+    parts = np.clip(left / left[0], 0.0, 1.0)
+    decades = max(1, ceil(round(-log10(parts[parts > 0].min()), 9)))
+    step = (HEIGHT - _BOTTOM - _TOP) / (decades + 1)  # the last one is for 0
+    last = len(values) - 1
 
-    points = tuple((*place(at, value), f"{x_label} {at + 1}: {value:.6g}") for at, value in enumerate(values))
-    steps = sorted({round(last * part / 4) for part in range(5)} & set(range(len(values))))
+    def place(at: int) -> tuple[float, float]:
+        down = -log10(parts[at]) if parts[at] > 0 else decades + 1
+        return _LEFT + at / last * (WIDTH - _RIGHT - _LEFT), _TOP + step * down
+
+    each = max(1, ceil(decades / 4))
+    marks = sorted({round(last * part / 4) for part in range(5)})
     return Chart(
-        points=points,
-        bars=(),
-        x_ticks=tuple(Tick(place(at, low)[0], str(at + 1)) for at in steps),
-        y_ticks=tuple(Tick(place(0, value)[1], f"{value:.4g}") for value in dict.fromkeys((low, high))),
+        points=tuple(
+            Point(*place(at), f"{x_label} {at + 1}: {value:.6g}", 3 if last < 60 else 1.5)
+            for at, value in enumerate(values)
+        ),
+        joined=True,
+        x_ticks=tuple(Tick(place(at)[0], str(at + 1)) for at in marks),
+        y_ticks=(
+            *(Tick(_TOP + step * down, f"{100 / 10**down:g} %") for down in range(0, decades + 1, each)),
+            Tick(HEIGHT - _BOTTOM, "0"),
+        ),
         x_label=x_label,
         y_label=y_label,
     )
@@ -82,10 +113,32 @@ def bars(counts: Sequence[int], edges: Sequence[float], *, x_label: str, y_label
         drawn.append(Bar(_LEFT + at * each + 1, HEIGHT - _BOTTOM - height, each - 2, height, title))
     marks = range(0, len(edges), max(1, (len(edges) - 1) // 4))
     return Chart(
-        points=(),
         bars=tuple(drawn),
         x_ticks=tuple(Tick(_LEFT + at * each, f"{edges[at]:.3g}") for at in marks),
         y_ticks=(Tick(HEIGHT - _BOTTOM, "0"), Tick(_TOP, str(most))),
         x_label=x_label,
         y_label=y_label,
+    )
+
+
+def discs(
+    places: Floats, areas: Floats, texts: Sequence[str], titles: Sequence[str], *, x_label: str, y_label: str
+) -> Chart:
+    """Discs at places, shape (discs, 2), with one scale for both axes and a text on each."""
+    height, edge = HEIGHT + 60, 25  # the largest disc stays within the picture
+    radii = edge * np.sqrt(areas / areas.max())
+    room = np.array([WIDTH - _RIGHT - _RIGHT, height - _BOTTOM - _TOP]) - 2 * edge
+    spans = np.ptp(places, axis=0)
+    scale = (room / np.where(spans > 0, spans, room / 1e9)).min()
+    middle = (places.min(axis=0) + places.max(axis=0)) / 2
+    shifts = (places - middle) * scale
+    across, down = (WIDTH / 2 + shifts[:, 0], (height - _BOTTOM + _TOP) / 2 - shifts[:, 1])
+    order = np.argsort(-areas, kind="stable")  # small discs lie on large ones
+    return Chart(
+        points=tuple(Point(across[at], down[at], titles[at], radii[at], texts[at]) for at in order.tolist()),
+        x_label=x_label,
+        y_label=y_label,
+        height=height,
+        left=_RIGHT,
+        bottom=height - _BOTTOM,
     )

@@ -14,14 +14,16 @@ from secfc.errors import ParameterError
 from secfc.kmeans.sets import set_sizes
 from secfc.outputs import NO_JINJA, replace_text
 from secfc.params import Job
-from secfc.report.charts import Chart, bars, curve
+from secfc.report.charts import Chart, bars, descent
 from secfc.report.learned import Learned, who_learned_what
 from secfc.report.pooled import PooledComparison, compare_with_pooled
+from secfc.report.profiles import Profile, profile
 from secfc.report.sizes import bytes_text
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
+    from secfc.prepare.transform import Preparation
     from secfc.result import Result
 
 
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 class Figures:
     """What there is to show of a run with a result; `n_iter` to `near_ties` are those of `secfc.Result`.
 
-    `sizes` are rows of each cluster, `own` those of the party whose copy it is; `counts` are rows of each
-    party, None with membership privacy. `part` tells of each party what it failed to do. `convergence` is
-    there where the inertia of iterations is known, `distances` in the server's copy, and `revealed`, as
-    `Result.cluster_report` gives them, in the copy of a party that clusters were revealed to.
+    `sizes` are rows of each cluster; `by_party` those of each party, None where a reader may not know them;
+    `counts` are rows of each party, None with membership privacy. `part` tells of each party what it failed
+    to do. `history` is the inertia of each iteration, where it is known. `distances` are in the server's
+    copy, and `profile` in the copy of a party that clusters were revealed to.
     """
 
     n_iter: int
@@ -42,11 +44,16 @@ class Figures:
     sizes: list[int]
     counts: list[int] | None
     part: list[str]
-    convergence: Chart | None
+    by_party: list[list[int] | None]
+    history: list[float]
     distances: Chart | None = None
-    own: list[int] | None = None
+    profile: Profile | None = None
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.choose.Candidate`
-    revealed: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def convergence(self) -> Chart | None:
+        """How the inertia fell, where it did."""
+        return descent(self.history, x_label="iteration", y_label="fall to come") if self.history else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +81,6 @@ class Page:
     findings: list["Finding"] | None = None
 
 
-def write_report(
-    result: "Result",
-    path: str | os.PathLike[str],
-    *,
-    names: Sequence[str] | None,
-    party: int | None,
-    pooled: Sequence[Any] | None,
-) -> Path:
-    """Write the page of a result; see `secfc.Result.report`."""
-    return write_page(page_of(result, names=names, party=party, pooled=pooled), path)
-
-
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     """Write a page, whole or not at all, over a file there; ParameterError where it cannot be."""
     target = Path(path)
@@ -97,6 +92,7 @@ def page_of(
     result: "Result",
     *,
     names: Sequence[str] | None = None,
+    columns: "Sequence[str] | Preparation | None" = None,
     party: int | None = None,
     pooled: Sequence[Any] | None = None,
 ) -> Page:
@@ -107,7 +103,6 @@ def page_of(
         raise ParameterError(f"names: {len(shown)} names of {job.n} parties")
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
-    own = None if party is None else np.asarray(result.labels[party])
     told = party is not None and party + 1 in set(job.reveal_to) - result.faults.gone
     distances = None
     if party is None and result.distance_counts.size:
@@ -130,21 +125,27 @@ def page_of(
             sizes=result.sizes.tolist(),
             counts=None if job.ids_cap is not None else [len(labels) for labels in result.labels],
             part=result.faults.parts(job.n),
-            convergence=convergence(result.history.tolist()),
+            by_party=[
+                set_sizes(own[own >= 0], job.k).tolist() if job.ids_cap is None or j == party else None
+                for j, own in enumerate(map(np.asarray, result.labels))
+            ],
+            history=result.history.tolist(),
             distances=distances,
-            own=None if own is None else set_sizes(own[own >= 0], job.k).tolist(),
-            revealed=result.cluster_report() if told and result.cluster_centers is not None else [],
+            profile=profile(
+                result.cluster_centers,
+                result.cluster_std,
+                result.sizes,
+                inertia=result.inertia,
+                columns=result.columns if columns is None else columns,
+            )
+            if told and result.cluster_centers is not None
+            else None,
         ),
-        learned=who_learned_what(job, rounds=result.costs.rounds),
+        learned=who_learned_what(job, rounds=result.costs.rounds, names=shown),
         comparison=None if pooled is None else compare_with_pooled(result, pooled),
         phases=result.costs.phases,
         wall_seconds=result.costs.wall_seconds,
     )
-
-
-def convergence(history: Sequence[float]) -> Chart | None:
-    """The inertia of each iteration, where it is known."""
-    return curve(history, x_label="iteration", y_label="inertia") if history else None
 
 
 def render(page: Page) -> str:
@@ -162,7 +163,6 @@ def render(page: Page) -> str:
         version=VERSION,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,
-        recipients=[page.names[client - 1] for client in page.job.reveal_to],
     )
 
 

@@ -1,6 +1,6 @@
 """Who learned what from a run, in words: the statements of docs/threat-model.md, and no stronger ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from secfc.params import Job
@@ -15,11 +15,15 @@ class Learned:
     what: str
 
 
-def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[Learned]:
+def who_learned_what(
+    job: Job, rounds: int, opened: Sequence[str] = (), *, names: Sequence[str] = ()
+) -> list[Learned]:
     """The lines for this job, whose server asked this many questions.
 
-    `opened` are columns whose mean and deviation were opened first.
+    `opened` are columns whose mean and deviation were opened first; `names` are of the clients, and of
+    helpers after them, as far as they have any.
     """
+    called = dict(enumerate(names, start=1))
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
         coalition += ", but for two of those that compare"
@@ -43,7 +47,7 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
         Learned(
             f"{job.ell + job.t} or more clients together", "every row, exactly, if they pool their shares"
         ),
-        *(_of_comparers(job, rounds) if job.disclosure == "labels" else _of_server(job, rounds)),
+        *(_of_comparers(job, rounds, called) if job.disclosure == "labels" else _of_server(job, rounds)),
     ]
     if not job.max_liars:
         lines.append(
@@ -53,21 +57,18 @@ def who_learned_what(job: Job, rounds: int, opened: Sequence[str] = ()) -> list[
                 "nobody looks for wrong answers",
             )
         )
-    for client in job.reveal_to:
+    if job.reveal_to:
+        told = ", ".join(called.get(client, job.called(client)) for client in job.reveal_to)
+        what, least = "mean", ""
+        if job.reveal_spread is not None:
+            what, least = "mean and standard deviation", f", which are at least {job.reveal_spread}"
         lines.append(
             Learned(
-                f"client {client}, because all consented",
-                "the exact mean of every final cluster and, its own rows taken off, of the others' in it",
+                f"{told}, because all consented",
+                f"the exact {what} of every column in every final cluster and, own rows taken off, of the "
+                f"others' in it{least}",
             )
         )
-        if job.reveal_spread is not None:
-            lines.append(
-                Learned(
-                    f"client {client}, because all consented to that too",
-                    "the exact standard deviation of every column in every final cluster, and of the others' "
-                    f"rows in it, which are at least {job.reveal_spread}",
-                )
-            )
     return lines
 
 
@@ -102,9 +103,9 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
     ]
 
 
-def _of_comparers(job: Job, rounds: int) -> list[Learned]:
+def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Learned]:
     """Where three parties compare."""
-    dealer, first, second, *reserves = map(job.called, job.comparers)
+    dealer, first, second, *reserves = [called.get(one, job.called(one)) for one in job.comparers]
     distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
     inertias = "the inertia of each k, which its summary tells, and of one cluster"
     return [
@@ -118,15 +119,15 @@ def _of_comparers(job: Job, rounds: int) -> list[Learned]:
             )
             for reserve in reserves
         ),
-        *_of_recheckers(job),
+        *_of_recheckers(job, called),
     ]
 
 
-def _of_recheckers(job: Job) -> list[Learned]:
+def _of_recheckers(job: Job, called: Mapping[int, str]) -> list[Learned]:
     """Where three others compare some labels again."""
     if not job.recheckers:
         return []
-    who = ", ".join(map(job.called, job.recheckers))
+    who = ", ".join(called.get(one, job.called(one)) for one in job.recheckers)
     distances = f"of {RECHECKED} labels, or all if there are fewer, the exact distances of their rows"
     return [Learned(f"any two of {who}", distances)]
 

@@ -2,19 +2,22 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.browser import drawn
 from support.organisations import NAMES, Organisations
+from support.preparing import Preparing
 from typer.testing import CliRunner
 
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import Summary, read_summary
 from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
-from secfc.errors import AgreementError, DataError, LimitError, ParameterError
+from secfc.errors import AgreementError, DataError, LimitError, ParameterError, SecFCError
+from secfc.prepare.summary import read_summary as read_preparation
 from secfc.report.agreed import write_agreed_report
 
 pytestmark = pytest.mark.processes
@@ -81,7 +84,7 @@ def test_parties_that_failed_are_named_with_what_they_failed_to_do(summary, page
     faults = {"absent": [1], "left_out": [2], "liars": [3]}
     text = page(told(result(summary, faults=NO_FAULTS | faults), lost={"south": "PartyError: timeout"}))
     assert "3 of 3 parties did not take part to the end" in text
-    rows = text.split('id="ran"')[1].split("</table>")[0].split("<tr>")[2:]
+    rows = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
     wanted = ("absent: it did not answer", "left out: it vanished", "excluded: it sent wrong answers")
     for name, row, said in zip(NAMES, rows, wanted, strict=True):
         assert name in row
@@ -93,7 +96,7 @@ def test_who_lied_about_shares_and_of_whom_nobody_can_tell_is_said(summary, page
     faults = NO_FAULTS | {"left_out": [1], "cheats": [1], "unread": [[2, 3]]}
     text = page(result(summary, faults=faults))
     assert "3 of 3 parties did not take part to the end or are in a dispute that nobody can settle" in text
-    rows = text.split('id="ran"')[1].split("</table>")[0].split("<tr>")[2:]
+    rows = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
     wanted = (
         "left out: it lied about shares; its rows are not in",
         "another says that it cannot read this one&#39;s shares, and nobody can tell",
@@ -169,8 +172,9 @@ def test_a_partys_copy_has_how_its_own_rows_fall_into_clusters(ran, summary, tmp
     assert done.exit_code == 0, done.output
     text = page.read_text(encoding="utf-8")
     assert f"the copy of {name}" in text
-    table = text.split('id="clusters"')[1].split("</table>")[0]
-    assert [int(cell) for cell in re.findall(r'<td class="n">(\d+)</td>\s*</tr>', table)] == own.tolist()
+    table = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
+    cells = [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in table]
+    assert cells == [own.tolist() if one == name else [] for one in NAMES]
 
 
 @pytest.mark.parametrize(
@@ -184,6 +188,70 @@ def test_labels_that_are_not_those_of_the_run_are_refused(ran, summary, tmp_path
         (folder / "labels.csv").write_text(text)
     with pytest.raises(DataError, match=r"labels\.csv"):
         write_agreed_report(summary, ran.agreement, tmp_path / "r.html", name="s.json", site=site)
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """Organisations that prepared and opened centres to north."""
+    made = Preparing(tmp_path_factory.mktemp("opened"))
+    made.replace(made.job, "k = 2", 'k = 2\nreveal_centres = ["north"]')
+    for name in NAMES:
+        made.replace(made.site(name), "[limits]", '[limits]\nreveal_centres = ["north"]')
+    made.sign()
+    path = made.folder / "job.summary.json"
+    run_agreed(made.agreement, file=made.job, sites=[made.site(name) for name in NAMES], summary=path)
+    return made
+
+
+def own_copy(made, name, tmp_path, **changes):
+    """A site's copy as text."""
+    told, site = read_summary(made.folder / "job.summary.json"), read_site(made.site(name))
+    if changes:  # of its files of the run
+        folder = tmp_path / told.coordinator["run"]
+        shutil.copytree(site.results / told.coordinator["run"], folder)
+        for file, (old, new) in changes.items():
+            path = next(folder.glob(f"{file}.*"))
+            path.write_text(re.sub(old, new, path.read_text(), count=1))
+        site = replace(site, results=tmp_path)
+    page = write_agreed_report(told, made.agreement, tmp_path / "r.html", name="s.json", site=site)
+    return page.read_text(encoding="utf-8")
+
+
+def test_the_copy_of_a_site_that_centres_were_opened_to_has_them_in_the_units_of_the_schema(opened, tmp_path):
+    text = own_copy(opened, "north", tmp_path)
+    table = text.split('id="profiles"')[1].split("</table>")[0]
+    assert "age (years)" in table
+    assert "dose (mg)" in table
+    (folder,) = (opened.folder / "results-north").iterdir()
+    centres = np.loadtxt(folder / "centres.csv", delimiter=",", skiprows=1)[:, 1:]
+    restored = read_preparation(folder / "preparation.json").restore(centres)
+    for value in restored[:, 0]:
+        assert f'title="{value:.6g};' in table
+    assert text.count("north, because all consented") == 1
+
+
+@pytest.mark.parametrize("name", ["south", "west", None])
+def test_no_other_copy_has_them(opened, tmp_path, name):
+    told = read_summary(opened.folder / "job.summary.json")
+    site = None if name is None else read_site(opened.site(name))
+    page = write_agreed_report(told, opened.agreement, tmp_path / "r.html", name="s.json", site=site)
+    assert 'id="profiles"' not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "text"),
+    [
+        ("centres", (r",[^,]*\n", "\n"), r"centres\.csv"),
+        ("centres", (r"\n0,[^,]*,", "\n0,,"), r"centres\.csv: a number is missing"),
+        ("centres", (r"\n0,[^,]*,", "\n0,x,"), r"centres\.csv: not 2 clusters of 5 columns of numbers"),
+        ("centres", (r"\n1,.*\n", "\n"), r"centres\.csv: not 2 clusters of 5 columns of numbers"),
+        ("preparation", ("years", "months"), r"preparation\.json"),
+    ],
+)
+def test_opened_centres_that_cannot_be_those_of_the_run_are_refused(opened, tmp_path, file, change, text):
+    with pytest.raises(SecFCError, match=text):
+        own_copy(opened, "north", tmp_path, **{file: change})
     assert not (tmp_path / "r.html").exists()
 
 

@@ -10,7 +10,7 @@ from support.browser import drawn
 
 import secfc
 from secfc.params import Job
-from secfc.report.charts import bars, curve
+from secfc.report.charts import bars, descent
 from secfc.report.learned import who_learned_what
 
 _RNG = np.random.default_rng(4)
@@ -64,7 +64,7 @@ def test_every_element_is_closed(page):
 
 
 def test_sections_are_those_the_sign_off_needs(page):
-    wanted = ["ran", "threshold", "learned", "clusters", "convergence", "distances", "pooled", "costs"]
+    wanted = ["clusters", "convergence", "distances", "pooled", "ran", "learned", "costs"]
     assert Reader(page).ids == wanted
 
 
@@ -103,15 +103,27 @@ def test_without_pooled_rows_nothing_is_said_of_them(result, tmp_path):
     assert "party 1" in page
 
 
-def test_sizes_of_a_party_are_in_its_own_copy_alone(result, tmp_path):
-    own = np.bincount(result.labels[1], minlength=3)
-    common = result.report(tmp_path / "a.html", names=NAMES).read_text(encoding="utf-8")
-    copy = result.report(tmp_path / "b.html", names=NAMES, party=1).read_text(encoding="utf-8")
-    column = r'<td class="n">(\d+)</td>\s*</tr>'
-    table = copy.split('id="clusters"')[1].split("</table>")[0]
-    assert [int(cell) for cell in re.findall(column, table)] == own.tolist()
-    assert "rows of <south>" not in Reader(common).text
-    assert "rows of <south>" in Reader(copy).text
+def sizes_of_parties(page):
+    """Rows by cluster of each party, [] where the page has none."""
+    rows = page.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
+    return [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in rows]
+
+
+@pytest.mark.parametrize("party", [None, 1])
+def test_sizes_of_parties_are_there_as_everybody_is_told_them(result, tmp_path, party):
+    page = result.report(tmp_path / "a.html", names=NAMES, party=party).read_text(encoding="utf-8")
+    assert sizes_of_parties(page) == [np.bincount(one, minlength=3).tolist() for one in result.labels]
+
+
+@pytest.mark.parametrize("party", [None, 1])
+def test_with_membership_privacy_sizes_of_a_party_are_in_its_own_copy_alone(tmp_path, party):
+    ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(PARTIES)]
+    result = secfc.run(PARTIES, 2, 1, 1, seed=0, ids=ids)
+    page = result.report(tmp_path / "a.html", names=NAMES, party=party).read_text(encoding="utf-8")
+    own = np.bincount(result.labels[1], minlength=2).tolist()
+    assert sizes_of_parties(page) == [own if j == party else [] for j in range(3)]
+    rows = re.findall(r'<td class="n">(\w+)</td>', page.split('id="clusters"')[1].split("</table>")[0])
+    assert rows == ["96", *("25" if j == party else "hidden" for j in range(3))]
 
 
 def test_a_partys_copy_leaves_the_distances_out(result, tmp_path):
@@ -212,11 +224,26 @@ def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
     assert "how many rows" not in line.what
 
 
-def test_a_curve_of_one_point_and_a_flat_one_stay_in_the_picture():
-    for values in ([3.0], [2.0, 2.0, 2.0]):
-        chart = curve(values, x_label="iteration", y_label="inertia")
-        assert all(chart.left <= x <= chart.right for x, _, _ in chart.points)
-        assert all(chart.top <= y <= chart.bottom for _, y, _ in chart.points)
+@pytest.mark.parametrize("values", [[3.0], [2.0, 2.0, 2.0], [0.0], [2.0, 3.0]])
+def test_what_does_not_fall_has_no_curve(values):
+    assert descent(values, x_label="iteration", y_label="inertia") is None
+
+
+def test_the_curve_has_a_step_down_for_each_tenth_and_the_last_values_on_the_axis():
+    chart = descent([110.0, 20.0, 11.0, 10.1, 10.0, 10.0], x_label="iteration", y_label="inertia")
+    heights = [point.y for point in chart.points]
+    assert np.diff(heights) == pytest.approx(
+        [(chart.bottom - chart.top) / 4] * 3 + [heights[4] - heights[3], 0]
+    )
+    assert (heights[0], heights[-1]) == (chart.top, chart.bottom)
+    assert [tick.text for tick in chart.y_ticks] == ["100 %", "10 %", "1 %", "0.1 %", "0"]
+
+
+@pytest.mark.parametrize("values", [[1.0, 0.0], [5e-324, 0.0], [1e300, 1.0, 0.0], [1.0, 1.0 - 1e-16, 0.5]])
+def test_a_curve_stays_in_the_picture(values):
+    chart = descent(values, x_label="iteration", y_label="inertia")
+    assert all(chart.left <= point.x <= chart.right for point in chart.points)
+    assert all(chart.top <= point.y <= chart.bottom for point in chart.points)
 
 
 def test_bars_have_the_heights_of_their_counts():

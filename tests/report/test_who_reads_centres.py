@@ -52,7 +52,7 @@ def shown(text, result):
 
 def test_the_copy_of_the_recipient_has_them(result, tmp_path):
     page = result.report(tmp_path / "r.html", party=RECIPIENT).read_text(encoding="utf-8")
-    assert 'id="features"' in page
+    assert 'id="profiles"' in page
     assert len(shown(page, result)) >= 2 * result.cluster_centers.size
 
 
@@ -60,9 +60,9 @@ def test_the_copy_of_the_recipient_has_them(result, tmp_path):
 @pytest.mark.parametrize("pooled", [None, PARTIES])
 def test_no_other_copy_has_them(result, tmp_path, party, pooled):
     page = result.report(tmp_path / "r.html", party=party, pooled=pooled).read_text(encoding="utf-8")
-    assert 'id="features"' not in page
+    assert 'id="profiles"' not in page
     assert shown(page, result) == []
-    assert "were opened to party 2, and are in no other copy" in page
+    assert page.count("party 2, because all consented") == 1
 
 
 def test_what_notebooks_logs_and_summaries_show_has_none(result, caplog):

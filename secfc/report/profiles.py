@@ -1,0 +1,223 @@
+"""What opened means tell of the clusters: how each differs from all rows, how far apart they are, a map."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from secfc.array_types import Floats, Ints
+from secfc.errors import ParameterError
+from secfc.prepare.transform import Preparation
+from secfc.report.charts import Chart, discs
+
+MOST_DIFFERENT, LEAST_DIFFERENCE = 3, 0.5
+"""Columns named of each cluster, and by how many deviations at least it differs in them."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A column in a cluster, in the data's units; `away` are deviations above the mean of all rows."""
+
+    mean: float
+    deviation: float | None
+    away: float
+
+
+@dataclass(frozen=True)
+class ColumnLine:
+    """A column in all clusters; None for a cluster without rows."""
+
+    name: str
+    mean: float
+    cells: list[Cell | None]
+
+
+@dataclass(frozen=True)
+class ClusterLine:
+    """A cluster beside the others, in the units of the rows that were clustered.
+
+    `most` are the columns that it differs in most, and whether it is above the mean of all rows there.
+    `spread` is the root mean square of its rows' distances to its centre, `overlap` the largest sum of its
+    spread and another's, divided by the distance of their centres; both None where spreads were not opened.
+    """
+
+    cluster: int
+    most: list[tuple[str, bool]]
+    nearest: int
+    distance: float
+    spread: float | None
+    overlap: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What the page shows of opened means.
+
+    `unit` says which deviations colours and the map count; `columns` begin with those that differ most
+    between clusters, as far as that is known. `explained` is the share of the squared distances to the mean
+    of all rows that lies between clusters, None where nothing tells it.
+    """
+
+    unit: str
+    columns: list[ColumnLine]
+    clusters: list[ClusterLine]
+    map: tuple[Chart, list[str]] | None
+    explained: float | None
+
+
+def profile(
+    centres: Floats,
+    deviations: Floats | None,
+    sizes: Ints,
+    *,
+    inertia: float | None,
+    columns: Sequence[str] | Preparation,
+) -> Profile:
+    """The profile of clusters, from what was opened to one reader and from public numbers.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (k, d), float64
+        NaN for a cluster without rows.
+    deviations : ndarray of shape (k, d), float64, or None
+    sizes : ndarray of shape (k,), int64
+    inertia : float or None
+        In the units of the rows that were clustered, squared.
+    columns : sequence of d str, or Preparation
+        Names; or what made the columns, then means are shown in the units of its schema.
+
+    Raises
+    ------
+    ParameterError
+        For other than d names.
+    """
+    names = list(columns.names) if isinstance(columns, Preparation) else list(columns)
+    names = names or [str(at) for at in range(centres.shape[1])]
+    if len(names) != centres.shape[1]:
+        raise ParameterError(f"columns: {centres.shape[1]} names are needed, {len(names)} were given")
+    here = np.flatnonzero(sizes)
+    weights, known = sizes[here] / sizes.sum(), centres[here]
+    around = None if deviations is None else deviations[here]
+    mean = weights @ known
+    between = weights @ (known - mean) ** 2
+    within = None if around is None else weights @ around**2
+    scale, unit = _scale(mean, between, within, columns)
+    away = np.zeros_like(known)
+    np.divide(known - mean, scale, out=away, where=scale > 0)
+    left = inertia / sizes.sum() if inertia is not None else None if within is None else within.sum()
+    total = None if left is None else between.sum() + left
+    shown, spreads, overall = _in_units(known, around, mean, columns)
+    places = {int(h): at for at, h in enumerate(here)}
+    apart = (weights @ away**2).round(9)
+    return Profile(
+        unit=unit,
+        columns=[
+            ColumnLine(
+                _titles(columns).get(names[j], names[j]),
+                float(overall[j]),
+                [
+                    Cell(
+                        float(shown[places[h], j]),
+                        None if spreads is None else float(spreads[places[h], j]),
+                        float(away[places[h], j]),
+                    )
+                    if h in places
+                    else None
+                    for h in range(len(sizes))
+                ],
+            )
+            for j in np.argsort(-apart, kind="stable").tolist()
+        ],
+        clusters=_beside(here, known, around, away, names),
+        map=_map(here, away, weights, names),
+        explained=None if not total else float(between.sum() / total),
+    )
+
+
+def _scale(
+    mean: Floats, between: Floats, within: Floats | None, columns: Sequence[str] | Preparation
+) -> tuple[Floats, str]:
+    """The deviation of each column over all rows, if all are known; else that between clusters."""
+    if within is not None:
+        return np.sqrt(between + within), "standard deviations of all rows"
+    if isinstance(columns, Preparation):
+        made = [(column, one) for column in columns.schema.columns for one in column.prepared]
+        if all(column.categories or column.scale == "standardise" for column, _ in made):
+            shares = np.array([bool(column.categories) for column, _ in made])
+            return np.where(shares, np.sqrt(np.clip(mean * (1 - mean), 0, None)), 1.0), (
+                "standard deviations of all rows"
+            )
+    return np.sqrt(between), "standard deviations between clusters"
+
+
+def _in_units(
+    centres: Floats, deviations: Floats | None, mean: Floats, columns: Sequence[str] | Preparation
+) -> tuple[Floats, Floats | None, Floats]:
+    """Centres, deviations and the mean of all rows in the data's units."""
+    if not isinstance(columns, Preparation):
+        return centres, deviations, mean
+    shown = columns.restore(centres)
+    spreads = None if deviations is None else columns.restore(centres + deviations) - shown
+    return shown, spreads, columns.restore(mean[np.newaxis])[0]
+
+
+def _titles(columns: Sequence[str] | Preparation) -> dict[str, str]:
+    """Names of columns that have a unit, with it."""
+    if not isinstance(columns, Preparation):
+        return {}
+    return {one.name: f"{one.name} ({one.unit})" for one in columns.schema.columns if one.unit}
+
+
+def _beside(
+    here: Ints, centres: Floats, deviations: Floats | None, away: Floats, names: list[str]
+) -> list[ClusterLine]:
+    """Each cluster beside the others; none for a single one."""
+    if len(here) < 2:
+        return []
+    gaps = np.linalg.norm(centres[:, np.newaxis] - centres, axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    spreads = overlaps = None
+    if deviations is not None:
+        spreads = np.linalg.norm(deviations, axis=1)
+        sums = spreads[:, np.newaxis] + spreads
+        overlaps = np.divide(sums, gaps, out=np.full_like(gaps, np.inf), where=gaps > 0).max(axis=1)
+    lines = []
+    for at, h in enumerate(here.tolist()):
+        order = np.argsort(-np.abs(away[at]), kind="stable")[:MOST_DIFFERENT].tolist()
+        most = [(names[j], away[at, j] > 0) for j in order if abs(away[at, j]) >= LEAST_DIFFERENCE]
+        nearest = int(gaps[at].argmin())
+        lines.append(
+            ClusterLine(
+                h,
+                most,
+                int(here[nearest]),
+                float(gaps[at, nearest]),
+                None if spreads is None else float(spreads[at]),
+                None if overlaps is None else float(overlaps[at]),
+            )
+        )
+    return lines
+
+
+def _map(here: Ints, away: Floats, weights: Floats, names: list[str]) -> tuple[Chart, list[str]] | None:
+    """The two directions in which centres differ most (principal components, weighted by rows).
+
+    And the two columns that each direction has most of. None where centres differ in less than two: then
+    there is nothing that the table does not show.
+    """
+    _, lengths, directions = np.linalg.svd(np.sqrt(weights)[:, np.newaxis] * away, full_matrices=False)
+    if lengths.size < 2 or lengths[1] <= 1e-9 * lengths[0]:
+        return None
+    labels, axes = [], []
+    for axis in range(2):
+        order = np.argsort(-np.abs(directions[axis]), kind="stable")[:2].tolist()
+        directions[axis] *= np.sign(directions[axis, order[0]])  # its sign means nothing
+        share = lengths[axis] ** 2 / (lengths**2).sum()
+        signed = [("+ " if directions[axis, j] > 0 else "− ") + names[j] for j in order]
+        labels.append(f"{100 * share:.0f} % of the differences")
+        axes.append(" ".join(signed).removeprefix("+ "))
+    numbers = list(map(str, here))
+    shares = zip(numbers, 100 * weights, strict=True)
+    titles = [f"cluster {h}: {share:.3g} % of the rows" for h, share in shares]
+    chart = discs(away @ directions[:2].T, weights, numbers, titles, x_label=labels[0], y_label=labels[1])
+    return chart, axes

@@ -1,0 +1,151 @@
+"""Profiles of clusters: by hand, beside scikit-learn, and in the units of a schema."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.metrics import davies_bouldin_score
+
+import secfc
+from secfc.prepare import Schema
+from secfc.report.profiles import profile
+
+CENTRES = np.array([[0.0, 10.0], [4.0, 10.0], [8.0, 30.0]])
+SIZES = np.array([1, 1, 2])
+
+
+def test_three_clusters_by_hand():
+    found = profile(CENTRES, None, SIZES, inertia=None, columns=["a", "b"])
+    assert found.unit == "standard deviations between clusters"
+    by_name = {line.name: line for line in found.columns}
+    assert by_name["a"].mean == 5.0  # (0 + 4 + 2 * 8) / 4
+    assert [cell.mean for cell in by_name["b"].cells] == [10, 10, 30]
+    assert [cell.away for cell in by_name["a"].cells] == pytest.approx(np.array([-5, -1, 3]) / 11**0.5)
+    assert [cell.away for cell in by_name["b"].cells] == pytest.approx([-1, -1, 1])
+    first = found.clusters[0]
+    assert first.most == [("a", False), ("b", False)]
+    assert (first.nearest, first.distance, first.spread, first.overlap) == (1, 4.0, None, None)
+    assert found.clusters[1].most == [("b", False)]  # 0.3 deviations of "a" are few
+    assert found.explained is None
+
+
+def test_the_inertia_tells_how_much_clusters_explain():
+    found = profile(CENTRES, None, SIZES, inertia=111.0, columns=())
+    assert found.explained == pytest.approx(4 * 111 / (4 * 111 + 111))  # 11 + 100 a row lie between
+    assert [line.name for line in found.columns] == ["0", "1"]
+
+
+def test_spreads_give_deviations_of_all_rows_and_what_scikit_learn_gives():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(3, size=90)
+    rows = rng.normal(size=(90, 4)) * [1, 2, 3, 1] + 4 * rng.normal(size=(3, 4))[labels]
+    groups = [rows[labels == h] for h in range(3)]
+    centres, deviations = (
+        np.array([getattr(one, what)(axis=0) for one in groups]) for what in ("mean", "std")
+    )
+    found = profile(centres, deviations, np.bincount(labels), inertia=None, columns=["a", "b", "c", "d"])
+    assert found.unit == "standard deviations of all rows"
+    away = (centres - rows.mean(axis=0)) / rows.std(axis=0)
+    for line in found.columns:
+        assert [cell.away for cell in line.cells] == pytest.approx(away[:, "abcd".index(line.name)])
+    apart = np.bincount(labels) @ away**2
+    assert [line.name for line in found.columns] == ["abcd"[j] for j in np.argsort(-apart)]
+    within = sum(((group - group.mean(axis=0)) ** 2).sum() for group in groups)
+    assert found.explained == pytest.approx(1 - within / ((rows - rows.mean(axis=0)) ** 2).sum())
+    # Davies-Bouldin of scikit-learn has mean distances where ours has root mean squares.
+    overlaps = np.mean([one.overlap for one in found.clusters])
+    assert overlaps == pytest.approx(davies_bouldin_score(rows, labels), rel=0.2)
+    assert overlaps > davies_bouldin_score(rows, labels)
+
+
+def test_the_map_keeps_distances_of_the_principal_components():
+    centres = np.random.default_rng(2).normal(size=(6, 5))
+    found = profile(centres, None, np.full(6, 7), inertia=None, columns=())
+    chart, _ = found.map
+    placed = {int(one.text): (one.x, one.y) for one in chart.points}
+    drawn = np.array([placed[h] for h in range(6)])
+    expected = PCA(2).fit_transform((centres - centres.mean(axis=0)) / centres.std(axis=0))
+
+    def gaps(places):
+        return np.linalg.norm(places[:, np.newaxis] - places, axis=2)[np.triu_indices(6, 1)]
+
+    ratios = gaps(drawn) / gaps(expected)
+    assert ratios == pytest.approx(ratios[0])
+    assert all(chart.left <= one.x - one.radius for one in chart.points)
+    assert all(one.x + one.radius <= chart.right + 1e-9 for one in chart.points)
+    assert all(chart.top <= one.y - one.radius + 1e-9 for one in chart.points)
+    assert all(one.y + one.radius <= chart.bottom + 1e-9 for one in chart.points)
+
+
+@pytest.mark.parametrize("centres", [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 5.0]], [[1.0], [2.0], [4.0]]])
+def test_centres_on_a_line_have_no_map(centres):
+    found = profile(np.array(centres), None, np.full(len(centres), 3), inertia=None, columns=())
+    assert found.map is None
+    assert len(found.clusters) == (len(centres) if len(centres) > 1 else 0)
+
+
+def test_a_cluster_without_rows_and_a_column_without_differences_are_shown_as_such():
+    centres = np.array([[1.0, 5.0], [np.nan, np.nan], [3.0, 5.0]])
+    found = profile(centres, None, np.array([2, 0, 2]), inertia=None, columns=["a", "same"])
+    assert [[cell and cell.away for cell in line.cells] for line in found.columns] == [
+        [-1, None, 1],
+        [0, None, 0],
+    ]
+    assert [(one.cluster, one.nearest) for one in found.clusters] == [(0, 2), (2, 0)]
+
+
+def test_equal_centres_overlap_without_bound():
+    centres = np.ones((2, 2))
+    found = profile(centres, centres, np.array([3, 3]), inertia=None, columns=())
+    assert [one.overlap for one in found.clusters] == [np.inf, np.inf]
+    assert found.map is None
+
+
+def test_other_than_d_names_are_refused():
+    with pytest.raises(secfc.ParameterError, match="columns: 2 names are needed, 1 were given"):
+        profile(CENTRES, None, SIZES, inertia=None, columns=["a"])
+
+
+SCHEMA = {
+    "column": [
+        {"name": "age", "unit": "years", "low": 0, "high": 120, "scale": "standardise"},
+        {"name": "smoker", "categories": ["no", "yes"]},
+    ]
+}
+
+
+def test_a_schema_gives_units_names_and_deviations():
+    tables = [
+        {"age": [20.0, 30.0], "smoker": ["no", "no"]},
+        {"age": [70.0], "smoker": ["yes"]},
+        {"age": [80.0], "smoker": ["no"]},
+    ]
+    model = secfc.Prepare(Schema.of(SCHEMA), t=1)
+    rows = np.concatenate(model.fit_transform(tables))
+    centres = np.array([rows[:2].mean(axis=0), rows[2:].mean(axis=0)])
+    deviations = np.array([rows[:2].std(axis=0), rows[2:].std(axis=0)])
+    sizes = np.array([2, 2])
+    for given in (None, deviations):
+        found = profile(centres, given, sizes, inertia=None, columns=model.preparation_)
+        assert found.unit == "standard deviations of all rows"
+        age, *smoker = found.columns
+        assert (age.name, age.mean) == ("age (years)", pytest.approx(50))
+        assert [cell.mean for cell in age.cells] == pytest.approx([25, 75])
+        assert [cell.away for cell in age.cells] == pytest.approx([-25 / 650**0.5, 25 / 650**0.5])
+        assert {line.name for line in smoker} == {"smoker=no", "smoker=yes"}
+        for line in smoker:
+            assert [abs(cell.away) for cell in line.cells] == pytest.approx([0.25 / 0.1875**0.5] * 2)
+    assert [cell.deviation for cell in age.cells] == pytest.approx([5, 5])
+
+
+def test_a_schema_that_does_not_tell_all_deviations_tells_none():
+    more = {"column": [*SCHEMA["column"], {"name": "dose", "low": 0, "high": 50, "scale": "min-max"}]}
+    tables = [{"age": [age], "smoker": ["no"], "dose": [age / 2]} for age in (20.0, 30.0, 70.0)]
+    model = secfc.Prepare(Schema.of(more), t=1)
+    rows = np.concatenate(model.fit_transform(tables))
+    found = profile(rows, None, np.ones(3, int), inertia=None, columns=model.preparation_)
+    assert found.unit == "standard deviations between clusters"
+    assert [round(cell.mean, 9) for line in found.columns if line.name == "dose" for cell in line.cells] == [
+        10,
+        15,
+        35,
+    ]
