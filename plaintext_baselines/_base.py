@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._floats import nearest
+from plaintext_baselines._floats import nearest, squared_distances
 
 
 class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]  # scikit-learn has no stubs
@@ -55,24 +55,39 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
     def _fit(self, data: list[FloatArray]) -> None:
         """Check the parameters, cluster checked rows and set the other attributes."""
 
-    def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
+    def predict(self, X: Any) -> IntArray | list[IntArray]:
         """Label every row with its nearest centre; ties go to the lowest cluster.
 
         Parameters
         ----------
-        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+        X : array of shape (n_rows, n_features), or sequence of such, one a party
 
         Returns
         -------
-        list of ndarray of shape (n_rows_of_the_party,), int64
+        ndarray of shape (n_rows,), int64, or list of such
         """
-        data = self._check_fitted_parties(parties)
+        labels = self._nearest(self._check_fitted(X))
+        return labels[0] if _is_array(X) else labels
+
+    def score(self, X: Any, y: None = None) -> float:
+        """The negative sum of squared distances of all rows to their nearest centres; greater is better.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), or sequence of such, one a party
+        y : ignored
+        """
+        data = self._check_fitted(X)
+        each = zip(data, self._nearest(data), strict=True)
+        return -float(sum(squared_distances(rows, self.cluster_centers_, own).sum() for rows, own in each))
+
+    def _nearest(self, data: Sequence[FloatArray]) -> list[IntArray]:
         return [nearest(rows, self.cluster_centers_) for rows in data]
 
-    def _check_fitted_parties(self, parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-        """Validate the rows given to a fitted estimator."""
+    def _check_fitted(self, X: Any) -> list[FloatArray]:
+        """Validate the rows given to a fitted estimator; one array is that of one party."""
         check_is_fitted(self)
-        data = check_parties(parties)
+        data = check_parties([X] if _is_array(X) else X)
         if data[0].shape[1] != self.n_features_in_:
             raise ValueError(f"parties have {data[0].shape[1]} columns, fitted were {self.n_features_in_}")
         return data
@@ -85,6 +100,11 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         if self.n_clusters > n_rows:
             raise ValueError(f"n_clusters={self.n_clusters} exceeds the parties' {n_rows} rows")
         return data
+
+
+def _is_array(X: Any) -> bool:
+    """Whether these are the rows of one table, and not of several parties."""
+    return len(getattr(X, "shape", ())) == 2
 
 
 def check_parties(parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:

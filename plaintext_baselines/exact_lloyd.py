@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._base import check_count
@@ -117,12 +116,11 @@ class ExactLloyd(PooledClusterer):
         self.cluster_centers_ = np.array([c.to_floats(exponent) if c else absent for c in rounds.centres])
         self._keep(rounds, data)
 
-    def predict(self, parties: Sequence[npt.ArrayLike]) -> list[IntArray]:
+    def _nearest(self, data: Sequence[FloatArray]) -> list[IntArray]:
         """Label every row, quantised as in ``fit``, with its nearest centre by exact comparison.
 
         Rows may exceed the bound. ValueError if an entry times ``2^exponent_`` is beyond float64.
         """
-        data = self._check_fitted_parties(parties)
         labels = []
         for index, rows in enumerate(data):
             pool = quantise([rows], self.exponent_)

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
 from support.sweeps import tries
 
-from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ParentChildKMeans
+from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ExactLloyd, Lloyd, ParentChildKMeans
 
 METHODS = {
     "KFED": KFED,
@@ -74,6 +75,44 @@ def test_degenerate_parties(make, name):
     model = make(k, random_state=0).fit(parties)
     check(model, parties, k)
     assert lists(model.predict(parties)) == lists(model.labels_)
+
+
+EVERY = {**METHODS, "Lloyd": Lloyd, "ExactLloyd": ExactLloyd}
+
+
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
+class TestNewRows:
+    def fitted(self, make):
+        rows, _ = blobs()
+        return make(3, random_state=0).fit(np.array_split(rows, 4)), blobs(n=20, seed=8)[0] + 3
+
+    def test_one_array_has_one_array_of_labels(self, make):
+        model, new = self.fitted(make)
+        labels = model.predict(new)
+        assert (labels.shape, labels.dtype) == ((20,), np.int64)
+        expected = ((new[:, np.newaxis] - model.cluster_centers_) ** 2).sum(axis=2)
+        assert labels.tolist() == expected.argmin(axis=1).tolist()
+        assert lists(model.predict([new[:7], new[7:7], new[7:]])) == lists(
+            [labels[:7], labels[:0], labels[7:]]
+        )
+
+    def test_the_score_is_the_negative_sum_of_squared_distances(self, make):
+        model, new = self.fitted(make)
+        expected = ((new[:, np.newaxis] - model.cluster_centers_) ** 2).sum(axis=2).min(axis=1).sum()
+        assert model.score(new) == pytest.approx(-expected)
+        assert model.score([new[:7], new[7:7], new[7:]]) == pytest.approx(-expected)
+        assert model.score(new[:0]) == 0
+
+    def test_they_are_checked(self, make):
+        model, new = self.fitted(make)
+        for use in (model.predict, model.score):
+            with pytest.raises(ValueError, match="parties have 1 columns, fitted were 2"):
+                use(new[:, :1])
+            with pytest.raises(ValueError, match="party 0 has nan or infinity in column 1"):
+                use(np.array([[0.0, np.nan]]))
+        for use in (make(3).predict, make(3).score):
+            with pytest.raises(NotFittedError):
+                use(new)
 
 
 @ALL
