@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist has a process per core already
 
-from support import warm
+from support import sweeps, warm
 
 sys.path.append(str(Path(__file__).parent.parent))
 """benchmarks/ is not installed. The folder comes last, so that an installed secfc is what is tested."""
@@ -22,6 +22,12 @@ settings.register_profile("default", deadline=None, max_examples=20, suppress_he
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=300)
 settings.load_profile("default")
+
+
+@pytest.hookimpl(tryfirst=True)  # before slow ones are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave few cases of tests that are marked so."""
+    sweeps.leave_some(items)
 
 
 @pytest.fixture(autouse=True)

@@ -274,6 +274,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_input_is_one_clear_line_and_leaves_nothing(files, case):
     prepare, arguments, text = REFUSED[case]

@@ -39,6 +39,7 @@ def assert_same(one, other):
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("options", "stored"),
@@ -85,6 +86,7 @@ def test_no_distance_is_in_the_result():
 CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
 
 
+@pytest.mark.some(2)
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("options", "driver"),
@@ -256,6 +258,7 @@ class TestSeveralK:
         given = {"seed": 3, "n_init": 2, "disclosure": "labels"} | CONSENT
         return secfc.choose_k(ROWS, ks, 1, 1, **given | more)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(
         ("init", "ks"),
         crossed(["k-means++", "random", "separation"], [(2, 4), (1, 3), (1,), (5,)], together=1),

@@ -69,6 +69,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.some(10)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([Dealt()], expected_failed_checks=lambda estimator: EXPECTED)
 def test_scikit_learn_checks(estimator, check):

@@ -130,6 +130,7 @@ def assert_pairs_give_equal_labels(parties, pairs):
         np.testing.assert_array_equal(np.concatenate(result.labels), expected)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("n", sweep((3, 4, 5, 6, 7, 8, 10, 13), keep=range(9)))
 def test_every_t_and_ell_that_fits_n_clients_gives_the_same_labels(n):
     rows = np.random.default_rng(n).normal(size=(60, 5)).round(1)
@@ -167,6 +168,7 @@ def test_the_extreme_t_and_ell_give_the_same_labels_when_many_clients_have_rows(
     assert_pairs_give_equal_labels(np.array_split(rows, n), pairs)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("d", "ell"),
     sweep(product([1, 2, 3, 7], [1, 2, 3, 4]), keep=[(1, 1), (1, 4), (2, 3), (3, 2), (7, 2), (7, 3), (7, 4)]),

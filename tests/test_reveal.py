@@ -29,6 +29,7 @@ def assert_means(result, parties=FIVE):
     np.testing.assert_allclose(result.cluster_centers, expected, atol=ROUNDING)
 
 
+@pytest.mark.some(2)
 @pytest.mark.processes
 @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
 @pytest.mark.parametrize("options", [{}, {"disclosure": "coded", "max_liars": 1}, {"n_init": 3}])
@@ -189,6 +190,7 @@ class TestSpread:
         expected = [rows[labels == h].std(axis=0) for h in range(result.job.k)]
         np.testing.assert_allclose(result.cluster_std, expected, atol=ROUNDING)
 
+    @pytest.mark.some(3)
     @pytest.mark.processes
     @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
     @pytest.mark.parametrize("options", [{}, {"disclosure": "coded"}, {"n_init": 2}])

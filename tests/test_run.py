@@ -41,6 +41,7 @@ def pooled_labels(result):
 # What goes in
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     "convert",
     [
@@ -105,6 +106,7 @@ def test_parties_may_be_a_tuple():
     assert lists(run(tuple(INTEGERS), 2, init=SPLIT)) == SPLIT
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("empty", [[], np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int8)])
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_an_empty_party_gets_empty_labels_and_changes_no_others(empty, at):
@@ -148,6 +150,7 @@ def test_start_labels_of_an_empty_party_are_an_empty_list():
     assert lists(run([*INTEGERS, []], 2, init=[*SPLIT, []])) == [*SPLIT, []]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", ["k", "t", "ell", "precision", "n_init", "max_iter", "seed"])
 def test_an_integer_argument_may_be_a_numpy_integer(name):
     value = {"k": 4, "t": 1, "ell": 1, "precision": 28, "n_init": 1, "max_iter": 300, "seed": 0}[name]

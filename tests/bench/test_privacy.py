@@ -56,6 +56,7 @@ class TestTools:
 
 
 class TestCoalitions:
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(("n", "t", "ell"), [(11, 4, 2), (11, 1, 5), (11, 5, 1), (7, 2, 2)])
     def test_no_subset_of_t_clients_has_an_equation_and_every_larger_one_has(self, n, t, ell):
         job = watch(blobs(n, 20, 3), k=2, t=t, ell=ell, max_iter=1).job

@@ -95,6 +95,7 @@ def test_dealer_and_first_evaluator_have_segments_too(found):
         assert max(found[attack, TWO[2]]) < 0.25
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("t", [1, 2], ids=["clients compare", "helpers compare"])
 @pytest.mark.parametrize("who", [*HARMLESS, *TWO])
 def test_what_a_coalition_reads_is_related_to_distances_for_two_comparers_alone(

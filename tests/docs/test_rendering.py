@@ -71,6 +71,7 @@ def test_a_fence_that_the_site_does_not_understand_is_found():
     assert (shown.counts["headings"], shown.code) == (2, [])
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("name", [name for name, path in PAGES.items() if "\n::: " not in path.read_text()])
 def test_a_page_has_the_headings_code_items_and_rows_of_its_source(site, name):
     counts, code = in_source(PAGES[name].read_text(encoding="utf-8"))

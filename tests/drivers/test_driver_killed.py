@@ -120,6 +120,7 @@ def assert_exact(setup, outcome):
             np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "centres", "liars", "spare", "union")))
 def test_a_run_that_is_interrupted_again_and_again_gives_the_same_result(stored, carried, monkeypatch, kind):
     monkeypatch.setattr(row_layout, "PART_BYTES", 1)
@@ -246,6 +247,7 @@ def cut(path, *, entries):
     log.close()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("entries", [1, 4, 8])
 def test_a_client_whose_journal_was_cut_is_done_without_where_others_are_to_spare(left, entries):
     setup, folder = left

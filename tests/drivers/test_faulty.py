@@ -65,6 +65,7 @@ def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed, discl
     assert sorted(ending.labels) == list(range(1, 9))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("at", "more"),
     crossed(
@@ -95,6 +96,7 @@ def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, clien
     assert (ending.clustering, ending.labels) == (None, {})
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("client", "at"), crossed((6, 3, 8), sweep(range(60), keep=range(3, 60, 14)), together=1)
 )
@@ -107,6 +109,7 @@ def test_a_comparer_that_crashes_anywhere_is_replaced_by_the_next_reserve(eight,
     assert client in ending.faults.gone or client in ending.labels
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("at", sweep(range(40), keep=(0, 2, 12, 17, 18, 19, 20, 30)))
 @pytest.mark.parametrize("comparers", [(6, 3, 8, 1), (1, 9, 10, 11)], ids=["clients", "helpers"])
 def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_their_values(
@@ -128,6 +131,7 @@ UNUSABLE = ("garbage", "cut", "residue")
 """Answers that do not open, are of another size, or are no residues."""
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("how", "comparers"), crossed(UNUSABLE, [(4, 3, 5), (6, 7, 8), (1, 6, 7, 8)], together=1), ids=str
 )
@@ -144,6 +148,7 @@ def test_who_sends_an_answer_that_cannot_be_used_is_named_where_all_are_needed(
     assert (ending.clustering, ending.labels) == (None, {})
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("how", UNUSABLE)
 def test_others_answers_are_used_where_they_are_enough(eight, how):
     setup = eight(disclosure="labels", comparers=(6, 3, 8))
@@ -283,6 +288,7 @@ KEPT = {
 }
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", KEPT)
 @pytest.mark.parametrize("seed", sweep(range(3), keep=(0,)))
 def test_scenarios_that_are_kept(setup_of, name, seed):
@@ -336,6 +342,7 @@ def within_the_bound(draw):
     return n, t, ell, liars, faults
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_share_that_is_repeated_costs_its_sender_nothing(setup_of, part_rows, seed):
     part_rows(1)
@@ -401,6 +408,7 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(eight, faults,
         assert "waits for nobody" not in str(ending.error)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("at", sweep(range(0, 45, 2), keep=range(0, 45, 8)))
 def test_under_masks_a_responder_that_crashes_anywhere_costs_at_most_a_round(eight, at):
     setup = eight(disclosure="distances")

@@ -92,6 +92,7 @@ def test_a_bad_dealer_is_named_with_or_without_rows_of_its_own(eight, dealer, vi
     assert ending.clustering is None
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("client", sweep(range(1, 9), keep=(1, 5, 8)))
 def test_a_memory_that_changes_is_a_lie_of_the_iteration(eight, assert_exact, client):
     setup = eight()
@@ -102,6 +103,7 @@ def test_a_memory_that_changes_is_a_lie_of_the_iteration(eight, assert_exact, cl
     assert ending.faults.cheats == ()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("at", sweep(range(0, 130, 13), keep=range(0, 130, 39)))
 def test_a_client_that_crashes_anywhere_stops_the_run_or_keeps_its_rows_in(eight, assert_exact, at):
     setup = eight()

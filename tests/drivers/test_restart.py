@@ -94,6 +94,7 @@ def assert_survives(setup, seed, monkeypatch, *, most):
     return killer.killed
 
 
+@pytest.mark.some(2)
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "centres", "opened labels", "liars", "union")))
 def test_parties_killed_at_random_go_on_and_the_result_is_exact(stored, monkeypatch, kind):
@@ -133,6 +134,7 @@ def test_a_party_killed_in_a_round_is_started_again(stored, starts, caplog, roun
     assert caplog.messages[-1].endswith("its process ended (signal 9) and is started again")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 30])
 def test_a_party_killed_while_it_writes_goes_on(stored, starts, count):
     codes, started = starts

@@ -29,6 +29,7 @@ WITHOUT_KILLS = ("random", "separation", "k-means++", "labels", "rounds", "centr
 OPENED = ("opened labels", "opened core", "scored starts")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", sweep(KINDS, keep=(*WITHOUT_KILLS, *OPENED)))
 def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):
     setup = setup_of(**KINDS[kind])
@@ -50,6 +51,7 @@ def test_killed_around_calls_parties_send_the_same_bytes(setup_of, tmp_path, kin
     assert_same(run.outcome(), run_in_process(setup))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", ["opened labels", "helpers", "random"])
 def test_killed_around_calls_public_choices_without_a_seed_stay(setup_of, tmp_path, kind):
     setup = setup_of(**KINDS[kind] | {"seed": None})

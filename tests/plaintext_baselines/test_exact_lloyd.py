@@ -305,6 +305,7 @@ def test_every_operation_gives_what_fractions_give(problem):
     assert slow.separated(centres, reference).tolist() == fast.separated(centres, assignment).tolist()
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("precision", [1, 2, 7, 28, 40, 52])
 @pytest.mark.parametrize(("n_rows", "n_features", "k"), [(200, 1, 3), (150, 7, 5), (40, 130, 4), (30, 2, 30)])
 def test_results_are_those_of_fractions_on_real_numbers(precision, n_rows, n_features, k):

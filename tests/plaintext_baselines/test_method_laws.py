@@ -60,6 +60,7 @@ def check(model, parties, k):
     )
 
 
+@pytest.mark.some(38)
 @ALL
 @pytest.mark.parametrize("name", ["empty", "one-row", "duplicates", "k-is-m", "one-party", "wide"])
 def test_degenerate_parties(make, name):
@@ -131,6 +132,7 @@ def test_clusters_that_are_empty_at_every_party(make):
     check(model, np.split(rows, [10, 11]), 3)
 
 
+@pytest.mark.some(6)
 @ALL
 @settings(tries(0.15), derandomize=True)
 @given(st.data())

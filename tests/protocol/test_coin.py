@@ -104,6 +104,7 @@ class TestWhatFollows:
         first = random_partition(np.random.default_rng(coin), net.m, net.job.k)
         assert labels_of(question.sets).tolist() == first.tolist()
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(
         ("union", "start"),
         crossed(
@@ -130,6 +131,7 @@ class TestWhatFollows:
         seeded = [wire(trio=trio, seed=9).hold(Assignment, recipient=1).sets.tolist() for _ in range(2)]
         assert seeded[0] == seeded[1] == random_partition(np.random.default_rng(9), 24, 3).tolist()
 
+    @pytest.mark.some(4)
     @pytest.mark.parametrize("more", [{"seed": 5}, {"seed": 5, "init": "k-means++"}, {"init": "labels"}])
     def test_where_choices_are_agreed_on_no_coin_is_tossed(self, trio, more, refuses):
         starts = [np.arange(len(part)) % 3 for part in ROWS] if more.get("init") == "labels" else None
@@ -181,6 +183,7 @@ CHOSEN = {
 class TestServerThatCheats:
     """What a server with a client would ask to read rows: sets of its own."""
 
+    @pytest.mark.some(4)
     @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
     def test_nobody_answers_first_sets_of_its_choice(self, net, refuses, chosen):
         held = [net.hold(Assignment, recipient=j) for j in net.clients]
@@ -201,6 +204,7 @@ class TestServerThatCheats:
                 text = f"^client {liar} told another value of the coin than it is committed to$"
                 refuses(net.clients[one.recipient], replace(one, coin=bytes(coin)), MessageError, text)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("at", range(3))
     def test_a_comparer_signs_for_which_rows_it_told_its_value(self, net, refuses, at):
         """Else a server that tells comparers of different rows, and then loses some, chooses a coin."""
@@ -229,6 +233,7 @@ class TestServerThatCheats:
         net.run()
         assert net.server.outcome is not None
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("init", ["random", "k-means++"])
     def test_nobody_answers_other_first_sets_of_a_later_start(self, part_rows, trio, refuses, init):
         part_rows(6)

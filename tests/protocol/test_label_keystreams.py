@@ -103,6 +103,7 @@ def wired(comparers, **more):
     return Wire(ROWS, k=3, seed=0, disclosure="labels", comparers=comparers, **more)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("comparers", "part", "few"), crossed(COMPARERS, [3, 30], [-1, 1 << 14]))
 def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part, few):
     monkeypatch.setitem(FEW, "lan", replace(FEW["lan"], at_once=few))
@@ -128,6 +129,7 @@ def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part
     assert len(answers) == 1 + rounds  # the first shows that rows are within the bound
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("comparers", "part"), crossed(COMPARERS, [3, 30], together=1))
 def test_no_key_of_a_start_by_k_means_plus_plus_is_for_two_uses(holders, part_rows, comparers, part):
     part_rows(part)
@@ -175,6 +177,7 @@ def test_rows_moved_to_emptied_clusters_are_found_with_keys_of_their_own(holders
     assert all(len(uses) == 2 for uses in found)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("comparers", COMPARERS)
 def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, comparers):
     wired(comparers).run()
@@ -187,6 +190,7 @@ def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, compa
     holders.check(comparers[0])
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("init", "place", "moment"), crossed(["random", "k-means++"], range(3), [20, 150]))
 def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
     """One that is slow and given up goes on with its question while others are asked again."""
@@ -218,6 +222,7 @@ def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
     assert max(numbers[0]) < min(numbers[1])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("recheckers", "part"), crossed([(3, 1, 6), (1, 6, 7), (6, 3, 1)], [3, 30], together=1)
 )

@@ -377,6 +377,7 @@ JOB = {
 COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1)]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("comparers", "client"),
     sweep(
@@ -393,12 +394,14 @@ def test_the_server_and_any_client_see_the_same_whatever_rows_have_these_labels(
     assert bool(keys) == (client != comparers[0]), "what the dealer sees has no mask"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("two", list(combinations((4, 2, 5), 2)))
 def test_two_comparers_see_what_depends_on_the_rows(net_of, two):
     seen, again, _ = coupled(net_of, ROWS, JOB | {"comparers": (4, 2, 5)}, set(two))
     assert again != seen
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("company", [(2, 3), (1, 4), (2, 4, 6), (2, 4, 7), (3, 6), (5, 7)])
 def test_with_helpers_any_two_clients_see_no_more_nor_does_one_helper_with_them(net_of, company):
     given = JOB | {"t": 2}
@@ -435,6 +438,7 @@ RESERVES = (6, 7, 8, 9, 10)
 """All are helpers: R clients answer, and all of these."""
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("lost", "company"),
     [
@@ -456,6 +460,7 @@ def test_two_that_never_compare_in_one_attempt_see_no_more(net_of, losing, lost,
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("company", [(7, 8), (9, 8), (6, 7), (6, 9)])
 def test_two_that_compared_in_one_attempt_see_what_depends_on_the_rows(net_of, losing, company):
     losing(7)
@@ -475,6 +480,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kind", "client"), sweep(product(OTHERS, (1, 2, 5)), keep=list(zip(OTHERS, cycle((1, 2, 5)))))
 )
@@ -490,6 +496,7 @@ def emptied(seed):
     return [rng.normal(size=(m, 1)).round(1) for m in (2, 3, 1, 2, 2)]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("seed", "client"),
     sweep(product((2, 8), range(1, 6)), keep=lambda case: case[0] == (2, 8)[case[1] % 2]),
@@ -516,6 +523,7 @@ def with_the_same_inertia(coalition):
     return rows, others
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("more", "client"), crossed([{}, {"n_init": 2}, {"ell": 2}], range(1, 6), together=1), ids=str
 )
@@ -529,6 +537,7 @@ def test_by_consent_they_see_the_inertia_and_no_sum_of_a_cluster(net_of, more, c
     assert {one["inertia"] for one in finish} == {finish[0]["inertia"]} != {None}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("two", list(combinations((4, 2, 5), 2)))
 def test_two_comparers_see_more_than_the_inertia(net_of, two):
     rows, others = with_the_same_inertia(set(two))
@@ -537,6 +546,7 @@ def test_two_comparers_see_more_than_the_inertia(net_of, two):
     assert again != seen
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kept", [64, 1000])
 @pytest.mark.parametrize("client", [2, 5])
 def test_evaluators_that_told_all_bits_would_show_sums_of_clusters(net_of, monkeypatch, client, kept):

@@ -130,6 +130,7 @@ def assert_exact(net, pooled, seed):
         assert best.opened == pytest.approx(exact.inertia_, rel=2**-51)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("k", "comparers", "init"),
     crossed((1, 2, 3), [(1, 2, 3), (1, 5, 6), (5, 6, 7)], ["random", "k-means++"]),
@@ -285,6 +286,7 @@ FORGED_ENDS = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("client", EVERYBODY)
 def test_a_result_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client):
     finish = net.hold(Finish, recipient=client)
@@ -311,6 +313,7 @@ def opening(five):
     return five(**CONSENTED)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("client", EVERYBODY)
 def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses, client):
     finish = opening.hold(Finish, recipient=client)
@@ -328,6 +331,7 @@ def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses
     assert opening.server.state is State.DONE
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("client", EVERYBODY)
 def test_of_several_k_clients_are_told_the_one_that_both_evaluators_chose(five, refuses, client):
     net = five(compared=(2, 3), n_init=2, init="k-means++", **CONSENTED)
@@ -442,6 +446,7 @@ class TestWhoAnswers:
         assert net.server.gathering.round == plain.server.gathering.round
         assert net.server.outcome.n_iter == plain.server.outcome.n_iter
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(
         ("gone", "since"), crossed([(1,), (3,), (1, 3), (2,), (2, 3), (4, 5)], [1, 2], together=1)
     )
@@ -521,6 +526,7 @@ class TestWhoAnswers:
         net.run(drop=drop)
         self.assert_same(net, plain)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("size", [0, 3, 300])
     def test_an_answer_of_another_size_is_left_out(self, net, plain, size):
         def drop(message):
@@ -563,6 +569,7 @@ class TestLiars:
 
         return drop
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(
         ("liars", "since"), crossed([(1,), (6,), (1, 3), (6, 7), (1, 7)], [1, 2], together=1)
     )
@@ -838,6 +845,7 @@ class TestTheTrio:
             net.deliver(replace(message, sealed=sealed))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("sender", "seed"), crossed((FIRST, SECOND), range(3), together=1))
 def test_which_start_is_better_may_come_after_the_next_question(part_rows, sender, seed):
     part_rows(6)
@@ -869,6 +877,7 @@ class TestEmptiedClusters:
     def net(self, of):
         return of(comparers=COMPARERS)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("rows", [1, 3, 20])
     def test_the_farthest_rows_are_those_of_distances(self, of, net, part_rows, rows):
         part_rows(rows)
@@ -878,6 +887,7 @@ class TestEmptiedClusters:
         plain.run()
         assert outcome(net) == outcome(plain)
 
+    @pytest.mark.some(7)
     @pytest.mark.parametrize(
         "change",
         [
@@ -1002,6 +1012,7 @@ class TestStartByPlusPlus:
             refuses(net.clients[client], replace(question, draws=draws), MessageError, text)
         net.deliver(question)
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize("client", EVERYBODY)
     def test_draws_where_none_follow_are_refused(self, net, refuses, client):
         question = of_round(net, self.K, client)
@@ -1025,6 +1036,7 @@ class TestStartByPlusPlus:
         )
         net.deliver(question)
 
+    @pytest.mark.some(8)
     @pytest.mark.parametrize(
         "change",
         [
@@ -1071,6 +1083,7 @@ class TestStartByPlusPlus:
         refuses(net.server, forged, MessageError, "of 6 rows, part 0 has 0")
         net.deliver(opened)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(
         ("late", "k"),
         crossed(
@@ -1083,6 +1096,7 @@ class TestStartByPlusPlus:
         net.run(choose=lambda links: next((link for link in links if link != late), late))
         assert outcome(net) == outcome(plain)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("gone", [(1,), (3,), (1, 3)])
     def test_without_some_answers_the_others_are_decoded(self, net, made, gone):
         plain = made()
@@ -1090,6 +1104,7 @@ class TestStartByPlusPlus:
         net.run(drop=lambda message: isinstance(message, MaskedAnswer) and message.sender in gone)
         assert outcome(net) == outcome(plain)
 
+    @pytest.mark.some(4)
     @pytest.mark.parametrize("rows", [[[1.0]] * 6, [[0.0], [5.0]] * 3], ids=["one place", "two"])
     @pytest.mark.parametrize("k", [1, 2, 3, 6])
     def test_rows_that_coincide(self, k, rows):

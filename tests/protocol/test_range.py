@@ -57,6 +57,7 @@ def sent_by_server(net, **kept):
     return sent + [net.take(link) for link in net.pending() if link[0] == SERVER], error
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("setting", ["distances", "coded", "compared", "opened"])
 def test_honest_rows_are_clustered_exactly(wire, setting):
     net = small(wire, setting)
@@ -203,6 +204,7 @@ def test_other_fractions_end_the_run(wire, columns, denominator):
     assert error is not None
 
 
+@pytest.mark.some(15)
 @pytest.mark.parametrize("disclosure", ["coded", "distances"])
 @pytest.mark.parametrize("victim", [1, 2, 3])
 @pytest.mark.parametrize("only", [0, 1, 2, None])

@@ -124,6 +124,7 @@ def test_the_server_still_says_who_lied_about_shares(of):
     assert net.server.faults.cheats == (3,)
 
 
+@pytest.mark.some(4)
 @pytest.mark.filterwarnings("ignore::secfc.errors.PrivacyWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_honest_run_has_the_labels_of_one_that_nobody_rechecks(of, watched, kind):
@@ -157,6 +158,7 @@ def test_as_many_labels_are_rechecked_as_are_to_be(of, monkeypatch, watched, cou
     assert net.server.state is State.DONE
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kind", "seed"),
     crossed(("random", "k-means++", "helpers", "liars"), sweep(range(20), keep=range(4)), together=1),
@@ -257,6 +259,7 @@ def wrong_labels(net, sets, labels):
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("place", [Comparer.DEALER, Comparer.E0])
 @pytest.mark.parametrize("seed", sweep(range(20), keep=range(3)))
 def test_a_lie_is_found_when_its_label_is_rechecked_and_nobody_is_told_a_label(
@@ -271,6 +274,7 @@ def test_a_lie_is_found_when_its_label_is_rechecked_and_nobody_is_told_a_label(
     assert found == bool(set(chosen) & wrong_labels(net, sets, labels))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("place", "kind"),
     crossed(
@@ -548,6 +552,7 @@ class TestAServerThatCheats:
         refuses(plain.clients[5], plain.decode(plain.encode(message)), MessageError, "not awaited")
         plain.deliver(finish)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("kind", ["random", "emptied", "rounds"])
     def test_has_no_answer_about_one_question_under_masks_of_another(self, of, kind):
         """Masks for the last question that come late, when points are asked about past ones."""
@@ -609,6 +614,7 @@ class TestTheServer:
         net.hold(Endorsement, recipient=SERVER, sender=AGAIN[2])
         assert net.server.awaited in ((AGAIN[2],), AGAIN[1:])
 
+    @pytest.mark.some(4)
     @pytest.mark.parametrize("gone", AGAIN)
     @pytest.mark.parametrize("kind", [Assignment, RecheckRequest, Coin, Recheck, Endorsement])
     def test_one_who_rechecks_and_vanishes_ends_the_run(self, of, gone, kind):
@@ -627,6 +633,7 @@ class TestTheServer:
             net.server.absent(gone)
         assert net.server.outcome is None
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("gone", [2, 4, 5])
     def test_anybody_else_may_vanish(self, of, gone):
         net, plain = of(), of(recheckers=())
@@ -768,6 +775,7 @@ class TestTheServer:
         assert net.server.outcome.labels.tolist() == plain.server.outcome.labels.tolist()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("place", range(3))
 def test_with_a_comparer_replaced_too(of, place):
     """Questions that were asked twice are rechecked once."""

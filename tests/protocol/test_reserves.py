@@ -139,6 +139,7 @@ def assert_like(net, plain, gone):
     assert_exact(net)
 
 
+@pytest.mark.some(4)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("kind", "place", "after"),
@@ -154,6 +155,7 @@ def test_one_that_vanishes_anywhere_is_replaced_and_the_result_is_the_same(of, p
     assert missed or after > 9
 
 
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("after", [0, 2])
@@ -185,6 +187,7 @@ def test_one_that_vanishes_while_the_inertia_is_opened_is_replaced(of, place, af
     assert_like(net, plain, gone)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", sweep(range(30), keep=range(2)))
 @pytest.mark.parametrize("kind", ["random", "k-means++", "helpers"])
 def test_one_that_is_slow_and_given_up_is_refused_nothing_and_refuses_nothing(of, plain_of, kind, seed):
@@ -349,6 +352,7 @@ def assert_follows_from_the_coin(net):
     return values
 
 
+@pytest.mark.some(4)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("kind", "place", "silent"), crossed(UNSEEDED, range(4), [Hello, Ready, Coin]))
 def test_without_a_seed_one_that_is_lost_before_values_are_told_is_replaced(of, kind, place, silent):
@@ -445,6 +449,7 @@ def test_one_that_is_slow_to_say_that_it_is_there_and_given_up_is_refused_nothin
     assert set(assert_follows_from_the_coin(net)) == {4, 5, 1}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("gone", [(), (2,)])
 @pytest.mark.parametrize("more", [{}, {"recheckers": (3, 6, 7)}])
 def test_nobody_has_evidence_that_an_honest_server_cheated(of, more, gone):
@@ -660,6 +665,7 @@ def test_a_result_says_who_signed_it(of):
         net.deliver(wrong)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("sender", "kind"), [(4, Compared), (6, Compared), (6, MaskedDistances)], ids=["lost", "reserve", "y"]
 )

@@ -550,6 +550,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
     assert valid == expected
 
 
+@pytest.mark.some(23)
 @example
 def test_every_appended_byte_is_refused(message):
     data = encode(message, k=3)
@@ -565,6 +566,7 @@ FLIPS = frozenset({0, 255, *(1 << bit for bit in range(8))})
 """What a byte is changed by, in the default run."""
 
 
+@pytest.mark.some(4)
 @example
 @pytest.mark.parametrize("flips", sweep((FLIPS, frozenset(range(256))), keep=(FLIPS,)), ids=("some", "all"))
 def test_every_flipped_byte_is_refused_or_another_canonical_message(message, flips):

@@ -38,6 +38,7 @@ def written(tmp_path):
     return write
 
 
+@pytest.mark.some(38)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "A.TSV.GZ"])
 @pytest.mark.parametrize(

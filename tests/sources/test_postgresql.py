@@ -123,6 +123,7 @@ UNFIT = {
 }
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("block", [1, 1000])
 @pytest.mark.parametrize(("value", "told"), UNFIT.items(), ids=UNFIT)
 def test_a_value_that_does_not_fit_is_told_by_column_and_row(postgres, url, monkeypatch, value, told, block):
@@ -195,6 +196,7 @@ def test_a_query_is_sent_as_it_stands(postgres, url, text):
     assert read_table(query(url, text)).rows.tolist() == [[1.0]]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -289,6 +291,7 @@ def test_a_server_that_cannot_be_reached_is_named_and_no_password_shown(postgres
     assert postgres.password not in shown()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("by", ["default", "URL", "environment"])
 def test_a_server_that_says_nothing_is_given_up(postgres, url, monkeypatch, by):
     monkeypatch.setattr(relational, "_PATIENCE_SECONDS", 2 if by == "default" else 10_000)
@@ -415,6 +418,7 @@ def test_a_site_reads_its_rows_from_its_database(postgres, tmp_path):
     assert str(postgres.port) not in repr(site)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("query", "told"),
     [

@@ -84,6 +84,7 @@ def patch(monkeypatch) -> None:
 
     monkeypatch.setattr(pipes.Pipes, "__enter__", begin)
     monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(coordinator, "_LOST_SECONDS", 0.5)
     monkeypatch.setattr(coordinator, "heard", heard)
     monkeypatch.setattr(coordinator, "time", clock)
     monkeypatch.setattr(conversation, "time", clock)

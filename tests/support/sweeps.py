@@ -1,6 +1,7 @@
 """What the default run tries of a wide sweep, and what only the slow tests and thorough searches do."""
 
-from collections import Counter
+import random
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from itertools import combinations, product
 from typing import Any
@@ -47,6 +48,27 @@ def covering(cases: list[tuple[Any, ...]], together: int = 2) -> set[tuple[Any, 
         used.update(parts(best))
         found.add(best)
     return found
+
+
+def leave_some(items: Iterable[pytest.Item]) -> None:
+    """Mark as slow all cases but `count` of each test that is marked ``some(count)``.
+
+    Those that are left have as many different values of the parameters as they can have.
+    """
+    tests = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("some") and not item.get_closest_marker("slow"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        (count,) = cases[0].get_closest_marker("some").args
+        random.Random(0).shuffle(cases)
+        seen: set[tuple[str, int]] = set()
+        for _ in range(min(count, len(cases))):
+            case = max(cases, key=lambda case: len(case.callspec.indices.items() - seen))
+            seen |= case.callspec.indices.items()
+            cases.remove(case)
+        for case in cases:
+            case.add_marker("slow")
 
 
 def slow(case: Any) -> Any:

@@ -12,6 +12,7 @@ from secfc.report.agreed import write_agreed_report
 pytestmark = pytest.mark.usefixtures("clock")
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     "spoiled",
     [

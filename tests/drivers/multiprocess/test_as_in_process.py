@@ -12,6 +12,7 @@ from secfc.drivers.multiprocess import run_multiprocess
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "start",
     [

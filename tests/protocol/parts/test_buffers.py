@@ -40,6 +40,7 @@ def test_the_server_never_holds_more_than_a_window_of_parts(wire, part_rows, row
     assert net.server.gathering._answers == {}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_answers_of_a_client_are_never_more_than_a_window_ahead(many, seed):
     net, chance = many(t=2), random.Random(seed)
