@@ -1,7 +1,7 @@
-"""A hook of mkdocs: the site has the pages of benchmarks/ too, and links between them and docs/ work.
+"""A hook of mkdocs: the site has benchmarks/ and examples/ too, and links between them and docs/ work.
 
-In the repository docs/threat-model.md links to ../benchmarks/RESULTS.md. The site has docs/ as its root and
-benchmarks/ as a folder in it.
+In the repository docs/threat-model.md links to ../benchmarks/RESULTS.md. The site has docs/ as its root, and
+the others as folders in it.
 """
 
 import posixpath
@@ -12,14 +12,14 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-FOLDER = "benchmarks"
-_KINDS = {".md", ".png", ".json"}
+FOLDERS = ("benchmarks/", "examples/")
+_KINDS = {".md", ".png", ".json", ".ipynb"}
 _LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Add the pages of benchmarks/, with their pictures and figures."""
-    for path in sorted((ROOT / FOLDER).rglob("*")):
+    """Add their pages, with pictures, figures and notebooks."""
+    for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*")):
         if path.suffix in _KINDS:
             name = path.relative_to(ROOT).as_posix()
             files.append(File.generated(config, name, abs_src_path=str(path)))
@@ -28,9 +28,9 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def place_on_site(target: str, page: str) -> str:
     """The link on the site for a link between files of the repository; `page` is named as on the site."""
-    here = page if page.startswith(f"{FOLDER}/") else f"docs/{page}"
+    here = page if page.startswith(FOLDERS) else f"docs/{page}"
     there = posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
-    if there.startswith(f"{FOLDER}/") == here.startswith(f"{FOLDER}/"):
+    if there.startswith(FOLDERS) == here.startswith(FOLDERS):
         return target
     return posixpath.relpath(there.removeprefix("docs/"), posixpath.dirname(page) or ".")
 
