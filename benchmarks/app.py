@@ -125,6 +125,25 @@ def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = 
     show_rows("scaling", measure_scaling(base=base, sweeps=sweeps, precision=precision), as_json)
 
 
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks owners --owners 1000,10000")
+def owners(
+    as_json: Json = False,
+    quick: Quick = False,
+    precision: Precision = Job.precision,
+    counts: Annotated[
+        str | None, typer.Option("--owners", help="Numbers of owners, ascending, separated by commas.")
+    ] = None,
+) -> None:
+    """What an owner of ten rows costs a committee of eleven, by the number of owners."""
+    from benchmarks.costs.owners import BASE, OWNERS, QUICK_BASE, QUICK_OWNERS, measure_owners
+
+    chosen: tuple[int, ...] = QUICK_OWNERS if quick else OWNERS
+    if counts is not None:
+        chosen = tuple(_numbers("owners", counts))
+    base = QUICK_BASE if quick else BASE
+    show_rows("owners", measure_owners(base=base, owners=chosen, precision=precision), as_json)
+
+
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
 def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
     """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""

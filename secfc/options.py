@@ -438,3 +438,15 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RunOptions(Execution, RevealOptions, OfData, ClusterOptions):
     """Options of `secfc.run`."""
+
+    committee: int | Sequence[int] | None = option(
+        None,
+        "int or sequence of int, optional",
+        "Who computes: parties, by position, that may be fewer than those with rows; c stands for the first "
+        "c. Positions behind the last party, n and on, are members without rows. Each party deals its rows "
+        "to the committee once, with a proof that its shares are consistent, and is then sent the labels of "
+        "its own rows alone; members learn everybody's. t and ell are about members, and `comparers` and "
+        "`recheck` count positions in the committee. `limits` are one for all then. Not with `ids`, given "
+        "centres or start labels, `reveal_centres`, or `storage` where every party has a process. By default "
+        "all parties compute.",
+    )

@@ -177,6 +177,11 @@ class Job(AgreedClustering):
         Opens the spread of each column in each cluster too, to the same clients, if each cluster has at least
         so many rows that are not a recipient's own, `SMALLEST_SPREAD` or more; every client must consent
         (`Limits.reveal_spread`).
+    owners : tuple of int, optional
+        Rows that each owner deposited before (`secfc.protocol.deposits`), 0 of one that is left out; the
+        clients are a committee without rows of their own. None: the clients hold the rows.
+    deposits : str, optional
+        With `owners` the digest of their deposits, in hexadecimal.
 
     Raises
     ------
@@ -198,6 +203,8 @@ class Job(AgreedClustering):
     comparers: tuple[int, ...] = ()
     recheckers: tuple[int, ...] = ()
     seed: int | None = None
+    owners: tuple[int, ...] | None = None
+    deposits: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("n", "k", "t", "ell", "d"):
@@ -205,8 +212,9 @@ class Job(AgreedClustering):
         if self.disclosure == "labels" and not self.comparers:
             comparers = (1, 2, 3) if self.t == 1 else (1, self.n + 1, self.n + 2)
             object.__setattr__(self, "comparers", comparers)
-        for name in ("compared", "reveal_to", "comparers", "recheckers"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON gives a list
+        for name in ("compared", "reveal_to", "comparers", "recheckers", "owners"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, None if given is None else tuple(given))  # JSON gives a list
         for name, (one, what) in options_of(AgreedClustering).items():
             if getattr(self, name) is not None or one.default is not None:
                 check_option(name, getattr(self, name), what, choices_of(one))
@@ -234,6 +242,7 @@ class Job(AgreedClustering):
         self._check_recipients()
         self._check_predict()
         self._check_spread()
+        self._check_owners()
         self._check_inertia()
         self._check_threshold()
         if self.last_round > MAX_ROUNDS:
@@ -335,6 +344,25 @@ class Job(AgreedClustering):
         if self.ids_cap is not None:
             raise ParameterError("reveal_spread: not with ids (docs/decisions/024-spreads-by-consent.md)")
 
+    def _check_owners(self) -> None:
+        if (self.owners is None) != (self.deposits is None):
+            raise ParameterError("owners: with the digest of their deposits, and only with it")
+        if self.owners is None:
+            return
+        for rows in self.owners:
+            if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
+                raise ParameterError(f"owners: numbers of rows are needed, {rows!r} was given")
+        without = {
+            "ids": self.ids_cap is not None,
+            "init by labels or centres": self.init == "labels",
+            "reveal_centres": bool(self.reveal_to),
+        }
+        for name, asked in without.items():
+            if asked:
+                raise ParameterError(
+                    f"{name}: not with a committee (docs/decisions/051-owners-and-a-committee.md)"
+                )
+
     def _check_inertia(self) -> None:
         if not isinstance(self.reveal_inertia, bool):
             raise ParameterError(
@@ -362,8 +390,19 @@ class Job(AgreedClustering):
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr."""
-        return hashlib.sha256(b"secfc job 1" + json.dumps(asdict(self), sort_keys=True).encode()).digest()
+        """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr.
+
+        Those of owners are in it where there are owners.
+        """
+        given = asdict(self)
+        if self.owners is None:
+            del given["owners"], given["deposits"]
+        return hashlib.sha256(b"secfc job 1" + json.dumps(given, sort_keys=True).encode()).digest()
+
+    @property
+    def dealers(self) -> int:
+        """Those whose rows are shared: clients, or owners."""
+        return self.n if self.owners is None else len(self.owners)
 
     @property
     def comparing_clients(self) -> tuple[int, ...]:

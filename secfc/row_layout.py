@@ -32,10 +32,13 @@ class Layout:
     """Which rows are whose: rows are numbered by client, then in the client's own order.
 
     With membership privacy rows are common: every client shares a vector for every row, and all counts are m.
+    Where rows are deposited they are numbered by owner; owners deal before the run, and no client takes rows
+    with it.
     """
 
     counts: tuple[int, ...]
     common: bool = False
+    deposited: bool = False
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
@@ -62,13 +65,15 @@ class Layout:
         )
 
     def rows(self, client: int) -> slice:
-        """The rows that client 1..n shares."""
+        """The rows that client 1..n shares, or that an owner deposited."""
         if self.common:
             return slice(0, self.m)
         return slice(self._ends[client - 1], self._ends[client])
 
     def without(self, clients: Collection[int]) -> "Layout":
         """The rows that are left when these clients' are taken out."""
+        if self.deposited:
+            return self
         counts = tuple(0 if client in clients else rows for client, rows in enumerate(self.counts, 1))
         return Layout(counts, common=self.common)
 
@@ -89,7 +94,7 @@ class Layout:
             columns += job.k * job.width
         if job.disclosure == "labels":
             compared = most_compared_bytes(self.m, job.k, primes, job.init, job.link)
-            largest = max(compared, most_range_bytes(job.n, self.m, primes)) + _HEADER_ROOM
+            largest = max(compared, most_range_bytes(job.dealers, self.m, primes)) + _HEADER_ROOM
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(
                     f"k: labels of {job.k} clusters are compared in messages of {largest} bytes, at most "
@@ -140,7 +145,9 @@ class Parts:
 
     @cached_property
     def shares(self) -> int:
-        """Parts of the longest client's shares, at least one."""
+        """Parts of the longest client's shares, at least one; one of what was deposited before."""
+        if self.layout.deposited:
+            return 1
         return max(1, -(-max(self.layout.counts) // self.share))
 
     @cached_property
@@ -222,7 +229,11 @@ class RangeParts(Parts):
 
 def most_range_residues(job: Job, rows: int) -> int:
     """Residues, of each prime, that no part of a `RangeParts` exceeds, of so many rows in all."""
-    return max(min(job.n, RANGE_GROUPS) * VALUES, min(rows, RANGE_ROWS)) if job.disclosure == "labels" else 0
+    return (
+        max(min(job.dealers, RANGE_GROUPS) * VALUES, min(rows, RANGE_ROWS))
+        if job.disclosure == "labels"
+        else 0
+    )
 
 
 @cache

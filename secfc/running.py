@@ -4,13 +4,14 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
 from secfc.array_types import Floats, Labels
 from secfc.called_with import called_with
+from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume
@@ -32,6 +33,7 @@ from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again
 from secfc.params import (
     COMPARERS,
     ELEVEN,
+    MAX_CLIENTS,
     MAX_COMPARERS,
     Job,
     Start,
@@ -119,7 +121,11 @@ def run(call: _Run) -> Result:
     except ThresholdError as error:
         if call.t is None or call.ell is None:
             raise
-        n = len(call.parties)
+        n = (
+            len(call.parties)
+            if call.committee is None
+            else len(_committee(call.committee, len(call.parties)))
+        )
         fits = fitting(n, call.t, call.ell)
         if not fits or n >= recovery_threshold(call.t, call.ell):
             raise
@@ -144,7 +150,8 @@ def run_outcome(
     """
     check_choice("driver", options.driver, get_args(Driver))
     given = parameters["t"], parameters["ell"]
-    t, ell = default_threshold(len(members), *given, max_liars=options.max_liars)
+    computing = _computing(members, options)
+    t, ell = default_threshold(len(computing), *given, max_liars=options.max_liars)
     parameters |= {"t": t, "ell": ell}
     seed, progress = options.seed, options.progress
     seed = int(seed) if isinstance(seed, np.integer) else seed
@@ -163,14 +170,17 @@ def run_outcome(
     held = None
     if options.ids is not None:
         held = membership(members, options.ids, key=options.id_key, cap=options.ids_cap, seed=seed)
-    setup = _setup(members, options, held=held, limits=limits, parameters=parameters | {"seed": seed})
+    parameters |= {"seed": seed, "n": len(computing)}
+    setup = _setup(members, options, held=held, limits=limits, parameters=parameters)
+    if options.committee is not None:
+        setup = _deposited(setup, computing, options)
     if options.bound is None and rounded_away(
         setup.rows, bound=setup.job.bound, precision=setup.job.precision
     ):
-        text = few_steps(setup.rows, names=setup.names, precision=setup.job.precision)
+        text = few_steps(setup.rows, names=[member.name for member in members], precision=setup.job.precision)
         warnings.warn(PrecisionWarning(text), stacklevel=_CALLER)
-    if None in given and len(members) < ELEVEN:
-        chosen = f"{len(members)} parties: t = {t} and ell = {ell} by default"
+    if None in given and len(computing) < ELEVEN:
+        chosen = f"{len(computing)} parties: t = {t} and ell = {ell} by default"
         promised = PrivacyWarning(f"{chosen}; up to {t} of them together learn nothing")
         warnings.warn(promised, stacklevel=_CALLER)
     warning = setup.job.privacy_warning()
@@ -178,7 +188,7 @@ def run_outcome(
         warnings.warn(warning, stacklevel=_CALLER)
     with _watched(progress, setup.job) as on_progress:
         outcome = _DRIVERS[options.driver](setup, on_progress)
-    faults = outcome.faults.describe([member.name for member in members])
+    faults = outcome.faults.describe(computing)
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few were left to open the centres")))
     if faults:
@@ -231,11 +241,59 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
     return tuple(at + 1 for at in sorted(chosen))
 
 
-def _comparers(name: str, given: object, members: list[Party]) -> tuple[int, ...]:
+def _computing(members: list[Party], options: RunOptions) -> list[str]:
+    """The names of those who compute; ParameterError for what does not work with a committee."""
+    if options.committee is None:
+        return [member.name for member in members]
+    asked = {
+        "ids": options.ids is not None,
+        "init": not isinstance(options.init, str),
+        "reveal_centres": options.reveal_centres is not None,
+        "storage": options.storage is not None and options.driver == "multiprocess",
+        "limits": isinstance(options.limits, list | tuple),
+    }
+    names = ", ".join(name for name, found in asked.items() if found)
+    if names:
+        raise ParameterError(
+            f"committee: not with {names}: no ids, given centres, start labels, centres that are opened, "
+            f"storage with the multiprocess driver, or limits of single parties "
+            f"(docs/decisions/051-owners-and-a-committee.md)"
+        )
+    n = len(members)
+    positions = _committee(options.committee, n)
+    return [members[at].name if at < n else f"member {at - n + 1}" for at in positions]
+
+
+def _committee(given: object, n: int) -> list[int]:
+    """The positions of those who compute: of n parties, or behind them."""
+    positions = list(range(given)) if _is_position(given, MAX_CLIENTS + 1) else given
+    if (
+        not isinstance(positions, list | tuple | range)
+        or not positions
+        or any(not _is_position(at, n + MAX_CLIENTS) for at in positions)
+        or len(set(positions)) < len(positions)
+    ):
+        raise ParameterError(
+            f"committee: a number of parties is needed, or different positions of parties, 0 to {n - 1}, or "
+            f"{n} and on for members without rows"
+        )
+    if isinstance(given, int | np.integer) and given > n:
+        raise ParameterError(f"committee: the first {given} parties are to compute, there are {n}")
+    return [int(at) for at in positions]
+
+
+def _deposited(setup: Setup, computing: list[str], options: RunOptions) -> Setup:
+    """The run of a committee, once owners have dealt their rows to it."""
+    keeps = options.driver == "multiprocess"
+    committee = Committee.of(setup.job, setup.rows, keeps=keeps)
+    limits = setup.limits[0] if isinstance(setup.limits, list) else setup.limits
+    return replace(setup, job=committee.job, committee=committee, names=computing, limits=limits)
+
+
+def _comparers(name: str, given: object, n: int) -> tuple[int, ...]:
     """Parties that compare, or compare again, in order; () for those of the job."""
     if given is None:
         return ()
-    n = len(members)
     if not isinstance(given, list | tuple) or any(
         not _is_position(at, n + MAX_COMPARERS + COMPARERS) for at in given
     ):
@@ -292,13 +350,12 @@ def _setup(
         if isinstance(one, np.integer | np.floating):
             agreed[name] = one.item()
     job = Job(
-        n=len(members),
         d=members[0].rows.shape[1],
         bound=float(bound),
         init=_start_name(init),
         reveal_to=_recipients(options.reveal_centres, members, limits),
-        comparers=_comparers("comparers", options.comparers, members),
-        recheckers=_comparers("recheck", options.recheck, members),
+        comparers=_comparers("comparers", options.comparers, parameters["n"]),
+        recheckers=_comparers("recheck", options.recheck, parameters["n"]),
         reveal_spread=_smallest_spread(options.reveal_spread, members, limits),
         **agreed,
     )

@@ -47,6 +47,7 @@ DEFAULTS = {
     "comparison": "end",
     "link": "lan",
     "comparers": None,
+    "committee": None,
     "recheck": None,
     "deadline": None,
     "seed": None,
@@ -68,10 +69,14 @@ def without(*names):
     ("call", "expected"),
     [
         (secfc.run, DEFAULTS),
-        (secfc.choose_k, without("reveal_centres", "reveal_spread") | {"init": "k-means++", "n_init": 5}),
+        (
+            secfc.choose_k,
+            without("reveal_centres", "reveal_spread", "committee") | {"init": "k-means++", "n_init": 5},
+        ),
         (
             SecureKMeans,
-            without("seed", "ids", "id_key") | {"n_clusters": 8, "random_state": None, "warm_start": False},
+            without("seed", "ids", "id_key", "committee")
+            | {"n_clusters": 8, "random_state": None, "warm_start": False},
         ),
     ],
 )

@@ -269,7 +269,8 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     # MaskSource: one key and keystream a client and run, recorded in test_masks_never_repeat.py; journaled
     # keys, for the same plaintexts only: tests/journal/test_masks.py; coefficients, of public seeds:
     # test_dealing.py, comparing/test_bounded.py; coefficients that hide nothing, fresh for each check:
-    # psu/field_sharing.py; pairwise: test_pairwise.py; keys that the dealer shares:
+    # psu/field_sharing.py; deposits, a fresh key each, and their coefficients, of public seeds:
+    # protocol/test_deposits.py; pairwise: test_pairwise.py; keys that the dealer shares:
     # protocol/test_label_keystreams.py; sealing's nonces, and a fresh key of each box: tests/sealing/; the
     # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs a test of its own
     # first.
@@ -290,6 +291,8 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "keystream.py: modes.GCM",
         "prepare/memory.py: MaskSource(",
         "protocol/dealing.py: MaskSource(",
+        "protocol/deposit_proof.py: MaskSource(",
+        "protocol/deposits.py: MaskSource(",
         "protocol/pairwise.py: mask_key(",
         "protocol/range_round.py: MaskSource(",
         "protocol/server.py: MaskSource(",

@@ -40,7 +40,9 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
         """For all roles together: they load the compiled code once."""
         return choose(run_residues * (job.parties + 1))
 
-    coordinator, *identities = [Identity() for _ in range(job.parties + 1)]
+    committee = setup.committee
+    keys = [None] * (job.parties + 1) if committee is None else committee.keys
+    coordinator, *identities = map(Identity, keys)
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
     server = Server(job=job, session=session, salt=setup.salt, kernels=kernels)
@@ -59,6 +61,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
             name=setup.parties[j - 1],
             allocate=allocator(setup.storage, name=setup.parties[j - 1]),
             kernels=kernels,
+            deposits=None if committee is None or j > job.n else committee.intakes[j - 1],
         )
         for j in range(1, job.parties + 1)
     ]
@@ -108,6 +111,9 @@ def run_in_process(
     meter.turn()
 
     received = {client.number: client.labels for client in clients if client.labels is not None}
+    if setup.committee is not None:
+        sealed = {client.number: client.sealed_labels for client in clients}
+        received = setup.committee.labels({j: one for j, one in sealed.items() if one is not None})
     rows = {client.number: client.union_rows for client in clients if client.union_rows is not None}
     held = [part.shape[0] for part in setup.rows]
     report = ServerReport.of(server, job)

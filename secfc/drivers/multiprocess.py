@@ -44,6 +44,8 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     if folder is None:
         run = secrets.token_bytes(RUN_ID_BYTES)
         keys = [secrets.token_bytes(KEY_BYTES) for _ in range(setup.job.parties + 1)]
+        if setup.committee is not None:
+            keys = setup.committee.keys
     else:
         run, keys = folder.log.run, folder.identities
     server, *clients = (Identity(key).public for key in keys)
@@ -101,9 +103,13 @@ def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes
     """The server's report with what the clients gave."""
     given = {client: one for client, one in pipes.processes.items() if one.arrays}
     hidden = setup.ids is not None
+    received = {client: one.arrays[0] for client, one in given.items()}
+    if setup.committee is not None:
+        members = (client for client in given if client <= setup.job.n)
+        received = setup.committee.labels({client: received[client].tobytes() for client in members})
     told = next((one.result for one in given.values() if one.result["centres"] is not None), {})
     return report.outcome(
-        {client: one.arrays[0] for client, one in given.items()},
+        received,
         [part.shape[0] for part in setup.rows],
         coordinator.meter.costs(),
         {client: one.arrays[1] for client, one in given.items() if client <= setup.job.n} if hidden else None,

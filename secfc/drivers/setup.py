@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from secfc.array_types import Floats, Ints, Labels
+from secfc.drivers.committee import Committee
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, SecFCError
 from secfc.kmeans.search import LabelResult, SearchResult
@@ -46,7 +47,7 @@ class Setup:
     """One run: the job, and what each party brings."""
 
     job: Job
-    rows: list[Floats] = field(repr=False)  # of each client, shape (m_j, d)
+    rows: list[Floats] = field(repr=False)  # of each client, or owner, shape (m_j, d)
     starts: list[Labels] | None = field(repr=False)  # labels of each client, when ``job.init`` is "labels"
     names: list[str]  # what errors call the clients
     limits: Limits | list[Limits]  # the same at every party, or each client's own
@@ -58,6 +59,7 @@ class Setup:
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)  # with membership privacy
     deadline: float | None = None  # seconds that a party's process has to answer; None waits for ever
+    committee: Committee | None = None  # where owners deposit rows for the clients
 
     def __post_init__(self) -> None:
         # Drivers know parties by their names.
@@ -82,8 +84,9 @@ class Setup:
         return *self.names, *(f"helper {j}" for j in range(1, self.job.helpers + 1))
 
     def rows_of(self, client: int) -> Floats:
-        """Rows of a party; a helper has none."""
-        return self.rows[client - 1] if client <= self.job.n else np.empty((0, self.job.d))
+        """Rows of a party; a helper has none, nor has a member of a committee."""
+        holds = self.committee is None and client <= self.job.n
+        return self.rows[client - 1] if holds else np.empty((0, self.job.d))
 
     def start_of(self, client: int) -> Labels | None:
         """Start labels of a party, None where there are none."""

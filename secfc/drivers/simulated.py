@@ -5,10 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 from numpy.typing import NDArray
 
 from secfc.array_types import Floats
 from secfc.drivers import framing
+from secfc.drivers.committee import kernels_of
 from secfc.drivers.setup import Setup
 from secfc.drivers.storage import allocator
 from secfc.drivers.taking import TakingPart
@@ -20,10 +22,13 @@ from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
+from secfc.protocol.deposits import Call, Intake
 from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
 from secfc.sealing.identity import Identity, Roster
 
 
@@ -31,7 +36,8 @@ class SimulatedParty(TakingPart):
     """A client of a simulation, as a callee needs it before a run and in one.
 
     It has what `give` wrote: its number, name, job, roster, private key, limits, storage and salt; then as
-    arrays its rows, digests of row IDs and start labels, where the job has them.
+    arrays its rows, digests of row IDs and start labels, where the job has them; or keys of owners and what
+    they deposited.
     """
 
     def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
@@ -102,14 +108,32 @@ class SimulatedParty(TakingPart):
                 ephemeral=self._secrets.get("ephemeral"),
                 masks=MaskSource(self._secrets.get("masks")),
                 limits=Limits(**given["limits"]),
-                start=arrays.pop(0) if arrays else None,
+                start=arrays.pop(0) if given["started"] else None,
                 salt=salt,
                 ids=None if digests is None else RowIds(digests=digests, key=bytes.fromhex(given["ids_key"])),
                 name=self.name,
                 allocate=allocator(self._folder, name=self.name),
+                deposits=None if given["call"] is None else self._taken(given["call"]),
             )
             self._secrets = {}
             return self._encoded(self._client.start())
+
+    def _taken(self, call: dict[str, Any]) -> Intake:
+        """What owners deposited for this member."""
+        keys, deposits = self._arrays
+        job = Job(**call["job"])
+        session = Session.of(job=job, roster=self.terms.roster, run=bytes.fromhex(call["run"]))
+        of_owners = tuple(bytes(key) for key in keys.reshape(-1, IDENTITY_BYTES))
+        called = Call(job=job, session=session, keys=of_owners, most_rows=call["most_rows"])
+        identity = Identity(bytes.fromhex(self._given["identity"]))
+        kernels = kernels_of(job, called.most_rows)
+        intake = Intake(called, number=self.number, identity=identity, kernels=kernels)
+        octets, start = deposits.tobytes(), 0
+        for size in call["sizes"]:
+            intake.take(octets[start : start + size])
+            start += size
+        self._arrays.clear()
+        return intake
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
         """How the run ended for it; one caller has everybody's labels, so nobody gets a copy."""
@@ -122,7 +146,9 @@ class SimulatedParty(TakingPart):
         if client is None or not final or client.labels is None:
             return {}, []
         opened = {"centres": client.centres, "deviations": client.deviations}
-        found: list[NDArray[Any]] = [client.labels]
+        sealed = client.sealed_labels
+        of_rows = client.labels if sealed is None else np.frombuffer(sealed, dtype=np.uint8)
+        found: list[NDArray[Any]] = [of_rows]
         if client.union_rows is not None:
             found.append(client.union_rows)
         return {name: None if one is None else one.tolist() for name, one in opened.items()}, found
@@ -138,6 +164,8 @@ def give(
     """Write what a party's process is given, as `taken` reads it: `folder` is of its log and shares."""
     assert roster.coordinator is not None
     ids, start = setup.ids_of(number), setup.start_of(number)
+    committee = setup.committee if number <= setup.job.n else None
+    deposits = [] if committee is None else committee.deposits[number - 1]
     given = {
         "number": number,
         "names": setup.parties,
@@ -149,6 +177,14 @@ def give(
         "salt": None if setup.salt is None else setup.salt.hex(),
         "ids_key": None if ids is None else ids.key.hex(),
         "started": start is not None,
+        "call": None
+        if committee is None
+        else {
+            "job": asdict(committee.call.job),
+            "run": committee.call.session.run.hex(),
+            "most_rows": committee.call.most_rows,
+            "sizes": [len(deposit) for deposit in deposits],
+        },
     }
     framing.write_json(stream, given)
     framing.write_array(stream, setup.rows_of(number))
@@ -156,9 +192,12 @@ def give(
         framing.write_array(stream, ids.digests)
     if start is not None:
         framing.write_array(stream, start)
+    if committee is not None:
+        for octets in (committee.call.keys, deposits):
+            framing.write_array(stream, np.frombuffer(b"".join(octets), dtype=np.uint8))
 
 
 def taken(stream: BinaryIO, given: dict[str, Any]) -> SimulatedParty:
     """The party of what `give` wrote, from after its first frame on."""
-    count = 1 + (given["ids_key"] is not None) + given["started"]
+    count = 1 + (given["ids_key"] is not None) + given["started"] + 2 * (given["call"] is not None)
     return SimulatedParty(given, [framing.read_array(stream) for _ in range(count)])

@@ -62,8 +62,8 @@ class RangeCheck:
         text = "a round's distances are larger than the public bound allows"
         if not self._max_liars:
             raise RangeError(f"{text}: rows that a client shared or an answer are wrong; whose is not known")
-        if self._layout.common:
-            raise RangeError(f"{text}: rows that a client shared are beyond it; whose is not known")
+        if self._layout.common or self._layout.deposited:  # of owners any number may lie
+            raise RangeError(f"{text}: rows that somebody shared are beyond it; whose is not known")
         k = pairs.shape[1]
         members = np.array([set_sizes(sets[self._layout.rows(j)], k) > 0 for j in range(1, len(pairs) + 1)]).T
         groups = {

@@ -83,7 +83,7 @@ class Bounds:
             return 0
         rows, k, init, link = self.rows, self.job.k, self.job.init, self.job.link
         of = (most_compared_bytes(rows, k, primes, init, link) for primes in range(1, self.primes + 1))
-        return max(*of, most_range_bytes(self.job.n, rows, self.primes))
+        return max(*of, most_range_bytes(self.job.dealers, rows, self.primes))
 
     def part_rows(self, primes: int = 1) -> int:
         """Rows of a part of an answer in so many primes."""
@@ -95,6 +95,8 @@ class Bounds:
         """Parts of shares that a report is about, in number."""
         if by_part(self.job):
             return self.job.n
+        if self.job.owners is not None:
+            return 0
         if self.layout is None:
             return self.job.n + self.rows // PART_ROWS
         share = self.layout.parts(self.job).share

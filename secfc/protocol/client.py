@@ -7,6 +7,7 @@ from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.attempt import may_be_sent
 from secfc.protocol.context import Allocate, ClientContext, in_memory
+from secfc.protocol.deposits import Intake
 from secfc.protocol.messages import (
     KINDS,
     Compared,
@@ -48,7 +49,7 @@ class Client:
     `prepared`, means and deviations of all clients' values were opened before, and no client may be left out.
     By default `ephemeral`, the private X25519 key of this run, is fresh, and the salt of hashed IDs follows
     from the introductions, so that no two runs have the same; a simulation that is to be repeated gives both.
-    Errors call this party `name`.
+    Errors call this party `name`. Where owners hold the rows, `deposits` are what it has of them.
 
     Raises DataError for rows that cannot be used, ParameterError when the roster has another key for it or a
     helper has rows, LimitError when the job asks for what its limits forbid.
@@ -72,6 +73,7 @@ class Client:
         name: str | None = None,
         allocate: Allocate = in_memory,
         kernels: Choose = choose,
+        deposits: Intake | None = None,
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()
@@ -79,6 +81,10 @@ class Client:
             if rows.size or start is not None or ids is not None:
                 raise ParameterError(f"{name}: a helper has no rows")
         else:
+            if (job.owners is None) != (deposits is None) or (deposits is not None and rows.size):
+                raise ParameterError(f"{name}: rows, or deposits of a job with owners, are needed")
+            if deposits is not None:
+                deposits.keep(job)
             limits.check_consent(job, name=name)
             limits.check_start(job, name=name)
             check_rows(rows, name=name, d=job.d, bound=job.bound)
@@ -86,7 +92,7 @@ class Client:
                 check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
             check_ids(ids, name=name, m=rows.shape[0], job=job)
         self.number, self._job, self._run = number, job, session.run
-        self._ended, self._sizes = False, Sizes(job)
+        self._ended, self._sizes, self._deposits = False, Sizes(job), deposits
         context = ClientContext(
             number=number,
             job=job,
@@ -100,6 +106,7 @@ class Client:
             name=name,
             allocate=allocate,
             kernels=kernels,
+            deposits=deposits,
         )
         identify = ClientIdentify(context, rows=rows, ids=ids, ephemeral=ephemeral)
         self._hello = identify.hello
@@ -115,8 +122,17 @@ class Client:
 
     @property
     def labels(self) -> Labels | None:
-        """Of its own rows, shape (m_j,), once the run has ended; None when they were left out."""
+        """Of its own rows, shape (m_j,), once the run has ended; None when they were left out.
+
+        A member of a committee has those of all rows.
+        """
         return self.phase.labels
+
+    @property
+    def sealed_labels(self) -> bytes | None:
+        """What goes to owners of rows once the run has ended (`Intake.seal_labels`); None where none does."""
+        labels = self.phase.labels
+        return None if self._deposits is None or labels is None else self._deposits.seal_labels(labels)
 
     def labels_of(self, client: int) -> Labels | None:
         """As `labels`, of the rows that any client shares: all, with membership privacy."""

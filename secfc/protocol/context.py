@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import Channel
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
+
+if TYPE_CHECKING:  # deposits are checked as shares are that clients deal
+    from secfc.protocol.deposits import Intake
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -42,6 +46,7 @@ class ClientContext:
     name: str
     allocate: Allocate
     kernels: Choose
+    deposits: "Intake | None"
 
     def refuse_without(self, kind: str, client: int) -> None:
         """Raise MessageError when a message of a type leaves out a client that no run of this job can."""

@@ -37,6 +37,8 @@ class Introductions:
             raise MessageError(
                 f"Hello: client {message.sender} tells a number of rows, which membership privacy hides"
             )
+        if self._job.owners is not None and introduction.rows:
+            raise MessageError(f"Hello: client {message.sender} has rows, where owners deposit them")
         helps = message.sender > self._job.n
         if helps and introduction.rows:
             raise MessageError(f"Hello: helper {message.sender} has rows")
@@ -79,7 +81,9 @@ class Introductions:
         return self._hellos[party].checks
 
     def layout(self) -> Layout:
-        """Which rows are whose, as the clients said."""
+        """Which rows are whose: as deposited, else as the clients said."""
+        if self._job.owners is not None:
+            return Layout(self._job.owners, deposited=True)
         rows = {j: one.rows for j, one in self._hellos.items()}
         return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)))
 

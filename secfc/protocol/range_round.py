@@ -7,7 +7,7 @@ all are as rows within the bound have them (`secfc.comparing.bounded`). No label
 
 import hashlib
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,7 @@ from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
 from secfc.randomness import MaskSource
 from secfc.row_layout import RangeParts
 
+_MANY = 100  # owners of a group
 _QUESTION = b"secfc range 1"
 _COEFFICIENTS = b"secfc range coefficients 2"
 
@@ -171,9 +172,22 @@ class RangeRound(UnaskedRound):
         """Where answers are not checked, nothing tells who dealt badly from who answered wrongly."""
         named = sorted({client for group in self._beyond for client in group})
         some = "some of " if any(len(group) > 1 for group in self._beyond) else ""
-        whose = f"of {some}clients {', '.join(map(str, named))} " if named else ""
+        deposited = self._asked.parts.layout.deposited
+        whose = f"of {some}{'owners' if deposited else 'clients'} {_listed(named)} " if named else ""
         wrongly = "" if self._job.max_liars else ", or a client answered wrongly about them"
         return RangeError(
             f"rows {whose}are beyond the public bound{wrongly}; no label was opened",
-            clients=named,
+            clients=() if deposited else named,
         )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Numbers in order, those that follow each other as one range where they are many."""
+    if len(numbers) < _MANY:
+        return ", ".join(map(str, numbers))
+    runs: list[list[int]] = []
+    for number in numbers:
+        if not runs or number != runs[-1][1] + 1:
+            runs.append([number, number])
+        runs[-1][1] = number
+    return ", ".join(f"{first} to {last}" if last > first else str(first) for first, last in runs)

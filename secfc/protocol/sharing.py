@@ -57,9 +57,11 @@ class ClientSharing:
         )
         self.unread: set[int] = set()  # who sent a part that could not be read, where liars are tolerated
         self.received = dict.fromkeys(channels, 0)  # parts that are here, by sender
-        # Clients with fewer rows than others send fewer parts.
+        # Clients with fewer rows than others send fewer parts. What is deposited is here.
         sent = [
-            -(-count // self.parts.share) for j, count in enumerate(layout.counts, 1) if j != self._number
+            -(-count // self.parts.share)
+            for j, count in enumerate(() if layout.deposited else layout.counts, 1)
+            if j != self._number
         ]
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
         self._by_part = by_part(job)  # the check of part x is number x + 1, else that of all is number 0
@@ -84,7 +86,12 @@ class ClientSharing:
         return self.announced == self.parts.shares
 
     def begin(self, early: EarlyShares) -> list[Message]:
-        """The first parts, after those that overtook the plan were opened."""
+        """The first parts, after those that overtook the plan were opened; or what owners deposited."""
+        if self._context.deposits is not None:
+            self._context.deposits.store(self.points, len(self.primes))
+            self._testimony(0)
+            self.shared = self.parts.shares
+            return self.ready()
         messages: list[Message] = []
         for part in range(min(WINDOW, self.parts.shares)):
             messages += self._share_part(part)
@@ -248,7 +255,7 @@ class ClientSharing:
         """
         self._settle(self.parts.shares)
         self._end_check()
-        if not self.left_out:
+        if not self.left_out or self.layout.deposited:
             return
         remaining = self.remaining()
         self.points.keep([self.layout.rows(j) for j, rows in enumerate(remaining.counts, 1) if rows])
@@ -262,7 +269,7 @@ class ClientSharing:
 
     def own_labels(self, labels: Labels) -> Labels:
         """Those of this client's rows."""
-        if self.left_out:
+        if self.left_out and not self.layout.deposited:
             return labels[self.remaining().rows(self._number)]
         return self._own.labels(labels)
 
@@ -322,7 +329,11 @@ class ClientSharing:
             self._held[dealer, part] = residues
         else:
             self._keeper.store(residues, part, self.parts.share_rows(dealer, part).start)
-        check, identity = part + 1 if self._by_part else 0, self._context.identity
+        return self._testimony(part + 1 if self._by_part else 0)
+
+    def _testimony(self, check: int) -> Testimony:
+        """What this client can say in a check, from its first part on."""
+        identity = self._context.identity
         if check not in self._testimonies:
             self._testimonies[check] = Testimony(
                 self._plan, number=self._number, identity=identity, round_=check

@@ -70,7 +70,7 @@ class Testimony:
         job, primes = self._job, self._primes
         assert self._said is None
         values = np.zeros((len(primes), covers_of(job), len(columns)))
-        readable = np.array([dealer not in unread for dealer, _ in columns])
+        readable = np.array([dealer not in unread for dealer, _ in columns], dtype=bool)
         covers = b"".join(self._dealt[column][0] for column in columns if column[0] not in unread)
         octets = np.frombuffer(covers, dtype=np.uint8).reshape(-1, *values.shape[:2], BYTES_PER_RESIDUE)
         values[..., readable] = unpack(octets)[..., 0].transpose(1, 2, 0)

@@ -98,6 +98,10 @@ def page_of(
 ) -> Page:
     """What the page of a result shows."""
     job = result.job
+    if job.owners is not None:
+        raise ParameterError(
+            "report: not of a run with a committee, whose owners of rows have no place in it"
+        )
     shown = list(names) if names is not None else [f"party {j}" for j in range(1, job.n + 1)]
     if len(shown) != job.n:
         raise ParameterError(f"names: {len(shown)} names of {job.n} parties")

@@ -50,8 +50,12 @@ class Identity:
 
         ValueError where the other is a point of small order, for then it is zero (RFC 7748, 6.1).
         """
+        return self._sealing_key.exchange(public)
+
+    @cached_property
+    def _sealing_key(self) -> X25519PrivateKey:
         scalar = hashlib.sha512(self._key.private_bytes_raw()).digest()[:KEY_BYTES]  # X25519 clamps it
-        return X25519PrivateKey.from_private_bytes(scalar).exchange(public)
+        return X25519PrivateKey.from_private_bytes(scalar)
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,17 @@ def test_figure1_sweeps_n_d_and_m_with_t_a_third_of_n(rows_of):
         assert all(a < b for a, b in pairwise(values))
 
 
+def test_owners_cost_deposits_and_a_run(rows_of):
+    rows = rows_of("owners", "--quick")
+    assert [row["cost"] for row in rows] == ["deposits", "run"]
+    for row in rows:
+        assert (row["owners"], row["m"], row["n"]) == ([20, 40], 400, 3)
+        assert all(seconds > 0 for seconds in row["seconds"])
+        for count, seconds, each in zip(row["owners"], row["seconds"], row["milliseconds"], strict=True):
+            assert each == pytest.approx(1e3 * seconds / count)
+        assert row["deposit_bytes"] > 3 * row["residues"] * 4 * 10
+
+
 def test_scaling_fits_an_exponent_to_each_cost_and_sweep(rows_of):
     rows = rows_of("scaling", "--quick")
     assert {row["cost"] for row in rows} == {"share", "client", "server"}

@@ -55,6 +55,8 @@ class ClientIdentify(ClientPhase):
         match message:
             case Plan():
                 return self._join(message.introductions)
+            case Share() if self._context.job.owners is not None:
+                raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
             case Share():
                 self.early_shares.hold(message, job=self._context.job)
             case UnionDeal() if self._ids is None:
@@ -96,12 +98,17 @@ class ClientIdentify(ClientPhase):
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))
         layout = Layout(tuple(0 if one is None else one.rows for one in clients))
+        if job.owners is not None:
+            if layout.m:
+                raise MessageError("Plan: a client has rows, where owners deposit them")
+            layout = Layout(job.owners, deposited=True)
         if context.number > job.n:
             if job.ids_cap is not None:
                 layout = Layout((job.ids_cap,) * job.n, common=True)
             return ClientCompare(context, peers, layout=layout), []
         if self._ids is None:
-            own = OwnRows(self._rows, layout.rows(context.number))
+            at = slice(0, layout.m) if layout.deposited else layout.rows(context.number)
+            own = OwnRows(self._rows, at)
             share = ClientShare(context, peers, layout=layout, own=own)
             return share, share.sharing.begin(self.early_shares)
         if peers.left_out:

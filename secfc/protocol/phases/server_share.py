@@ -77,7 +77,8 @@ class ServerShare(ServerPhase):
             others = [j for j in self.context.gathering.members if j != client]
             part, withheld = self.ready[client], set[int]()
             if part < self._parts.shares:
-                dealers = [j for j in others if self.layout.counts[j - 1] > part * self._parts.share]
+                counts = () if self.layout.deposited else self.layout.counts
+                dealers = [j for j in others if counts and counts[j - 1] > part * self._parts.share]
                 withheld = {j for j in dealers if carried(Share.__name__, j, client) <= part}
             asked = 0 if withheld else self.checks.echoes_before_report(client)
             withheld |= {j for j in others if carried(Echo.__name__, j, client) < asked}

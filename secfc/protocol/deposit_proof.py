@@ -1,0 +1,111 @@
+"""The proof of a deposit: random combinations of an owner's shares, hidden by covers, that nobody asks for.
+
+Coefficients follow, row by row, from a seed that is a hash of all that the owner sealed
+(`secfc.protocol.deposits`). Each combination has a cover, shares of a uniform polynomial of degree below ell
++ t. The proof has its values at the first ell + t members, who determine all others' (docs/proofs.md,
+"Deposits are consistent").
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secfc.array_types import Floats
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
+from secfc.field.primes import PRIMES, Prime
+from secfc.field.residues import BLOCK, reduce
+from secfc.kernels.interface import Bytes
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import evaluation_points
+from secfc.protocol.dealing import combined
+from secfc.randomness import MaskSource
+from secfc.row_layout import PART_ROWS
+
+COVERS = 6
+"""Combinations of each deposit. An owner can try coefficients by sealing anew, so one try is to succeed with
+probability below 2**-137, and not 2**-47 as where coefficients are drawn after shares are dealt."""
+
+_WORD = np.dtype("<u4")  # a coefficient is such a word modulo a prime: no residue is likelier by 2**-8
+_DRAWN = 1 << 17
+"""Coefficients that are drawn at a time: 512 KiB of words, which stay in a cache."""
+
+
+def at_a_time(width: int) -> int:
+    """Rows that coefficients are drawn for at a time."""
+    return max(PART_ROWS, _DRAWN // (COVERS * width))
+
+
+@lru_cache(maxsize=len(PRIMES))
+def weights_of(prime: Prime, n: int, coded: int) -> Floats:
+    """Weights, (n, coded): a polynomial of degree below `coded` at all members by its values at the first."""
+    alpha = evaluation_points(prime, n=n, coded=coded).alpha
+    others = lagrange_basis(alpha[:coded], alpha[coded:], prime.p)
+    return np.concatenate([np.eye(coded), others])
+
+
+def _drawn(seeds: Sequence[bytes], sizes: Sequence[int], width: int) -> Iterator[NDArray[np.uint32]]:
+    """Coefficients of deposits of these rows, (COVERS, width, rows), of some rows at a time."""
+    streams = [MaskSource(seed) for seed in seeds]
+    step = at_a_time(width)
+    for first in range(0, max(sizes), step):
+        words = (
+            stream.octets(_WORD.itemsize * COVERS * width * min(step, size - first))
+            for stream, size in zip(streams, sizes, strict=True)
+        )
+        drawn = np.frombuffer(b"".join(words), dtype=_WORD).reshape(-1, COVERS, width)
+        yield np.ascontiguousarray(drawn.transpose(1, 2, 0))
+
+
+def _modulo(words: NDArray[np.uint32], p: int) -> Floats:
+    """Centred residues."""
+    return (words % np.uint32(p)).astype(np.float64) - p // 2
+
+
+def combinations(
+    seeds: Sequence[bytes], sizes: Sequence[int], planes: Bytes, primes: tuple[int, ...]
+) -> Floats:
+    """Combinations of the shares of several deposits, (P, COVERS, deposits), without covers; reduced.
+
+    Of several, all rows are drawn for at a time.
+    """
+    totals, start = np.zeros((len(primes), COVERS, len(sizes))), 0
+    for words in _drawn(seeds, sizes, planes.shape[1]):
+        stop = start + words.shape[2]
+        rows = sizes if len(sizes) > 1 else [stop - start]
+        for index, p in enumerate(primes):
+            shares = reduce(unpack(planes[index, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]), p)
+            totals[index] = reduce(totals[index] + combined(shares, _modulo(words, p), p, rows), p)
+        start = stop
+    return totals
+
+
+def proof_of(
+    seed: bytes,
+    shares: Sequence[PackedResidues],
+    covers: Sequence[PackedResidues],
+    primes: tuple[int, ...],
+) -> bytes:
+    """The combinations of the first ell + t members, (P, COVERS, ell + t), packed."""
+    planes = np.stack([own.planes() for own in shares])  # (members, P, width, 3 * rows)
+    octets = np.stack([own.planes() for own in covers])  # (members, P, COVERS, 3)
+    width, size = planes.shape[2:]
+    values, start = unpack(octets)[..., 0].transpose(1, 2, 0), 0  # (P, COVERS, members)
+    for words in _drawn([seed], [size // BYTES_PER_RESIDUE], width):
+        stop = start + words.shape[2]
+        for index, p in enumerate(primes):
+            held = unpack(planes[:, index, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop])
+            values[index] = reduce(values[index] + products(_modulo(words, p), reduce(held, p), p), p)
+        start = stop
+    return b"".join(pack(plane, p).tobytes() for plane, p in zip(values, primes, strict=True))
+
+
+def products(coefficients: Floats, shares: Floats, p: int) -> Floats:
+    """Sums over columns and rows of (c, width, rows) times (members, width, rows): (c, members), reduced."""
+    left, right = (one.reshape(one.shape[0], -1) for one in (coefficients, shares))
+    totals = np.zeros((left.shape[0], right.shape[0]))
+    for start in range(0, left.shape[1], BLOCK):
+        # BLOCK products of centred residues stay below 2**53, and so do 2**29 reduced sums.
+        totals += reduce(left[:, start : start + BLOCK] @ right[:, start : start + BLOCK].T, p)
+    return reduce(totals, p)

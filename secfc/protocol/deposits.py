@@ -1,0 +1,435 @@
+"""Deposits: an owner of rows deals them to a committee, once, and need not be there any more.
+
+::
+
+    call      = SHA-256("secfc deposits 1" | run (16) | agreement (32) | most rows (8))
+    head      = owner (4) | rows (4) | X25519 key (32) | SHA-256 of the sealed piece of each member (32 each)
+    proof     = values of random combinations at the first ell + t members, packed residues
+    deposit   = head | proof | signature of "secfc deposit 1" | call | head | proof (64) | sealed piece
+    piece     = shares, packed residues (P, width, rows) | covers, (P, COVERS, 1)
+
+Head, proof and signature are the same for all members; the piece is each member's own. It is sealed by a
+`Channel` between the owner's fresh key and the member's identity. The coefficients of the combinations follow
+from the call and the head, which fix every piece. So each member checks by itself that its shares and covers
+lie on the polynomials that all others' do (docs/proofs.md, "Deposits are consistent").
+"""
+
+import hashlib
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from numpy.typing import NDArray
+
+from secfc.array_types import Floats, Labels
+from secfc.errors import CheatError, MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, packed_bytes, unpack
+from secfc.field.primes import PRIMES, primes_of
+from secfc.field.residues import reduce
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+from secfc.kmeans.coded_distance import CodedPoints
+from secfc.lagrange.sharer import Sharer
+from secfc.params import Job
+from secfc.protocol.deposit_proof import COVERS, at_a_time, combinations, proof_of, weights_of
+from secfc.randomness import MaskSource
+from secfc.rows import check_rows
+from secfc.sealing.box import x25519_key
+from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.handshake import DIGEST_BYTES, Session
+from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_signature
+
+_CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc deposit check 1"
+_PAIR = b"secfc deposit transcript 1"
+_HEAD = struct.Struct(f"<II{KEY_BYTES}s")
+_MOST = struct.Struct("<Q")
+_PIECE, _LABELS = b"deposit", b"labels"  # purposes of a channel
+_OWNER = 0  # the number of an owner in its channels; its own number is in their transcript
+_LABEL = np.dtype("<u2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What owners deposit for: the job of a committee, before it has owners, and the session of its members.
+
+    `keys` are the Ed25519 public keys of the owners, owner 1's first; `most_rows` bounds the rows of all.
+    """
+
+    job: Job
+    session: Session
+    keys: tuple[bytes, ...] = field(repr=False)
+    most_rows: int
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Of all that a deposit is bound to, 32 bytes."""
+        said = _CALL + self.session.run + self.session.agreement + _MOST.pack(self.most_rows)
+        return hashlib.sha256(said).digest()
+
+    @cached_property
+    def primes(self) -> tuple[int, ...]:
+        """That shares are dealt modulo: enough for all rows that there may be."""
+        return primes_of(self.job.residues(self.most_rows))
+
+    @cached_property
+    def members(self) -> list[bytes]:
+        """The X25519 key of each member."""
+        return [x25519_key(key) for key in self.session.roster.keys[: self.job.n]]
+
+    @cached_property
+    def proof(self) -> tuple[int, int, int]:
+        """The shape of a proof: residues of each combination at the first ell + t members."""
+        return len(self.primes), COVERS, self.job.ell + self.job.t
+
+    @cached_property
+    def head_bytes(self) -> int:
+        """Bytes of a head."""
+        return _HEAD.size + DIGEST_BYTES * self.job.n
+
+    @cached_property
+    def signed_bytes(self) -> int:
+        """Bytes of what all members get alike."""
+        return self.head_bytes + packed_bytes(self.proof) + SIGNATURE_BYTES
+
+    def piece_bytes(self, rows: int) -> int:
+        """Bytes of a sealed piece."""
+        covers = packed_bytes((len(self.primes), COVERS, 1))
+        return packed_bytes((len(self.primes), self.job.width, rows)) + covers + TAG_BYTES
+
+    def deposit_bytes(self, rows: int) -> int:
+        """Bytes of a deposit of so many rows at one member."""
+        return self.signed_bytes + self.piece_bytes(rows)
+
+    def seed(self, head: bytes) -> bytes:
+        """What the coefficients of a deposit follow from."""
+        return hashlib.sha256(_CHECK + self.digest + head).digest()
+
+    def channel(self, secret: bytes, *, owner: int, ephemeral: bytes, member: int, me: int) -> Channel:
+        """Between an owner and a member, whose X25519 secret this is; `me` is `member`, or 0 at the owner."""
+        said = _PAIR + self.digest + _HEAD.pack(owner, member, ephemeral) + self.members[member - 1]
+        transcript = hashlib.sha256(said).digest()
+        return Channel(secret=secret, transcript=transcript, me=me, peer=_OWNER + member - me)
+
+
+def copies_of(job: Job) -> int:
+    """Equal copies of its labels that an owner takes: one is an honest member's."""
+    return max(job.t, job.max_liars) + 1
+
+
+class Owner:
+    """Deals its rows to a committee, and opens the labels that the members seal to it.
+
+    `rows`, shape (m, d), m at least 1, are dropped once they are dealt. DataError for rows that cannot be
+    used; ParameterError where its key is not the call's.
+    """
+
+    def __init__(
+        self, call: Call, *, number: int, identity: Identity, rows: Floats, kernels: Kernels
+    ) -> None:
+        check_rows(rows, name=f"owner {number}", d=call.job.d, bound=call.job.bound)
+        if not rows.shape[0] or call.keys[number - 1] != identity.public:
+            raise ParameterError(f"owner {number}: a row, and the key that the call has, are needed")
+        self._call, self._number, self._kernels = call, number, kernels
+        self._rows, self._count, self._identity = rows, rows.shape[0], identity
+        self._key = X25519PrivateKey.generate()
+        self._ephemeral = self._key.public_key().public_bytes_raw()
+
+    def __repr__(self) -> str:
+        return f"Owner(number={self._number})"
+
+    def deposit(self) -> list[bytes]:
+        """A deposit for each member; SecFCError the second time: the same key would seal other shares."""
+        call, job, number = self._call, self._call.job, self._number
+        if not self._rows.shape[0]:
+            raise SecFCError(f"owner {number}: it has dealt its rows")
+        sharer = Sharer(job=job, primes=call.primes, masks=MaskSource(), kernels=self._kernels)
+        shares, covers = sharer.share(self._rows), sharer.cover(COVERS)
+        self._rows = self._rows[:0].copy()
+        pieces = [
+            bytes(
+                self._channel(j).seal(_PIECE, part=0, payload=b"".join((own.payload, cover.payload))).payload
+            )
+            for j, (own, cover) in enumerate(zip(shares, covers, strict=True), 1)
+        ]
+        digests = (hashlib.sha256(piece).digest() for piece in pieces)
+        head = b"".join((_HEAD.pack(number, self._count, self._ephemeral), *digests))
+        first = job.ell + job.t
+        said = head + proof_of(call.seed(head), shares[:first], covers[:first], call.primes)
+        said += self._identity.sign(_DEPOSIT + call.digest + said)
+        return [said + piece for piece in pieces]
+
+    def open(self, sealed: Mapping[int, bytes]) -> Labels:
+        """The labels of its rows, of the copies of so many members as `copies_of` says, or more.
+
+        SealError for a copy that its member did not seal to this owner, MessageError for one that holds no
+        labels, CheatError where copies differ, TooManyFaultsError for too few.
+        """
+        job, needed = self._call.job, copies_of(self._call.job)
+        copies = {j: self._channel(j).open(_LABELS, part=0, sealed=copy) for j, copy in sealed.items()}
+        if len(copies) < needed:
+            raise TooManyFaultsError(
+                f"owner {self._number}: {len(copies)} copies of labels, {needed} are needed"
+            )
+        first = next(iter(copies.values()))
+        if any(copy != first for copy in copies.values()):
+            raise CheatError(f"owner {self._number}: members sealed different labels to it")
+        labels = np.frombuffer(first, dtype=_LABEL, count=len(first) // _LABEL.itemsize).astype(np.int32)
+        if len(first) != _LABEL.itemsize * self._count or labels.max() >= job.k:
+            raise MessageError(f"owner {self._number}: what members sealed to it is no label of each row")
+        return labels
+
+    def _channel(self, member: int) -> Channel:
+        public = X25519PublicKey.from_public_bytes(self._call.members[member - 1])
+        return self._call.channel(
+            self._key.exchange(public),
+            owner=self._number,
+            ephemeral=self._ephemeral,
+            member=member,
+            me=_OWNER,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Opened:
+    """A deposit that a member has opened."""
+
+    owner: int
+    rows: int
+    head: bytes = field(repr=False)
+    said: bytes = field(repr=False)  # digest of all that is signed
+    proof: bytes = field(repr=False)
+    channel: Channel
+    piece: memoryview = field(repr=False)
+
+
+class Intake:
+    """A member's deposits: each is checked when it comes, and its proof with those of others in blocks.
+
+    What an owner has signed and what is wrong nevertheless counts against it: `refused` has the reason, and
+    the owner is left out as a whole. What it has not signed is refused and forgotten, since anybody can send
+    it.
+    """
+
+    def __init__(self, call: Call, *, number: int, identity: Identity, kernels: Kernels) -> None:
+        self._call, self._number, self._identity, self._kernels = call, number, identity, kernels
+        self._waiting: dict[int, _Opened] = {}  # their proofs are not checked yet
+        self._new = 0  # rows of these
+        self._held: dict[int, _Opened] = {}
+        self._rows = 0
+        self.refused: dict[int, str] = {}
+        self._sealed: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"Intake(number={self._number}, deposits={len(self._held) + len(self._waiting)})"
+
+    def take(self, deposit: bytes) -> None:
+        """Take a deposit; MessageError for one that is refused, SealError where its owner did not sign it.
+
+        The first of an owner counts.
+        """
+        call, head = self._call, deposit[: self._call.head_bytes]
+        if len(deposit) < call.signed_bytes:
+            raise MessageError(f"deposit: {len(deposit)} bytes, the shortest has {call.deposit_bytes(1)}")
+        owner, rows, ephemeral = _HEAD.unpack(head[: _HEAD.size])
+        if not 1 <= owner <= len(call.keys):
+            raise MessageError(f"deposit: of owner {owner}, there are {len(call.keys)}")
+        if not 1 <= rows <= call.most_rows or len(deposit) != call.deposit_bytes(rows):
+            raise MessageError(f"deposit of owner {owner}: {len(deposit)} bytes for {rows} rows")
+        signed = call.signed_bytes - SIGNATURE_BYTES
+        try:
+            statement = _DEPOSIT + call.digest + deposit[:signed]
+            check_signature(call.keys[owner - 1], deposit[signed : call.signed_bytes], statement)
+        except (InvalidSignature, ValueError):
+            raise SealError(f"deposit of owner {owner}: not signed by it for this call") from None
+        sealed = deposit[call.signed_bytes :]
+        at = _HEAD.size + DIGEST_BYTES * (self._number - 1)
+        if hashlib.sha256(sealed).digest() != head[at : at + DIGEST_BYTES]:
+            raise SealError(f"deposit of owner {owner}: not the piece that it signed for this member")
+        if owner in self.refused or owner in self._held or owner in self._waiting:
+            raise MessageError(f"deposit of owner {owner}: a second one")
+        if self._rows + rows > call.most_rows:
+            raise self._refuse(owner, f"rows beyond the {call.most_rows} that there may be")
+        try:
+            secret = self._identity.secret_with(X25519PublicKey.from_public_bytes(ephemeral))
+            channel = call.channel(
+                secret, owner=owner, ephemeral=ephemeral, member=self._number, me=self._number
+            )
+            piece = channel.open(_PIECE, part=0, sealed=sealed)
+        except (SealError, ValueError):
+            raise self._refuse(owner, "its piece cannot be opened") from None
+        self._rows += rows
+        self._new += rows
+        self._waiting[owner] = _Opened(
+            owner=owner,
+            rows=rows,
+            head=head,
+            said=hashlib.sha256(deposit[: call.signed_bytes]).digest(),
+            proof=deposit[call.head_bytes : signed],
+            channel=channel,
+            piece=memoryview(piece),
+        )
+        if self._new >= at_a_time(call.job.width):
+            self.settle()
+
+    def settle(self) -> None:
+        """Check the proofs of all that came."""
+        waiting, self._waiting, self._new = list(self._waiting.values()), {}, 0
+        for block in _blocks(waiting, self._call.job.width):
+            for opened, right in zip(block, self._consistent(block), strict=True):
+                if right:
+                    self._held[opened.owner] = replace(opened, head=b"", proof=b"")
+                else:
+                    self._rows -= opened.rows
+                    self._refuse(opened.owner, "its shares are not consistent")
+
+    def _refuse(self, owner: int, reason: str) -> MessageError:
+        self.refused[owner] = reason
+        return MessageError(f"deposit of owner {owner}: {reason}")
+
+    def _consistent(self, block: Sequence[_Opened]) -> list[bool]:
+        """Whether all residues are below their primes, and combinations on the polynomials of the proofs."""
+        call = self._call
+        primes, width, count = len(call.primes), call.job.width, len(block)
+        planes = _side_by_side([_shares_of(call, opened) for opened in block])
+        ends = [
+            np.frombuffer(opened.piece[packed_bytes((primes, width, opened.rows)) :], dtype=np.uint8)
+            for opened in block
+        ]
+        covers = unpack(np.stack(ends).reshape(count, primes, COVERS, BYTES_PER_RESIDUE))[..., 0]
+        said = np.frombuffer(b"".join(opened.proof for opened in block), dtype=np.uint8)
+        proofs = unpack(said.reshape(count, *call.proof[:2], -1))  # (B, P, COVERS, ell + t)
+        sums = combinations(
+            [call.seed(opened.head) for opened in block],
+            [opened.rows for opened in block],
+            planes,
+            call.primes,
+        )
+        right = np.ones(count, dtype=bool)
+        for index, p in enumerate(call.primes):
+            right &= (covers[:, index] < p).all(axis=1) & (proofs[:, index] < p).all(axis=(1, 2))
+            if not self._kernels.below(planes[index].reshape(-1), p):
+                for at, opened in enumerate(block):
+                    right[at] &= self._kernels.below(_shares_of(call, opened)[index].reshape(-1), p)
+            held = reduce(reduce(covers[:, index], p) + sums[index].T, p)
+            weights = weights_of(PRIMES[index], call.job.n, call.job.ell + call.job.t)[self._number - 1]
+            expected = reduce(reduce(reduce(proofs[:, index], p) * weights, p).sum(axis=-1), p)
+            right &= (reduce(held - expected, p) == 0).all(axis=1)
+        return right.tolist()
+
+    @property
+    def held(self) -> dict[int, tuple[int, bytes]]:
+        """Rows, and a digest of all that members get alike, by owner whose deposit is right."""
+        self.settle()
+        return {owner: (opened.rows, opened.said) for owner, opened in self._held.items()}
+
+    def keep(self, job: Job) -> None:
+        """Forget all but the deposits of a job; ParameterError unless they are as the job says."""
+        held, owners = self.held, enumerate(job.owners or (), 1)
+        found = {owner: held.get(owner, (0, b"")) for owner, rows in owners if rows}
+        if [rows for rows, _ in found.values()] != [rows for rows in job.owners or () if rows]:
+            raise ParameterError(f"member {self._number}: it holds other deposits than the job says")
+        if digest_of({owner: said for owner, (_, said) in found.items()}) != job.deposits:
+            raise ParameterError(f"member {self._number}: it holds other deposits than the other members")
+        self._held = {owner: self._held[owner] for owner in found}
+
+    def store(self, points: CodedPoints, primes: int) -> None:
+        """Move the shares, modulo the first primes, to a client's points, owner by owner; once."""
+        start, kept = 0, list(self._held.values())
+        for block in _blocks(kept, self._call.job.width):
+            planes = _side_by_side([_shares_of(self._call, opened)[:primes] for opened in block])
+            rows = planes.shape[2] // BYTES_PER_RESIDUE
+            shape = primes, self._call.job.width, rows
+            points.store(PackedResidues(shape=shape, payload=planes.tobytes()), start)
+            start += rows
+        self._held = {opened.owner: replace(opened, piece=memoryview(b"")) for opened in kept}
+
+    def seal_labels(self, labels: Labels) -> bytes:
+        """Of each owner the labels of its rows, sealed to it, one behind the other; sealed once.
+
+        `labels`, shape (m,), are of all rows, owner by owner.
+        """
+        if self._sealed is None:
+            parts, start = [], 0
+            for opened in self._held.values():
+                own = labels[start : start + opened.rows].astype(_LABEL).tobytes()
+                parts.append(opened.channel.seal(_LABELS, part=0, payload=own).payload)
+                start += opened.rows
+            self._sealed = b"".join(parts)
+        return self._sealed
+
+
+def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
+    """What `Intake.seal_labels` made for each owner that has rows."""
+    found, start = {}, 0
+    for owner, rows in enumerate(owners, 1):
+        if rows:
+            stop = start + _LABEL.itemsize * rows + TAG_BYTES
+            found[owner], start = sealed[start:stop], stop
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Complete:
+    """What all members hold alike: rows of each owner, 0 of one that is left out, with the reason."""
+
+    owners: tuple[int, ...]
+    deposits: str  # digest, in hexadecimal
+    left_out: dict[int, str]
+
+
+def complete(call: Call, intakes: Mapping[int, Intake]) -> Complete:
+    """Whose deposits all members hold, by member; an owner whose deposit one lacks is left out as a whole."""
+    held = {member: intake.held for member, intake in intakes.items()}
+    everywhere = Counter(owner for own in held.values() for owner in own)
+    left_out: dict[int, str] = {}
+    for member, intake in intakes.items():
+        for owner, reason in intake.refused.items():
+            left_out.setdefault(owner, f"member {member}: {reason}")
+    for owner, count in everywhere.items():
+        if count < len(held):
+            lacking = next(member for member, own in held.items() if owner not in own)
+            left_out.setdefault(owner, f"member {lacking} has no deposit of it")
+        elif len({own[owner] for own in held.values()}) > 1:
+            left_out.setdefault(owner, "members have different deposits of it")
+    own = next(iter(held.values()))
+    numbers = range(1, len(call.keys) + 1)
+    kept = {owner: own[owner] for owner in numbers if owner in own and owner not in left_out}
+    return Complete(
+        owners=tuple(kept[owner][0] if owner in kept else 0 for owner in numbers),
+        deposits=digest_of({owner: said for owner, (_, said) in kept.items()}),
+        left_out=dict(sorted(left_out.items())),
+    )
+
+
+def digest_of(said: Mapping[int, bytes]) -> str:
+    """Of what all members get alike of the owners' deposits, by owner."""
+    return hashlib.sha256(_CALL + b"".join(said[owner] for owner in sorted(said))).hexdigest()
+
+
+def _blocks(deposits: Sequence[_Opened], width: int) -> list[list[_Opened]]:
+    """Deposits that are worked on together; one with many rows is alone."""
+    blocks: list[list[_Opened]] = []
+    room = 0
+    for opened in deposits:
+        if opened.rows > room:
+            blocks.append([])
+            room = at_a_time(width)
+        blocks[-1].append(opened)
+        room -= opened.rows
+    return blocks
+
+
+def _shares_of(call: Call, opened: _Opened) -> NDArray[np.uint8]:
+    """The packed shares of a deposit, (P, width, 3 * rows)."""
+    primes, width = len(call.primes), call.job.width
+    octets = np.frombuffer(opened.piece, dtype=np.uint8, count=packed_bytes((primes, width, opened.rows)))
+    return octets.reshape(primes, width, -1)
+
+
+def _side_by_side(planes: Sequence[NDArray[np.uint8]]) -> Bytes:
+    return planes[0] if len(planes) == 1 else np.concatenate(planes, axis=2)

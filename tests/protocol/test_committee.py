@@ -1,0 +1,373 @@
+"""Owners of rows and a committee: exact as ever, and an owner is sent its own labels alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.sweeps import crossed, tries
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc.drivers import committee, in_process
+from secfc.drivers.committee import Committee
+from secfc.drivers.in_process import Roles, roles_of, run_in_process
+from secfc.drivers.setup import Setup
+from secfc.errors import LimitError, MessageError, ParameterError, RangeError, ThresholdError
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.protocol.client import Client
+from secfc.protocol.deposits import Owner, complete, sealed_labels_of
+from secfc.protocol.messages import Assignment, Challenge, Finish, Hello, Plan, Share
+from secfc.protocol.wire import decode, encode
+from secfc.sealing.channel import Sealed
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+_RNG = np.random.default_rng(19)
+PARTIES = [
+    _RNG.normal(size=(m, 3)).round(2) + 5 * _RNG.integers(3, size=(m, 1)) for m in (5, 4, 0, 7, 1, 3, 6, 2)
+]
+N = len(PARTIES)
+SEPARATE = range(N, N + 5)
+ENDS = np.cumsum([len(rows) for rows in PARTIES])[:-1]
+
+
+def assert_exact(parties, k, result, *, init="random", seed=None, **options):
+    given = {"init": result.start} if init == "random" else {"init": init, "random_state": seed}
+    exact = ExactLloyd(k, **given, **options).fit(parties)
+    for ours, theirs in zip(result.labels, exact.labels_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
+
+
+@st.composite
+def problems(draw):
+    """Few rows on a coarse grid of more owners than members, in part of members without rows."""
+    m, d = draw(st.integers(1, 20)), draw(st.integers(1, 4))
+    rows = draw(st.lists(st.lists(st.integers(-3, 3), min_size=d, max_size=d), min_size=m, max_size=m))
+    owners = draw(st.integers(1, 12))
+    ends = sorted(draw(st.lists(st.integers(0, m), min_size=owners - 1, max_size=owners - 1)))
+    n = draw(st.integers(3, 9))
+    chosen = draw(st.permutations(range(owners + n)))[:n]
+    pairs = [(t, ell) for t in range(1, n) for ell in range(1, n) if 2 * (ell + t) - 1 <= n]
+    parties = np.split(np.array(rows, dtype=float), ends)
+    return parties, draw(st.integers(1, m)), chosen, *draw(st.sampled_from(pairs))
+
+
+@given(
+    problem=problems(),
+    init=st.sampled_from(["random", "separation", "k-means++"]),
+    max_iter=st.sampled_from([1, 300]),
+    tol_moved=st.sampled_from([0, 0.3]),
+    seed=st.integers(0, 9),
+    disclosure=st.sampled_from(["labels", "distances", "coded"]),
+)
+@tries(4)
+def test_labels_equal_exact_lloyd_whoever_computes(problem, init, max_iter, tol_moved, seed, disclosure):
+    parties, k, chosen, t, ell = problem
+    options = {"max_iter": max_iter, "tol_moved": tol_moved}
+    result = secfc.run(
+        parties, k, t, ell, committee=chosen, init=init, seed=seed, disclosure=disclosure, **options
+    )
+    assert_exact(parties, k, result, init=init, seed=seed, **options)
+
+
+@pytest.mark.parametrize(
+    ("driver", "disclosure", "chosen", "init"),
+    crossed(
+        ["in-process", "multiprocess"],
+        ["labels", "distances", "coded"],
+        [5, SEPARATE, [7, 0, N, 2, N + 3]],
+        ["random", "separation", "k-means++"],
+        together=1,
+    ),
+)
+def test_a_run_is_exact_in_both_drivers(driver, disclosure, chosen, init):
+    """With t = 2 two helpers compare, by default."""
+    options = {"init": init, "seed": 4}
+    result = secfc.run(PARTIES, 3, 2, 1, committee=chosen, driver=driver, disclosure=disclosure, **options)
+    assert_exact(PARTIES, 3, result, **options)
+    assert (result.job.n, result.job.helpers) == (5, 2 if disclosure == "labels" else 0)
+    assert result.sizes.sum() == sum(map(len, PARTIES))
+
+
+def test_a_committee_finds_what_all_parties_would_find():
+    options = {"init": "k-means++", "n_init": 4, "seed": 8}
+    here = secfc.run(PARTIES, 3, 1, 1, **options)
+    there = secfc.run(PARTIES, 3, 1, 1, committee=SEPARATE, **options)
+    assert [one.tolist() for one in there.labels] == [one.tolist() for one in here.labels]
+    assert (there.n_iter, there.sizes.tolist()) == (here.n_iter, here.sizes.tolist())
+
+
+def test_other_options_work_with_a_committee(tmp_path):
+    shared = {"seed": 1, "committee": range(N, N + 9), "n_init": 3}
+    result = secfc.run(
+        PARTIES,
+        3,
+        1,
+        2,
+        max_liars=1,
+        comparison="rounds",
+        comparers=[2, 4, 9, 5],
+        recheck=[10, 11, 12],
+        reveal_inertia=True,
+        limits=Limits(reveal_inertia=True, most_rows=28),
+        storage=tmp_path,
+        link="wan",
+        **shared,
+    )
+    plain = secfc.run(PARTIES, 3, 1, 1, seed=1, n_init=3, disclosure="distances")
+    assert [one.tolist() for one in result.labels] == [one.tolist() for one in plain.labels]
+    assert result.inertia == pytest.approx(plain.inertia, rel=1e-6)
+    assert not any(tmp_path.iterdir())
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("name", "more"),
+        [
+            ("ids", {"ids": [[str(i) for i in range(len(one))] for one in PARTIES]}),
+            ("init", {"init": np.zeros((3, 3))}),
+            ("init", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
+            ("reveal_centres", {"reveal_centres": "all", "limits": Limits(reveal_centres=True)}),
+            ("storage", {"storage": "somewhere", "driver": "multiprocess"}),
+            ("limits", {"limits": [Limits()] * N}),
+        ],
+    )
+    def test_what_does_not_work_is_refused_by_name_before_anything_is_dealt(self, monkeypatch, name, more):
+        monkeypatch.setattr(Committee, "of", None)
+        with pytest.raises(ParameterError, match=f"^committee: not with {name}: .*docs/decisions/051"):
+            secfc.run(PARTIES, 3, 1, 1, committee=5, **more)
+
+    @pytest.mark.parametrize(
+        "chosen", [0, -1, True, 1.5, "all", [], [0, 0], [0, -1], [True, 2], [0, 1.0], N + 1, [0, N + 5000]]
+    )
+    def test_a_committee_is_a_number_of_parties_or_their_positions(self, chosen):
+        with pytest.raises(ParameterError, match=r"^committee: "):
+            secfc.run(PARTIES, 3, 1, 1, committee=chosen)
+
+    def test_thresholds_are_about_members(self):
+        with pytest.raises(ThresholdError, match=r"secfc.run\(parties, k=3, t=1, ell=1\)"):
+            secfc.run(PARTIES, 3, 2, 1, committee=3)
+        with pytest.raises(ParameterError, match="0 to 4, are needed, or 5 and on for helpers"):
+            secfc.run(PARTIES, 3, 1, 1, committee=5, comparers=[0, 1, 40])
+
+    def test_predict_and_choose_k_take_no_committee(self):
+        with pytest.raises(TypeError, match="committee"):
+            secfc.choose_k(PARTIES, [2], 1, 1, committee=5)
+
+    def test_the_page_of_a_result_is_refused(self, tmp_path):
+        result = secfc.run(PARTIES, 3, 1, 1, committee=5)
+        with pytest.raises(ParameterError, match="report: not of a run with a committee"):
+            result.report(tmp_path / "page.html")
+        assert not any(tmp_path.iterdir())
+
+    def test_limits_of_all_hold(self):
+        with pytest.raises(LimitError, match="keeps shares of 27 rows at most, the parties have 28"):
+            secfc.run(PARTIES, 3, 1, 1, committee=5, limits=Limits(most_rows=27))
+
+    @pytest.mark.parametrize(
+        ("more", "text"),
+        [
+            ({"owners": (1, 2)}, "owners: with the digest"),
+            ({"deposits": ""}, "owners: with the digest"),
+            ({"owners": (1, -2), "deposits": ""}, "numbers of rows are needed, -2"),
+            ({"owners": (1, True), "deposits": ""}, "numbers of rows are needed, True"),
+            ({"owners": (9,), "deposits": "", "ids_cap": 9}, "^ids: not with a committee"),
+            ({"owners": (9,), "deposits": "", "init": "labels"}, "^init by labels or centres: not with"),
+            ({"owners": (9,), "deposits": "", "reveal_to": (1,)}, "^reveal_centres: not with a committee"),
+        ],
+    )
+    def test_a_job_with_owners_is_checked(self, more, text):
+        with pytest.raises(ParameterError, match=text):
+            Job(n=5, k=3, t=1, ell=1, d=3, bound=20.0, **more)
+
+
+def test_owners_are_in_the_digest_of_a_job_and_no_owners_change_nothing():
+    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=20.0, seed=0)
+    assert job.digest.hex() == BEFORE
+    owned = replace(job, owners=(3, 4), deposits="00")
+    assert len({job.digest, owned.digest, replace(owned, owners=(4, 3)).digest}) == 3
+    assert replace(owned, deposits="01").digest != owned.digest
+
+
+BEFORE = "c37dff703bd5c3ef9d05669acf3826488e1fbb02c538b636bc5efe8a61912202"
+"""Of this job by the program before there were committees."""
+
+
+@pytest.fixture
+def setup():
+    """Owners who dealt to five members, and the run that follows."""
+    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    return setup_of(Committee.of(job, PARTIES, keeps=True))
+
+
+def setup_of(made):
+    names = [f"member {j}" for j in range(1, 6)]
+    return Setup(job=made.job, rows=PARTIES, starts=None, names=names, limits=Limits(), committee=made)
+
+
+def test_an_owner_is_sent_the_labels_of_its_rows_and_nothing_else(setup, monkeypatch):
+    """All that comes to an owner: as many bytes of each copy as its own labels take, sealed to it."""
+    came = {}
+    honest = Owner.open
+
+    def open_(self, sealed):
+        came[self._number] = sealed
+        return honest(self, sealed)
+
+    monkeypatch.setattr(Owner, "open", open_)
+    outcome = run_in_process(setup)
+    assert came.keys() == {j for j, rows in enumerate(PARTIES, 1) if len(rows)}
+    for number, sealed in came.items():
+        assert list(sealed) == [1, 2]  # t + 1 copies
+        assert {len(copy) for copy in sealed.values()} == {2 * len(PARTIES[number - 1]) + 16}
+        owner, others = setup.committee.owners[number], [copy for j, copy in came.items() if j != number]
+        assert honest(owner, sealed).tolist() == outcome.labels[number - 1].tolist()
+        for copy in others:
+            with pytest.raises(MessageError):
+                honest(owner, copy)
+
+
+def test_no_share_passes_between_members_and_no_message_is_for_an_owner(setup):
+    seen = []
+    run_in_process(setup, on_delivery=lambda header, _: seen.append(header))
+    assert Share.__name__ not in {header.kind for header in seen}
+    assert {header.recipient for header in seen} == set(range(6))
+
+
+@pytest.mark.parametrize("last", [Hello, Plan, Challenge, Assignment, Finish])
+def test_a_member_that_vanishes_takes_no_rows_with_it(setup, last):
+    """Member 4, before it has said anything or when it is sent such a message."""
+    roles = roles_of(setup)
+    by_number = {0: roles.server} | {client.number: client for client in roles.clients}
+    gone, mail = False, [one for client in roles.clients for one in client.start()]
+    while mail or 4 in roles.server.awaited:
+        if not mail:
+            mail += roles.server.absent(4)
+            continue
+        message = mail.pop(0)
+        gone |= isinstance(message, last) and 4 in (message.sender, message.recipient)
+        if gone and 4 in (message.sender, message.recipient):
+            continue
+        role = by_number[message.recipient]
+        data = encode(message, k=3, signer=roles.signer)
+        mail += role.receive(decode(data, k=3, session=roles.session, most=role.sizes.most_bytes))
+    exact = ExactLloyd(3, init=np.split(roles.server.outcome.start, ENDS), bound=40.0).fit(PARTIES)
+    assert roles.server.outcome.labels.tolist() == np.concatenate(exact.labels_).tolist()
+    opened = setup.committee.labels({j: by_number[j].sealed_labels for j in (1, 2, 3, 5)})
+    assert {j: one.tolist() for j, one in opened.items()} == {
+        j: one.tolist() for j, one in enumerate(exact.labels_, 1) if one.size
+    }
+
+
+def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
+    """An owner of integers that no row within the bound has: its shares are consistent, its norm is not."""
+    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    far = [rows.copy() for rows in PARTIES]
+    far[3][2] = 60.0
+    monkeypatch.setattr("secfc.protocol.deposits.check_rows", lambda *_, **__: None)
+    with pytest.raises(
+        RangeError, match=r"^rows of owners 4 are beyond the public bound, or a client answered"
+    ):
+        run_in_process(replace(setup_of(Committee.of(job, far, keeps=False)), rows=far))
+
+
+def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch):
+    job = Job(n=3, k=2, t=1, ell=1, d=1, bound=4.0, seed=0)
+    rows = [np.array([[float(j % 3)]]) for j in range(70)]
+    rows[41] = np.array([[5.0]])
+    monkeypatch.setattr("secfc.protocol.deposits.check_rows", lambda *_, **__: None)
+    names = ["a", "b", "c"]
+    made = Committee.of(job, rows, keeps=False)
+    setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)
+    with pytest.raises(RangeError, match=r"^rows of owners 42 are beyond the public bound"):
+        run_in_process(setup)
+
+
+def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused(setup):
+    """One that no member has, one that one member lacks: the others' labels are those of the others' rows."""
+    made = setup.committee
+    intakes = {
+        j: committee.Intake(
+            made.call, number=j, identity=in_process.Identity(made.keys[j]), kernels=committee.choose(0)
+        )
+        for j in range(1, 6)
+    }
+    for j, intake in intakes.items():
+        for at, deposit in enumerate(made.deposits[j - 1]):
+            if at > 1 or (at == 1 and j != 2):
+                intake.take(deposit)
+    found = complete(made.call, intakes)
+    assert found.left_out == {2: "member 2 has no deposit of it"}
+    smaller = replace(made, complete=found, intakes=list(intakes.values()))
+    outcome = run_in_process(setup_of(smaller))
+    left = [rows if j > 2 else rows[:0] for j, rows in enumerate(PARTIES, 1)]
+    exact = ExactLloyd(3, init="random", random_state=0, bound=40.0).fit(left)
+    assert [one.tolist() for one in outcome.labels] == [
+        [-1] * len(PARTIES[j - 1]) if j < 3 else one.tolist() for j, one in enumerate(exact.labels_, 1)
+    ]
+
+
+class TestMessages:
+    def started(self, setup):
+        roles = roles_of(setup)
+        hellos = [message for client in roles.clients for message in client.start()]
+        return roles, hellos
+
+    def test_a_member_that_says_that_it_has_rows_is_refused(self, setup):
+        job, made = setup.job, setup.committee
+        roles, _ = self.started(setup)
+        other = Client(
+            number=1,
+            rows=PARTIES[0],
+            job=replace(job, owners=None, deposits=None),
+            session=roles.session,
+            identity=in_process.Identity(made.keys[1]),
+            masks=in_process.MaskSource(),
+        )
+        (hello,) = other.start()
+        assert isinstance(hello, Hello)
+        with pytest.raises(MessageError, match="Hello: client 1 has rows, where owners deposit them"):
+            roles.server.receive(hello)
+
+    def test_a_client_has_rows_or_deposits(self, setup):
+        job, made = setup.job, setup.committee
+        roles, _ = self.started(setup)
+        party = {
+            "number": 1,
+            "session": roles.session,
+            "identity": in_process.Identity(made.keys[1]),
+            "masks": in_process.MaskSource(),
+        }
+        for rows, its, deposits in (
+            (PARTIES[0], job, made.intakes[0]),
+            (PARTIES[0], job, None),
+            (PARTIES[0], replace(job, owners=None, deposits=None), made.intakes[0]),
+        ):
+            with pytest.raises(ParameterError, match="client 1: rows, or deposits of a job with owners"):
+                Client(rows=rows, job=its, deposits=deposits, **party)
+
+    def test_a_share_from_another_member_is_refused_before_and_after_the_plan(self, setup):
+        roles, hellos = self.started(setup)
+        share = Share(run=roles.session.run, sender=2, recipient=1, part=0, sealed=Sealed(payload=bytes(16)))
+        member = roles.clients[0]
+        with pytest.raises(MessageError, match="Share: from client 2, where owners deposit rows"):
+            member.receive(share)
+        mail = [caused for hello in hellos for caused in roles.server.receive(hello)]
+        (plan,) = [one for one in mail if isinstance(one, Plan) and one.recipient == 1]
+        assert encode(plan, k=3, signer=roles.signer)
+        member.receive(plan)
+        with pytest.raises(MessageError, match="Share: from party 2, out of turn in state iterate"):
+            member.receive(share)
+
+    def test_labels_of_each_owner_follow_each_other(self, setup):
+        assert isinstance(roles_of(setup), Roles)
+        sizes = [len(rows) for rows in PARTIES]
+        sealed = bytes(sum(2 * rows + 16 for rows in sizes if rows))
+        found = sealed_labels_of(sizes, sealed)
+        assert {j: len(one) for j, one in found.items()} == {
+            j: 2 * rows + 16 for j, rows in enumerate(sizes, 1) if rows
+        }

@@ -1,0 +1,431 @@
+"""Deposits: what a member takes and refuses, who is left out, and what an owner opens."""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from secfc.errors import (
+    CheatError,
+    DataError,
+    MessageError,
+    ParameterError,
+    SealError,
+    SecFCError,
+    TooManyFaultsError,
+)
+from secfc.field.packing import PackedResidues, pack, packed_bytes, unpack
+from secfc.field.residues import reduce
+from secfc.kernels import choose
+from secfc.lagrange.sharer import Sharer
+from secfc.params import Job
+from secfc.protocol import deposit_proof, deposits
+from secfc.protocol.deposit_proof import COVERS
+from secfc.protocol.deposits import Call, Intake, Owner, complete, copies_of, sealed_labels_of
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity, Roster
+
+_RNG = np.random.default_rng(51)
+ROWS = [_RNG.normal(size=(m, 3)).round(2) for m in (4, 1, 6, 300)]
+JOB = Job(n=7, k=3, t=2, ell=2, d=3, bound=20.0)
+KERNELS = choose(0)
+M = sum(map(len, ROWS))
+
+
+class Party:
+    """Members, owners, and a call that all of them know."""
+
+    def __init__(self, run=bytes(16), job=JOB, most_rows=M):
+        self.members = [Identity() for _ in range(job.parties)]
+        roster = Roster(tuple(one.public for one in self.members), Identity().public)
+        self.identities = [Identity() for _ in ROWS]
+        self.call = self.of(Session.of(job=job, roster=roster, run=run), job, most_rows)
+
+    def of(self, session, job, most_rows):
+        keys = tuple(one.public for one in self.identities)
+        return Call(job=job, session=session, keys=keys, most_rows=most_rows)
+
+    def owner(self, number, call=None, rows=None):
+        return Owner(
+            call or self.call,
+            number=number,
+            identity=self.identities[number - 1],
+            rows=ROWS[number - 1] if rows is None else rows,
+            kernels=KERNELS,
+        )
+
+    def intake(self, number):
+        return Intake(self.call, number=number, identity=self.members[number - 1], kernels=KERNELS)
+
+    @property
+    def intakes(self):
+        return {j: self.intake(j) for j in range(1, JOB.n + 1)}
+
+
+@pytest.fixture
+def party():
+    return Party()
+
+
+def dealt(party, *, changed=None, number=1, **more):
+    """An owner's deposits, whose shares, or covers, `changed` changes before they are sealed."""
+    owner = party.owner(number, **more)
+    if changed is None:
+        return owner.deposit()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deposits, "Sharer", lambda **given: changed(Sharer(**given)))
+        return owner.deposit()
+
+
+class Changed:
+    """A sharer one of whose residues for a member differs."""
+
+    def __init__(self, sharer, *, member, of="share", at=0, by=1):
+        self._sharer, self._member, self._of, self._at, self._by = sharer, member, of, at, by
+
+    def _change(self, name, given):
+        found = getattr(self._sharer, name)(given)
+        if name == self._of:
+            payload = bytearray(found[self._member - 1].payload)
+            value = int.from_bytes(payload[self._at : self._at + 3], "little")
+            payload[self._at : self._at + 3] = (value ^ self._by).to_bytes(3, "little")
+            found[self._member - 1] = PackedResidues(shape=found[self._member - 1].shape, payload=payload)
+        return found
+
+    def share(self, rows):
+        return self._change("share", rows)
+
+    def cover(self, count):
+        return self._change("cover", count)
+
+
+def taken(intake, *given):
+    for deposit in given:
+        intake.take(deposit)
+    return intake
+
+
+def test_members_hold_what_honest_owners_dealt_in_any_order(party):
+    given = [party.owner(j).deposit() for j in range(1, 5)]
+    intakes = party.intakes
+    for j, intake in intakes.items():
+        for at in np.random.default_rng(j).permutation(4):
+            intake.take(given[at][j - 1])
+    found = complete(party.call, intakes)
+    assert (found.owners, found.left_out) == ((4, 1, 6, 300), {})
+
+
+@pytest.mark.parametrize("member", range(1, JOB.n + 1))
+@pytest.mark.parametrize("of", ["share", "cover"])
+def test_shares_that_lie_on_no_polynomial_are_found_by_each_member_that_has_one(party, of, member):
+    """The first ell + t members' combinations are the proof: there, a change shows at all the others."""
+    given = dealt(party, changed=lambda sharer: Changed(sharer, member=member, of=of))
+    found = {j: taken(intake, given[j - 1]).held for j, intake in party.intakes.items()}
+    wrong = {j for j, held in found.items() if not held}
+    first = set(range(1, JOB.ell + JOB.t + 1))
+    assert wrong == ({member} if member not in first else set(range(1, JOB.n + 1)) - first)
+
+
+@pytest.mark.parametrize("rows", [1 << 20, 100])
+def test_rows_are_checked_some_at_a_time(party, monkeypatch, rows):
+    monkeypatch.setattr(deposit_proof, "_DRAWN", rows)
+    intake = taken(party.intake(7), *(party.owner(j).deposit()[6] for j in range(1, 5)))
+    assert {owner: rows for owner, (rows, _) in intake.held.items()} == {1: 4, 2: 1, 3: 6, 4: 300}
+    last = 3 * (2 * 300 - 1)
+    given = dealt(party, number=4, changed=lambda sharer: Changed(sharer, member=7, at=last))
+    assert taken(party.intake(7), given[6]).held == {}
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_an_owner_of_inconsistent_shares_is_left_out_as_a_whole_and_others_stay(party, number):
+    intakes = party.intakes
+    for owner in (1, 2, 4):
+        changed = (lambda sharer: Changed(sharer, member=7, at=5)) if owner == number else None
+        for j, deposit in enumerate(dealt(party, number=owner, changed=changed), 1):
+            intakes[j].take(deposit)
+    found = complete(party.call, intakes)
+    rows = [4, 1, 0, 300]
+    rows[number - 1] = 0
+    assert found.owners == tuple(rows)
+    assert found.left_out == {number: "member 7: its shares are not consistent"}
+
+
+class Above(Changed):
+    """A sharer that adds its prime to a residue for a member, one of the first prime where that fits."""
+
+    def _change(self, name, given):
+        found = getattr(self._sharer, name)(given)
+        own = found[self._member - 1]
+        p = deposits.PRIMES[0].p
+        values = unpack(own.planes()[0]).ravel()
+        small = np.flatnonzero(values < (1 << 24) - p)
+        if name == self._of and small.size:
+            self._at, self._by = 3 * int(small[0]), int(values[small[0]]) ^ int(values[small[0]] + p)
+            payload = bytearray(own.payload)
+            payload[self._at : self._at + 3] = int(values[small[0]] + p).to_bytes(3, "little")
+            found[self._member - 1] = PackedResidues(shape=own.shape, payload=payload)
+        return found
+
+
+def test_a_residue_that_is_not_below_its_prime_is_refused_though_it_is_consistent(party):
+    """Of 600 residues some are so small that three bytes hold them and the prime, or another is dealt."""
+    below = deposits.PRIMES[0].p
+    while True:
+        given = dealt(party, number=4, changed=lambda sharer: Above(sharer, member=7))[6]
+        intake = party.intake(7)
+        intake.take(given)
+        (opened,) = intake._waiting.values()
+        if (unpack(deposits._shares_of(party.call, opened)[0]) >= below).any():
+            break
+    assert (intake.held, intake.refused) == ({}, {4: "its shares are not consistent"})
+
+
+def test_the_proof_of_other_rows_does_not_fit(party):
+    """An owner that signs the proof of a second dealing with the head of a first."""
+    (first, second), call = (party.owner(1).deposit() for _ in range(2)), party.call
+    proof = second[0][call.head_bytes : call.signed_bytes - 64]
+    said = first[0][: call.head_bytes] + proof
+    said += party.identities[0].sign(b"secfc deposit 1" + call.digest + said)
+    intake = taken(party.intake(7), said + first[6][call.signed_bytes :])
+    assert (intake.held, intake.refused) == ({}, {1: "its shares are not consistent"})
+
+
+class TestRefusals:
+    def test_what_its_owner_did_not_sign_counts_against_nobody(self, party):
+        given = party.owner(1).deposit()[0]
+        intake = party.intake(1)
+        for at in (0, 40, party.call.head_bytes + 1, party.call.signed_bytes - 1, len(given) - 1):
+            forged = bytearray(given)
+            forged[at] ^= 1
+            with pytest.raises(MessageError, match=r"^deposit"):
+                intake.take(bytes(forged))
+        intake.take(given)
+        assert (list(intake.held), intake.refused) == ([1], {})
+
+    def test_a_second_deposit_is_refused_and_the_first_stays(self, party):
+        first, second = party.owner(1).deposit(), party.owner(1).deposit()
+        intake = taken(party.intake(1), first[0])
+        before = intake.held
+        for again in (first[0], second[0]):
+            with pytest.raises(MessageError, match=r"^deposit of owner 1: a second one$"):
+                intake.take(again)
+        assert intake.held == before
+
+    def test_a_deposit_for_another_call_member_or_committee_is_refused(self, party):
+        other = party.of(replace(party.call.session, run=bytes([1] * 16)), JOB, M)
+        agreed = party.of(replace(party.call.session, agreement=bytes(32)), JOB, M)
+        for call in (other, agreed, party.of(party.call.session, JOB, M + 1)):
+            with pytest.raises(SealError, match="not signed by it for this call"):
+                party.intake(1).take(party.owner(1, call).deposit()[0])
+        with pytest.raises(SealError, match="not the piece that it signed for this member"):
+            party.intake(1).take(party.owner(1).deposit()[1])
+        thief = Intake(party.call, number=1, identity=Identity(), kernels=KERNELS)
+        with pytest.raises(MessageError, match="its piece cannot be opened"):
+            thief.take(party.owner(1).deposit()[0])
+
+    @pytest.mark.parametrize("size", [0, 1, 100])
+    def test_a_deposit_of_another_length_is_refused(self, party, size):
+        given = party.owner(1).deposit()[0]
+        for wrong in (given[:size], given + bytes(size + 1), given[:-1]):
+            with pytest.raises(MessageError, match=r"^deposit"):
+                party.intake(1).take(wrong)
+
+    @pytest.mark.parametrize(
+        ("owner", "rows"), [(0, 4), (5, 4), (2**32 - 1, 4), (1, 0), (1, 2**32 - 1), (1, 5)]
+    )
+    def test_an_owner_or_number_of_rows_that_there_is_not_is_refused(self, party, owner, rows):
+        given = party.owner(1).deposit()[0]
+        head = owner.to_bytes(4, "little") + rows.to_bytes(4, "little")
+        with pytest.raises(MessageError, match=r"^deposit"):
+            party.intake(1).take(head + given[8:])
+
+    def test_rows_beyond_what_there_may_be_are_refused(self):
+        party = Party(most_rows=5)
+        intake = taken(party.intake(1), party.owner(1).deposit()[0], party.owner(2).deposit()[0])
+        with pytest.raises(MessageError, match="bytes for 6 rows"):
+            intake.take(party.owner(3).deposit()[0])
+        assert list(intake.held) == [1, 2]
+        again = taken(party.intake(1), party.owner(2, rows=ROWS[0]).deposit()[0])
+        with pytest.raises(MessageError, match="owner 1: rows beyond the 5 that there may be"):
+            again.take(party.owner(1).deposit()[0])
+
+    def test_a_piece_that_does_not_open_though_it_was_signed_counts_against_its_owner(self, party):
+        given, call = party.owner(1).deposit()[0], party.call
+        sealed = bytes(len(given) - call.signed_bytes)
+        head = bytearray(given[: call.head_bytes])
+        head[40:72] = hashlib.sha256(sealed).digest()
+        said = bytes(head) + given[call.head_bytes : call.signed_bytes - 64]
+        said += party.identities[0].sign(b"secfc deposit 1" + call.digest + said)
+        intake = party.intake(1)
+        with pytest.raises(MessageError, match="its piece cannot be opened"):
+            intake.take(said + sealed)
+        assert intake.refused == {1: "its piece cannot be opened"}
+        with pytest.raises(MessageError, match="a second one"):
+            intake.take(party.owner(1).deposit()[0])
+
+    def test_an_ephemeral_key_of_small_order_counts_against_its_owner(self, party):
+        given, call = party.owner(1).deposit()[0], party.call
+        said = given[:8] + bytes(32) + given[40 : call.signed_bytes - 64]
+        said += party.identities[0].sign(b"secfc deposit 1" + call.digest + said)
+        with pytest.raises(MessageError, match="its piece cannot be opened"):
+            party.intake(1).take(said + given[call.signed_bytes :])
+
+    def test_an_owner_needs_rows_within_the_bound_and_its_own_key(self, party):
+        with pytest.raises(DataError, match="owner 1"):
+            party.owner(1, rows=np.full((2, 3), 90.0))
+        with pytest.raises(ParameterError, match="owner 1: a row, and the key"):
+            party.owner(1, rows=np.empty((0, 3)))
+        with pytest.raises(ParameterError, match="owner 2: a row, and the key"):
+            Owner(party.call, number=2, identity=party.identities[0], rows=ROWS[1], kernels=KERNELS)
+
+
+def test_an_owner_deals_once(party):
+    """A second time the same key and place would seal other shares."""
+    owner = party.owner(1)
+    owner.deposit()
+    with pytest.raises(SecFCError, match="owner 1: it has dealt its rows"):
+        owner.deposit()
+
+
+class TestComplete:
+    def test_a_deposit_that_one_member_lacks_leaves_its_owner_out(self, party):
+        intakes = party.intakes
+        for number in (1, 2):
+            for j, deposit in enumerate(party.owner(number).deposit(), 1):
+                if (number, j) != (2, 5):
+                    intakes[j].take(deposit)
+        found = complete(party.call, intakes)
+        assert (found.owners, found.left_out) == ((4, 0, 0, 0), {2: "member 5 has no deposit of it"})
+
+    def test_an_owner_that_deals_twice_to_different_members_is_left_out(self, party):
+        intakes, twice = party.intakes, [party.owner(1).deposit() for _ in range(2)]
+        for j, intake in intakes.items():
+            intake.take(twice[j % 2][j - 1])
+        found = complete(party.call, intakes)
+        assert (found.owners, found.left_out) == (
+            (0, 0, 0, 0),
+            {1: "members have different deposits of it"},
+        )
+
+    def test_a_member_does_not_take_part_with_other_deposits_than_the_job_says(self, party):
+        intakes = party.intakes
+        for number in (1, 2):
+            for j, deposit in enumerate(party.owner(number).deposit(), 1):
+                intakes[j].take(deposit)
+        found = complete(party.call, intakes)
+        other = taken(party.intake(3), *(party.owner(number).deposit()[2] for number in (1, 2)))
+        job = replace(JOB, owners=found.owners, deposits=found.deposits)
+        with pytest.raises(ParameterError, match="member 3: it holds other deposits than the other members"):
+            other.keep(job)
+        with pytest.raises(ParameterError, match="member 3: it holds other deposits than the job says"):
+            taken(party.intake(3), party.owner(1).deposit()[2]).keep(job)
+        intakes[3].keep(job)
+
+
+class TestLabels:
+    def sealed(self, party, labels=(0, 2, 1, 1, 0)):
+        """What each member seals to owners 1 and 2, and owner 1."""
+        first, second = party.owner(1), party.owner(2)
+        given, intakes = [first.deposit(), second.deposit()], party.intakes
+        for j, intake in intakes.items():
+            taken(intake, given[0][j - 1], given[1][j - 1])
+        found = complete(party.call, intakes)
+        job = replace(JOB, owners=found.owners, deposits=found.deposits)
+        out = {}
+        for j, intake in intakes.items():
+            intake.keep(job)
+            sealed = intake.seal_labels(np.array(labels[j] if isinstance(labels, dict) else labels))
+            out[j] = sealed_labels_of(found.owners, sealed)
+        return first, second, out
+
+    def test_an_owner_opens_the_labels_of_its_own_rows_and_no_others(self, party):
+        first, second, sealed = self.sealed(party)
+        assert first.open({j: own[1] for j, own in sealed.items()}).tolist() == [0, 2, 1, 1]
+        assert second.open({j: own[2] for j, own in sealed.items()}).tolist() == [0]
+        with pytest.raises(SealError):
+            second.open({j: own[1] for j, own in sealed.items()})
+
+    def test_a_copy_is_its_members_own(self, party):
+        first, _, sealed = self.sealed(party)
+        with pytest.raises(SealError):
+            first.open({1: sealed[1][1], 2: sealed[1][1], 3: sealed[3][1]})
+
+    def test_too_few_copies_or_copies_that_differ_are_refused(self, party):
+        said = {j: (0, 2, 1, 1, 0) for j in range(1, 8)} | {3: (1, 2, 1, 1, 0)}
+        first, _, sealed = self.sealed(party, said)
+        needed = copies_of(JOB)
+        assert needed == 3
+        with pytest.raises(TooManyFaultsError, match="2 copies of labels, 3 are needed"):
+            first.open({j: sealed[j][1] for j in (1, 2)})
+        with pytest.raises(CheatError, match="owner 1: members sealed different labels"):
+            first.open({j: sealed[j][1] for j in (1, 2, 3)})
+        assert first.open({j: sealed[j][1] for j in (1, 2, 4)}).tolist() == [0, 2, 1, 1]
+
+    def test_labels_that_there_are_not_are_refused(self, party):
+        first, _, sealed = self.sealed(party, (0, 3, 1, 1, 0))
+        with pytest.raises(MessageError, match="no label of each row"):
+            first.open({j: own[1] for j, own in sealed.items()})
+
+    def test_labels_are_sealed_once(self, party):
+        intake = taken(party.intake(1), party.owner(2).deposit()[0])
+        intake.keep(replace(JOB, owners=(0, 1, 0, 0), deposits=complete(party.call, {1: intake}).deposits))
+        first = intake.seal_labels(np.array([2]))
+        assert intake.seal_labels(np.array([1])) is first
+
+
+def test_masks_are_fresh_for_each_deposit(party):
+    """The same rows, dealt again by the same owner, give a member other shares and covers."""
+    pieces = []
+    for _ in range(2):
+        intake = taken(party.intake(3), party.owner(4).deposit()[2])
+        (opened,) = intake._waiting.values()
+        pieces.append(np.frombuffer(opened.piece, dtype=np.uint8).reshape(-1, 3))
+    assert (pieces[0] == pieces[1]).all(axis=1).mean() < 0.01
+
+
+def test_a_proof_shows_nothing_of_the_rows(party):
+    """Each combination has a cover of its own: the same rows, dealt again, give proofs that agree nowhere."""
+    proofs, call = [], party.call
+    for _ in range(2):
+        given = party.owner(2).deposit()[0]
+        proofs.append(np.frombuffer(given[call.head_bytes : call.signed_bytes - 64], dtype=np.uint8))
+    values = [unpack(proof.reshape(-1, 3))[:, 0] for proof in proofs]
+    assert len(values[0]) == len(call.primes) * COVERS * (JOB.ell + JOB.t)
+    assert (values[0] != values[1]).mean() > 0.99
+
+
+def test_any_t_members_shares_and_covers_fit_any_proof(party):
+    """Given the views of t members, the proof at the others is uniform: covers have ell + t free values."""
+    call = party.call
+    for index in range(len(call.primes)):
+        weights = deposit_proof.weights_of(deposits.PRIMES[index], JOB.n, JOB.ell + JOB.t)
+        p = call.primes[index]
+        # Whatever t members hold, ell values of a cover are free: their rows of the basis are independent.
+        for pair in ((0, 1), (0, 6), (5, 6), (2, 4)):
+            chosen = weights[list(pair)].astype(np.int64) % p
+            minors = [
+                (int(chosen[0, a]) * int(chosen[1, b]) - int(chosen[0, b]) * int(chosen[1, a])) % p
+                for a in range(4)
+                for b in range(a)
+            ]
+            assert any(minors)
+
+
+def test_nothing_of_a_deposit_is_in_a_repr(party):
+    owner, intake = party.owner(1), party.intake(1)
+    taken(intake, owner.deposit()[0])
+    assert repr(owner) == "Owner(number=1)"
+    assert repr(intake) == "Intake(number=1, deposits=1)"
+    assert "Call(" in repr(party.call)
+    assert party.identities[0].public.hex() not in repr(party.call)
+
+
+def test_products_are_exact_beside_pythons_integers():
+    rng = np.random.default_rng(0)
+    p = deposits.PRIMES[0].p
+    left, right = (rng.integers(-(p // 2), p // 2, size=(2, 3, 90)) for _ in range(2))
+    found = deposit_proof.products(left.astype(float), right.astype(float), p)
+    exact = [[int((a.astype(object) * b.astype(object)).sum()) % p for b in right] for a in left]
+    assert (reduce(found, p) % p).astype(int).tolist() == exact
+    assert packed_bytes((1, 1, 1)) == pack(np.zeros(1), p).size
