@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import gc
 import os
 import sys
 import threading
@@ -22,6 +23,23 @@ settings.register_profile("default", deadline=None, max_examples=20, suppress_he
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=300)
 settings.load_profile("default")
+
+
+def pytest_configure() -> None:
+    """Look for no garbage while tests are collected: they are thousands of objects, and all stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for it from here on, but not among them."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest runs without xdist too
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many workers more than cores: in a third of the time tests wait for other processes."""
+    return (os.cpu_count() or 1) * 3 // 2
 
 
 @pytest.hookimpl(tryfirst=True)  # before slow ones are left out
