@@ -11,8 +11,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from secfc.cli import INTERRUPTED
 from secfc.cli.render import console, error_console
 from secfc.errors import ParameterError
+from secfc.outputs import check_file
 
 if TYPE_CHECKING:
     from benchmarks.reproduce.common import FigureRow
@@ -35,7 +37,11 @@ def reproduce(
     ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="The plot is for a dark page.")] = False,
 ) -> None:
-    """Run a published experiment and print our figure beside the paper's, with SecFC as one more column."""
+    """Run a published experiment and print our figure beside the paper's, with SecFC as one more column.
+
+    Parts that are done are kept in NAME.parts.json here until all are: after Ctrl-C the same command goes
+    on.
+    """
     from benchmarks.reproduce.registry import EXPERIMENTS, experiment  # noqa: PLC0415
 
     if list_all:
@@ -48,16 +54,25 @@ def reproduce(
         raise ParameterError(f"--data-dir {data_dir} is no folder")
 
     from benchmarks.reproduce.common import Context  # noqa: PLC0415 - scikit-learn takes a second to import
+    from benchmarks.reproduce.parts import Measuring  # noqa: PLC0415
     from benchmarks.reproduce.plot import require_matplotlib, save_plot  # noqa: PLC0415
 
     if plot is not None:
         require_matplotlib()  # not after minutes of work
-    rows: list[FigureRow] = []
-    watched = error_console()
-    for row in chosen.rows(Context(quick=quick, folder=data_dir)):
-        rows.append(row)
-        if watched.is_terminal:
-            watched.print(f"reproduce {name}: {len(rows)} figures")
+    kept = Path(f"{name}.parts.json")
+    check_file("parts that are done", kept)
+    watched, context = error_console(), Context(quick=quick, folder=data_dir)
+
+    def tell(line: str) -> None:
+        if not as_json:
+            watched.print(line, soft_wrap=True)
+
+    measuring = Measuring(name, chosen.parts(context), context=context, path=kept, tell=tell)
+    try:
+        rows = measuring.rows()
+    except KeyboardInterrupt:
+        watched.print(f"interrupted; {measuring.standing}", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
     if plot is not None:
         save_plot(rows, chosen.title, plot, dark=dark)
     if as_json:
@@ -65,6 +80,7 @@ def reproduce(
         typer.echo(json.dumps(answer | {"rows": [asdict(row) for row in rows]}, allow_nan=False))
     else:
         _print_rows(rows, chosen.title)
+    measuring.forget()
     if any(row.same_labels != row.rows for row in rows):
         watched.print("error:", style="bold red", end=" ")
         watched.print("SecFC's labels differ from exact Lloyd's: this must not happen")

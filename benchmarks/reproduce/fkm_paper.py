@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
+from benchmarks.reproduce.parts import Part, one_part
 from plaintext_baselines import FKM, KFED
 from plaintext_baselines.metrics import client_weighted_ari, pooled_ari, silhouette, simplified_silhouette
 from secfc.array_types import Floats, Ints
@@ -116,16 +117,20 @@ def _central(parties: list[Floats], classes: list[Ints], *, seed: int) -> float:
     return pooled_ari([np.concatenate(classes)], [found.labels_])
 
 
-def figure_1b(context: Context) -> Iterator[FigureRow]:
+def figure_1b(context: Context) -> Iterator[Part]:
     """ARI at noise 1: FKM like central, above k-FED whatever its k'."""
-    effort = Effort.of(context)
     for beta in BETAS:
-        parties, classes = data.fkm_parties(context.folder, beta)
-        grid = Grid.measure(parties, classes, effort)
-        setting = f"beta {beta}; {effort.text()}"
-        yield from _claims(grid, setting)
-        local, informed = _informed(parties, classes, runs=5 if context.quick else 50)
-        yield _below_fkm(grid, setting, f"k-FED, informed: k' = {local}", informed)
+        yield Part(f"beta {beta}", partial(_grid, context, beta))
+
+
+def _grid(context: Context, beta: str) -> Iterator[FigureRow]:
+    effort = Effort.of(context)
+    parties, classes = data.fkm_parties(context.folder, beta)
+    grid = Grid.measure(parties, classes, effort)
+    setting = f"beta {beta}; {effort.text()}"
+    yield from _claims(grid, setting)
+    local, informed = _informed(parties, classes, runs=5 if context.quick else 50)
+    yield _below_fkm(grid, setting, f"k-FED, informed: k' = {local}", informed)
 
 
 def _informed(parties: list[Floats], classes: list[Ints], runs: int) -> tuple[int, float]:
@@ -181,55 +186,61 @@ def _below_fkm(grid: Grid, setting: str, name: str, ours: float) -> FigureRow:
     )
 
 
-def figure_3(context: Context) -> Iterator[FigureRow]:
+def figure_3(context: Context) -> Iterator[Part]:
     """ARI at noise 1 and 1.5, 50 points per cluster, and the benefit of more rounds than one."""
+    for noise, beta in FIGURE_3:
+        yield Part(f"noise {noise}, beta {beta}", partial(_noisy, context, noise, beta))
+
+
+def _noisy(context: Context, noise: str, beta: str) -> Iterator[FigureRow]:
     effort = Effort.of(context)
-    for (noise, beta), (fkm, kfed, central) in FIGURE_3.items():
-        parties, classes = data.fkm_parties(context.folder, beta, f"_ppc50_noise{noise}")
-        grid = Grid.measure(parties, classes, effort)
-        setting = f"noise {noise}, beta {beta}; {effort.text()}"
-        row = partial(judged, setting=setting, decimals=3)
-        yield row(
-            name="FKM",
-            measure="ARI per client",
-            paper=fkm,
-            ours=fmean(grid.fkm),
-            tolerance=FKM_TOLERANCE[noise],
-            otherwise="Means of few runs spread; ours follows Algorithm 1, the authors' starts differ.",
-            secure=grid.secure,
-        )
-        first = fmean(_aris(partial(_fkm, effort, 1), parties, classes, effort.fkm_runs))
-        yield claimed(
-            name="FKM, one round",
-            setting=setting,
-            measure="ARI per client",
-            claim="below all rounds" if noise == NOISIER else "",
-            ours=first,
-            holds=first < fmean(grid.fkm),
-            otherwise="In these runs more rounds bring nothing.",
-            secure=grid.secure,
-            decimals=3,
-        )
-        yield row(
-            name="k-FED",
-            measure="ARI per client",
-            paper=kfed,
-            ours=fmean(grid.kfed),
-            tolerance=KFED_TOLERANCE,
-            otherwise="Ours survives empty groups S_r, in which the published k-FED fails; we believe ours.",
-            secure=grid.secure,
-        )
-        yield row(
-            name="central",
-            measure="ARI pooled",
-            paper=central,
-            ours=grid.central,
-            tolerance=CENTRAL_TOLERANCE,
-            otherwise="Ours is one run, the best of 10 starts; the paper averages 200 runs.",
-            secure=grid.secure_pooled,
-        )
+    fkm, kfed, central = FIGURE_3[noise, beta]
+    parties, classes = data.fkm_parties(context.folder, beta, f"_ppc50_noise{noise}")
+    grid = Grid.measure(parties, classes, effort)
+    setting = f"noise {noise}, beta {beta}; {effort.text()}"
+    row = partial(judged, setting=setting, decimals=3)
+    yield row(
+        name="FKM",
+        measure="ARI per client",
+        paper=fkm,
+        ours=fmean(grid.fkm),
+        tolerance=FKM_TOLERANCE[noise],
+        otherwise="Means of few runs spread; ours follows Algorithm 1, the authors' starts differ.",
+        secure=grid.secure,
+    )
+    first = fmean(_aris(partial(_fkm, effort, 1), parties, classes, effort.fkm_runs))
+    yield claimed(
+        name="FKM, one round",
+        setting=setting,
+        measure="ARI per client",
+        claim="below all rounds" if noise == NOISIER else "",
+        ours=first,
+        holds=first < fmean(grid.fkm),
+        otherwise="In these runs more rounds bring nothing.",
+        secure=grid.secure,
+        decimals=3,
+    )
+    yield row(
+        name="k-FED",
+        measure="ARI per client",
+        paper=kfed,
+        ours=fmean(grid.kfed),
+        tolerance=KFED_TOLERANCE,
+        otherwise="Ours survives empty groups S_r, in which the published k-FED fails; we believe ours.",
+        secure=grid.secure,
+    )
+    yield row(
+        name="central",
+        measure="ARI pooled",
+        paper=central,
+        ours=grid.central,
+        tolerance=CENTRAL_TOLERANCE,
+        otherwise="Ours is one run, the best of 10 starts; the paper averages 200 runs.",
+        secure=grid.secure_pooled,
+    )
 
 
+@one_part
 def figure_4(context: Context) -> Iterator[FigureRow]:
     """ARI with 16, 1, 3, 10 and 7 clusters at the clients: FKM like central but more variable."""
     effort = Effort.of(context)
@@ -251,6 +262,7 @@ def figure_4(context: Context) -> Iterator[FigureRow]:
     )
 
 
+@one_part
 def figure_5(context: Context) -> Iterator[FigureRow]:
     """Silhouettes of ten writers of FEMNIST, k = 60: central above FKM above k-FED."""
     parties = data.femnist_writers(context.folder)

@@ -8,6 +8,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, FigureRow, Secure, judged, secure_run
+from benchmarks.reproduce.parts import one_part
 from plaintext_baselines import ParentChildKMeans
 from plaintext_baselines.metrics import k_means_score
 
@@ -18,6 +19,7 @@ TOLERANCE = 0.5
 """Of a sum near 1400: numbers of another scikit-learn, which draws other starts, are farther away."""
 
 
+@one_part
 def sums_of_squares(context: Context) -> Iterator[FigureRow]:
     """Federated and central SSE; n_init = 10 was the notebook's default, 1 is today's ("auto")."""
     parties = data.igt_studies(context.folder)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from secfc.errors import ParameterError
 
 if TYPE_CHECKING:
-    from benchmarks.reproduce.common import Context, FigureRow
+    from benchmarks.reproduce.common import Context
+    from benchmarks.reproduce.parts import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Experiment:
     name : str
     title : str
     module, function : str
-        What yields the rows, called with the context and `arguments`.
+        What yields the parts, called with the context and `arguments`.
     arguments : tuple
     files : str
         The folder of the data directory that it reads; "" if it makes its rows itself.
@@ -34,16 +35,10 @@ class Experiment:
     arguments: tuple[int | str, ...] = ()
     files: str = ""
 
-    def rows(self, context: "Context") -> Iterator["FigureRow"]:
-        """Run it.
-
-        Raises
-        ------
-        DataError
-            In one line, for a file that is missing.
-        """
+    def parts(self, context: "Context") -> Iterator["Part"]:
+        """What there is to measure; a part raises DataError, in one line, for a file that is missing."""
         module = importlib.import_module(f"benchmarks.reproduce.{self.module}")
-        found: Iterator[FigureRow] = getattr(module, self.function)(context, *self.arguments)
+        found: Iterator[Part] = getattr(module, self.function)(context, *self.arguments)
         return found
 
 

@@ -1,12 +1,14 @@
 """SecFC by Li et al.: Tables 1 to 3 and Figure 1."""
 
 from collections.abc import Iterator
+from functools import partial
 from statistics import fmean
 
 import numpy as np
 
 from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
+from benchmarks.reproduce.parts import Part, one_part
 from plaintext_baselines import KFED, Lloyd, partition
 from plaintext_baselines.generators import rotated_images, secfc_blobs
 from plaintext_baselines.metrics import hungarian_accuracy
@@ -63,35 +65,42 @@ WHY_DIGIT_2 = (
 )
 
 
-def table(context: Context, number: int) -> Iterator[FigureRow]:
+def table(context: Context, number: int) -> Iterator[Part]:
     """Tables 1 and 2, Gaussian mixtures with sigma 1 and 20; accuracy against the generating cluster."""
-    runs = 2 if context.quick else 10
     for (k, local), figures in (TABLE_1 if number == 1 else TABLE_2).items():
-        drawn = secfc_blobs(n_clusters=k, sigma=SIGMA[number], clusters_per_party=local)
-        setting = f"sigma {SIGMA[number]:.0f}, k = {k}, k' = {local}, {runs} runs"
-        yield from _accuracies(drawn.parties, drawn.labels, (k, local), figures, setting, runs, WHY_START)
+        yield Part(f"k = {k}, k' = {local}", partial(_blobs, context, number, (k, local), figures))
 
 
-def table_3(context: Context) -> Iterator[FigureRow]:
+def _blobs(context: Context, number: int, counts: tuple[int, int], figures: Figures) -> Iterator[FigureRow]:
+    (k, local), runs = counts, 2 if context.quick else 10
+    drawn = secfc_blobs(n_clusters=k, sigma=SIGMA[number], clusters_per_party=local)
+    setting = f"sigma {SIGMA[number]:.0f}, k = {k}, k' = {local}, {runs} runs"
+    yield from _accuracies(drawn.parties, drawn.labels, counts, figures, setting, runs, WHY_START)
+
+
+def table_3(context: Context) -> Iterator[Part]:
     """Rotated MNIST, ten clients. In this simulation they sit together at five SecFC clients."""
+    for (digit, local), figures in TABLE_3.items():
+        if not (context.quick and local == 2):
+            yield Part(f"digit {digit}, k' = {local}", partial(_rotated, context, digit, local, figures))
+
+
+def _rotated(context: Context, digit: int, local: int, figures: Figures) -> Iterator[FigureRow]:
     images, digits = data.mnist(context.folder)
     runs = 1 if context.quick else 10
-    for (digit, local), figures in TABLE_3.items():
-        if context.quick and local == 2:
-            continue
-        rows, turns = rotated_images(images[digits == digit])
-        parts = partition.by_clusters(turns, 10, local, random_state=0)
-        parties, classes = partition.take(rows, parts), partition.take(turns, parts)
-        yield from _accuracies(
-            parties,
-            classes,
-            (4, local),
-            figures,
-            f"digit {digit}, k' = {local}, {runs} run{'s' if runs > 1 else ''}",
-            runs,
-            WHY_DIGIT_2 if digit == 2 else WHY_START,
-            clients=5,
-        )
+    rows, turns = rotated_images(images[digits == digit])
+    parts = partition.by_clusters(turns, 10, local, random_state=0)
+    parties, classes = partition.take(rows, parts), partition.take(turns, parts)
+    yield from _accuracies(
+        parties,
+        classes,
+        (4, local),
+        figures,
+        f"digit {digit}, k' = {local}, {runs} run{'s' if runs > 1 else ''}",
+        runs,
+        WHY_DIGIT_2 if digit == 2 else WHY_START,
+        clients=5,
+    )
 
 
 def _accuracies(
@@ -131,6 +140,7 @@ def _accuracies(
         )
 
 
+@one_part
 def figure_1(context: Context) -> Iterator[FigureRow]:
     """Seconds of an iteration against n, d and m (benchmarks.costs.figure1), and what the text says of them.
 

@@ -22,7 +22,8 @@ from benchmarks.reproduce.common import (
     secure_run,
     threshold_for,
 )
-from benchmarks.reproduce.registry import EXPERIMENTS, experiment
+from benchmarks.reproduce.parts import Measuring, Part
+from benchmarks.reproduce.registry import EXPERIMENTS, Experiment, experiment
 from plaintext_baselines.generators import ffcm_hidden
 from plaintext_baselines.metrics import within_sse
 
@@ -37,13 +38,19 @@ SECURE = Secure(value=1.0, same=9, rows=9)
 FIGURE = {"name": "m", "setting": "s", "measure": "x", "secure": SECURE, "decimals": 1}
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def command(*arguments, data_folder=None):
     environment = {"COLUMNS": "160", "NO_COLOR": "1", "SECFC_DATA": data_folder}
     return CliRunner().invoke(app, ["reproduce", *arguments], env=environment)
 
 
 def rows_of(name, **options):
-    return list(experiment(name).rows(Context(quick=True, folder=options.get("folder"))))
+    context = Context(quick=True, folder=options.get("folder"))
+    return [row for part in experiment(name).parts(context) for row in part.rows()]
 
 
 def assert_sound(rows):
@@ -123,7 +130,7 @@ def test_list_shows_every_name():
 def test_the_command_says_what_file_is_missing(tmp_path):
     result = command("fkm-figure4", data_folder=str(tmp_path))
     assert result.exit_code == 2
-    assert result.stderr.startswith("error: DataError: ")
+    assert result.stderr.splitlines()[-1].startswith("error: DataError: ")
     assert "cluster_wise_client0.csv is missing: get it from" in result.stderr
 
 
@@ -240,8 +247,6 @@ def test_the_table_shows_paper_ours_verdict_and_labels(monkeypatch):
 
 
 def test_labels_that_differ_end_with_an_error(monkeypatch):
-    from benchmarks.reproduce.registry import Experiment  # noqa: PLC0415
-
     row = judged(
         **FIGURE | {"secure": Secure(value=1.0, same=8, rows=9)},
         paper=1.0,
@@ -249,10 +254,102 @@ def test_labels_that_differ_end_with_an_error(monkeypatch):
         tolerance=1.0,
         otherwise="",
     )
-    monkeypatch.setattr(Experiment, "rows", lambda self, context: iter([row]))
+    monkeypatch.setattr(Experiment, "parts", lambda self, context: iter([Part("all", lambda: [row])]))
     result = command("notebook")
     assert (result.exit_code, "8 of 9" in result.stdout) == (1, True)
     assert "must not happen" in result.stderr
+
+
+def rows_named(name):
+    return [judged(**FIGURE | {"setting": name}, paper=1.0, ours=1.0, tolerance=1.0, otherwise="")]
+
+
+class Parts:
+    """Three parts that say which was measured; one can be interrupted."""
+
+    def __init__(self, monkeypatch, interrupted=""):
+        self.measured, self.interrupted = [], interrupted
+        monkeypatch.setattr(Experiment, "parts", lambda _, context: iter(map(self.part, "abc")))
+
+    def part(self, name):
+        def rows():
+            if name == self.interrupted:
+                raise KeyboardInterrupt
+            self.measured.append(name)
+            return rows_named(name)
+
+        return Part(name, rows)
+
+
+def test_progress_names_each_part_and_json_has_none(monkeypatch, tmp_path):
+    Parts(monkeypatch)
+    lines = command("notebook").stderr.splitlines()
+    assert [line for line in lines if line.startswith("part")] == [
+        f"part {1 + at} of 3, {'abc'[at]}" for at in range(3)
+    ]
+    assert sum("s left" in line for line in lines) == 2
+    result = command("notebook", "--json")
+    assert result.stderr == ""
+    assert [row["setting"] for row in json.loads(result.stdout)["rows"]] == ["a", "b", "c"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_experiment_goes_on_with_the_parts_that_are_done(monkeypatch, tmp_path):
+    Parts(monkeypatch, interrupted="c")
+    result = command("notebook")
+    assert result.exit_code == 130
+    assert "interrupted; 2 of 3 parts are in notebook.parts.json; the same command goes on" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["notebook.parts.json"]
+    again = Parts(monkeypatch)
+    result = command("notebook")
+    assert (result.exit_code, again.measured) == (0, ["c"])
+    assert "a: taken from notebook.parts.json" in result.stderr
+    assert "9 of 9" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_experiment_interrupted_in_its_first_part_says_so(monkeypatch, tmp_path):
+    Parts(monkeypatch, interrupted="a")
+    result = command("notebook")
+    assert (result.exit_code, "interrupted; no part was done" in result.stderr) == (130, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("change", [{"experiment": "other"}, {"quick": False}, {"secfc": "0"}, {"data": "d"}])
+def test_parts_of_another_experiment_effort_version_or_data_are_measured_again(monkeypatch, tmp_path, change):
+    Parts(monkeypatch, interrupted="c")
+    command("notebook")
+    path = tmp_path / "notebook.parts.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    again = Parts(monkeypatch)
+    assert command("notebook").exit_code == 0
+    assert again.measured == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"parts": []}', "\0"])
+def test_a_file_that_has_no_parts_is_refused_and_left(monkeypatch, tmp_path, text):
+    parts = Parts(monkeypatch)
+    (tmp_path / "notebook.parts.json").write_text(text)
+    result = command("notebook")
+    assert result.exit_code == 2
+    assert "notebook.parts.json: not parts of an experiment; remove it" in result.stderr
+    assert parts.measured == []
+    assert (tmp_path / "notebook.parts.json").read_text() == text
+
+
+def test_parts_are_kept_as_they_were(tmp_path):
+    row = claimed(**FIGURE, ours=0.1 + 0.2, claim="c", holds=False, otherwise="why")
+    context, path = Context(quick=True, folder=None), tmp_path / "kept"
+    given = {"context": context, "path": path, "tell": lambda line: None}
+    assert Measuring("x", [Part("a", lambda: [row])], **given).rows() == [row]
+    assert Measuring("x", [Part("a", lambda: 1 / 0)], **given).rows() == [row]
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_parts_have_names_of_their_own_and_are_listed_without_work(name):
+    names = [part.name for part in experiment(name).parts(Context(quick=False, folder=None))]
+    assert names
+    assert len(set(names)) == len(names)
 
 
 def test_a_plot_without_matplotlib_is_refused_before_the_work(monkeypatch, tmp_path):
