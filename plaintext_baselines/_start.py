@@ -46,13 +46,15 @@ def starting_sets(
     """The first sets, -1 for rows in none, if an estimator's `init` is a name or a list of label arrays."""
     check_init(init, NAMED_STARTS)
     if not isinstance(init, str):
-        return given_labels(init, arithmetic.n_clusters, data)
+        return given_labels(init, arithmetic.n_clusters, data, least=-1)
     sets = random_start(arithmetic.n_clusters, sum(len(rows) for rows in data), random_state)
     return separate(arithmetic, sets) if init == "separation" else sets
 
 
-def given_labels(init: Sequence[Any], n_clusters: int, data: Sequence[FloatArray]) -> IntArray:
-    """Validate and pool one label array per party."""
+def given_labels(
+    init: Sequence[Any], n_clusters: int, data: Sequence[FloatArray], *, least: int = 0
+) -> IntArray:
+    """Validate and pool one label array per party; with `least` -1 there are rows in no set."""
     if len(init) != len(data):
         raise ValueError(f"init has {len(init)} label arrays for {len(data)} parties")
     labels: list[IntArray] = []
@@ -62,11 +64,11 @@ def given_labels(init: Sequence[Any], n_clusters: int, data: Sequence[FloatArray
             raise ValueError(f"init of party {index} has shape {array.shape}, expected ({len(rows)},)")
         if len(rows) and array.dtype.kind not in "ui":
             raise TypeError(f"init of party {index} must hold integer labels, has dtype {array.dtype}")
-        if ((array < 0) | (array >= n_clusters)).any():
-            raise ValueError(f"init of party {index} has labels outside 0..{n_clusters - 1}")
+        if ((array < least) | (array >= n_clusters)).any():
+            raise ValueError(f"init of party {index} has labels outside {least}..{n_clusters - 1}")
         labels.append(array.astype(np.int64))
     pooled = np.concatenate(labels)
-    sizes = np.bincount(pooled, minlength=n_clusters)
+    sizes = np.bincount(pooled[pooled >= 0], minlength=n_clusters)
     if (sizes == 0).any():
         raise ValueError(f"init leaves cluster {int(np.argmin(sizes))} empty")
     return pooled

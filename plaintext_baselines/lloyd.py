@@ -28,7 +28,8 @@ class Lloyd(PooledClusterer):
     init : {"random", "separation"}, ndarray of shape (n_clusters, n_features), or list of int ndarray
         "random": the means of a random partition. "separation": two rounds from there, then the means of the
         rows at most 1/3 as far from their own centre as from any other. An array: the first centres. A list
-        with one label array per party: the means of that partition, which has no empty cluster.
+        with one label array per party: the means of that partition, which has no empty cluster; rows of
+        label -1 are in none.
     max_iter : int
     tol : float
         Also stop when the squared movement of all centres is at most `tol` times the columns' mean variance.

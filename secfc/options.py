@@ -30,6 +30,10 @@ Disclosure = Literal["coded", "distances", "labels"]
 """What is learnt of distances: "labels": nothing but labels; "distances": these, by the server alone;
 "coded": every client's coded distances."""
 
+Auto = Literal["auto"]
+AUTO: Auto = "auto"
+"""What stands for a choice that follows from other options (`secfc.params.default_start`)."""
+
 Link = Literal["lan", "wan"]  # what joins the parties
 Driver = Literal["in-process", "multiprocess"]  # drivers that run on one machine
 Separator = Literal["comma", "semicolon", "tab", "bar"]
@@ -221,13 +225,14 @@ class Agreed:
 class AgreedClustering(Agreed):
     """Further parameters of a job that clusters."""
 
-    n_init: int = option(
-        1,
-        "int",
+    n_init: int | Auto = option(
+        AUTO,
+        'int or "auto"',
         "Starts; the best result is returned, by the inertia with rounded weights (docs/protocol.md). "
-        "Sharing is paid once.",
+        'Sharing is paid once. "auto": 5 for each k where several are compared; otherwise 10 for "random" '
+        'with disclosure "labels", and else 1.',
         least=1,
-        help="Starts; the best is kept, sharing is paid once.",
+        help="Starts, or auto; the best is kept, sharing is paid once.",
     )
     max_iter: int = option(
         300, "int", "Most iterations of a start.", least=1, help="Most iterations of a start."
@@ -267,10 +272,12 @@ class ClusterOptions(AgreedClustering):
     """Options of a clustering with one number of clusters or several."""
 
     init: Any = option(
-        "random",
-        '{"random", "separation", "k-means++"}, ndarray or DataFrame of shape (k, d), or list of integer '
-        "arrays of shape (m_j,)",
-        '"random": the means of a random partition (the paper). "separation": the cores after one Lloyd step '
+        AUTO,
+        '{"auto", "k-means++", "random", "separation"}, ndarray or DataFrame of shape (k, d), or list of '
+        "integer arrays of shape (m_j,)",
+        '"auto": "k-means++" with disclosure "labels", unless `limits` of a party forbid sets of one row; '
+        'else "random", which tells nobody a distance to a single row. "random": the means of a random '
+        'partition (the paper). "separation": the cores after one Lloyd step '
         "from a random partition, rows at most a third as far from their centre as from any other (the "
         'paper, section 5). "k-means++": single rows drawn by their distance to those drawn before, of '
         "several candidates the best, as scikit-learn's; the server learns every row's distance to each "
@@ -279,9 +286,9 @@ class ClusterOptions(AgreedClustering):
         "model; columns are matched by name. Every row begins with its nearest centre, which everybody "
         "learns, and every centre needs a row. Or start labels, one array a party, each cluster with at "
         "least one row.",
-        choices=("random", "separation", "k-means++"),
-        help="How the first sets are chosen: random, separation or k-means++; or a file of centres, such as "
-        "NAME.centres.csv.",
+        choices=(AUTO, "k-means++", "random", "separation"),
+        help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
+        "such as NAME.centres.csv.",
     )
 
 
@@ -416,22 +423,14 @@ class PredictOptions(Execution, Agreed):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ChooseOptions(Execution, OfData, ClusterOptions):
-    """Options of `secfc.choose_k`: better starts and more of them, since clusterings are compared."""
+    """Options of `secfc.choose_k`."""
 
     init: str = again(
         ClusterOptions,
         "init",
-        default="k-means++",
-        kind='{"k-means++", "random", "separation"}',
+        kind='{"auto", "k-means++", "random", "separation"}',
         text="As for `secfc.run`, but neither centres nor start labels.",
         help="How the first sets are chosen.",
-    )
-    n_init: int = again(
-        ClusterOptions,
-        "n_init",
-        default=5,
-        text="Starts for each k; the best is kept.",
-        help="Starts for each number of clusters; the best is kept, sharing is paid once.",
     )
 
 

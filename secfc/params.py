@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite, ldexp
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
 from secfc.lagrange.sharing import segment_width
-from secfc.options import AgreedClustering, Option, choices_of, options_of
+from secfc.options import AUTO, AgreedClustering, Auto, Option, again, choices_of, options_of
 
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
@@ -121,6 +121,26 @@ def default_threshold(n: int, t: int | None, ell: int | None, *, max_liars: int 
     return t, ell
 
 
+RANDOM_STARTS = 10  # as scikit-learn; starts of k-means++ differ less
+COMPARED_STARTS = 5  # of each k: an inertia that is too large for one k would mislead
+
+
+def default_start(
+    init: str, n_init: int | Auto, *, disclosure: object, smallest_set: int, compared: bool
+) -> tuple[Start, int]:
+    """Init and `n_init` where "auto" is given for one or both; `smallest_set` is the largest of all limits.
+
+    K-means++ asks about single rows, whose distances nobody learns with disclosure "labels" alone. With
+    another, further random starts would each tell the server further distances.
+    """
+    if init == AUTO:
+        init = "k-means++" if disclosure == "labels" and smallest_set == 1 else "random"
+    if n_init == AUTO:
+        several = RANDOM_STARTS if init == "random" and disclosure == "labels" else 1
+        n_init = COMPARED_STARTS if compared else several
+    return cast(Start, init), n_init  # what was given is checked later
+
+
 def fitting(n: int, t: int, ell: int) -> list[tuple[int, int]]:
     """The (t, ell) with R <= n nearest to those asked for: keep t, keep ell, or lower both."""
     room = (n + 1) // 2
@@ -152,7 +172,8 @@ class Job(AgreedClustering):
     bound : float
         Public bound on the Euclidean norm of a row, in the data's units.
     init : {"random", "separation", "k-means++", "labels"}
-        "labels": every client gives the labels of its rows.
+        "labels": every client gives the labels of its rows. A job has no "auto": `secfc.run` and job files
+        have decided.
     **options
         `secfc.options.AgreedClustering`.
     compared : tuple of int
@@ -196,6 +217,7 @@ class Job(AgreedClustering):
     d: int
     bound: float
     init: Start = "random"
+    n_init: int = again(AgreedClustering, "n_init", default=1, kind="int", text="Starts.")
     compared: tuple[int, ...] = ()
     reveal_to: tuple[int, ...] = ()
     predict: bool = False

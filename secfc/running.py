@@ -29,7 +29,7 @@ from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
-from secfc.options import AgreedClustering, Driver, RunOptions, Threshold, again, options_of, shared
+from secfc.options import AgreedClustering, Auto, Driver, RunOptions, Threshold, again, options_of, shared
 from secfc.params import (
     COMPARERS,
     ELEVEN,
@@ -39,6 +39,7 @@ from secfc.params import (
     Start,
     check_choice,
     check_seed,
+    default_start,
     default_threshold,
     fitting,
     recovery_threshold,
@@ -346,13 +347,20 @@ def _setup(
     agreed: dict[str, Any] = shared(options, AgreedClustering) | parameters
     if held is not None:
         agreed["ids_cap"] = held.cap
+    init_name, agreed["n_init"] = default_start(
+        _start_name(init),
+        options.n_init,
+        disclosure=options.disclosure,
+        smallest_set=max(own.smallest_set for own in limits),
+        compared="compared" in parameters,
+    )
     for name, one in agreed.items():
         if isinstance(one, np.integer | np.floating):
             agreed[name] = one.item()
     job = Job(
         d=members[0].rows.shape[1],
         bound=float(bound),
-        init=_start_name(init),
+        init=init_name,
         reveal_to=_recipients(options.reveal_centres, members, limits),
         comparers=_comparers("comparers", options.comparers, parameters["n"]),
         recheckers=_comparers("recheck", options.recheck, parameters["n"]),
@@ -389,12 +397,12 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _start_name(init: object) -> Start:
-    """The start of the job: of given centres, every client gives the labels of its rows."""
+def _start_name(init: object) -> Start | Auto:
+    """The start, or "auto": of given centres, every client gives the labels of its rows."""
     if isinstance(init, list | tuple) or is_frame(init) or (isinstance(init, np.ndarray) and init.ndim > 0):
         return "labels"
     if isinstance(init, str) and init in _NAMED_STARTS:
-        return cast(Start, init)
+        return cast(Start | Auto, init)
     given = repr(init) if isinstance(init, str) else type(init).__name__
     allowed = ", ".join(map(repr, _NAMED_STARTS))
     raise ParameterError(

@@ -2,13 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, PlainValidator, create_model
 
-from secfc.options import types_of
+from secfc.options import AUTO, Auto, types_of
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+def _number_or_auto(value: Any) -> Any:
+    if value == AUTO or type(value) is int:
+        return value
+    raise ValueError(f"an integer or {AUTO!r} is needed")
+
+
+_NUMBER_OR_AUTO = Annotated[Any, PlainValidator(_number_or_auto)]
+"""Instead of a union: of a value that is neither, pydantic would tell two faults."""
 
 
 def with_options(of: type, *, required: bool = False) -> Callable[[type[Model]], type[Model]]:
@@ -16,7 +26,7 @@ def with_options(of: type, *, required: bool = False) -> Callable[[type[Model]],
 
     Where they are `required` a file must have them all; else each has its default.
     """
-    types = types_of(of)
+    types = {name: _NUMBER_OR_AUTO if Auto in get_args(one) else one for name, one in types_of(of).items()}
     more: dict[str, Any] = {
         one.name: (types[one.name], ... if required else one.default) for one in fields(of)
     }

@@ -58,7 +58,10 @@ def test_limits_that_fit_change_nothing(files):
         (("--max-liars", 2, "--disclosure", "coded"), "n >= R + 2A must hold, but 5 < 3 + 2 * 2"),
         (("--max-liars", -1), "max_liars: an integer >= 0 is needed, -1 was given"),
         (("--smallest-set", 0), "limits.smallest_set: at least 1 is needed, 0 was given"),
-        (("--smallest-set", 2), "a.csv answers for sets of at least 2 rows, init='k-means++' asks"),
+        (
+            ("--smallest-set", 2, "--init", "k-means++"),
+            "a.csv answers for sets of at least 2 rows, init='k-means++' asks",
+        ),
         (("--most-rounds", 0), "limits.most_rounds: at least 1 is needed, 0 was given"),
         (("--most-rounds", 1), "client 1 answers 1 rounds, the server asks for round 2"),
         (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),
@@ -88,7 +91,7 @@ def test_help_groups_what_parties_refuse_and_has_an_example(files):
 
 
 def test_with_labels_it_compares_by_the_inertia_that_all_consent_to_open(files):
-    labels, plain = ("--disclosure", "labels"), candidates()
+    labels, plain = ("--disclosure", "labels"), candidates("--init", "k-means++")
     found = candidates(*labels, "--reveal-inertia", "--consent", "all", "--comparers", "b,e,helper")
     for one, other in zip(found["candidates"], plain["candidates"], strict=True):
         assert one["sizes"] == other["sizes"]

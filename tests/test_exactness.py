@@ -89,7 +89,8 @@ def slow_rows():
 )
 def test_a_tolerance_ends_a_run_where_exact_lloyd_ends(slow_rows, tolerance, disclosure):
     tol_moved, n_iter = tolerance
-    result = secfc.run(slow_rows, 5, 1, 1, seed=3, tol_moved=tol_moved, disclosure=disclosure)
+    start = {"init": "random", "n_init": 1}
+    result = secfc.run(slow_rows, 5, 1, 1, seed=3, tol_moved=tol_moved, disclosure=disclosure, **start)
     assert (result.n_iter, result.converged) == (n_iter, True)
     assert_equals_exact_lloyd(slow_rows, 5, result, tol_moved=tol_moved)
 

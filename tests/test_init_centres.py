@@ -338,7 +338,7 @@ def test_the_command_goes_on_from_the_file_of_centres_that_it_wrote(folder):
 @pytest.mark.parametrize(
     ("init", "text"),
     [
-        ("kmeans", "--init: random, separation, k-means++ or a file is possible; 'kmeans' is no file"),
+        ("kmeans", "--init: auto, k-means++, random, separation or a file is possible; 'kmeans' is no file"),
         ("a.csv", "init: centres of shape (3, 3) are needed, (20, 3) was given"),
         ("narrow.csv", "narrow.csv: no column 'time'; it has cluster, age, dose"),
         ("empty.csv", "empty.csv: column 'age' has 1 missing values, the first in row 1"),

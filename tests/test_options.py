@@ -26,8 +26,8 @@ from secfc.options import (
 DEFAULTS = {
     "t": None,
     "ell": None,
-    "init": "random",
-    "n_init": 1,
+    "init": "auto",
+    "n_init": "auto",
     "max_iter": 300,
     "tol_moved": 0.0,
     "precision": 32,
@@ -69,10 +69,7 @@ def without(*names):
     ("call", "expected"),
     [
         (secfc.run, DEFAULTS),
-        (
-            secfc.choose_k,
-            without("reveal_centres", "reveal_spread", "committee") | {"init": "k-means++", "n_init": 5},
-        ),
+        (secfc.choose_k, without("reveal_centres", "reveal_spread", "committee")),
         (
             SecureKMeans,
             without("seed", "ids", "id_key", "committee")

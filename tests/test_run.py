@@ -465,7 +465,7 @@ def test_a_liar_is_warned_of_by_name_and_the_result_is_exact(monkeypatch):
 
     rng = np.random.default_rng(3)
     parties = [rng.normal(size=(m, 3)) for m in (4, 2, 6, 5, 3)]
-    plain = secfc.run(parties, 3, 1, 1, seed=2)
+    plain = secfc.run(parties, 3, 1, 1, init="random", n_init=1, seed=2)
     real, liars = CodedPoints.answer, []
 
     def answer(points, start, stop):

@@ -217,7 +217,7 @@ ARGUMENTS = {
     "bound complex": ({"bound": 9j}, "bound: a number is needed, complex was given"),
     "bound an array": ({"bound": np.ones(3)}, "bound: a number is needed, ndarray was given"),
     "bound beyond float64": ({"bound": 10**400}, "bound: "),
-    "init unknown": ({"init": "k-means+++"}, "init: 'random', 'separation'"),
+    "init unknown": ({"init": "k-means+++"}, "init: 'auto', 'k-means++', 'random', 'separation'"),
     "init 'labels' without labels": ({"init": "labels"}, "init: "),
     "init None": ({"init": None}, "init: "),
     "init a dict": ({"init": {0: ZEROS, 1: ONES, 2: ONES}}, "init: "),

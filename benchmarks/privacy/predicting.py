@@ -168,7 +168,7 @@ def by_predictions(
     changes found.
     """
     rng = np.random.default_rng(seed)
-    result = secfc.run(parties, k, 1, 1, seed=seed)
+    result = secfc.run(parties, k, 1, 1, seed=seed, init="random", n_init=1)
     rows, labels, own = np.concatenate(parties), np.concatenate(result.labels), parties[ATTACKER]
     true = np.array([rows[labels == h].mean(axis=0) for h in range(k)])
     guess = own_means(own, result.labels[ATTACKER], k)

@@ -26,7 +26,15 @@ def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> 
 
     def run(tolerance: float) -> secfc.Result:
         return secfc.run(
-            parties, case.k, case.t, case.ell, tol_moved=tolerance, seed=0, disclosure=disclosure
+            parties,
+            case.k,
+            case.t,
+            case.ell,
+            init="random",
+            n_init=1,
+            tol_moved=tolerance,
+            seed=0,
+            disclosure=disclosure,
         )
 
     run(0.9)  # two iterations: compiled code is loaded before anything is timed

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import inf, isfinite, isqrt, nextafter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -20,8 +20,8 @@ from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
-from secfc.options import MAX_ROWS, AgreedClustering
-from secfc.params import COMPARERS, PROTOCOL_BYTES, Job, Start
+from secfc.options import MAX_ROWS, AgreedClustering, ClusterOptions
+from secfc.params import COMPARERS, PROTOCOL_BYTES, Job, Start, default_start
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
@@ -44,7 +44,7 @@ class ClusteringSchema(FileSchema):
     ell: int
     compared: list[int] = Field(default=[])
     predict: bool = Job.predict
-    init: Start = Job.init
+    init: Literal[Start, "auto"] = ClusterOptions.init
     comparers: list[str] = Field(default=[])
     recheck: list[str] = Field(default=[])
     reveal_centres: list[str] = Field(default=[])
@@ -114,8 +114,10 @@ class Agreement:
 
         Names of keys are sorted and numbers are Python's shortest; columns are a list, as their order counts,
         and the roster and the schema of a preparation stand in it, so where their files lie does not matter.
+        Starts stand as they were decided, never as "auto".
         """
         job = self._content.model_dump(exclude={"roster", "prepare"})
+        job["clustering"] |= {"init": self.job.init, "n_init": self.job.n_init}
         job["phases"] = list(self.phases)
         job["expires"] = self.expires.isoformat()
         job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
@@ -198,6 +200,13 @@ def _agreement(
     values["compared"] = tuple(schema.clustering.compared)
     if schema.clustering.predict:
         values |= _of_prediction(schema.clustering, fault)
+    values["init"], values["n_init"] = default_start(
+        values["init"],
+        values["n_init"],
+        disclosure=values["disclosure"],
+        smallest_set=schema.limits.smallest_set,
+        compared=bool(values["compared"]),
+    )
     reveal_to, comparers, recheckers = (
         _numbers(getattr(schema.clustering, name), consortium, fault, name=name)
         for name in ("reveal_centres", "comparers", "recheck")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from secfc.options import choices_of, options_of, types_of
+from secfc.options import AUTO, Auto, choices_of, options_of, types_of
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -44,7 +44,12 @@ def typer_option(of: type, name: str) -> Any:
     """An option that a class of `secfc.options` declares, for a command that shows it alone."""
     one, option = options_of(of)[name]
     flag = ["--" + name.replace("_", "-")] if one.default is False else []  # else there is --no-... too
-    return typer.Option(*flag, help=option.help, rich_help_panel=option.panel)
+    parser = _number_or_auto if Auto in get_args(types_of(of)[name]) else None
+    return typer.Option(*flag, help=option.help, rich_help_panel=option.panel, parser=parser)
+
+
+def _number_or_auto(text: str) -> int | str:
+    return text if text == AUTO else int(text)
 
 
 def _parameter(one: Field[Any], kind: Any, of: type) -> inspect.Parameter:
@@ -56,5 +61,7 @@ def _parameter(one: Field[Any], kind: Any, of: type) -> inspect.Parameter:
             kind = cast(Any, Enum)(one.name, names)  # known to Typer alone
         elif os.PathLike[str] in get_args(kind):
             kind = Path | None
+        elif Auto in get_args(kind):
+            kind = str  # Typer knows no unions; it gives what the option's parser does
         kind = Annotated[kind, typer_option(of, one.name)]
     return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=kind)

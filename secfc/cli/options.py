@@ -202,10 +202,9 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Choosing(ClusteringFiles):
-    """Better starts and more of them, since clusterings are compared."""
+    """A start that fits every number of clusters."""
 
     init: str = again(ChooseOptions, "init")
-    n_init: int = again(ChooseOptions, "n_init")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

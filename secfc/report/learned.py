@@ -37,6 +37,8 @@ def who_learned_what(
             f"{rounds} rounds; not who holds it"
         )
     inertia = "; the inertia" if job.tells_inertia else ""
+    if job.init == "k-means++":
+        inertia += "; which rows were drawn as candidates of a start"
     if job.predict:
         inertia = "; which rows are new, whose cluster alone is found"
     lines = [

@@ -19,7 +19,9 @@ from secfc.params import Job
 
 def test_a_job_file_and_its_roster_make_an_agreement(organisations):
     agreement = organisations.agreement
-    assert agreement.job == Job(n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7)
+    assert agreement.job == Job(
+        n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7, init="k-means++"
+    )
     assert agreement.names == ("north", "south", "west")
     assert agreement.columns == {"age": (0.0, 120.0), "bmi": (10.5, 60.0)}
     assert agreement.limits == Limits()
@@ -37,8 +39,9 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived |= {"owners", "deposits"}  # of a committee, in a simulation
     agreed = set(ClusteringSchema.model_fields) - set(named)
     assert agreed == {field.name for field in fields(Job)} - derived
+    decided = {"init", "n_init"}  # from what is given, or "auto"
     for field in fields(Job):
-        if field.name in agreed and not ClusteringSchema.model_fields[field.name].is_required():
+        if field.name in agreed - decided and not ClusteringSchema.model_fields[field.name].is_required():
             assert ClusteringSchema.model_fields[field.name].default == field.default
 
 
@@ -100,7 +103,9 @@ def test_the_digest_changes_with_the_roster(organisations):
 
 def test_the_digest_stays_when_nothing_else_is_meant(organisations, tmp_path):
     before = organisations.agreement
-    organisations.replace(organisations.job, "k = 2", "  k=2 # clusters\nprecision = 32\nn_init = 1")
+    organisations.replace(
+        organisations.job, "k = 2", "  k=2 # clusters\nprecision = 32\ninit = 'auto'\nn_init = 1"
+    )
     organisations.replace(organisations.job, "[0, 120]", "[-0.0, 12e1]")
     organisations.replace(organisations.job, "n_init = 1", "n_init = 1\ntol_moved = -0.0")
     phases = 'phases = ["identify", "share", "check", "iterate", "reveal"]'
@@ -161,7 +166,11 @@ WRONG = {
     "range": ("t = 1", "t = 0", "8: t: at least 1 is needed, 0 was given"),
     "precision": ("seed = 7", "precision = 53", "10: precision: at most 52 bits, 53 was given"),
     "seed": ("seed = 7", "seed = -1", "10: clustering.seed: "),
-    "start": ("seed = 7", 'init = "label"', "10: clustering.init: 'random', 'separation', 'k-means++' or"),
+    "start": (
+        "seed = 7",
+        'init = "label"',
+        "10: clustering.init: 'random', 'separation', 'k-means++', 'labels' or 'auto' is",
+    ),
     "hidden start": (
         "seed = 7",
         'init = "labels"\nids_cap = 9',

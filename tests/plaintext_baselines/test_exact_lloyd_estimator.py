@@ -106,7 +106,7 @@ def test_given_bound_sets_the_scale():
         ({"init": [np.array([0, 0]), np.array([0, 0])]}, "init leaves cluster 1 empty"),
         ({"init": [np.array([0, 1])]}, "init has 1 label arrays for 2 parties"),
         ({"init": [np.array([0, 1]), np.array([0])]}, "init of party 1 has shape"),
-        ({"init": [np.array([0, 1]), np.array([0, 2])]}, "init of party 1 has labels outside 0..1"),
+        ({"init": [np.array([0, 1]), np.array([0, 2])]}, "init of party 1 has labels outside -1..1"),
     ],
 )
 def test_bad_parameters_are_named(parameters, text):

@@ -1,0 +1,138 @@
+"""The default start: one rule for calls, the estimator, commands and job files."""
+
+import json
+
+import numpy as np
+import pytest
+from support.organisations import Organisations
+from typer.testing import CliRunner
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc import SecureKMeans
+from secfc.agreement.job_file import read_job
+from secfc.cli.app import app
+from secfc.params import COMPARED_STARTS, RANDOM_STARTS, default_start
+
+_RNG = np.random.default_rng(2)
+PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 5 for m in (9, 7, 8)]
+DECIDED = {
+    ("labels", 1, "auto", "auto"): ("k-means++", 1),
+    ("labels", 2, "auto", "auto"): ("random", RANDOM_STARTS),
+    ("labels", 1, "random", "auto"): ("random", RANDOM_STARTS),
+    ("labels", 1, "random", 2): ("random", 2),
+    ("labels", 1, "auto", 3): ("k-means++", 3),
+    ("labels", 1, "separation", "auto"): ("separation", 1),
+    ("distances", 1, "auto", "auto"): ("random", 1),
+    ("distances", 1, "k-means++", "auto"): ("k-means++", 1),
+    ("coded", 1, "auto", 2): ("random", 2),
+}
+
+
+@pytest.fixture
+def organisations(tmp_path):
+    return Organisations(tmp_path)
+
+
+@pytest.fixture(params=DECIDED, ids=str)
+def case(request):
+    return request.param, DECIDED[request.param]
+
+
+def options(disclosure, smallest, init, n_init):
+    limits = secfc.Limits(smallest_set=smallest)
+    given = {"disclosure": disclosure, "init": init, "n_init": n_init, "max_iter": 3, "limits": limits}
+    return {name: value for name, value in given.items() if value != "auto"}
+
+
+@pytest.mark.filterwarnings("ignore:max_iter")
+def test_run_and_the_estimator_decide_by_the_rule(case):
+    given, decided = case
+    job = secfc.run(PARTIES, 2, 1, 1, seed=0, **options(*given)).job
+    assert (job.init, job.n_init) == decided
+    fitted = SecureKMeans(2, t=1, ell=1, random_state=0, **options(*given)).fit(PARTIES)
+    assert fitted.result_.job == job
+
+
+@pytest.mark.filterwarnings("ignore:max_iter")
+def test_the_command_decides_by_the_rule(case, tmp_path):
+    (disclosure, smallest, init, n_init), decided = case
+    files = []
+    for at, rows in enumerate(PARTIES):
+        files.append(str(tmp_path / f"{at}.npy"))
+        np.save(files[-1], rows)
+    flags = ["-k", "2", "--t", "1", "--ell", "1", "--disclosure", disclosure, "--driver", "in-process"]
+    flags += ["--init", init, "--n-init", str(n_init), "--smallest-set", str(smallest), "--max-iter", "3"]
+    done = CliRunner().invoke(app, ["run", *files, *flags, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    parameters = json.loads((tmp_path / "out" / "summary.json").read_text())["parameters"]
+    assert (parameters["init"], parameters["n_init"]) == decided
+
+
+def test_a_job_file_decides_by_the_rule(case, organisations):
+    (disclosure, smallest, init, n_init), decided = case
+    lines = [f'disclosure = "{disclosure}"']
+    lines += [] if init == "auto" else [f'init = "{init}"']
+    lines += [] if n_init == "auto" else [f"n_init = {n_init}"]
+    lines += [f"[limits]\nsmallest_set = {smallest}"]
+    organisations.replace(organisations.job, "seed = 7", "\n".join(["seed = 7", *lines]))
+    job = read_job(organisations.job).job
+    assert (job.init, job.n_init) == decided
+
+
+def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
+    consent = secfc.Limits(reveal_inertia=True)
+    job = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, reveal_inertia=True, limits=consent).job
+    more = "seed = 7\ncompared = [1, 2]\nreveal_inertia = true"
+    organisations.replace(organisations.job, "seed = 7", more)
+    for one in (job, read_job(organisations.job).job):
+        assert (one.init, one.n_init) == ("k-means++", COMPARED_STARTS)
+    told = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, disclosure="distances").job
+    assert (told.init, told.n_init) == ("random", COMPARED_STARTS)
+
+
+def test_one_party_that_answers_for_no_single_rows_is_spared_the_start_and_not_refused():
+    limits = [secfc.Limits(), secfc.Limits(smallest_set=2), secfc.Limits()]
+    result = secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits)
+    assert result.job.init == "random"
+    with pytest.raises(secfc.LimitError, match=r"init='k-means\+\+' asks about single rows"):
+        secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits, init="k-means++")
+
+
+def test_labels_of_the_default_are_those_of_lloyd_on_the_pooled_rows_from_the_same_start():
+    result = secfc.run(PARTIES, 3, 1, 1, seed=4)
+    job = result.job
+    same = {"bound": job.bound, "precision": job.precision}
+    for init, seed in ((result.start, None), ("k-means++", 4)):
+        exact = ExactLloyd(3, init=init, random_state=seed, **same).fit(PARTIES)
+        for ours, theirs in zip(result.labels, exact.labels_, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_given_labels_and_centres_are_one_start():
+    labels = [[0, 1] * 4 + [0], [1] * 7, [0] * 8]
+    for init in (labels, np.array([[0.0, 0.0], [9.0, 9.0]])):
+        job = secfc.run(PARTIES, 2, 1, 1, init=init).job
+        assert (job.init, job.n_init) == ("labels", 1)
+
+
+def test_what_is_wrong_is_left_to_the_job():
+    for n_init in (0, "many", None, 1.5):
+        with pytest.raises(secfc.ParameterError, match=r"^n_init: "):
+            secfc.run(PARTIES, 2, 1, 1, n_init=n_init)
+    with pytest.raises(secfc.ParameterError, match=r"^init: 'random', "):
+        secfc.Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="auto")
+    done = CliRunner().invoke(app, ["run", "a.npy", "-k", "2", "--n-init", "many"])
+    assert done.exit_code == 2
+
+
+@pytest.mark.parametrize("value", ["0", '"many"', "1.5", "true"])
+def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
+    organisations.replace(organisations.job, "seed = 7", f"n_init = {value}")
+    with pytest.raises(secfc.ParameterError, match=r"job\.toml:10: (clustering\.)?n_init: "):
+        read_job(organisations.job)
+
+
+def test_the_rule_takes_the_largest_of_all_limits():
+    decided = default_start("auto", "auto", disclosure="labels", smallest_set=7, compared=False)
+    assert decided == ("random", RANDOM_STARTS)
