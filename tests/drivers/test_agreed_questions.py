@@ -79,7 +79,6 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
         1,
         bound=job.bound,
         seed=7,
-        init="random",
         n_init=2,
         disclosure=disclosure,
         reveal_inertia=disclosure == "labels",

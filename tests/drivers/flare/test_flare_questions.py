@@ -72,7 +72,6 @@ def test_sites_compare_numbers_of_clusters_as_choose_k_does(up, ran):
         1,
         bound=read_job(made.job).job.bound,
         seed=7,
-        init="random",
         n_init=2,
         reveal_inertia=True,
         limits=secfc.Limits(reveal_inertia=True),
