@@ -18,6 +18,8 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.errors import ParameterError
 from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
+from secfc.prepare.summary import read_summary
+from secfc.prepare.transform import Preparation
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
@@ -35,17 +37,25 @@ def run_files(
     options.check()
     names, called = party_names(files), list(map(str, files))
     opened = revealing(options, names) | comparing(options, names)
-    tables = tables_of(files, options)
+    preparation = None if options.prepared is None else read_summary(options.prepared)
+    tables = tables_of(files, options, columns=() if preparation is None else preparation.names)
+    if preparation is not None:
+        opened["bound"] = preparation.bound
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
-        given = options.options(RunOptions, ids=ids, init=_start(options.init, tables[0].columns), **opened)
+        init = _start(options.init, tables[0].columns, preparation)
+        given = options.options(RunOptions, ids=ids, init=init, **opened)
         result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
     summary = _summary(options, tables, result)
+    centres, spreads = result.cluster_centers, result.cluster_std
+    if preparation is not None:
+        centres = None if centres is None else preparation.restore(centres)
+        spreads = None if spreads is None else preparation.restore_spreads(spreads)
     with whole_folder("--out", out) as folder:
         for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
             write_labels(folder / name, table, labels)
         for name in _recipients(files, result):
-            for kind, opened_values in ((CENTRES, result.cluster_centers), (SPREADS, result.cluster_std)):
+            for kind, opened_values in ((CENTRES, centres), (SPREADS, spreads)):
                 if opened_values is not None:
                     write_centres(folder / f"{name}.{kind}", tables[0].columns, opened_values)
             if report is not None:
@@ -59,8 +69,8 @@ def run_files(
         _show(result, files, out)
 
 
-def _start(init: str, columns: Sequence[str]) -> str | Floats:
-    """A named start, or the centres in a file, whose columns are matched by name.
+def _start(init: str, columns: Sequence[str], preparation: Preparation | None) -> str | Floats:
+    """A named start, or the centres in a file, in the data's units, whose columns are matched by name.
 
     Raises ParameterError for neither, and DataError for a file that cannot be used.
     """
@@ -69,7 +79,8 @@ def _start(init: str, columns: Sequence[str]) -> str | Floats:
         return init
     if not Path(init).is_file():
         raise ParameterError(f"--init: {', '.join(names)} or a file is possible; {init!r} is no file")
-    return read_table(Path(init), columns=columns).rows
+    centres = read_table(Path(init), columns=columns).rows
+    return centres if preparation is None else preparation.scale(centres)
 
 
 def _recipients(files: list[Path | Query], result: Result) -> list[str]:

@@ -221,3 +221,17 @@ class Revealing(ClusteringFiles):
         ),
     ] = None
     reveal_spread: bool = again(RevealOptions, "reveal_spread")
+    prepared: Annotated[
+        Path | None,
+        typer.Option(
+            help="The preparation.json of prepared files. It gives columns and bound. Centres and spreads "
+            "are in the data's units, and so are those of --init.",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raise ParameterError for options that exclude each other."""
+        super().check()
+        for name, given in (("columns", self.columns), ("drop", self.drop), ("bound", self.bound)):
+            if self.prepared is not None and given:
+                raise ParameterError(f"--{name}: not with --prepared, which gives columns and bound")

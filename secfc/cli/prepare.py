@@ -115,6 +115,6 @@ def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None)
         console().print(table)
     names = " ".join(str(file) for file in done.files)
     options = f"--id {id_column} " if id_column is not None else ""
-    options += f"--t {t} --ell 1 --bound {done.preparation.bound!r} -k K --out FOLDER"
+    options += f"--t {t} --ell 1 --prepared {done.summary} -k K --out FOLDER"
     if opened:
         console().print(f"Next: secfc run {names} {options}", soft_wrap=True)

@@ -298,6 +298,9 @@ class Participant(TakingPart):
         with self._past.new_results(run) as folder:
             if labels is not None and self.number <= self._job.n:
                 write_labels(folder / LABELS, self._rows.table, labels)
+            if self.preparation is not None:
+                centres = None if centres is None else self.preparation.restore(centres)
+                spreads = None if spreads is None else self.preparation.restore_spreads(spreads)
             if centres is not None:
                 write_centres(folder / CENTRES, list(self.agreement.columns), centres)
             if spreads is not None:

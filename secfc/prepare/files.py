@@ -39,12 +39,15 @@ class PreparedFiles:
     files : tuple of Path
         Prepared files, in the order of the parties.
     preparation : Preparation
+    summary : Path
+        The `SUMMARY` of it.
     mended : tuple of dict
         For each party its rows, and by column how many values were missing and clipped; known to it alone.
     """
 
     files: tuple[Path, ...]
     preparation: Preparation
+    summary: Path
     mended: tuple[Mapping[str, Any], ...] = field(repr=False)
 
 
@@ -161,6 +164,7 @@ def _prepare(
     return PreparedFiles(
         files=tuple(out / name for name in names),
         preparation=preparation,
+        summary=out / SUMMARY,
         mended=tuple(rows.mended for _, rows in checked),
     )
 

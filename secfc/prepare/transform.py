@@ -1,6 +1,6 @@
 """From checked columns to the rows that are clustered, the same at every party; and from centres back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import hypot, inf
@@ -118,19 +118,32 @@ class Preparation:
         DataError
             Another number of columns.
         """
+        return self._by_column(rows, self._restored)
+
+    def restore_spreads(self, spreads: Floats) -> Floats:
+        """Standard deviations of prepared columns, shape (k, columns), in the units of the schema."""
+        return self._by_column(spreads, lambda values, column: values * self._zero_and_unit(column)[1])
+
+    def scale(self, centres: Floats) -> Floats:
+        """What `restore` gives, such as centres of shape (k, columns), as prepared rows again."""
+        return self._by_column(centres, self._scaled)
+
+    def _by_column(self, rows: Floats, change: Callable[[Floats, Column], Floats]) -> Floats:
+        """Rows with numbers changed; categories stay."""
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise DataError(f"rows: {len(self.names)} columns are needed, the shape given is {rows.shape}")
-        restored = np.array(rows, dtype=np.float64)
+        changed = np.array(rows, dtype=np.float64)
         position = {name: at for at, name in enumerate(self.names)}
         for column in self.schema.columns:
-            if not column.categories and column.scale != "none":
+            if not column.categories:
                 at = position[column.name]
-                zero, unit = self._zero_and_unit(column)
-                restored[:, at] = zero + rows[:, at] * unit
-        return restored
+                changed[:, at] = change(changed[:, at], column)
+        return changed
 
     def _zero_and_unit(self, column: Column) -> tuple[float, float]:
-        """What becomes 0 of a column that is scaled, and what length becomes 1."""
+        """What becomes 0 of a column, and what length becomes 1."""
+        if column.scale == "none":
+            return 0.0, 1.0
         if column.scale == "min-max":
             low, high = column.range
             return low, high - low
@@ -138,10 +151,12 @@ class Preparation:
         return known.mean, known.deviation or 1.0
 
     def _scaled(self, values: Any, column: Column) -> Any:
-        if column.scale == "none":
-            return values
         zero, unit = self._zero_and_unit(column)
         return (values - zero) / unit
+
+    def _restored(self, values: Any, column: Column) -> Any:
+        zero, unit = self._zero_and_unit(column)
+        return zero + values * unit
 
 
 def sums_of(table: Checked, schema: Schema) -> list[Sums]:

@@ -188,7 +188,7 @@ def test_a_schema_that_opens_nothing_needs_neither_consent_nor_messages(tmp_path
     assert told["statistics"] == {}
 
 
-def test_centres_are_written_in_the_columns_that_were_made(tmp_path):
+def test_centres_are_written_in_the_units_of_the_schema(tmp_path):
     made = Preparing(tmp_path)
     made.replace(made.job, "k = 2", 'k = 2\nreveal_centres = ["south"]')
     for name in NAMES:
@@ -198,7 +198,7 @@ def test_centres_are_written_in_the_columns_that_were_made(tmp_path):
     prepared, preparation = made.prepared()
     with (results(made, "south") / "centres.csv").open() as file:
         found = np.array([[float(row[name]) for name in preparation.names] for row in csv.DictReader(file)])
-    rows = np.concatenate(prepared)
+    rows = preparation.restore(np.concatenate(prepared))
     own = np.array([label for name in NAMES for _, label in labels(made, name)])
     for h, centre in enumerate(found):
         np.testing.assert_allclose(centre, rows[own == h].mean(axis=0), atol=1e-6)

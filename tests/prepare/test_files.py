@@ -275,9 +275,9 @@ def test_a_folder_that_holds_something_is_left_alone(folder):
 # The command
 
 
-def command(*arguments, cwd):
+def command(*arguments, cwd, verb="prepare"):
     return warm.run(
-        [sys.executable, "-m", "secfc", "prepare", *map(str, arguments)],
+        [sys.executable, "-m", "secfc", verb, *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "COLUMNS": "140", "NO_COLOR": "1"},
         capture_output=True,
@@ -302,6 +302,92 @@ def test_prepared_files_can_be_run_as_the_command_says(folder):
     assert ran.returncode == 0
     with (folder / "result" / "north.labels.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 6
+
+
+READY = ("ready/north.csv", "ready/south.csv", "ready/west.csv", "-k", 2, "--t", 1, "--ell", 1)
+READY += ("--id", "patient", "--seed", 1, "--prepared", "ready/preparation.json")
+
+
+def run(*options, cwd):
+    return command(*READY, *options, cwd=cwd, verb="run")
+
+
+def opened(path):
+    return pd.read_csv(path, index_col="cluster")
+
+
+@pytest.fixture
+def ready(folder):
+    rng = np.random.default_rng(8)
+    for path in paths(folder):
+        frame = pd.DataFrame({"patient": [f"{path.stem}-{row:03}" for row in range(30)]})
+        frame["age"] = rng.choice([25, 75], 30) + rng.integers(-4, 5, 30)
+        frame["dose"], frame["smoker"] = rng.uniform(1, 49, 30), rng.choice(["never", "former"], 30)
+        frame.to_csv(path, index=False)
+    prepare_files(
+        paths(folder), Schema.read(folder / "schema.toml"), t=1, out=folder / "ready", id_column="patient"
+    )
+    return folder
+
+
+def test_centres_and_spreads_are_written_in_the_units_of_the_data_and_centres_are_read_so(ready):
+    consent = ("--reveal-centres", "south", "--reveal-spread", "--consent", "north=10,south=10,west=10")
+    done = run(*consent, "--out", "result", cwd=ready)
+    assert done.returncode == 0, done.stderr
+    data = pd.concat([pd.read_csv(path) for path in paths(ready)], ignore_index=True)
+    labels = pd.concat(
+        [pd.read_csv(ready / "result" / f"{path.stem}.labels.csv") for path in paths(ready)],
+        ignore_index=True,
+    )
+    by_cluster = data.groupby(labels["label"])
+    for name, expected in (
+        ("centres", by_cluster[["age", "dose"]].mean()),
+        ("spreads", by_cluster[["age", "dose"]].std(ddof=0)),
+    ):
+        found = opened(ready / "result" / f"south.{name}.csv")
+        assert list(found) == ["age", "dose", "smoker=never", "smoker=former"]
+        np.testing.assert_allclose(found[["age", "dose"]], expected, atol=1e-5)
+    again = run("--init", "result/south.centres.csv", "--out", "again", cwd=ready)
+    assert again.returncode == 0, again.stderr
+    summary = json.loads((ready / "again" / "summary.json").read_text())
+    assert summary["parameters"]["bound"] == read_summary(ready / "ready" / SUMMARY).bound
+    assert summary["result"]["n_iter"] == 1
+    assert (ready / "again" / "north.labels.csv").read_bytes() == (
+        ready / "result" / "north.labels.csv"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--bound", 3), "--bound: not with --prepared, which gives columns and bound"),
+        (("--columns", "age"), "--columns: not with --prepared"),
+        (("--drop", "age"), "--drop: not with --prepared"),
+        (("--prepared", "schema.toml"), "schema.toml:"),
+        (("--prepared", "none.json"), "none.json"),
+    ],
+)
+def test_what_does_not_go_with_a_preparation_is_named_and_nothing_is_written(ready, options, text):
+    done = run(*options, "--out", "result", cwd=ready)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert not (ready / "result").exists()
+
+
+def test_files_that_were_not_prepared_do_not_run_with_a_preparation(ready):
+    done = command("north.csv", "south.csv", "west.csv", *READY[3:], "--out", "result", cwd=ready, verb="run")
+    assert done.returncode == 2
+    assert "north.csv: no column 'smoker=never', 'smoker=former'" in done.stderr
+
+
+def test_what_is_restored_is_scaled_back(folder):
+    prepared, preparation = in_memory(folder)
+    rows = np.concatenate(prepared)
+    np.testing.assert_allclose(preparation.scale(preparation.restore(rows)), rows, atol=1e-12)
+    spreads = preparation.restore_spreads(rows.std(axis=0, keepdims=True))
+    np.testing.assert_allclose(spreads, preparation.restore(rows).std(axis=0, keepdims=True), atol=1e-12)
+    with pytest.raises(secfc.DataError, match="4 columns are needed"):
+        preparation.scale(rows[:, 1:])
 
 
 def test_databases_are_prepared_as_files_are(folder):

@@ -24,8 +24,8 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
             for row in range(rows):
                 smoker = rng.choice(["never", "former", "current", ""])
                 writer.writerow([f"{name}{row}", rng.integers(20, 90), rng.normal(20, 20), smoker])
-    commands = re.findall(r"^secfc .*$", PAGE, flags=re.MULTILINE)
-    assert len(commands) == 3
+    commands = re.findall(r"^secfc .*$", PAGE.replace("\\\n", ""), flags=re.MULTILINE)
+    assert len(commands) == 4
     for command in commands:
         done = warm.run(
             [sys.executable, "-m", *shlex.split(command)],
@@ -37,9 +37,13 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
             check=False,
         )
         assert done.returncode == 0, (command, done.stderr)
-        assert "22 rows fit" in done.stdout
+        assert ("22 rows fit" in done.stdout) == (" prepare " in command)
     alone, together = (tmp_path / one / "south.csv" for one in ("south-prepared", "prepared"))
     assert alone.read_bytes() == together.read_bytes()
+    with (tmp_path / "result" / "north.centres.csv").open() as file:
+        assert all(
+            20 <= float(row["age"]) <= 90 and 0 <= float(row["dose"]) <= 50 for row in csv.DictReader(file)
+        )
     with (tmp_path / "prepared" / "west.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["patient", "age", "dose", "smoker=never", "smoker=former", "smoker=current"]
