@@ -22,8 +22,8 @@ Texts name the party, the argument and the number that is wrong, and never a dat
 party where the error arose. Other parties get the type, a code and public numbers (docs/decisions/037).
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from secfc.codes import Code
 
@@ -63,6 +63,7 @@ class SecFCError(Exception):
 
 
 E = TypeVar("E", bound=SecFCError)
+T = TypeVar("T")
 _MOST_LINES = 50
 
 
@@ -73,6 +74,19 @@ def all_of(errors: Sequence[E], *, before: str = "") -> E:
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"{len(lines) - _MOST_LINES} more lines"]
     return type(errors[0])("\n".join(lines), code=errors[0].code)
+
+
+def each(check: Callable[..., T], *many: Iterable[Any]) -> list[T]:
+    """What a function gives for each of many; one DataError of everything that is wrong with any of them."""
+    found, wrong = [], []
+    for one in zip(*many, strict=True):
+        try:
+            found.append(check(*one))
+        except DataError as error:
+            wrong.append(error)
+    if wrong:
+        raise all_of(wrong)
+    return found
 
 
 class ParameterError(SecFCError, ValueError):

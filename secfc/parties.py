@@ -10,7 +10,7 @@ import numpy as np
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.column_names import left_out, normal_all
-from secfc.errors import ColumnWarning, DataError, ParameterError
+from secfc.errors import ColumnWarning, DataError, ParameterError, each
 from secfc.rows import check_finite
 
 
@@ -43,8 +43,8 @@ def as_parties(
 
     `columns` are those of somebody before, whom errors call `columns_of`, and count first.
 
-    Raises ParameterError or DataError with the party, and the column or row where there is one; never a
-    value.
+    Raises ParameterError, or one DataError of what is wrong with all parties, with the column or row where
+    there is one; never a value.
     """
     if (
         isinstance(parties, np.ndarray | str | bytes)
@@ -56,20 +56,20 @@ def as_parties(
         raise ParameterError("parties: the list is empty")
     names = names or [f"parties[{j}]" for j in range(len(parties))]
     chosen = _columns(parties, names, (columns_of, columns) if columns else None)
-    arrays = [_as_array(*one) for one in zip(parties, names, chosen, strict=True)]
+    arrays = each(_as_array, parties, names, chosen)
     widths = [array.shape[1] for array in arrays if array is not None]
     if not widths:
         raise ParameterError("parties: no party has a row or a column")
-    members = []
-    for name, given, array, named in zip(names, parties, arrays, chosen, strict=True):
+    first = names[next(j for j, one in enumerate(arrays) if one is not None)]
+
+    def party(name: str, given: Any, array: Floats | None, named: Collection[str]) -> Party:
         rows = np.zeros((0, widths[0])) if array is None else array
         if rows.shape[1] != widths[0]:
-            first = names[next(j for j, one in enumerate(arrays) if one is not None)]
             raise DataError(f"{name}: {rows.shape[1]} columns, {first} has {widths[0]}")
-        check_finite(rows, name=name, d=widths[0])
         frame = given if is_frame(given) and hasattr(given, "index") else None
-        members.append(Party(name=name, rows=rows, frame=frame, columns=tuple(named)))
-    return members
+        return Party(name=name, rows=rows, frame=frame, columns=tuple(named))
+
+    return each(party, names, parties, arrays, chosen)
 
 
 def is_frame(party: Any) -> bool:
@@ -78,9 +78,15 @@ def is_frame(party: Any) -> bool:
 
 
 def _as_array(party: Any, name: str, columns: Mapping[str, int]) -> Floats | None:
-    """The rows as a contiguous float64 array, None for an empty list or an array of shape (0,)."""
-    if is_frame(party):
-        return _from_frame(party, name, list(columns.values()))
+    """The rows as a contiguous, finite float64 array, None for an empty list or an array of shape (0,)."""
+    frame = is_frame(party)
+    rows = _from_frame(party, name, list(columns.values())) if frame else _from_array(party, name)
+    if rows is not None:
+        check_finite(rows, name=name, d=rows.shape[1])
+    return rows
+
+
+def _from_array(party: Any, name: str) -> Floats | None:
     if np.ma.isMaskedArray(party) and np.ma.is_masked(party):
         raise DataError(
             f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)",
@@ -110,7 +116,8 @@ def _as_array(party: Any, name: str, columns: Mapping[str, int]) -> Floats | Non
 def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
     """Columns of a DataFrame as float64; a missing value becomes NaN, which is refused later."""
     rows = np.empty((len(frame), len(positions)))
-    for at, position in enumerate(positions):
+
+    def take(at: int, position: int) -> None:
         column = frame.columns[position]
         values = frame.iloc[:, position] if hasattr(frame, "iloc") else frame[column]
         kind = getattr(values.dtype, "kind", None)  # pandas' own extension types have one, polars' do not
@@ -123,6 +130,8 @@ def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
             rows[:, at] = values
         else:
             rows[:, at] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    each(take, range(len(positions)), positions)
     return rows
 
 

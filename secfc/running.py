@@ -24,6 +24,7 @@ from secfc.errors import (
     PrecisionWarning,
     PrivacyWarning,
     ThresholdError,
+    each,
 )
 from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
@@ -339,7 +340,7 @@ def _setup(
     """Check everything that can be checked before a party is started."""
     bound, init, deadline = options.bound, options.init, options.deadline
     if bound is None:
-        bound = max(largest_norm(member.rows, name=member.name) for member in members)
+        bound = max(each(lambda member: largest_norm(member.rows, name=member.name), members))
     if not is_number(bound):
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
     if isinstance(bound, int) and abs(bound) > sys.float_info.max:
@@ -369,8 +370,7 @@ def _setup(
     )
     if job.reveal_inertia:
         check_consent("reveal_inertia", members, limits)
-    for member in members:
-        check_rows(member.rows, name=member.name, d=job.d, bound=job.bound)
+    each(lambda member: check_rows(member.rows, name=member.name, d=job.d, bound=job.bound), members)
     layout = Layout(tuple(member.rows.shape[0] for member in members))
     layout.check(job)
     starts = None

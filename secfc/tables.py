@@ -18,7 +18,7 @@ import pyarrow.parquet
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.column_names import are_names, is_header, left_out, normal, normal_all
-from secfc.errors import ColumnWarning, DataError, all_of
+from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.options import FOUND, TextFormat
 from secfc.sources.blocks import EXACT, too_large
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
@@ -165,12 +165,12 @@ def read_tables(
 ) -> list[Table]:
     """Read every party's file: by default the columns of the first one, in its order.
 
-    ColumnWarning tells which others there are; DataError that a file lacks one of the first.
+    ColumnWarning tells which others there are; one DataError what is wrong with all files.
     """
     drop = normal_all(drop)
     not_clustered = {*drop, *([normal(id_column)] if id_column else [])}
     as_text, named = [id_column] if id_column else [], [*columns, *drop]
-    loaded = [load_table(path, as_text=as_text, named=named, given=given) for path in paths]
+    loaded = each(lambda path: load_table(path, as_text=as_text, named=named, given=given), paths)
     for name in drop:
         if not any(name in table.column_names for table in loaded):
             raise no_column(paths[0], [name], loaded[0])
@@ -183,16 +183,15 @@ def read_tables(
         unsure = [str(path) for path, table in zip(paths, loaded, strict=True) if _is_unsure(table)]
         if told := left_out(of_files, hint="; --drop leaves columns out", unsure=unsure):
             warnings.warn(told, ColumnWarning, stacklevel=2)
-    tables: list[Table] = []
-    for at, path in enumerate(paths):
-        dropped = [name for name in drop if name in loaded[at].column_names]
-        tables.append(
-            chosen_columns(
-                loaded[at], path=path, columns=chosen, drop=dropped, id_column=id_column, named=bool(columns)
-            )
+
+    def converted(path: Path | Query) -> Table:
+        table = loaded.pop(0)  # its memory is free before the next one is converted
+        dropped = [name for name in drop if name in table.column_names]
+        return chosen_columns(
+            table, path=path, columns=chosen, drop=dropped, id_column=id_column, named=bool(columns)
         )
-        loaded[at] = None  # its memory is free before the next one is converted
-    return tables
+
+    return each(converted, paths)
 
 
 def _has_places(path: Path | Query) -> bool:

@@ -72,6 +72,22 @@ def read_labels(path):
         return list(csv.DictReader(file))
 
 
+def test_run_tells_what_is_wrong_with_all_files_at_once(files):
+    spoiled = (files / "a.csv").read_text().replace("ill", "", 1).replace("p3,", ",", 1)
+    (files / "a.csv").write_text(spoiled.replace(",dose,", ",amount,", 1))
+    text = (files / "c.csv").read_text()
+    (files / "c.csv").write_text(text.replace("dose", "a day").replace("score", "points"))
+    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--columns", "dose,score", "--out", "result", cwd=files)
+    assert done.returncode == 2
+    told = " ".join(done.stderr.split())
+    assert "a.csv: no column 'dose'" in told
+    assert "c.csv: no column 'dose', 'score'" in told
+    assert not (files / "result").exists()
+    done = secfc_command("run", "a.csv", "gone.csv", "lost.csv", "-k", 2, "--out", "result", cwd=files)
+    assert "gone.csv: no such file" in done.stderr
+    assert "lost.csv: no such file" in done.stderr
+
+
 def test_run_writes_a_label_per_row_beside_its_id(files, rows):
     done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
     assert done.returncode == 0, done.stderr

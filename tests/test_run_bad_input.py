@@ -10,6 +10,7 @@ from support.sweeps import crossed
 
 import secfc
 from secfc import DataError, ParameterError, ThresholdError
+from secfc.codes import Code
 from secfc.drivers.processes import ForkServer
 
 SOME = np.arange(8.0).reshape(4, 2)
@@ -335,6 +336,32 @@ def test_the_call_that_the_threshold_error_proposes_works(n, asked):
     proposed = {"t": int(call[1]), "ell": int(call[2])}
     assert proposed["t"] <= t
     assert secfc.run(parties, k=2, **proposed, seed=0).converged
+
+
+def test_what_is_wrong_with_all_parties_is_told_at_once():
+    good = np.ones((3, 2))
+    holes = np.array([[1.0, np.nan], [np.inf, 1.0]])
+    texts = pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0], "c": ["z", "z"]})
+    with pytest.raises(secfc.DataError) as caught:
+        secfc.run([holes, good, texts, good.astype(str), [[1], [1, 2]]], 2, 1, 1)
+    assert str(caught.value).splitlines() == [
+        "parties[0]: 2 values are NaN or infinite, the first in row 0, column 1",
+        "parties[2]: column 'a' is not numeric",
+        "parties[2]: column 'c' is not numeric",
+        "parties[3]: numbers are needed, dtype <U32 was given",
+        "parties[4]: its rows have different lengths",
+    ]
+    assert caught.value.code is Code.MISSING_VALUE
+
+
+def test_all_parties_of_other_widths_and_beyond_the_bound_are_told_at_once():
+    good, wide = np.ones((3, 2)), np.ones((3, 3))
+    with pytest.raises(secfc.DataError) as caught:
+        secfc.run([good, wide, good, wide], 2, 1, 1)
+    assert str(caught.value).splitlines() == [f"parties[{at}]: 3 columns, parties[0] has 2" for at in (1, 3)]
+    with pytest.raises(secfc.DataError) as caught:
+        secfc.run([good, 9 * good, good, 7 * good], 2, 1, 1, bound=2.0)
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["parties[1]", "parties[3]"]
 
 
 def test_every_error_for_a_wrong_value_is_also_a_value_error():

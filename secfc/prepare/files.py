@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from secfc.array_types import Floats
 from secfc.column_names import normal
-from secfc.errors import DataError
+from secfc.errors import DataError, each
 from secfc.options import FOUND, TextFormat
 from secfc.outputs import whole_folder
 from secfc.prepare.memory import open_totals
@@ -121,15 +121,7 @@ def check_files(
     given: TextFormat = FOUND,
 ) -> list[tuple[pa.Table, Checked]]:
     """Files and their agreed columns; nothing is shared. DataError tells what is wrong with all files."""
-    fit, problems = [], []
-    for file in files:
-        try:
-            fit.append(_checked(file, schema, id_column=id_column, given=given))
-        except DataError as error:
-            problems.append(error)
-    if problems:
-        raise DataError("\n".join(map(str, problems)))
-    return fit
+    return each(lambda file: _checked(file, schema, id_column=id_column, given=given), files)
 
 
 def _checked(

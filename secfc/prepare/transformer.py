@@ -8,7 +8,7 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from secfc.array_types import Floats
-from secfc.errors import DataError, ParameterError
+from secfc.errors import DataError, ParameterError, each
 from secfc.params import default_threshold
 from secfc.parties import is_frame
 from secfc.prepare.memory import open_totals
@@ -78,8 +78,8 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         Raises
         ------
         DataError
-            Naming the party and, for everything that is wrong with its table, column and row number; never a
-            value. Nothing has been shared then.
+            Naming the parties and, for everything that is wrong with their tables, column and row number;
+            never a value. Nothing has been shared then.
         LimitError
             Too few parties hold values of a column.
         ParameterError
@@ -89,7 +89,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         names = self._names(parties)
         t = default_threshold(len(names), self.t, None)[0]
         terms = Terms(n=len(names), t=t, schema=self.schema)
-        tables = [self._checked(party, name) for party, name in zip(parties, names, strict=True)]
+        tables = each(self._checked, parties, names)
         self.preparation_ = open_totals(terms, tables)
         self.feature_names_in_ = np.array([column.name for column in self.schema.columns], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
@@ -116,9 +116,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         check_is_fitted(self)
         if not isinstance(parties, list | tuple):
             return self._transform(parties, "table")
-        return [
-            self._transform(party, name) for party, name in zip(parties, self._names(parties), strict=True)
-        ]
+        return each(self._transform, parties, self._names(parties))
 
     def inverse_transform(self, centres: Any) -> Floats:
         """Prepared rows, or means of such (centres), in the units of the schema.

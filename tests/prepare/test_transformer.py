@@ -216,6 +216,19 @@ def test_what_it_refuses(call, error, text):
         call()
 
 
+def test_what_is_wrong_with_all_tables_is_told_at_once():
+    wrong = tables()
+    wrong[0].iloc[1, 0], wrong[2].iloc[0, 1] = 999, np.nan
+    model = Prepare(SCHEMA, t=1)
+    for call in (model.fit, model.fit(tables()).transform):
+        with pytest.raises(secfc.DataError) as caught:
+            call(wrong)
+        assert [line[:26] for line in str(caught.value).splitlines()] == [
+            "parties[0]: column 'age' h",
+            "parties[2]: column 'dose' ",
+        ]
+
+
 @pytest.mark.parametrize(
     "call",
     [
