@@ -102,7 +102,7 @@ def test_a_committee_finds_what_all_parties_would_find():
 
 
 def test_other_options_work_with_a_committee(tmp_path):
-    shared = {"seed": 1, "committee": range(N, N + 9), "n_init": 3}
+    shared = {"seed": 1, "committee": range(N, N + 9), "init": "random", "n_init": 3}
     result = secfc.run(
         PARTIES,
         3,
