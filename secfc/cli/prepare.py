@@ -111,7 +111,9 @@ def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None)
         for heading in ("column", "parties", "values", "mean", "deviation"):
             table.add_column(heading, justify="left" if heading == "column" else "right")
         for name, one in done.preparation.statistics.items():
-            table.add_row(name, str(one.holders), str(one.count), f"{one.mean:.6g}", f"{one.deviation:.6g}")
+            logs = {column.name for column in done.preparation.schema.columns if column.log}
+            shown = f"{name} (log)" if name in logs else name
+            table.add_row(shown, str(one.holders), str(one.count), f"{one.mean:.6g}", f"{one.deviation:.6g}")
         console().print(table)
     names = " ".join(str(file) for file in done.files)
     options = f"--id {id_column} " if id_column is not None else ""

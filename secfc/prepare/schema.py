@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from decimal import Context, Decimal
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -30,6 +31,8 @@ class Column:
         Agreed range of a number.
     categories : tuple of str
         Agreed values of a category column, one-hot in this order; then there is no range.
+    log : bool
+        Natural logarithms of the values are taken first, and scaled; low is above 0 then.
     scale : {"none", "min-max", "standardise"}
         "min-max": the agreed range to 0..1. "standardise": mean and standard deviation of all rows.
     deviations : float, optional
@@ -38,8 +41,8 @@ class Column:
     clip : bool
         Values outside the range, and `deviations`, are moved to its end; else they are refused.
     missing : {"refuse", "mean", "zero"}
-        "mean": numbers become the mean of all rows that have one. "zero": a missing category is 0 in every
-        one-hot column.
+        "mean": numbers become the mean of all rows that have one, of logarithms where these are taken.
+        "zero": a missing category is 0 in every one-hot column.
 
     Raises
     ------
@@ -52,6 +55,7 @@ class Column:
     low: float | None = None
     high: float | None = None
     categories: tuple[str, ...] = ()
+    log: bool = False
     scale: Scale = "none"
     deviations: float | None = None
     clip: bool = False
@@ -82,8 +86,8 @@ class Column:
         object.__setattr__(self, "deviations", float(self.deviations))
 
     def _check_categories(self, where: str) -> None:
-        if self.low is not None or self.high is not None or self.scale != "none" or self.clip:
-            raise ParameterError(f"{where}: categories have no range, scale or clip")
+        if self.low is not None or self.high is not None or self.scale != "none" or self.clip or self.log:
+            raise ParameterError(f"{where}: categories have no range, scale, clip or log")
         if self.missing == "mean":
             raise ParameterError(f'{where}: categories have no mean; missing = "zero" is possible')
         if not all(isinstance(one, str) and one == one.strip() and one for one in self.categories):
@@ -103,6 +107,12 @@ class Column:
             raise ParameterError(f"{where}: low must be below high")
         if not isfinite(self.range[1] - self.range[0]):
             raise ParameterError(f"{where}: from low to high is further than the largest float64")
+        if not isinstance(self.log, bool):
+            raise ParameterError(f"{where}: log is true or false")
+        if self.log and not self.range[0] > 0:
+            raise ParameterError(f"{where}: low must be above 0 for log; with clip smaller values become low")
+        if not self.ends[0] < self.ends[1]:
+            raise ParameterError(f"{where}: the logarithms of low and high are one number")
 
     @property
     def range(self) -> tuple[float, float]:
@@ -110,6 +120,11 @@ class Column:
         assert self.low is not None
         assert self.high is not None
         return self.low, self.high
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range of what is scaled: low and high, or their logarithms."""
+        return (_ln(self.range[0]), _ln(self.range[1])) if self.log else self.range
 
     @property
     def prepared(self) -> tuple[str, ...]:
@@ -120,6 +135,11 @@ class Column:
     def opens(self) -> bool:
         """Whether mean and deviation over all parties are needed."""
         return self.scale == "standardise" or self.missing == "mean"
+
+
+def _ln(value: float) -> float:
+    """Correctly rounded, so that it is the same on every machine."""
+    return float(Decimal(value).ln(Context(prec=50)))
 
 
 def _is_number(value: object) -> bool:
@@ -218,7 +238,7 @@ def _agreed_range(column: Column) -> tuple[float, float]:
     if column.categories or column.scale == "min-max":
         return 0.0, 1.0
     if column.scale == "none":
-        return column.range
+        return column.ends
     if column.deviations is None:
         text = "deviations is needed, as its mean is not known before the run"
         raise ParameterError(f"schema: column {column.name!r}: {text}")
@@ -233,6 +253,7 @@ class _Column(FileSchema):
     low: float | None = None
     high: float | None = None
     categories: list[str] | None = None
+    log: bool = False
     scale: Scale = "none"
     deviations: float | None = None
     clip: bool = False

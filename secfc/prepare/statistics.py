@@ -1,7 +1,8 @@
 """A column's count, sum and sum of squares as whole numbers, and what follows from their totals.
 
 A number of a column with the agreed range low to high is counted in steps: s = round((x - low) / (high - low)
-2**28), 0 <= s <= 2**28. Over m < 2**29 rows sums of steps stay below 2**57 and sums of squares below 2**85.
+2**28), 0 <= s <= 2**28, where x, low and high are logarithms if the schema says so. Over m < 2**29 rows sums
+of steps stay below 2**57 and sums of squares below 2**85.
 """
 
 from dataclasses import dataclass
@@ -45,8 +46,8 @@ class Sums:
 
 
 def steps(values: Floats, column: Column) -> Ints:
-    """Values within the column's range in steps from its low end, 0 to `STEPS`."""
-    low, high = column.range
+    """Values between the column's ends in steps from its low end, 0 to `STEPS`."""
+    low, high = column.ends
     return np.rint((values - low) / (high - low) * STEPS).astype(np.int64)
 
 
@@ -61,8 +62,8 @@ class Statistics:
     count : int
         Values of all parties.
     mean, deviation : float
-        Of these, the deviation that of the population, in the column's unit: of the values rounded to steps
-        of the range's 2**-28, so that no value is off by more than half a step.
+        Of these or of their logarithms, the deviation that of the population, in the column's unit: of the
+        values rounded to steps of the range's 2**-28, so that no value is off by more than half a step.
     """
 
     holders: int
@@ -89,7 +90,7 @@ class Statistics:
                 "are not those of values, and shares hide whose",
                 code=Code.IMPOSSIBLE_TOTALS,
             )
-        low, high = column.range
+        low, high = column.ends
         width = Fraction(high) - Fraction(low)
         mean = Fraction(low) + width * total / (count * STEPS)
         # Each of these operations is correctly rounded, so the result is the same on every machine.

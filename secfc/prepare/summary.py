@@ -62,7 +62,7 @@ def _statistics(value: Any, column: Column, path: Path) -> Statistics:
     for key, kind in kinds.items():
         if type(value[key]) is not kind or not isfinite(value[key]) or (key != "mean" and value[key] < 0):
             raise ParameterError(f"{where}.{key}: not a number that can be")
-    low, high = column.range
+    low, high = column.ends
     if not low <= value["mean"] <= high or value["deviation"] > high - low:
         raise ParameterError(f"{where}: no values from {low:g} to {high:g} have this mean and deviation")
     return Statistics(**value)

@@ -39,7 +39,7 @@ class Checked:
     Attributes
     ----------
     numbers : ndarrays of shape (rows,), float64
-        Within the column's range; nan: missing.
+        Within the column's range, logarithms where the schema says so; nan: missing.
     categories : ndarrays of shape (rows,), int64
         Position in the agreed list; -1: missing.
     clipped, missing : ints
@@ -175,7 +175,8 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
         unit = f" {column.unit}" if column.unit else ""
         outer_rows = _rows(outside, f"values outside {low:g} to {high:g}{unit}")
         tell(Code.OUT_OF_RANGE, f"{where} has {outer_rows}; check the unit")
-    done.numbers[column.name] = np.where(missing, np.nan, np.clip(numbers, low, high))
+    kept = np.where(missing, np.nan, np.clip(numbers, low, high))
+    done.numbers[column.name] = np.clip(np.log(kept), *column.ends) if column.log else kept
     _count(done, column, missing=int(missing.sum()), clipped=int(outside.sum()))
 
 

@@ -42,7 +42,7 @@ class Preparation:
             if column.categories:
                 ranges.update(dict.fromkeys(column.prepared, (0.0, 1.0)))
             else:
-                low, high = (float(self._scaled(end, column)) for end in column.range)
+                low, high = (float(self._scaled(end, column)) for end in column.ends)
                 most = inf if column.deviations is None else column.deviations
                 ranges[column.name] = max(low, -most), min(high, most)
         return ranges
@@ -111,7 +111,8 @@ class Preparation:
         Returns
         -------
         ndarray of that shape, float64
-            Numbers in their units; of a category the share of rows that have it, as it was.
+            Numbers in their units, so a mean of logarithms becomes the geometric mean; of a category the
+            share of rows that have it, as it was.
 
         Raises
         ------
@@ -121,12 +122,26 @@ class Preparation:
         return self._by_column(rows, self._restored)
 
     def restore_spreads(self, spreads: Floats) -> Floats:
-        """Standard deviations of prepared columns, shape (k, columns), in the units of the schema."""
-        return self._by_column(spreads, lambda values, column: values * self._zero_and_unit(column)[1])
+        """Standard deviations of prepared columns, shape (k, columns), in the units of the schema.
+
+        Of a column of logarithms it is a factor: a deviation more multiplies a value by it.
+        """
+
+        def restored(values: Floats, column: Column) -> Floats:
+            spread = values * self._zero_and_unit(column)[1]
+            return np.exp(spread) if column.log else spread
+
+        return self._by_column(spreads, restored)
 
     def scale(self, centres: Floats) -> Floats:
         """What `restore` gives, such as centres of shape (k, columns), as prepared rows again."""
-        return self._by_column(centres, self._scaled)
+
+        def scaled(values: Floats, column: Column) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):  # what is no number then is refused later
+                numbers: Floats = self._scaled(np.log(values) if column.log else values, column)
+            return numbers
+
+        return self._by_column(centres, scaled)
 
     def _by_column(self, rows: Floats, change: Callable[[Floats, Column], Floats]) -> Floats:
         """Rows with numbers changed; categories stay."""
@@ -145,7 +160,7 @@ class Preparation:
         if column.scale == "none":
             return 0.0, 1.0
         if column.scale == "min-max":
-            low, high = column.range
+            low, high = column.ends
             return low, high - low
         known = self.statistics[column.name]
         return known.mean, known.deviation or 1.0
@@ -156,7 +171,8 @@ class Preparation:
 
     def _restored(self, values: Any, column: Column) -> Any:
         zero, unit = self._zero_and_unit(column)
-        return zero + values * unit
+        restored = zero + values * unit
+        return np.exp(restored) if column.log else restored
 
 
 def sums_of(table: Checked, schema: Schema) -> list[Sums]:

@@ -20,10 +20,12 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
     for name, rows in (("north", 24), ("south", 22), ("west", 25)):
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["patient", "age", "dose", "smoker"])
+            writer.writerow(["patient", "age", "dose", "marker", "smoker"])
             for row in range(rows):
                 smoker = rng.choice(["never", "former", "current", ""])
-                writer.writerow([f"{name}{row}", rng.integers(20, 90), rng.normal(20, 20), smoker])
+                writer.writerow(
+                    [f"{name}{row}", rng.integers(20, 90), rng.normal(20, 20), rng.lognormal(3, 2), smoker]
+                )
     commands = re.findall(r"^secfc .*$", PAGE.replace("\\\n", ""), flags=re.MULTILINE)
     assert len(commands) == 4
     for command in commands:
@@ -46,7 +48,15 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
         )
     with (tmp_path / "prepared" / "west.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["patient", "age", "dose", "smoker=never", "smoker=former", "smoker=current"]
+    assert list(rows[0]) == [
+        "patient",
+        "age",
+        "dose",
+        "marker",
+        "smoker=never",
+        "smoker=former",
+        "smoker=current",
+    ]
     assert len(rows) == 25
     assert all(0 <= float(row["dose"]) <= 1 for row in rows)
     assert abs(sum(float(row["age"]) for row in rows) / 25) < 1
