@@ -10,8 +10,9 @@ from secfc.errors import ParameterError
 from secfc.prepare.transform import Preparation
 from secfc.report.charts import Chart, discs
 
-MOST_DIFFERENT, LEAST_DIFFERENCE = 3, 0.5
-"""Columns named of each cluster, and by how many deviations at least it differs in them."""
+MOST_DIFFERENT, LEAST_DIFFERENCE, LEAST_SHARE = 3, 0.5, 0.1
+"""Columns named of each cluster; by how many deviations of all rows at least it differs in them; or, where
+these are not known, the least share of its squared distance from the mean of all rows."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,15 @@ class ClusterLine:
 class Profile:
     """What the page shows of opened means.
 
-    `unit` says which deviations colours and the map count; `columns` begin with those that differ most
-    between clusters, as far as that is known. `explained` is the share of the squared distances to the mean
-    of all rows that lies between clusters, None where nothing tells it.
+    `unit` says which deviations colours count. `columns` begin with those that differ most between clusters,
+    in deviations of all rows; or `by_distance`, in the units of the rows that were clustered: deviations
+    between clusters are too alike in all columns to tell. The map has the same units. `explained` is the
+    share of the squared distances to the mean of all rows that lies between clusters, None where nothing
+    tells it.
     """
 
     unit: str
+    by_distance: bool
     columns: list[ColumnLine]
     clusters: list[ClusterLine]
     map: tuple[Chart, list[str]] | None
@@ -101,16 +105,20 @@ def profile(
     mean = weights @ known
     between = weights @ (known - mean) ** 2
     within = None if around is None else weights @ around**2
-    scale, unit = _scale(mean, between, within, columns)
-    away = np.zeros_like(known)
-    np.divide(known - mean, scale, out=away, where=scale > 0)
+    scale = _overall_scale(mean, between, within, columns)
+    by_distance = scale is None
+    unit = np.sqrt(between) if scale is None else scale
+    away = np.divide(known - mean, unit, out=np.zeros_like(known), where=unit > 0)
+    gaps = known - mean if by_distance else away
+    least = LEAST_SHARE * (gaps**2).sum(axis=1, keepdims=True) if by_distance else LEAST_DIFFERENCE**2
+    differs = np.copysign(gaps**2 / np.where(least > 0, least, 1), gaps)
     left = inertia / sizes.sum() if inertia is not None else None if within is None else within.sum()
     total = None if left is None else between.sum() + left
     shown, spreads, overall = _in_units(known, around, mean, columns)
     places = {int(h): at for at, h in enumerate(here)}
-    apart = (weights @ away**2).round(9)
     return Profile(
-        unit=unit,
+        unit="standard deviations " + ("between clusters" if by_distance else "of all rows"),
+        by_distance=by_distance,
         columns=[
             ColumnLine(
                 _titles(columns).get(names[j], names[j]),
@@ -126,28 +134,26 @@ def profile(
                     for h in range(len(sizes))
                 ],
             )
-            for j in np.argsort(-apart, kind="stable").tolist()
+            for j in np.argsort(-(weights @ gaps**2), kind="stable").tolist()
         ],
-        clusters=_beside(here, known, around, away, names),
-        map=_map(here, away, weights, names),
+        clusters=_beside(here, known, around, differs, names),
+        map=_map(here, gaps, weights, names),
         explained=None if not total else float(between.sum() / total),
     )
 
 
-def _scale(
+def _overall_scale(
     mean: Floats, between: Floats, within: Floats | None, columns: Sequence[str] | Preparation
-) -> tuple[Floats, str]:
-    """The deviation of each column over all rows, if all are known; else that between clusters."""
+) -> Floats | None:
+    """The deviation of each column over all rows, if all are known."""
     if within is not None:
-        return np.sqrt(between + within), "standard deviations of all rows"
+        return np.sqrt(between + within)
     if isinstance(columns, Preparation):
         made = [(column, one) for column in columns.schema.columns for one in column.prepared]
         if all(column.categories or column.scale == "standardise" for column, _ in made):
             shares = np.array([bool(column.categories) for column, _ in made])
-            return np.where(shares, np.sqrt(np.clip(mean * (1 - mean), 0, None)), 1.0), (
-                "standard deviations of all rows"
-            )
-    return np.sqrt(between), "standard deviations between clusters"
+            return np.where(shares, np.sqrt(np.clip(mean * (1 - mean), 0, None)), 1.0)
+    return None
 
 
 def _in_units(
@@ -169,9 +175,11 @@ def _titles(columns: Sequence[str] | Preparation) -> dict[str, str]:
 
 
 def _beside(
-    here: Ints, centres: Floats, deviations: Floats | None, away: Floats, names: list[str]
+    here: Ints, centres: Floats, deviations: Floats | None, differs: Floats, names: list[str]
 ) -> list[ClusterLine]:
-    """Each cluster beside the others; none for a single one."""
+    """Each cluster beside the others; none for a single one. It differs in columns where `differs` is 1 or
+    more, or -1 or less.
+    """
     if len(here) < 2:
         return []
     gaps = np.linalg.norm(centres[:, np.newaxis] - centres, axis=2)
@@ -183,8 +191,8 @@ def _beside(
         overlaps = np.divide(sums, gaps, out=np.full_like(gaps, np.inf), where=gaps > 0).max(axis=1)
     lines = []
     for at, h in enumerate(here.tolist()):
-        order = np.argsort(-np.abs(away[at]), kind="stable")[:MOST_DIFFERENT].tolist()
-        most = [(names[j], away[at, j] > 0) for j in order if abs(away[at, j]) >= LEAST_DIFFERENCE]
+        order = np.argsort(-np.abs(differs[at]), kind="stable")[:MOST_DIFFERENT].tolist()
+        most = [(names[j], differs[at, j] > 0) for j in order if abs(differs[at, j]) >= 1]
         nearest = int(gaps[at].argmin())
         lines.append(
             ClusterLine(

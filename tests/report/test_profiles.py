@@ -22,16 +22,18 @@ def test_three_clusters_by_hand():
     assert [cell.away for cell in by_name["a"].cells] == pytest.approx(np.array([-5, -1, 3]) / 11**0.5)
     assert [cell.away for cell in by_name["b"].cells] == pytest.approx([-1, -1, 1])
     first = found.clusters[0]
-    assert first.most == [("a", False), ("b", False)]
+    assert first.most == [("b", False), ("a", False)]  # 100 and 25 of 125
     assert (first.nearest, first.distance, first.spread, first.overlap) == (1, 4.0, None, None)
-    assert found.clusters[1].most == [("b", False)]  # 0.3 deviations of "a" are few
+    assert found.clusters[1].most == [("b", False)]  # 100 of 101
+    assert [line.name for line in found.columns] == ["b", "a"]
+    assert found.by_distance
     assert found.explained is None
 
 
 def test_the_inertia_tells_how_much_clusters_explain():
     found = profile(CENTRES, None, SIZES, inertia=111.0, columns=())
     assert found.explained == pytest.approx(4 * 111 / (4 * 111 + 111))  # 11 + 100 a row lie between
-    assert [line.name for line in found.columns] == ["0", "1"]
+    assert [line.name for line in found.columns] == ["1", "0"]
 
 
 def test_spreads_give_deviations_of_all_rows_and_what_scikit_learn_gives():
@@ -45,6 +47,12 @@ def test_spreads_give_deviations_of_all_rows_and_what_scikit_learn_gives():
     found = profile(centres, deviations, np.bincount(labels), inertia=None, columns=["a", "b", "c", "d"])
     assert found.unit == "standard deviations of all rows"
     away = (centres - rows.mean(axis=0)) / rows.std(axis=0)
+    assert not found.by_distance
+    for one in found.clusters:
+        order = np.argsort(-np.abs(away[one.cluster]))[:3]
+        assert one.most == [
+            ("abcd"[j], away[one.cluster, j] > 0) for j in order if abs(away[one.cluster, j]) >= 0.5
+        ]
     for line in found.columns:
         assert [cell.away for cell in line.cells] == pytest.approx(away[:, "abcd".index(line.name)])
     apart = np.bincount(labels) @ away**2
@@ -63,7 +71,7 @@ def test_the_map_keeps_distances_of_the_principal_components():
     chart, _ = found.map
     placed = {int(one.text): (one.x, one.y) for one in chart.points}
     drawn = np.array([placed[h] for h in range(6)])
-    expected = PCA(2).fit_transform((centres - centres.mean(axis=0)) / centres.std(axis=0))
+    expected = PCA(2).fit_transform(centres)
 
     def gaps(places):
         return np.linalg.norm(places[:, np.newaxis] - places, axis=2)[np.triu_indices(6, 1)]
