@@ -26,9 +26,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class ColumnLine:
-    """A column in all clusters; None for a cluster without rows."""
+    """A column in all clusters; None for a cluster without rows. Means of logarithms are geometric ones, and
+    deviations factors.
+    """
 
     name: str
+    log: bool
     mean: float
     cells: list[Cell | None]
 
@@ -115,6 +118,9 @@ def profile(
     left = inertia / sizes.sum() if inertia is not None else None if within is None else within.sum()
     total = None if left is None else between.sum() + left
     shown, spreads, overall = _in_units(known, around, mean, columns)
+    logs = (
+        {one.name for one in columns.schema.columns if one.log} if isinstance(columns, Preparation) else set()
+    )
     places = {int(h): at for at, h in enumerate(here)}
     return Profile(
         unit="standard deviations " + ("between clusters" if by_distance else "of all rows"),
@@ -122,6 +128,7 @@ def profile(
         columns=[
             ColumnLine(
                 _titles(columns).get(names[j], names[j]),
+                names[j] in logs,
                 float(overall[j]),
                 [
                     Cell(
@@ -163,7 +170,7 @@ def _in_units(
     if not isinstance(columns, Preparation):
         return centres, deviations, mean
     shown = columns.restore(centres)
-    spreads = None if deviations is None else columns.restore(centres + deviations) - shown
+    spreads = None if deviations is None else columns.restore_spreads(deviations)
     return shown, spreads, columns.restore(mean[np.newaxis])[0]
 
 
@@ -171,7 +178,8 @@ def _titles(columns: Sequence[str] | Preparation) -> dict[str, str]:
     """Names of columns that have a unit, with it."""
     if not isinstance(columns, Preparation):
         return {}
-    return {one.name: f"{one.name} ({one.unit})" for one in columns.schema.columns if one.unit}
+    units = {one.name: one.unit for one in columns.schema.columns if one.unit}
+    return {name: f"{name} ({unit})" for name, unit in units.items()}
 
 
 def _beside(

@@ -157,3 +157,43 @@ def test_a_schema_that_does_not_tell_all_deviations_tells_none():
         15,
         35,
     ]
+
+
+def test_columns_of_logarithms_have_geometric_means_and_factors():
+    schema = {"column": [{"name": "dose", "low": 1, "high": 100, "log": True, "scale": "standardise"}]}
+    parties = [{"dose": values} for values in ([1.0, 4.0, 2.0], [4.0, 1.0, 2.0], [50.0, 100.0, 50.0, 100.0])]
+    model = secfc.Prepare(Schema.of(schema), t=1)
+    rows = np.concatenate(model.fit_transform(parties))
+    groups = [rows[:6], rows[6:]]
+    centres, deviations = (
+        np.array([getattr(one, what)(axis=0) for one in groups]) for what in ("mean", "std")
+    )
+    found = profile(centres, deviations, np.array([6, 4]), inertia=None, columns=model.preparation_)
+    (dose,) = found.columns
+    assert dose.log
+    assert [cell.mean for cell in dose.cells] == pytest.approx([2, 5000**0.5])
+    assert [cell.deviation for cell in dose.cells] == pytest.approx([4 ** (1 / 6**0.5), 2**0.5])
+
+
+@pytest.mark.filterwarnings("ignore::secfc.PrivacyWarning")
+def test_the_page_says_where_means_are_geometric(tmp_path):
+    schema = {
+        "column": [
+            {"name": "<dose>", "unit": "mg", "low": 1, "high": 100, "log": True, "scale": "standardise"},
+            {"name": "age", "low": 0, "high": 120, "scale": "standardise"},
+        ]
+    }
+    rng = np.random.default_rng(0)
+    kinds = [np.repeat([0, 1], 20) for _ in range(3)]
+    tables = [{"<dose>": 2 + 50 * kind * rng.random(40), "age": 40 + 9 * rng.random(40)} for kind in kinds]
+    model = secfc.Prepare(Schema.of(schema), t=1)
+    limits = secfc.Limits(reveal_centres=True, reveal_spread=10)
+    result = secfc.run(
+        model.fit_transform(tables), 2, 1, 1, seed=0, reveal_centres=[0], reveal_spread=True, limits=limits
+    )
+    page = result.report(tmp_path / "r.html", party=0, columns=model.preparation_).read_text(encoding="utf-8")
+    assert "<td>&lt;dose&gt; (mg), geometric mean</td>" in page
+    assert "<td>age</td>" in page
+    dose, age = (page.split(f"<td>{name}")[1].split("</tr>")[0] for name in ("&lt;dose", "age<"))
+    assert (dose.count("<small>×/÷"), dose.count("<small>±")) == (2, 0)
+    assert (age.count("<small>×/÷"), age.count("<small>±")) == (0, 2)
