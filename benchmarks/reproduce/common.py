@@ -128,7 +128,7 @@ def secure_run(
     *,
     seed: int,
     starts: int = 1,
-    clients: int | None = None,
+    committee: int | None = None,
     max_iter: int = 300,
 ) -> SecureRun:
     """Run SecFC and exact Lloyd from the same start, the paper's center separation.
@@ -143,18 +143,14 @@ def secure_run(
     starts : int
         Of several the one of least inertia is kept, where the central method has as many; labels are compared
         in all of them.
-    clients : int, optional
-        Join neighbouring parties to this many clients: the labels are the same, and a simulation in one
-        process holds the shares of all.
+    committee : int, optional
+        The first so many parties compute, and each party deals its own rows to them: a simulation in one
+        process holds the shares of all who compute.
     max_iter : int
     """
     members = [np.asarray(rows, dtype=np.float64) for rows in parties]
-    if clients is not None and clients < len(members):
-        groups = np.array_split(np.arange(len(members)), clients)
-        joined = [np.concatenate([members[one] for one in group]) for group in groups]
-    else:
-        joined = [*members, *[members[0][:0]] * (3 - len(members))]
-    t, ell = threshold_for(len(joined), joined[0].shape[1])
+    joined = [*members, *[members[0][:0]] * (3 - len(members))]
+    t, ell = threshold_for(committee or len(joined), joined[0].shape[1])
     pool = np.concatenate(members)
     best, labels, same = np.inf, np.zeros(0, dtype=np.int64), 0
     for number in range(seed * starts, (seed + 1) * starts):
@@ -167,6 +163,7 @@ def secure_run(
                 k,
                 t,
                 ell,
+                committee=committee,
                 init="separation",
                 seed=number,
                 max_iter=max_iter,

@@ -197,8 +197,8 @@ def _measure(
             model.fit(parties)
             found[name].append(_measures(parties, classes, model.labels_, model.cluster_centers_))
         if seed < effort.secfc_runs:
-            clients = None if dataset == "synthetic" else 5
-            run = secure_run(parties, k, seed=seed, clients=clients, max_iter=effort.secfc_iter)
+            committee = None if dataset == "synthetic" else 5
+            run = secure_run(parties, k, seed=seed, committee=committee, max_iter=effort.secfc_iter)
             secure.append((run, _measures(parties, classes, run.labels, run.centres)))
     each = [measured for _, measured in secure]
     same, rows = sum(run.same for run, _ in secure), sum(run.rows for run, _ in secure)

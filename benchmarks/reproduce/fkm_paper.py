@@ -269,7 +269,7 @@ def figure_5(context: Context) -> Iterator[FigureRow]:
     pool = np.concatenate(parties)
     runs, rounds, starts = (3, 10, 1) if context.quick else (200, 100, 10)
     secure = [
-        secure_run(parties, WRITERS_CLUSTERS, seed=seed, clients=5)
+        secure_run(parties, WRITERS_CLUSTERS, seed=seed, committee=5)
         for seed in range(1 if context.quick else 3)
     ]
     found: dict[str, list[tuple[Sequence[Ints], Floats]]] = {"central": [], "FKM": [], "k-FED": []}

@@ -79,7 +79,7 @@ def _blobs(context: Context, number: int, counts: tuple[int, int], figures: Figu
 
 
 def table_3(context: Context) -> Iterator[Part]:
-    """Rotated MNIST, ten clients. In this simulation they sit together at five SecFC clients."""
+    """Rotated MNIST, ten clients. In this simulation the first five compute, for all."""
     for (digit, local), figures in TABLE_3.items():
         if not (context.quick and local == 2):
             yield Part(f"digit {digit}, k' = {local}", partial(_rotated, context, digit, local, figures))
@@ -99,7 +99,7 @@ def _rotated(context: Context, digit: int, local: int, figures: Figures) -> Iter
         f"digit {digit}, k' = {local}, {runs} run{'s' if runs > 1 else ''}",
         runs,
         WHY_DIGIT_2 if digit == 2 else WHY_START,
-        clients=5,
+        committee=5,
     )
 
 
@@ -111,7 +111,7 @@ def _accuracies(
     setting: str,
     runs: int,
     why: str,
-    clients: int | None = None,
+    committee: int | None = None,
 ) -> Iterator[FigureRow]:
     k, local = counts
     truth = np.concatenate(classes)
@@ -122,7 +122,8 @@ def _accuracies(
     def of_run(run: SecureRun) -> float:
         return percent(run.labels)
 
-    secure = Secure.over([secure_run(parties, k, seed=seed, clients=clients) for seed in range(runs)], of_run)
+    ran = [secure_run(parties, k, seed=seed, committee=committee) for seed in range(runs)]
+    secure = Secure.over(ran, of_run)
     lloyd = [Lloyd(k, init="separation", random_state=seed).fit(parties).labels_ for seed in range(runs)]
     kfed = [KFED(k, local_clusters=local, random_state=seed).fit(parties).labels_ for seed in range(runs)]
     ours = (fmean(map(percent, lloyd)), fmean(map(percent, kfed)), secure.value)

@@ -36,14 +36,14 @@ class Committee:
     @classmethod
     def of(cls, job: Job, rows: Sequence[Floats], *, keeps: bool) -> "Committee":
         """Owners deal `rows`, one array an owner, to the clients of a job; `keeps` keeps what they sent."""
-        m = sum(own.shape[0] for own in rows)
+        most = tuple(own.shape[0] for own in rows)
         keys = [secrets.token_bytes(KEY_BYTES) for _ in range(job.parties + 1)]
         server, *parties = (Identity(key) for key in keys)
         roster = Roster(tuple(party.public for party in parties), server.public)
         session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
         identities = [Identity() for _ in rows]
-        call = Call(job=job, session=session, keys=tuple(one.public for one in identities), most_rows=m)
-        kernels = kernels_of(job, m)
+        call = Call(job=job, session=session, keys=tuple(one.public for one in identities), most_rows=most)
+        kernels = kernels_of(job, sum(most))
         intakes = [
             Intake(call, number=j, identity=member, kernels=kernels)
             for j, member in enumerate(parties[: job.n], 1)

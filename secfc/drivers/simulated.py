@@ -124,9 +124,9 @@ class SimulatedParty(TakingPart):
         job = Job(**call["job"])
         session = Session.of(job=job, roster=self.terms.roster, run=bytes.fromhex(call["run"]))
         of_owners = tuple(bytes(key) for key in keys.reshape(-1, IDENTITY_BYTES))
-        called = Call(job=job, session=session, keys=of_owners, most_rows=call["most_rows"])
+        called = Call(job=job, session=session, keys=of_owners, most_rows=tuple(call["most_rows"]))
         identity = Identity(bytes.fromhex(self._given["identity"]))
-        kernels = kernels_of(job, called.most_rows)
+        kernels = kernels_of(job, sum(called.most_rows))
         intake = Intake(called, number=self.number, identity=identity, kernels=kernels)
         octets, start = deposits.tobytes(), 0
         for size in call["sizes"]:

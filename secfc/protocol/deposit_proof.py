@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secfc.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, Prime
-from secfc.field.residues import BLOCK, reduce
+from secfc.field.residues import matmul, reduce
 from secfc.kernels.interface import Bytes
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
@@ -45,8 +44,8 @@ def weights_of(prime: Prime, n: int, coded: int) -> Floats:
     return np.concatenate([np.eye(coded), others])
 
 
-def _drawn(seeds: Sequence[bytes], sizes: Sequence[int], width: int) -> Iterator[NDArray[np.uint32]]:
-    """Coefficients of deposits of these rows, (COVERS, width, rows), of some rows at a time."""
+def _drawn(seeds: Sequence[bytes], sizes: Sequence[int], width: int) -> Iterator[Floats]:
+    """Words of deposits of these rows, (COVERS, width, rows), of some rows at a time."""
     streams = [MaskSource(seed) for seed in seeds]
     step = at_a_time(width)
     for first in range(0, max(sizes), step):
@@ -55,12 +54,7 @@ def _drawn(seeds: Sequence[bytes], sizes: Sequence[int], width: int) -> Iterator
             for stream, size in zip(streams, sizes, strict=True)
         )
         drawn = np.frombuffer(b"".join(words), dtype=_WORD).reshape(-1, COVERS, width)
-        yield np.ascontiguousarray(drawn.transpose(1, 2, 0))
-
-
-def _modulo(words: NDArray[np.uint32], p: int) -> Floats:
-    """Centred residues."""
-    return (words % np.uint32(p)).astype(np.float64) - p // 2
+        yield drawn.transpose(1, 2, 0).astype(np.float64, order="C")
 
 
 def combinations(
@@ -76,7 +70,7 @@ def combinations(
         rows = sizes if len(sizes) > 1 else [stop - start]
         for index, p in enumerate(primes):
             shares = reduce(unpack(planes[index, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]), p)
-            totals[index] = reduce(totals[index] + combined(shares, _modulo(words, p), p, rows), p)
+            totals[index] = reduce(totals[index] + combined(shares, reduce(words, p), p, rows), p)
         start = stop
     return totals
 
@@ -96,16 +90,7 @@ def proof_of(
         stop = start + words.shape[2]
         for index, p in enumerate(primes):
             held = unpack(planes[:, index, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop])
-            values[index] = reduce(values[index] + products(_modulo(words, p), reduce(held, p), p), p)
+            factors, of_members = (reduce(one, p).reshape(one.shape[0], -1) for one in (words, held))
+            values[index] = reduce(values[index] + matmul(factors, of_members.T, p), p)
         start = stop
     return b"".join(pack(plane, p).tobytes() for plane, p in zip(values, primes, strict=True))
-
-
-def products(coefficients: Floats, shares: Floats, p: int) -> Floats:
-    """Sums over columns and rows of (c, width, rows) times (members, width, rows): (c, members), reduced."""
-    left, right = (one.reshape(one.shape[0], -1) for one in (coefficients, shares))
-    totals = np.zeros((left.shape[0], right.shape[0]))
-    for start in range(0, left.shape[1], BLOCK):
-        # BLOCK products of centred residues stay below 2**53, and so do 2**29 reduced sums.
-        totals += reduce(left[:, start : start + BLOCK] @ right[:, start : start + BLOCK].T, p)
-    return reduce(totals, p)

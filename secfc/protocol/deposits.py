@@ -2,7 +2,7 @@
 
 ::
 
-    call      = SHA-256("secfc deposits 1" | run (16) | agreement (32) | most rows (8))
+    call      = SHA-256("secfc deposits 1" | run (16) | agreement (32) | most rows of each owner (4 each))
     head      = owner (4) | rows (4) | X25519 key (32) | SHA-256 of the sealed piece of each member (32 each)
     proof     = values of random combinations at the first ell + t members, packed residues
     deposit   = head | proof | signature of "secfc deposit 1" | call | head | proof (64) | sealed piece
@@ -47,7 +47,6 @@ from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_s
 _CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc deposit check 1"
 _PAIR = b"secfc deposit transcript 1"
 _HEAD = struct.Struct(f"<II{KEY_BYTES}s")
-_MOST = struct.Struct("<Q")
 _PIECE, _LABELS = b"deposit", b"labels"  # purposes of a channel
 _OWNER = 0  # the number of an owner in its channels; its own number is in their transcript
 _LABEL = np.dtype("<u2")
@@ -57,24 +56,24 @@ _LABEL = np.dtype("<u2")
 class Call:
     """What owners deposit for: the job of a committee, before it has owners, and the session of its members.
 
-    `keys` are the Ed25519 public keys of the owners, owner 1's first; `most_rows` bounds the rows of all.
+    `keys` are the Ed25519 public keys of the owners, owner 1's first, `most_rows` what each may deposit.
     """
 
     job: Job
     session: Session
     keys: tuple[bytes, ...] = field(repr=False)
-    most_rows: int
+    most_rows: tuple[int, ...] = field(repr=False)
 
     @cached_property
     def digest(self) -> bytes:
         """Of all that a deposit is bound to, 32 bytes."""
-        said = _CALL + self.session.run + self.session.agreement + _MOST.pack(self.most_rows)
-        return hashlib.sha256(said).digest()
+        said = _CALL + self.session.run + self.session.agreement
+        return hashlib.sha256(said + np.array(self.most_rows, dtype="<u4").tobytes()).digest()
 
     @cached_property
     def primes(self) -> tuple[int, ...]:
         """That shares are dealt modulo: enough for all rows that there may be."""
-        return primes_of(self.job.residues(self.most_rows))
+        return primes_of(self.job.residues(sum(self.most_rows)))
 
     @cached_property
     def members(self) -> list[bytes]:
@@ -220,7 +219,6 @@ class Intake:
         self._waiting: dict[int, _Opened] = {}  # their proofs are not checked yet
         self._new = 0  # rows of these
         self._held: dict[int, _Opened] = {}
-        self._rows = 0
         self.refused: dict[int, str] = {}
         self._sealed: bytes | None = None
 
@@ -238,7 +236,7 @@ class Intake:
         owner, rows, ephemeral = _HEAD.unpack(head[: _HEAD.size])
         if not 1 <= owner <= len(call.keys):
             raise MessageError(f"deposit: of owner {owner}, there are {len(call.keys)}")
-        if not 1 <= rows <= call.most_rows or len(deposit) != call.deposit_bytes(rows):
+        if not 1 <= rows <= call.most_rows[owner - 1] or len(deposit) != call.deposit_bytes(rows):
             raise MessageError(f"deposit of owner {owner}: {len(deposit)} bytes for {rows} rows")
         signed = call.signed_bytes - SIGNATURE_BYTES
         try:
@@ -252,8 +250,6 @@ class Intake:
             raise SealError(f"deposit of owner {owner}: not the piece that it signed for this member")
         if owner in self.refused or owner in self._held or owner in self._waiting:
             raise MessageError(f"deposit of owner {owner}: a second one")
-        if self._rows + rows > call.most_rows:
-            raise self._refuse(owner, f"rows beyond the {call.most_rows} that there may be")
         try:
             secret = self._identity.secret_with(X25519PublicKey.from_public_bytes(ephemeral))
             channel = call.channel(
@@ -262,7 +258,6 @@ class Intake:
             piece = channel.open(_PIECE, part=0, sealed=sealed)
         except (SealError, ValueError):
             raise self._refuse(owner, "its piece cannot be opened") from None
-        self._rows += rows
         self._new += rows
         self._waiting[owner] = _Opened(
             owner=owner,
@@ -284,7 +279,6 @@ class Intake:
                 if right:
                     self._held[opened.owner] = replace(opened, head=b"", proof=b"")
                 else:
-                    self._rows -= opened.rows
                     self._refuse(opened.owner, "its shares are not consistent")
 
     def _refuse(self, owner: int, reason: str) -> MessageError:

@@ -174,11 +174,11 @@ def test_two_parties_are_joined_by_one_without_rows():
     assert (run.same, run.rows) == (2000, 2000)
 
 
-def test_joining_parties_changes_no_label():
+def test_who_computes_changes_no_label():
     drawn = ffcm_hidden(random_state=0)
     parties = [half for rows in drawn.parties for half in np.array_split(rows, 4)]
-    apart, joined = (secure_run(parties, 3, seed=0, clients=clients) for clients in (None, 3))
-    for a, b in zip(apart.labels, joined.labels, strict=True):
+    all_parties, three = (secure_run(parties, 3, seed=0, committee=committee) for committee in (None, 3))
+    for a, b in zip(all_parties.labels, three.labels, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
