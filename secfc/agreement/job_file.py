@@ -339,8 +339,11 @@ def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Rang
 
 
 def _opened_by(preparation: Schema | None) -> tuple[str, ...]:
-    """Columns whose mean and deviation over all parties a preparation opens."""
-    return () if preparation is None else tuple(column.name for column in preparation.opened)
+    """Columns whose mean and deviation over all parties a preparation opens, or it says what instead."""
+    columns = () if preparation is None else preparation.opened
+    return tuple(
+        f"{one.name} (counts in {one.bins} bins instead)" if one.bins else one.name for one in columns
+    )
 
 
 def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:

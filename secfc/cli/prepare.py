@@ -108,12 +108,12 @@ def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None)
     """What all parties know, and what to do next."""
     if done.preparation.statistics and opened:
         table = Table(title="Opened, as totals of all parties", title_justify="left")
-        for heading in ("column", "parties", "values", "mean", "deviation"):
+        for heading in ("column", "parties", "values", "mean or median", "deviation or interquartile range"):
             table.add_column(heading, justify="left" if heading == "column" else "right")
         for name, one in done.preparation.statistics.items():
             logs = {column.name for column in done.preparation.schema.columns if column.log}
             shown = f"{name} (log)" if name in logs else name
-            table.add_row(shown, str(one.holders), str(one.count), f"{one.mean:.6g}", f"{one.deviation:.6g}")
+            table.add_row(shown, str(one.holders), str(one.count), f"{one.centre:.6g}", f"{one.unit:.6g}")
         console().print(table)
     names = " ".join(str(file) for file in done.files)
     options = f"--id {id_column} " if id_column is not None else ""

@@ -1,7 +1,7 @@
 """Preparing data without pooling it: an agreed schema, statistics opened as sums, one transform for all."""
 
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Statistics
+from secfc.prepare.statistics import Quartiles, Statistics
 from secfc.prepare.transform import Preparation
 
-__all__ = ["Column", "Preparation", "Schema", "Statistics"]
+__all__ = ["Column", "Preparation", "Quartiles", "Schema", "Statistics"]

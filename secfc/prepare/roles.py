@@ -1,7 +1,8 @@
-"""One party's part in opening means and deviations: a plain object that takes messages and returns messages.
+"""One party's part in opening statistics: a plain object that takes messages and returns messages.
 
 Every client speaks to every other, in this order: it introduces itself; it tells of which columns it holds
-enough values; if every column has holders enough, it deals shares of counts, sums and sums of squares; it
+enough values; if every column has holders enough, it deals shares of counts, sums and sums of squares, or of
+counts by bins; it
 tells that it has everybody's shares; when all have told so, it tells its sum of these. There is no server:
 whoever carries the messages reads introductions, which hold public keys, and sees sizes that follow from the
 schema alone.
@@ -12,12 +13,13 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from secfc.codes import Code
 from secfc.errors import AgreementError, CheatError, LimitError, MessageError, ParameterError, ThresholdError
 from secfc.params import MAX_CLIENTS, PROTOCOL_BYTES
 from secfc.prepare.schema import Schema
-from secfc.prepare.statistics import Statistics, Sums
+from secfc.prepare.statistics import Counts, Quartiles, Statistics, Sums, opened
 from secfc.prepare.summation import Summation
 from secfc.protocol.messages import PREPARING, Complete, Deal, Holds, Introduce, Message, Opening
 from secfc.randomness import MaskSource
@@ -84,7 +86,7 @@ class Preparer:
         terms: Terms,
         session: Session,
         identity: Identity,
-        sums: Sequence[Sums],
+        sums: Sequence[Sums | Counts],
         masks: MaskSource,
         ephemeral: bytes | None = None,
     ) -> None:
@@ -92,9 +94,9 @@ class Preparer:
         if len(sums) != len(self._columns):
             raise ParameterError(f"sums: {len(sums)} were given, {len(self._columns)} columns are opened")
         self.number = number
-        self.statistics: Mapping[str, Statistics] | None = None
+        self.statistics: Mapping[str, Statistics | Quartiles] | None = None
         self._terms, self._session = terms, session
-        self._values = [value for one in sums for value in (one.count, one.total, one.squares)]
+        self._values = [value for one in sums for value in one.numbers]
         self._holds = {number: bytes(one.count >= smallest for one in sums)}
         self._summation = Summation(
             number=number, n=terms.n, t=terms.t, length=len(self._values), masks=masks
@@ -301,14 +303,10 @@ class Preparer:
         if totals is None:
             return
         holders, smallest = self._holders(), self._terms.schema.smallest
+        left = iter(totals)
         self.statistics = {
-            column.name: Statistics.of(
-                Sums(count=totals[3 * at], total=totals[3 * at + 1], squares=totals[3 * at + 2]),
-                column,
-                holders=holders[at],
-                smallest=smallest,
-            )
-            for at, column in enumerate(self._columns)
+            column.name: opened(list(islice(left, column.totals)), column, holders=held, smallest=smallest)
+            for column, held in zip(self._columns, holders, strict=True)
         }
 
     def _holders(self) -> list[int]:

@@ -14,8 +14,9 @@ from secfc.column_names import normal
 from secfc.errors import ParameterError
 from secfc.options import MAX_ROWS
 
-Scale = Literal["none", "min-max", "standardise"]
-Missing = Literal["refuse", "mean", "zero"]
+Scale = Literal["none", "min-max", "standardise", "robust"]
+Missing = Literal["refuse", "mean", "median", "zero"]
+BINS = 2, 1024  # fewest and most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +34,21 @@ class Column:
         Agreed values of a category column, one-hot in this order; then there is no range.
     log : bool
         Natural logarithms of the values are taken first, and scaled; low is above 0 then.
-    scale : {"none", "min-max", "standardise"}
-        "min-max": the agreed range to 0..1. "standardise": mean and standard deviation of all rows.
+    scale : {"none", "min-max", "standardise", "robust"}
+        "min-max": the agreed range to 0..1. "standardise": mean and standard deviation of all rows. "robust":
+        median and interquartile range of all rows, each quartile off by a bin at most.
+    bins : int, optional
+        With "robust" the equal parts of the range, 2 to 1024, in each of which all values are counted. These
+        counts are opened.
     deviations : float, optional
-        Standardised values lie within so many deviations of the mean: agreed on where ranges of prepared
+        Standardised values lie within so many deviations of the mean, with "robust" interquartile ranges of
+        the median: agreed on where ranges of prepared
         columns must be known before the mean is, as in a job.
     clip : bool
         Values outside the range, and `deviations`, are moved to its end; else they are refused.
-    missing : {"refuse", "mean", "zero"}
+    missing : {"refuse", "mean", "median", "zero"}
         "mean": numbers become the mean of all rows that have one, of logarithms where these are taken.
-        "zero": a missing category is 0 in every one-hot column.
+        "median": the same with "robust". "zero": a missing category is 0 in every one-hot column.
 
     Raises
     ------
@@ -57,6 +63,7 @@ class Column:
     categories: tuple[str, ...] = ()
     log: bool = False
     scale: Scale = "none"
+    bins: int | None = None
     deviations: float | None = None
     clip: bool = False
     missing: Missing = "refuse"
@@ -77,10 +84,23 @@ class Column:
             self._check_range(where)
 
     def _check_scale(self, where: str) -> None:
+        robust = self.scale == "robust"
+        if (self.bins is not None) != robust:
+            text = "is needed: all values are counted in so many parts of the range, and counts are opened"
+            text = text if robust else 'are of scale = "robust"'
+            raise ParameterError(f"{where}: bins {text}")
+        whole = isinstance(self.bins, int) and not isinstance(self.bins, bool)
+        if robust and not (whole and BINS[0] <= (self.bins or 0) <= BINS[1]):
+            raise ParameterError(f"{where}: bins is a whole number, {BINS[0]} to {BINS[1]}")
+        if self.missing == ("mean" if robust else "median"):
+            other = "median" if robust else "mean"
+            raise ParameterError(
+                f'{where}: its {self.missing} is not opened; missing = "{other}" is possible'
+            )
         if self.deviations is None:
             return
-        if self.scale != "standardise":
-            raise ParameterError(f'{where}: deviations are of scale = "standardise"')
+        if self.scale not in ("standardise", "robust"):
+            raise ParameterError(f'{where}: deviations are of scale = "standardise" or "robust"')
         if not _is_number(self.deviations) or self.deviations <= 0:
             raise ParameterError(f"{where}: deviations is a number above 0")
         object.__setattr__(self, "deviations", float(self.deviations))
@@ -133,8 +153,13 @@ class Column:
 
     @property
     def opens(self) -> bool:
-        """Whether mean and deviation over all parties are needed."""
-        return self.scale == "standardise" or self.missing == "mean"
+        """Whether statistics over all parties are needed."""
+        return self.scale in ("standardise", "robust") or self.missing in ("mean", "median")
+
+    @property
+    def totals(self) -> int:
+        """Numbers that are opened, if any: counts, or count, sum and sum of squares."""
+        return self.bins or 3
 
 
 def _ln(value: float) -> float:
@@ -222,7 +247,7 @@ class Schema:
 
     @property
     def opened(self) -> tuple[Column, ...]:
-        """Columns whose mean and deviation are opened, in order."""
+        """Columns of which statistics are opened, in order."""
         return tuple(column for column in self.columns if column.opens)
 
     @property
@@ -255,6 +280,7 @@ class _Column(FileSchema):
     categories: list[str] | None = None
     log: bool = False
     scale: Scale = "none"
+    bins: int | None = None
     deviations: float | None = None
     clip: bool = False
     missing: Missing = "refuse"

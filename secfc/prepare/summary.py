@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from secfc.agreement.toml_file import read_json
 from secfc.errors import ParameterError
+from secfc.options import MAX_ROWS
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Statistics
+from secfc.prepare.statistics import Counts, Quartiles, Statistics
 from secfc.prepare.transform import Preparation
 
 SUMMARY = "preparation.json"
@@ -24,8 +25,12 @@ def summary_of(preparation: Preparation) -> dict[str, Any]:
         "digest": preparation.schema.digest.hex(),
         "columns": {name: list(ends) for name, ends in preparation.ranges.items()},
         "bound": preparation.bound,
-        "statistics": {name: asdict(one) for name, one in preparation.statistics.items()},
+        "statistics": {name: _plain(asdict(one)) for name, one in preparation.statistics.items()},
     }
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in values.items()}
 
 
 def write_summary(path: Path, preparation: Preparation) -> None:
@@ -54,7 +59,28 @@ def read_summary(path: Path) -> Preparation:
     return preparation
 
 
-def _statistics(value: Any, column: Column, path: Path) -> Statistics:
+def _quartiles(value: Any, column: Column, path: Path) -> Quartiles:
+    where, counts = (
+        f"{path}: statistics.{column.name}",
+        value.get("counts") if isinstance(value, dict) else None,
+    )
+    holders = value.get("holders") if isinstance(value, dict) else None
+    if (
+        type(holders) is not int
+        or holders < 0
+        or not isinstance(counts, list)
+        or len(counts) != column.totals
+    ):
+        raise ParameterError(f"{where}: holders and {column.totals} counts are needed")
+    if not all(type(one) is int and one >= 0 for one in counts) or not 0 < sum(counts) <= MAX_ROWS:
+        raise ParameterError(f"{where}.counts: not numbers of values")
+    found = Quartiles.of(Counts(counts=tuple(counts)), column, holders=0, smallest=0)
+    return replace(found, holders=holders)
+
+
+def _statistics(value: Any, column: Column, path: Path) -> Statistics | Quartiles:
+    if column.bins:
+        return _quartiles(value, column, path)
     kinds = {"holders": int, "count": int, "mean": float, "deviation": float}
     where = f"{path}: statistics.{column.name}"
     if not isinstance(value, Mapping) or set(value) != set(kinds):

@@ -12,7 +12,7 @@ from secfc.array_types import Floats
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.prepare.schema import Column, Schema
-from secfc.prepare.statistics import Statistics, Sums
+from secfc.prepare.statistics import Counts, Quartiles, Statistics, Sums, of_column
 from secfc.prepare.tables import Checked
 
 
@@ -23,12 +23,12 @@ class Preparation:
     Attributes
     ----------
     schema : Schema
-    statistics : dict from column name to Statistics
+    statistics : dict from column name to Statistics or Quartiles
         Of each number that is standardised or filled in.
     """
 
     schema: Schema
-    statistics: Mapping[str, Statistics]
+    statistics: Mapping[str, Statistics | Quartiles]
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -84,16 +84,17 @@ class Preparation:
                 parts.append((at == np.arange(len(column.categories))).astype(np.float64))
                 continue
             values = table.numbers[column.name]
-            if column.missing == "mean":
-                values = np.where(np.isnan(values), self.statistics[column.name].mean, values)
+            if column.missing in ("mean", "median"):
+                values = np.where(np.isnan(values), self.statistics[column.name].centre, values)
             scaled = self._scaled(values, column)
             if column.deviations is not None:
                 most = column.deviations
                 beyond = np.abs(scaled) > most
+                units = "interquartile ranges from the median" if column.bins else "deviations from the mean"
                 if beyond.any() and not column.clip:
                     problems.append(
-                        f"column {column.name!r} has {beyond.sum()} values more than {most:g} deviations "
-                        f"from the mean of all parties, the first in row {int(beyond.argmax())}"
+                        f"column {column.name!r} has {beyond.sum()} values more than {most:g} {units} "
+                        f"of all parties, the first in row {int(beyond.argmax())}"
                     )
                 scaled = np.clip(scaled, -most, most)
             parts.append(scaled[:, np.newaxis])
@@ -163,7 +164,7 @@ class Preparation:
             low, high = column.ends
             return low, high - low
         known = self.statistics[column.name]
-        return known.mean, known.deviation or 1.0
+        return known.centre, known.unit or 1.0
 
     def _scaled(self, values: Any, column: Column) -> Any:
         zero, unit = self._zero_and_unit(column)
@@ -175,6 +176,6 @@ class Preparation:
         return np.exp(restored) if column.log else restored
 
 
-def sums_of(table: Checked, schema: Schema) -> list[Sums]:
+def sums_of(table: Checked, schema: Schema) -> list[Sums | Counts]:
     """What a party adds to the totals, for each column that is opened."""
-    return [Sums.of(table.numbers[column.name], column) for column in schema.opened]
+    return [of_column(table.numbers[column.name], column) for column in schema.opened]

@@ -202,3 +202,20 @@ def test_centres_are_written_in_the_units_of_the_schema(tmp_path):
     own = np.array([label for name in NAMES for _, label in labels(made, name)])
     for h, centre in enumerate(found):
         np.testing.assert_allclose(centre, rows[own == h].mean(axis=0), atol=1e-6)
+
+
+def test_sites_open_counts_of_a_robust_column_and_say_so_before_they_sign(tmp_path):
+    schema = SCHEMA.replace('scale = "min-max"', 'scale = "robust"\nbins = 25\ndeviations = 9\nlog = true')
+    made = Preparing(tmp_path, schema=schema.replace("low = 0\nhigh = 50", "low = 0.5\nhigh = 50"))
+    assert made.agreement.opened == ("age", "dose (counts in 25 bins instead)")
+    run(made)
+    prepared, preparation = made.prepared()
+    assert len(preparation.statistics["dose"].counts) == 25
+    for name in NAMES:
+        assert read_summary(results(made, name) / SUMMARY) == preparation
+    rows = np.concatenate(prepared)
+    own = np.array([label for name in NAMES for _, label in labels(made, name)])
+    assert len(own) == len(rows)
+    means = np.array([rows[own == h].mean(axis=0) for h in range(2)])
+    nearest = ((rows[:, np.newaxis] - means) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest, own)

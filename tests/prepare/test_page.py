@@ -20,11 +20,18 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
     for name, rows in (("north", 24), ("south", 22), ("west", 25)):
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["patient", "age", "dose", "marker", "smoker"])
+            writer.writerow(["patient", "age", "dose", "marker", "stay", "smoker"])
             for row in range(rows):
                 smoker = rng.choice(["never", "former", "current", ""])
                 writer.writerow(
-                    [f"{name}{row}", rng.integers(20, 90), rng.normal(20, 20), rng.lognormal(3, 2), smoker]
+                    [
+                        f"{name}{row}",
+                        rng.integers(20, 90),
+                        rng.normal(20, 20),
+                        rng.lognormal(3, 2),
+                        rng.integers(0, 30),
+                        smoker,
+                    ]
                 )
     commands = re.findall(r"^secfc .*$", PAGE.replace("\\\n", ""), flags=re.MULTILINE)
     assert len(commands) == 4
@@ -53,6 +60,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
         "age",
         "dose",
         "marker",
+        "stay",
         "smoker=never",
         "smoker=former",
         "smoker=current",

@@ -1,4 +1,6 @@
-"""Logarithms: equal to pooled ones, restored as geometric means, and refused where there are none."""
+"""Logarithms and robust scales: near pooled ones, restored, refused where they cannot be; what is opened."""
+
+import json
 
 import numpy as np
 import pytest
@@ -6,7 +8,8 @@ import pytest
 import secfc
 from secfc import Prepare
 from secfc.prepare import Column, Schema
-from secfc.prepare.summary import read_summary, write_summary
+from secfc.prepare.statistics import Counts, Quartiles, of_column
+from secfc.prepare.summary import read_summary, summary_of, write_summary
 
 LOW, HIGH = 0.1, 5000.0
 _RNG = np.random.default_rng(6)
@@ -86,3 +89,156 @@ def test_logarithms_are_part_of_what_is_agreed():
     assert Schema.of(logs().to_dict()) == logs()
     ((_, ends),) = logs().ranges
     assert ends == (pytest.approx(np.log(LOW)), pytest.approx(np.log(HIGH)))
+
+
+# Robust scales
+
+
+def robust(**more):
+    given = {"low": 0, "high": 100, "scale": "robust", "bins": 50} | more
+    return Schema(columns=(Column(name="stay", **given),))
+
+
+STAYS = [np.clip(_RNG.exponential(12, m), 0, 100) for m in (40, 31, 25)]
+STAY_TABLES = [{"stay": values} for values in STAYS]
+
+
+def test_counts_worked_by_hand():
+    column = Column(name="a", low=0, high=8, scale="robust", bins=4)
+    counts = Counts.of(np.array([0, 1, 2, 3, 7.9, 8, np.nan]), column)
+    assert counts.numbers == (2, 2, 0, 2)
+    known = Quartiles.of(counts, column, holders=3, smallest=1)
+    assert (known.lower, known.median, known.upper) == (1.5, 3.0, 6.5)  # 1.5, 3 and 4.5 of 6 values below
+    assert (known.centre, known.unit, known.count) == (3.0, 5.0, 6)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("bins", [2, 50, 1024])
+def test_quartiles_are_off_by_a_bin_at_most_and_counts_are_the_pooled_histogram(bins, log):
+    schema = robust(bins=bins, low=0.5 if log else 0, log=log, clip=True)
+    model = Prepare(schema, t=1)
+    rows = np.concatenate(model.fit_transform(STAY_TABLES))[:, 0]
+    pooled = np.clip(np.concatenate(STAYS), 0.5 if log else 0, 100)
+    pooled = np.log(pooled) if log else pooled
+    known = model.preparation_.statistics["stay"]
+    ends = schema.columns[0].ends
+    width = (ends[1] - ends[0]) / bins
+    assert list(known.counts) == np.histogram(pooled, bins=bins, range=ends)[0].tolist()
+    for found, part in ((known.lower, 0.25), (known.median, 0.5), (known.upper, 0.75)):
+        below, above = np.quantile(pooled, part, method="lower"), np.quantile(pooled, part, method="higher")
+        assert below - width <= found <= above + width
+    np.testing.assert_allclose(rows, (pooled - known.median) / (known.upper - known.lower), atol=1e-9)
+    assert np.abs(rows).max() <= model.preparation_.bound
+
+
+def test_few_large_values_do_not_move_a_robust_scale():
+    model = Prepare(robust(), t=1).fit(STAY_TABLES)
+    outliers = [{"stay": np.where(values > 40, 100, values)} for values in STAYS]
+    moved = Prepare(robust(), t=1).fit(outliers)
+    assert moved.preparation_.statistics["stay"].unit == model.preparation_.statistics["stay"].unit
+
+
+def test_of_a_robust_column_counts_are_opened_and_no_sum():
+    column = robust().columns[0]
+    assert isinstance(of_column(STAYS[0], column), Counts)
+    assert repr(of_column(STAYS[0], column)) == "Counts()"
+    one, other = [0.5, 1.5, 99], [1.9, 0.1, 98.2]  # other values in the same bins
+    first, second = (
+        Prepare(robust(), t=1).fit([{"stay": values}, *STAY_TABLES[1:]]).preparation_
+        for values in (one, other)
+    )
+    assert first == second
+
+
+def test_missing_values_become_the_median_and_centres_are_restored(tmp_path):
+    model = Prepare(robust(missing="median"), t=1)
+    tables = [{"stay": [*values, np.nan]} for values in STAYS]
+    rows = model.fit_transform(tables)
+    median = model.preparation_.statistics["stay"].median
+    assert [one[-1, 0] for one in rows] == [0, 0, 0]
+    assert model.inverse_transform([[0.0]])[0, 0] == pytest.approx(median)
+    write_summary(tmp_path / "preparation.json", model.preparation_)
+    assert read_summary(tmp_path / "preparation.json") == model.preparation_
+
+
+def test_values_too_many_interquartile_ranges_from_the_median_are_refused_or_clipped():
+    text = r"column 'stay' has \d+ values more than 1 interquartile ranges from the median of all parties"
+    with pytest.raises(secfc.DataError, match=text):
+        Prepare(robust(deviations=1), t=1).fit_transform(STAY_TABLES)
+    model = Prepare(robust(deviations=1, clip=True), t=1)
+    assert max(np.abs(one).max() for one in model.fit_transform(STAY_TABLES)) == 1
+    assert robust(deviations=1).ranges[0][1] == (-1, 1)
+
+
+def test_columns_of_several_kinds_are_opened_together():
+    schema = Schema(
+        columns=(
+            Column(name="age", low=0, high=120, scale="standardise"),
+            Column(name="stay", low=0, high=100, scale="robust", bins=10),
+            Column(name="dose", low=0, high=50, missing="mean"),
+        )
+    )
+    tables = [{"age": [30.0 + at, 60], "stay": [1.0, 50], "dose": [at, 9.0]} for at in range(3)]
+    known = Prepare(schema, t=1).fit(tables).preparation_.statistics
+    assert known["age"].mean == pytest.approx(45.5, abs=1e-5)
+    assert known["stay"].counts == (3, 0, 0, 0, 0, 3, 0, 0, 0, 0)
+    assert known["dose"].mean == pytest.approx(5, abs=1e-5)
+
+
+def test_too_few_holders_open_no_counts():
+    tables = [*STAY_TABLES[:2], {"stay": [np.nan]}]
+    with pytest.raises(secfc.LimitError, match="column 'stay' 2"):
+        Prepare(robust(missing="median"), t=1).fit(tables)
+
+
+@pytest.mark.parametrize(
+    "counts", [(0, 0, 0, 0), (1, 0, 0, 1), ((1 << 29) + 1, 0, 0, 0), (1 << 118, 3, 0, 0)]
+)
+def test_counts_that_no_values_have_are_noticed(counts):
+    column = Column(name="a", low=0, high=8, scale="robust", bins=4)
+    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the totals"):
+        Quartiles.of(Counts(counts=counts), column, holders=3, smallest=1)
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (
+            {"bins": None},
+            "bins is needed: all values are counted in so many parts of the range, and counts are",
+        ),
+        ({"scale": "standardise"}, 'bins are of scale = "robust"'),
+        ({"bins": 1}, "bins is a whole number, 2 to 1024"),
+        ({"bins": 1025}, "bins is a whole number, 2 to 1024"),
+        ({"bins": True}, "bins is a whole number"),
+        ({"missing": "mean"}, 'its mean is not opened; missing = "median" is possible'),
+        (
+            {"scale": "none", "bins": None, "missing": "median"},
+            'its median is not opened; missing = "mean" is',
+        ),
+        ({"scale": "min-max", "bins": None, "deviations": 2}, 'deviations are of scale = "standardise" or'),
+    ],
+)
+def test_robust_columns_that_cannot_be_are_refused(more, text):
+    with pytest.raises(secfc.ParameterError, match=f"schema: column 'stay': {text}"):
+        robust(**more)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("counts", [1, 2], "holders and 50 counts are needed"),
+        ("counts", [-1] * 50, "counts: not numbers of values"),
+        ("counts", [0] * 50, "counts: not numbers of values"),
+        ("counts", [1.0] * 50, "counts: not numbers of values"),
+        ("holders", "3", "holders and 50 counts are needed"),
+        ("median", 99.0, "is not what follows"),
+        ("count", 3, "is not what follows"),
+    ],
+)
+def test_a_summary_with_other_quartiles_is_refused(tmp_path, key, value, text):
+    summary = summary_of(Prepare(robust(), t=1).fit(STAY_TABLES).preparation_)
+    summary["statistics"]["stay"][key] = value
+    (tmp_path / "wrong.json").write_text(json.dumps(summary))
+    with pytest.raises(secfc.ParameterError, match=rf"wrong\.json: .*{text}"):
+        read_summary(tmp_path / "wrong.json")

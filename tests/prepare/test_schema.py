@@ -93,7 +93,7 @@ NUMBER = '[[column]]\nname = "a"\nlow = 0\nhigh = 1\n'
         (NUMBER + '[[column]]\nname = "b"\nlow = 2\nhigh = 1', ":5: schema: column 'b': low must be below"),
         ('[[column]]\nname = "a"\nlow = nan\nhigh = 1', "low and high are needed"),
         ('[[column]]\nname = "a"\nlow = -1e308\nhigh = 1e308', "further than the largest float64"),
-        (NUMBER + 'scale = "log"', ":5: .*scale: 'none', 'min-max' or 'standardise' is possible"),
+        (NUMBER + 'scale = "log"', ":5: .*scale: 'none', 'min-max', 'standardise' or 'robust' is possible"),
         (NUMBER + 'units = "m"', r":5: column\[1\]\.units: unknown key; did you mean unit\?"),
         (NUMBER + "deviations = 3", ':1: .*column .a.: deviations are of scale = "standardise"'),
         (NUMBER + 'scale = "standardise"\ndeviations = 0', "deviations is a number above 0"),
