@@ -97,10 +97,13 @@ def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]
         console().print(_line(str(file), **one), soft_wrap=True)
 
 
-def _line(name: str, rows: int, missing: dict[str, int], clipped: dict[str, int]) -> str:
-    """A file in a line: its rows, and by column what was mended."""
+def _line(
+    name: str, rows: int, missing: dict[str, int], clipped: dict[str, int], unlisted: Sequence[str]
+) -> str:
+    """A file in a line: its rows, by column what was mended, and columns that are not in the schema."""
     mended = [f"{count} missing in {column!r}" for column, count in missing.items()]
     mended += [f"{count} clipped in {column!r}" for column, count in clipped.items()]
+    mended += [f"not in the schema and not used: {', '.join(map(repr, unlisted))}"] if unlisted else []
     return f"{name}: {rows} rows fit{'; ' if mended else ''}{', '.join(mended)}"
 
 

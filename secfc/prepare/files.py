@@ -42,7 +42,8 @@ class PreparedFiles:
     summary : Path
         The `SUMMARY` of it.
     mended : tuple of dict
-        For each party its rows, and by column how many values were missing and clipped; known to it alone.
+        For each party its rows, by column how many values were missing and clipped, and columns that are not
+        in the schema; known to it alone.
     """
 
     files: tuple[Path, ...]

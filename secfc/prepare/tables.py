@@ -44,6 +44,8 @@ class Checked:
         Position in the agreed list; -1: missing.
     clipped, missing : ints
         Values that were moved to an end of the range, and that are missing; columns with some.
+    unlisted : tuple of str
+        The party's other columns, of which nothing is used.
     """
 
     rows: int
@@ -51,11 +53,17 @@ class Checked:
     categories: dict[str, Ints] = field(repr=False)
     clipped: dict[str, int]
     missing: dict[str, int]
+    unlisted: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def mended(self) -> dict[str, Any]:
         """How many rows, and values that had to be mended, for people."""
-        return {"rows": self.rows, "missing": self.missing, "clipped": self.clipped}
+        return {
+            "rows": self.rows,
+            "missing": self.missing,
+            "clipped": self.clipped,
+            "unlisted": self.unlisted,
+        }
 
     def renamed(self, names: Mapping[str, str]) -> "Checked":
         """The same under other names of columns; those that are not listed stay."""
@@ -113,7 +121,9 @@ def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str]
     DataError names the party and, for everything that is wrong, the column and the first row; never a value.
     """
     problems = _problems_of_names(table.column_names, schema, others)
-    done = Checked(rows=table.num_rows, numbers={}, categories={}, clipped={}, missing={})
+    listed = {*(column.name for column in schema.columns), *others}
+    unlisted = tuple(name for name in dict.fromkeys(table.column_names) if name not in listed)
+    done = Checked(rows=table.num_rows, numbers={}, categories={}, clipped={}, missing={}, unlisted=unlisted)
     commas = (table.schema.metadata or {}).get(DECIMAL) == b","
     for column in schema.columns:
         if table.column_names.count(column.name) == 1:

@@ -1,5 +1,6 @@
 """`Prepare`: means and deviations of all parties' rows as a step of scikit-learn's pipelines."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -8,7 +9,7 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from secfc.array_types import Floats
-from secfc.errors import DataError, ParameterError, each
+from secfc.errors import ColumnWarning, DataError, ParameterError, each
 from secfc.params import default_threshold
 from secfc.parties import is_frame
 from secfc.prepare.memory import open_totals
@@ -83,6 +84,11 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         LimitError
             Too few parties hold values of a column.
         ParameterError
+
+        Warns
+        -----
+        ColumnWarning
+            Columns that are not in the schema, which are not used; `transform` does not say so again.
         """
         if not isinstance(self.schema, Schema):
             raise ParameterError(f"schema: a Schema is needed, {type(self.schema).__name__} was given")
@@ -90,6 +96,13 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         t = default_threshold(len(names), self.t, None)[0]
         terms = Terms(n=len(names), t=t, schema=self.schema)
         tables = each(self._checked, parties, names)
+        more: dict[str, str] = {}
+        for name, one in zip(names, tables, strict=True):
+            more |= {column: more.get(column, name) for column in one.unlisted}
+        if more:
+            told = ", ".join(f"{column!r} ({name})" for column, name in more.items())
+            text = f"columns that are not in the schema are not used: {told}"
+            warnings.warn(ColumnWarning(text), stacklevel=2)
         self.preparation_ = open_totals(terms, tables)
         self.feature_names_in_ = np.array([column.name for column in self.schema.columns], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)

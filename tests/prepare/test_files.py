@@ -413,6 +413,15 @@ def test_databases_are_prepared_as_files_are(folder):
     assert not (folder / "never").exists()
 
 
+def test_the_command_names_columns_that_are_not_used(folder):
+    frame = pd.read_csv(folder / "south.csv").drop(columns="note")
+    frame.to_csv(folder / "south.csv", index=False)
+    done = command(*CSV, "--schema", "schema.toml", "--id", "patient", "--check", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = {line.split(":")[0]: line.partition("not used: ")[2] for line in done.stdout.splitlines()}
+    assert told == {"north.csv": "'note'", "south.csv": "", "west.csv": "'note'"}
+
+
 def test_json_is_the_summary(folder):
     options = ("--schema", "schema.toml", "--t", 1, "--out", "ready", "--json")
     done = command(*CSV, *options, cwd=folder)

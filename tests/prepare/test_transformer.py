@@ -166,6 +166,19 @@ def test_t_follows_from_the_number_of_parties_as_for_the_clustering():
                 Prepare(SCHEMA).fit(parties)
 
 
+def test_columns_that_are_not_in_the_schema_are_told_once_and_not_used():
+    more = [table.assign(note="private", id=1) for table in tables()[:2]]
+    parties = [*more, tables()[2]]
+    model = Prepare(SCHEMA, t=1)
+    with pytest.warns(secfc.ColumnWarning) as told:
+        model.fit(parties)
+    (warning,) = told
+    text = "columns that are not in the schema are not used: 'note' (parties[0]), 'id' (parties[0])"
+    assert str(warning.message) == text
+    assert warning.filename == __file__
+    assert lists(model.transform(parties)) == lists(Prepare(SCHEMA, t=1).fit_transform(tables()))
+
+
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_fewer_than_three_parties_are_one_clear_error_of_each_step(n):
     with pytest.raises(secfc.ParameterError, match="no t fits fewer than 3 parties"):
