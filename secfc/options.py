@@ -229,8 +229,8 @@ class AgreedClustering(Agreed):
         AUTO,
         'int or "auto"',
         "Starts; the best result is returned, by the inertia with rounded weights (docs/protocol.md). "
-        'Sharing is paid once. "auto": 5 for each k where several are compared; otherwise 10 for "random" '
-        'with disclosure "labels", and else 1.',
+        'Sharing is paid once. "auto": 5 for each k where several are compared, else 1; every start '
+        "tells further labels.",
         least=1,
         help="Starts, or auto; the best is kept, sharing is paid once.",
     )

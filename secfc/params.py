@@ -121,7 +121,6 @@ def default_threshold(n: int, t: int | None, ell: int | None, *, max_liars: int 
     return t, ell
 
 
-RANDOM_STARTS = 10  # as scikit-learn; starts of k-means++ differ less
 COMPARED_STARTS = 5  # of each k: an inertia that is too large for one k would mislead
 
 
@@ -130,14 +129,13 @@ def default_start(
 ) -> tuple[Start, int]:
     """Init and `n_init` where "auto" is given for one or both; `smallest_set` is the largest of all limits.
 
-    K-means++ asks about single rows, whose distances nobody learns with disclosure "labels" alone. With
-    another, further random starts would each tell the server further distances.
+    K-means++ asks about single rows, whose distances nobody learns with disclosure "labels" alone. One
+    start is the default, as each tells further labels.
     """
     if init == AUTO:
         init = "k-means++" if disclosure == "labels" and smallest_set == 1 else "random"
     if n_init == AUTO:
-        several = RANDOM_STARTS if init == "random" and disclosure == "labels" else 1
-        n_init = COMPARED_STARTS if compared else several
+        n_init = COMPARED_STARTS if compared else 1
     return cast(Start, init), n_init  # what was given is checked later
 
 

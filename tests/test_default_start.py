@@ -12,14 +12,14 @@ from plaintext_baselines import ExactLloyd
 from secfc import SecureKMeans
 from secfc.agreement.job_file import read_job
 from secfc.cli.app import app
-from secfc.params import COMPARED_STARTS, RANDOM_STARTS, default_start
+from secfc.params import COMPARED_STARTS, default_start
 
 _RNG = np.random.default_rng(2)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 5 for m in (9, 7, 8)]
 DECIDED = {
     ("labels", 1, "auto", "auto"): ("k-means++", 1),
-    ("labels", 2, "auto", "auto"): ("random", RANDOM_STARTS),
-    ("labels", 1, "random", "auto"): ("random", RANDOM_STARTS),
+    ("labels", 2, "auto", "auto"): ("random", 1),
+    ("labels", 1, "random", "auto"): ("random", 1),
     ("labels", 1, "random", 2): ("random", 2),
     ("labels", 1, "auto", 3): ("k-means++", 3),
     ("labels", 1, "separation", "auto"): ("separation", 1),
@@ -135,4 +135,4 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
 
 def test_the_rule_takes_the_largest_of_all_limits():
     decided = default_start("auto", "auto", disclosure="labels", smallest_set=7, compared=False)
-    assert decided == ("random", RANDOM_STARTS)
+    assert decided == ("random", 1)
