@@ -75,6 +75,7 @@ _command(
     "A client's and the server's iteration beside one of scikit-learn's on the pooled rows.",
     cases="--json --cases 20000,50,8,11,4,2",
 )
+_command("threads", "Iterations and sharing with 2 threads beside 1, and what 16 would take by counted work.")
 _command("sharing", "Quantise, mask, encode and pack rows for all clients: MB per second per core.")
 _command("runs", "Whole runs with both drivers against n + 1 plaintext runs from the same start.", repeats=1)
 _command("bytes", "Bytes of each phase against the fewest that its elements could take.", module="traffic")

@@ -1,7 +1,7 @@
 """Keystreams of keys that two parties share, and uniform residues from them."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Kernels
 from secfc.randomness import Guarded
+from secfc.threads import Turns
 
 ZEROS = memoryview(bytes(6 << 16))  # what a keystream is added to, at most so many bytes at a time
 
@@ -89,18 +90,27 @@ class ResidueStream(Guarded):
 
     def fill(self, out: NDArray[np.uint8], primes: Sequence[int]) -> None:
         """Write the next residues modulo each prime, packed, to a contiguous array, (P, ..., 3 * count)."""
-        for part, words, _ in self._blocks(out, primes):
+
+        def fill(part: NDArray[np.uint8], words: NDArray[np.uint8], p: int) -> None:
             part[...] = words[: part.size]
+
+        self._each(fill, out, primes)
 
     def add(self, packed: NDArray[np.uint8], primes: Sequence[int]) -> None:
         """Add the next residues modulo each prime to packed ones below it, likewise, in place."""
-        for part, words, p in self._blocks(packed, primes):
+
+        def add(part: NDArray[np.uint8], words: NDArray[np.uint8], p: int) -> None:
             self._kernels.add_masks(part, words[np.newaxis], _ADDED, p)
 
-    def _blocks(
-        self, packed: NDArray[np.uint8], primes: Sequence[int]
-    ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8], int]]:
-        """Pieces of an array, words for each, and its prime."""
+        self._each(add, packed, primes)
+
+    def _each(
+        self,
+        work: Callable[[NDArray[np.uint8], NDArray[np.uint8], int], None],
+        packed: NDArray[np.uint8],
+        primes: Sequence[int],
+    ) -> None:
+        """Do something with the pieces of an array, words for each, and its prime."""
         self.check_process()
         if not packed.flags.c_contiguous:
             raise ValueError("the array is not contiguous")  # a copy would be written to
@@ -113,15 +123,25 @@ class ResidueStream(Guarded):
             for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
                 words = every[low:high]
                 _replace(self._stream, words, count, p, self._kernels)
-                yield plane, words, p
+                work(plane, words, p)
             return
-        for plane, p in zip(planes, primes, strict=True):
-            for low in range(0, plane.size, _BLOCK_BYTES):
-                part = plane[low : low + _BLOCK_BYTES]
-                count = part.size // BYTES_PER_RESIDUE
-                words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, p)), dtype=np.uint8)
+        turns = Turns()
+
+        def of_piece(item: tuple[int, tuple[NDArray[np.uint8], int]]) -> None:
+            number, (part, p) = item
+            count = part.size // BYTES_PER_RESIDUE
+            words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, p)), dtype=np.uint8)
+            with turns.take(number):
                 draw(self._stream, words, count, p, self._kernels)
-                yield part, words, p
+            work(part, words, p)
+
+        pieces = [
+            (plane[low : low + _BLOCK_BYTES], p)
+            for plane, p in zip(planes, primes, strict=True)
+            for low in range(0, plane.size, _BLOCK_BYTES)
+        ]
+        size = planes.size // BYTES_PER_RESIDUE
+        self._kernels.threads.each(of_piece, list(enumerate(pieces)), size=size, turns=[turns])
 
 
 class BitStream(Guarded):

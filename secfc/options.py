@@ -56,6 +56,8 @@ MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays be
 MAX_PRECISION = 52
 """Whole numbers of at most 2**52 in magnitude are exact in float64, and so are their differences."""
 
+MAX_THREADS = 1024  # more than a machine's cores
+
 MACHINE = "How the parties are run, and what is shown"  # a heading of the command line's help
 OPENED = "What is opened, if every party consents"  # likewise
 WRITTEN = "How text files are written, where it is not found"  # likewise
@@ -343,7 +345,24 @@ class RevealOptions:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Execution:
+class Computing:
+    """What a machine gives to a process that computes."""
+
+    threads: int | None = option(
+        None,
+        "int, optional",
+        "Threads that compute in a process. By default as many as there are cores; with the multiprocess "
+        "driver these are divided by the number of processes. The result is the same with any number.",
+        least=1,
+        most=MAX_THREADS,
+        unit="threads",
+        help="Threads of a process; by default the cores, divided by the processes.",
+        panel=MACHINE,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Execution(Computing):
     """How the parties are run on one machine, and what each of them refuses."""
 
     bound: float | None = option(

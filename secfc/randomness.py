@@ -14,6 +14,7 @@ from secfc.array_types import Floats
 from secfc.errors import SecFCError
 from secfc.kernels.interface import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.threads import Turns
 
 KEY_BYTES = 32
 _DRAW_BYTES = 4
@@ -74,6 +75,8 @@ class MaskSource(Guarded):
         accept = (kernels or VectorisedKernels()).accept
         kept = np.empty(wanted, dtype=np.float64)
         filled = 0
+        if kernels is not None and kernels.threads.for_work(wanted) > 1:
+            filled = self._uniform(p, kept, kernels)
         while filled < wanted:
             missing = wanted - filled
             # Half of the draws at worst are refused, 1.2 % with the primes of secfc.field.primes.
@@ -113,6 +116,29 @@ class MaskSource(Guarded):
             raise SecFCError(f"a MaskSource at byte {self.position} cannot go back to byte {position}")
         while self.position < position:
             self._next(min(_SKIPPED_BYTES, position - self.position))
+
+    def _uniform(self, p: int, kept: Floats, kernels: Kernels) -> int:
+        """As many of the first residues as there surely are in whole draws, in threads; how many there are.
+
+        `uniform` makes `_MOST_DRAWS` draws while `least` or more are missing, and none gives more than that.
+        """
+        low_bits = (1 << p.bit_length()) - 1
+        least = -(-(_MOST_DRAWS - 16) * p // (low_bits + 1)) + 1
+        draws, turns = (kept.size - least) // _MOST_DRAWS + 1, Turns()  # `kept` is longer than `least`
+
+        def accept(draw: int) -> Floats:
+            with turns.take(draw):
+                octets = self._next(_DRAW_BYTES * _MOST_DRAWS)
+            accepted = np.empty(_MOST_DRAWS)
+            return accepted[: kernels.accept(np.frombuffer(octets, dtype="<u4"), p, accepted)]
+
+        accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=[turns])
+        filled = 0
+        for one in accepted:
+            part = kept[filled : filled + one.size]
+            part[...] = one[: part.size]
+            filled += part.size
+        return filled
 
     def _next(self, count: int) -> bytes:
         self.position += count

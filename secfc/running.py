@@ -14,7 +14,7 @@ from secfc.called_with import called_with
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume
+from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume, check_threads
 from secfc.drivers.storage import check_storage
 from secfc.errors import (
     ConvergenceWarning,
@@ -159,6 +159,7 @@ def run_outcome(
     seed = int(seed) if isinstance(seed, np.integer) else seed
     check_seed(seed)
     check_deadline(options.deadline)
+    check_threads(options.threads)
     journals = options.driver == "multiprocess"
     check_resume(options.resume, possible=options.storage is not None and journals)
     limits = limits_of(options.limits, members)
@@ -389,6 +390,7 @@ def _setup(
         storage=check_storage(options.storage, job, layout, journals=options.driver == "multiprocess"),
         resume=options.resume,
         deadline=None if deadline is None else float(deadline),
+        threads=None if options.threads is None else int(options.threads),
     )
 
 

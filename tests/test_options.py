@@ -50,6 +50,7 @@ DEFAULTS = {
     "committee": None,
     "recheck": None,
     "deadline": None,
+    "threads": None,
     "seed": None,
     "progress": None,
 }
@@ -135,7 +136,9 @@ def test_a_command_has_every_option_that_has_a_line_of_help(command, kind, other
 
 def test_a_prediction_on_the_command_line_has_the_runs_parameters():
     shown = {one.name for one in typer.main.get_command(app).commands["predict"].params}
-    assert shown & options_of(PredictOptions).keys() == {"bound", "storage", "resume", "driver", "deadline"}
+    assert shown & options_of(PredictOptions).keys() == {
+        *("bound", "storage", "resume", "driver", "deadline", "threads")
+    }
 
 
 @pytest.mark.parametrize(

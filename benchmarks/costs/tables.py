@@ -118,6 +118,15 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("opening", lambda row: f"{row['opening_ratio']:.1%}"),
         _number("in Lloyd iterations", "plaintext_ratio", 1),
     ),
+    "threads": (
+        _plain("disclosure", "disclosure"),
+        _plain("work", "work"),
+        _seconds("one thread", "seconds"),
+        _number("two, times as fast", "two"),
+        TableColumn("serial, of 16", lambda row: f"{row['serial_share']:.1%}"),
+        _number("16 counted, times as fast", "many", 1),
+        *setting_columns(),
+    ),
     "figure1": (
         _plain("swept", "swept"),
         *setting_columns(),
@@ -340,6 +349,7 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
 TITLES = {
     "iteration": "One iteration beside scikit-learn's on the pooled rows, one thread",
     "sharing": "Sharing: rows in, sealed shares for n clients out, per core",
+    "threads": "Iterations and sharing in threads: two beside one, and 16 by counted work",
     "figure1": "The paper's Figure 1: an iteration beside a whole run of k-FED, one thread",
     "scaling": "How costs grow, beside the paper's complexity",
     "owners": "Owners of ten rows each and a committee, one thread",

@@ -10,7 +10,7 @@ from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import LimitError, ParameterError
-from secfc.options import FOUND, Disclosure, TextFormat, shared
+from secfc.options import FOUND, MAX_THREADS, Computing, Disclosure, TextFormat, shared
 from secfc.params import SMALLEST_SPREAD
 from secfc.schemas import with_options
 from secfc.sources.csv_file import TEXTS, kind_of
@@ -50,6 +50,7 @@ class OwnLimitsSchema(FileSchema):
     columns: list[str] | None = Field(default=None, min_length=1)
 
 
+@with_options(Computing)
 class SiteSchema(FileSchema):
     """A site file."""
 
@@ -86,6 +87,7 @@ class Site:
     results: Path  # folder for labels and statements, a folder per run
     storage: Path | None  # folder for its shares; None: memory
     ids_key: Path | None  # the key that IDs are hashed with, for jobs with membership privacy
+    threads: int  # of its process
     source: Source | None  # None at a helper
     refuses: OwnLimitsSchema
     _file: TomlFile = field(repr=False)
@@ -198,8 +200,13 @@ def read_site(path: Path) -> Site:
     for key in ("party", "job", "key", "results"):
         if not getattr(schema, key):
             raise file.error(key, text=f"{key} is needed, a text")
+    threads = shared(schema, Computing)["threads"]
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise file.error("threads", text=f"threads: an integer from 1 to {MAX_THREADS} is needed")
     return Site(
         path=path,
+        # One by default: a machine may run many sites, and none knows how many.
+        threads=threads or 1,
         party=schema.party,
         job=folder / schema.job,
         key=folder / schema.key,

@@ -74,6 +74,7 @@ class Dealing:
         self._products = keys[0].bits(f"{stage} products", batch)
         self._wires = [one.bits(f"{stage} wires", batch) for one in keys]
         self._kernels, self._arena, self._out, self._at = kernels, arena, out, 0
+        self._room = _room(kernels, batch)
 
     def __repr__(self) -> str:
         return f"Dealing(words={self._out.size})"
@@ -86,14 +87,14 @@ class Dealing:
 
     def masks(self, shape: tuple[int, ...]) -> Words:
         """Masks of the next wires, valid until the next are drawn."""
-        masks = self._arena.words("masks", shape)
+        masks = self._arena.words((self._room, "masks"), shape)
         self._wires[0].fill(masks)
         self._wires[1].add(masks)
         return masks
 
     def signs(self, plan: BatchPlan, masks: Bytes) -> None:
         """Deal for the outcomes of all pairs; `masks` is r."""
-        bits, parity = _bits(plan, masks, self._kernels, self._arena, "parity")
+        bits, parity = _bits(plan, masks, self._kernels, self._arena, self._room, self._room)
         for low in range(0, bits.shape[1], _PIECE):
             words = min(_PIECE, bits.shape[1] - low)
             part = self._next(((1 << plan.widths.chunk) - 1, words))
@@ -157,6 +158,7 @@ class Evaluating:
         )
         self._wires = keys.bits(f"{stage} wires", batch)
         self._kernels, self._arena, self._batch = kernels, arena, batch
+        self._room = _room(kernels, batch)
         self._opened = 0
 
     def __repr__(self) -> str:
@@ -191,7 +193,7 @@ class Evaluating:
 
     def signs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
         """Shares of the outcomes of all pairs, shape (pairs * W,); `masked` is y."""
-        bits, parity = _bits(plan, masked, self._kernels, self._arena, (self._batch, "parity"))
+        bits, parity = _bits(plan, masked, self._kernels, self._arena, self._room, self._batch)
         shares = self._leaves(plan, bits)
         count = plan.chunks
         for at, groups in enumerate(plan.comparison):
@@ -263,22 +265,27 @@ class Evaluating:
         """Halves of the next products, valid until the next are taken."""
         if isinstance(self._products, DealtHalves):
             return self._products.take(shape)
-        halves = self._arena.words("products", shape)
+        halves = self._arena.words((self._room, "products"), shape)
         self._products.fill(halves)
         return halves
 
 
+def _room(kernels: Kernels, batch: int) -> int:
+    """What tells buffers of a step from those of other steps at the same time: threads take batches."""
+    return batch if kernels.threads.count > 1 else 0
+
+
 def _bits(
-    plan: BatchPlan, residues: Bytes, kernels: Kernels, arena: Arena, name: Hashable
+    plan: BatchPlan, residues: Bytes, kernels: Kernels, arena: Arena, room: int, batch: int
 ) -> tuple[Words, Words]:
     """Bits of the digits, shape (chunk, chunks * pairs * W), and the integers' lowest bit, (pairs * W,).
 
     All primes are odd, so an integer is odd if an odd number of its digits is.
     """
     pairs = plan.bracket.first.size
-    bits = arena.words("bits", (plan.widths.chunk, plan.chunks, pairs, plan.words))
+    bits = arena.words((room, "bits"), (plan.widths.chunk, plan.chunks, pairs, plan.words))
     kernels.difference_bits(residues, plan.start, plan.question, plan.own, bits)
-    parity = arena.words(name, (pairs, plan.words))
+    parity = arena.words((batch, "parity"), (pairs, plan.words))
     np.bitwise_xor.reduce(bits[-1, plan.per_digit - 1 :: plan.per_digit], axis=0, out=parity)
     return bits.reshape(plan.widths.chunk, -1), parity.reshape(-1)
 

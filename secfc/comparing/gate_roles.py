@@ -42,10 +42,16 @@ class GateDealer(Role):
 
     def _deal(self, opening: Opening) -> Sending:
         dealt, at = np.empty(opening.dealt, dtype=np.uint64), 0
+        batches: list[tuple[Dealing, BatchPlan]] = []
         for batch, plan in enumerate(opening.plans):
-            dealing = Dealing(opening.stage, dealt[at : at + plan.dealt], batch=batch, **self._tools)
-            dealing.outputs(plan, opening.residues)
+            out = dealt[at : at + plan.dealt]
+            batches.append((Dealing(opening.stage, out, batch=batch, **self._tools), plan))
             at += plan.dealt
+
+        def deal(item: tuple[Dealing, BatchPlan]) -> None:
+            item[0].outputs(item[1], opening.residues)
+
+        self._tools["kernels"].threads.each(deal, batches, size=opening.dealt)
         return Sending(recipient=Comparer.E1, data=dealt.view(np.uint8).data)
 
     def _told(
@@ -85,6 +91,7 @@ class GateEvaluator(EvaluatorRole):
             gates = Evaluating(opening.stage, dealt[at:end], batch=batch, **self._tools)
             batches.append(gates.outputs(plan, opening.residues))
             at = end
-        opened = yield from self._exchanged(*batches)
+        threads = self._tools["kernels"].threads
+        opened = yield from self._exchanged(*batches, threads=threads, size=opening.dealt)
         bits = [to_rows(words, plan.rows) for words, plan in zip(opened, opening.plans, strict=True)]
         return np.concatenate(bits, axis=1)

@@ -10,6 +10,7 @@ answer (docs/proofs.md, "Masked answers stay codewords").
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -122,7 +123,11 @@ class MaskDealer:
         `weights` takes the place of those given at first, where a part is decoded by others.
         """
         shape = (len(self._primes), columns, rows)
-        drawn = [bearer.next(shape).planes() for bearer in self._bearers]
+        drawn = self._kernels.threads.each(
+            lambda bearer: bearer.next(shape).planes(),
+            self._bearers,
+            size=len(self._bearers) * prod(shape),
+        )
         decoding = (weights or self._weights)(self._numbers)[: len(self._primes)]
         combined = [PackedResidues.empty(shape) for _ in (decoding, *self._at_spares)]
         for one, factors in zip(combined, (decoding, *self._at_spares), strict=True):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from secfc.errors import MessageError, ParameterError, SecFCError
 from secfc.kernels.interface import Bytes
+from secfc.threads import ALONE, Threads
 
 
 class Comparer(StrEnum):
@@ -139,23 +140,36 @@ class EvaluatorRole(Role):
         return np.frombuffer(told[Comparer.DEALER], dtype=np.uint8)
 
     def _exchanged(
-        self, *batches: Generator[NDArray[Any], NDArray[Any], _Found]
+        self,
+        *batches: Generator[NDArray[Any], NDArray[Any], _Found],
+        threads: Threads = ALONE,
+        size: int = 0,
     ) -> Generator[Turn, Mapping[Comparer, Data], list[_Found]]:
-        """What batches find whose contiguous arrays are exchanged with the other evaluator, in step."""
-        mine, found = [next(one) for one in batches], list[_Found]()
+        """What batches find whose contiguous arrays are exchanged with the other evaluator, in step.
+
+        Threads take a step of all batches, of so many words, together.
+        """
+        mine, found = threads.each(next, batches, size=size), dict[int, _Found]()
+
+        def step(item: tuple[int, NDArray[Any]]) -> NDArray[Any]:
+            at, others = item
+            try:
+                return batches[at].send(others)
+            except StopIteration as end:
+                found[at] = end.value
+                return others
+
         while not found:
             data = b"".join(array.data for array in mine)
             told = yield (*self._waiting, Sending(recipient=self._peer, data=data)), {self._peer: len(data)}
             self._waiting = ()
-            sent, mine, at = mine, [], 0
-            for one, array in zip(batches, sent, strict=True):
-                others = np.frombuffer(told[self._peer], dtype=array.dtype, count=array.size, offset=at)
+            others, at = list[NDArray[Any]](), 0
+            for array in mine:
+                taken = np.frombuffer(told[self._peer], dtype=array.dtype, count=array.size, offset=at)
+                others.append(taken.reshape(array.shape))
                 at += array.nbytes
-                try:
-                    mine.append(one.send(others.reshape(array.shape)))
-                except StopIteration as end:
-                    found.append(end.value)
-        return found
+            mine = threads.each(step, list(enumerate(others)), size=size)
+        return [one for _, one in sorted(found.items())]
 
     def _end(self) -> Steps:
         """Send what waits."""

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import secfc
@@ -26,6 +27,7 @@ from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import Watch
 from secfc.errors import MessageError, PartyError, SecFCError, StorageError, TooManyFaultsError
 from secfc.escaping import shown
+from secfc.kernels import choose
 from secfc.protocol.decoding import ResidueError
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.server import Server
@@ -35,6 +37,7 @@ from secfc.public_errors import COMPLETE, PublicError
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Identity
 from secfc.sealing.proof import Signer
+from secfc.threads import ALONE, Threads
 
 if TYPE_CHECKING:  # reading files takes a library that simulations do without
     from secfc.agreement.statement import SignedStatement
@@ -59,6 +62,7 @@ class Coordinator:
         terms: RunTerms,
         run: bytes,
         salt: bytes | None = None,
+        threads: Threads = ALONE,
         identity: Identity,
         send: Send,  # called by a thread per site
         deadline: float,  # seconds that a site has to answer a call, and the server to hear from anybody
@@ -74,6 +78,7 @@ class Coordinator:
             secret=None if log is None else log.secret,
             prepares=terms.prepares,
             salt=salt,
+            kernels=partial(choose, threads=threads),
         )
         self._deadline, self._aborted = deadline, aborted
         # The work of the thread that takes answers; others carry calls meanwhile.

@@ -34,11 +34,11 @@ class Roles(NamedTuple):
 
 def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     """The server and the clients of a new run, each made by `make`; identities are for this run alone."""
-    job = setup.job
+    job, threads = setup.job, setup.threads_of()
 
     def kernels(run_residues: int) -> Kernels:
         """For all roles together: they load the compiled code once."""
-        return choose(run_residues * (job.parties + 1))
+        return choose(run_residues * (job.parties + 1), threads)
 
     committee = setup.committee
     keys = [None] * (job.parties + 1) if committee is None else committee.keys

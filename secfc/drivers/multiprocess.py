@@ -69,6 +69,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
                 terms=terms,
                 run=run,
                 salt=setup.salt,
+                threads=setup.threads_of(setup.job.parties + 1),
                 identity=Identity(keys[SERVER]),
                 send=pipes.send,
                 deadline=setup.deadline or FOR_EVER,

@@ -6,6 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
 from secfc.journal.beginning import open_log
 from secfc.journal.run_log import RunLog
+from secfc.kernels import choose
 from secfc.prepare import wire as preparing
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
@@ -51,6 +53,7 @@ from secfc.report.sizes import bytes_text
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels
+from secfc.threads import Threads
 
 _LOG = logging.getLogger(__name__)
 
@@ -196,6 +199,7 @@ class Participant(TakingPart):
                 ids=self._hashed(rows),
                 name=self.name,
                 allocate=allocator(self._site.storage, name=self.name),
+                kernels=partial(choose, threads=Threads(self._site.threads)),
             )
             self._secrets, self._rows = {}, rows.without_rows()
             return self._encoded(self._client.start())

@@ -17,10 +17,12 @@ from secfc.errors import ParameterError, SecFCError
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
+from secfc.options import MAX_THREADS
 from secfc.params import Job
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server import Server
 from secfc.psu.tokens import RowIds
+from secfc.threads import Threads, cores
 
 OnProgress = Callable[[Progress], None]
 
@@ -30,6 +32,13 @@ def check_deadline(seconds: object) -> None:
     number = isinstance(seconds, int | float | np.integer | np.floating) and not isinstance(seconds, bool)
     if seconds is not None and not (number and 0 < seconds < threading.TIMEOUT_MAX):  # type: ignore[operator]
         raise ParameterError("deadline: None or a number of seconds > 0 is needed")
+
+
+def check_threads(threads: object) -> None:
+    """Raise ParameterError unless this is None or a number of threads that there can be."""
+    number = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
+    if threads is not None and not (number and 1 <= threads <= MAX_THREADS):  # type: ignore[operator]
+        raise ParameterError(f"threads: None or an integer from 1 to {MAX_THREADS} is needed")
 
 
 def check_resume(resume: object, *, possible: bool) -> None:
@@ -58,6 +67,7 @@ class Setup:
     # Of hashed IDs, for a simulation that can be repeated; None: it follows from the introductions.
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)  # with membership privacy
+    threads: int | None = None  # of a process; None: of all cores there are its share
     deadline: float | None = None  # seconds that a party's process has to answer; None waits for ever
     committee: Committee | None = None  # where owners deposit rows for the clients
 
@@ -71,6 +81,10 @@ class Setup:
     def resumable(self) -> bool:
         """Whether a call like this one can be made again: without a seed IDs are hashed with a random key."""
         return self.storage is not None and (self.ids is None or self.job.seed is not None)
+
+    def threads_of(self, processes: int = 1) -> Threads:
+        """Those of one of so many processes."""
+        return Threads(self.threads or cores(processes))
 
     def limits_of(self, client: int) -> Limits:
         """Those of a party; a helper has none of its own."""

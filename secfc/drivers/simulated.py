@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +20,7 @@ from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
 from secfc.journal.beginning import as_bytes, open_log
 from secfc.journal.run_log import RunLog
+from secfc.kernels import choose
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
@@ -30,6 +32,7 @@ from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
 from secfc.sealing.identity import Identity, Roster
+from secfc.threads import Threads
 
 
 class SimulatedParty(TakingPart):
@@ -114,6 +117,7 @@ class SimulatedParty(TakingPart):
                 name=self.name,
                 allocate=allocator(self._folder, name=self.name),
                 deposits=None if given["call"] is None else self._taken(given["call"]),
+                kernels=partial(choose, threads=Threads(given["threads"])),
             )
             self._secrets = {}
             return self._encoded(self._client.start())
@@ -185,6 +189,7 @@ def give(
             "most_rows": committee.call.most_rows,
             "sizes": [len(deposit) for deposit in deposits],
         },
+        "threads": setup.threads_of(setup.job.parties + 1).count,
     }
     framing.write_json(stream, given)
     framing.write_array(stream, setup.rows_of(number))

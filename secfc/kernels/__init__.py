@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from secfc.errors import ParameterError
 from secfc.kernels.interface import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.threads import ALONE, Threads
 
 __all__ = ["Choose", "Kernels", "choose", "chosen_name"]
 
@@ -54,7 +55,7 @@ def chosen_name(run_residues: int) -> str:
     return "compiled" if run_residues >= _LARGE and _can_compile() else "numpy"
 
 
-def choose(run_residues: int) -> Kernels:
+def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
     """New kernels for a job of this size; compiled now, or read from the cache, if need be.
 
     Each role has its own: they hold buffers, which runs in two threads must not share.
@@ -62,14 +63,14 @@ def choose(run_residues: int) -> Kernels:
     if chosen_name(run_residues) == "compiled":
         kernels = load()
         if kernels is not None:
-            return kernels()
+            return kernels(threads)
         if os.environ.get(VARIABLE) == "compiled":
             raise ParameterError(f"{VARIABLE}: compiled kernels need Numba and a folder that can be written")
-    return VectorisedKernels()
+    return VectorisedKernels(threads)
 
 
 @cache
-def load() -> type[Kernels] | None:
+def load() -> Callable[[Threads], Kernels] | None:
     """The compiled kernels; None where Numba is broken, or no folder can be had for what it compiles."""
     try:
         import numba  # noqa: PLC0415 - takes half a second
@@ -88,7 +89,7 @@ def load() -> type[Kernels] | None:
     return compiled
 
 
-def _compiled() -> type[Kernels] | None:
+def _compiled() -> Callable[[Threads], Kernels] | None:
     """The compiled kernels; None where Numba finds no folder for its cache, or that folder is full."""
     try:
         from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - may run the compiler

@@ -30,15 +30,15 @@ _SORTED = 4096
 """Rows sorted by set at a time: a column of them, 16 KiB of float32, stays in an L1 cache."""
 
 
-@njit(void(float64[:, :, ::1], float64[:, ::1], int64, uint8[:, :, ::1]), **OPTIONS)
-def encode(values, basis, p, out):
-    """Pack basis @ values modulo p; basis is padded to multiples of four, out is not."""
-    coded, width, rows = values.shape
+@njit(void(float64[:, :, ::1], float64[:, ::1], int64, int64, int64, uint8[:, :, ::1]), **OPTIONS)
+def encode(values, basis, p, start, stop, out):
+    """Pack columns [start, stop) of basis @ values modulo p; the basis is padded to multiples of four."""
+    coded, _, rows = values.shape
     padded_n, padded = basis.shape
     x, z, total = lines(padded), lines(padded_n), lines(padded_n)
     zero = np.zeros(padded_n)
     single = padded <= INNER
-    for c in range(width):
+    for c in range(start, stop):
         for low in range(0, rows, BLOCK):
             b = min(BLOCK, rows - low)
             for u in range(coded):
@@ -64,17 +64,22 @@ def encode(values, basis, p, out):
         float64[::1],
         float64[::1],
         int64,
+        int64,
+        int64,
         uint8[:, :, ::1],
     ),
     **OPTIONS,
 )
-def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p, out):
-    """Pack after * cyclic convolution(before * values), by transforms of length spectrum.size."""
-    coded, width, rows = values.shape
+def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p, start, stop, out):
+    """Pack columns [start, stop) of after * cyclic convolution(before * values).
+
+    Transforms have length spectrum.size.
+    """
+    coded, _, rows = values.shape
     order = spectrum.size
     inverse, modulus = 1.0 / p, float(p)
     x = np.empty((order, _NARROW))
-    for c in range(width):
+    for c in range(start, stop):
         for low in range(0, rows, _NARROW):
             b = min(_NARROW, rows - low)
             for u in range(order):
@@ -91,9 +96,9 @@ def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p
             half = order // 2
             while half:
                 stride = order // (2 * half)
-                for start in range(0, order, 2 * half):
+                for base in range(0, order, 2 * half):
                     for j in range(half):
-                        upper, lower, root = x[start + j], x[start + j + half], roots[j * stride]
+                        upper, lower, root = x[base + j], x[base + j + half], roots[j * stride]
                         for i in range(b):
                             v = upper[i] + lower[i]
                             d = (upper[i] - lower[i]) * root
@@ -111,9 +116,9 @@ def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p
             half = 1
             while half < order:
                 stride = order // (2 * half)
-                for start in range(0, order, 2 * half):
+                for base in range(0, order, 2 * half):
                     for j in range(half):
-                        upper, lower, root = x[start + j], x[start + j + half], inverse_roots[j * stride]
+                        upper, lower, root = x[base + j], x[base + j + half], inverse_roots[j * stride]
                         for i in range(b):
                             d = lower[i] * root
                             quotient = (d * inverse + ROUND) - ROUND
@@ -235,9 +240,14 @@ def move_rows(shares, rows, old, new, sums):
                 sums[new[j], c] += value
 
 
-@njit(void(float32[:, ::1], int64, int64, float64[:, ::1], float64[::1], int64, uint8[:, ::1]), **OPTIONS)
-def answer(shares, start, stop, matrix, constant, p, out):
-    """Pack constant + matrix @ shares[:, start:stop] modulo p; matrix is padded, shares and out are not."""
+@njit(
+    void(float32[:, ::1], int64, int64, float64[:, ::1], float64[::1], int64, uint8[:, ::1], int64), **OPTIONS
+)
+def answer(shares, start, stop, matrix, constant, p, out, origin):
+    """Pack constant + matrix @ shares[:, start:stop] modulo p to `out`, which begins with row `origin`.
+
+    The matrix is padded, shares and out are not.
+    """
     columns = shares.shape[0]
     k, padded = matrix.shape
     chunk = min(padded, INNER)
@@ -260,7 +270,7 @@ def answer(shares, start, stop, matrix, constant, p, out):
                 reduce_into(z, b, p, total, first == 0)
         done = z if single else total
         for h in range(out.shape[0]):
-            pack(done[h], b, p, out[h, 3 * (low - start) : 3 * (low - start + b)])
+            pack(done[h], b, p, out[h, 3 * (low - origin) : 3 * (low - origin + b)])
 
 
 @njit(void(uint8[::1], uint8[:, ::1], int64[::1], int64), **OPTIONS)

@@ -1,5 +1,7 @@
 """The kernels as compiled loops (Numba)."""
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,8 +12,12 @@ from secfc.kernels.blocks import PAIR
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
 from secfc.kernels.vectorised import VectorisedKernels, check_differences
+from secfc.threads import ALONE, Threads, parts
 
 _FOUR = 4
+
+_PIECES = 2
+"""Pieces that each thread's share of a loop is cut in: one that is late leaves the others work."""
 
 
 class CompiledKernels:
@@ -20,24 +26,37 @@ class CompiledKernels:
     name = "compiled"
     transform_gain = 18  # measured: even at ell + t = 128 of 256 clients (python -m benchmarks crossover)
 
-    def __init__(self) -> None:
-        self._value: Floats = np.empty((0, 0))
-        self._small = VectorisedKernels()
+    def __init__(self, threads: Threads = ALONE) -> None:
+        self.threads = threads
+        self._buffers = threading.local()  # of `nearest`
+        self._small = VectorisedKernels(threads)
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
-        client_loops.encode(values, _padded(basis), p, out)
+        padded = _padded(basis)
+
+        def encode(columns: slice) -> None:
+            client_loops.encode(values, padded, p, columns.start, columns.stop, out)
+
+        columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
+        self.threads.each(encode, columns, size=values.size)
 
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        client_loops.encode_by_transform(
-            values,
-            transform.before,
-            transform.spectrum,
-            transform.after,
-            transform.roots,
-            transform.inverse_roots,
-            p,
-            out,
-        )
+        def encode(columns: slice) -> None:
+            client_loops.encode_by_transform(
+                values,
+                transform.before,
+                transform.spectrum,
+                transform.after,
+                transform.roots,
+                transform.inverse_roots,
+                p,
+                columns.start,
+                columns.stop,
+                out,
+            )
+
+        columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
+        self.threads.each(encode, columns, size=values.size)
 
     def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
         client_loops.store(packed, p, shares, start)
@@ -58,19 +77,26 @@ class CompiledKernels:
         return padded, behind
 
     def answer(
-        self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
+        self,
+        shares: Shares,
+        rows: slice,
+        matrix: Floats,
+        constant: Floats,
+        p: int,
+        out: Bytes,
+        first: int,
     ) -> None:
         k, columns = matrix.shape
         # The loop checks no bounds: a matrix that was not prepared would be read beyond its end.
         if k % _FOUR or columns % _FOUR or constant.shape != (k,) or columns < shares.shape[0]:
             raise ValueError("matrix and constant must be prepared for these shares")
         if (
-            not 0 <= start <= stop <= shares.shape[1]
+            not 0 <= first <= rows.start <= rows.stop <= shares.shape[1]
             or not out.shape[0] <= k
-            or out.shape[1] != 3 * (stop - start)
+            or not out.shape[1] >= 3 * (rows.stop - first)
         ):
             raise ValueError("rows do not fit the shares or the buffer")
-        client_loops.answer(shares, start, stop, matrix, constant, p, out)
+        client_loops.answer(shares, rows.start, rows.stop, matrix, constant, p, out, first)
 
     def below(self, packed: Bytes, p: int) -> bool:
         return bool(residue_loops.below(packed, p))
@@ -111,9 +137,15 @@ class CompiledKernels:
         shape, addresses = _addresses(answers, weights, primes)
         if out.shape != shape or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        whole = shape[2] >= 3 * PAIR
-        if whole and server_loops.weigh(addresses, weights, np.array(primes, dtype=np.int64), out):
-            return -1
+        modulo, size = np.array(primes, dtype=np.int64), len(answers) * out.size // 3
+
+        def weigh(columns: slice) -> bool:
+            return bool(server_loops.weigh(addresses, weights, modulo, columns.start, columns.stop, out))
+
+        if shape[2] >= 3 * PAIR:
+            columns = parts(shape[0] * shape[1], _PIECES * self.threads.for_work(size))
+            if all(self.threads.each(weigh, columns, size=size)):
+                return -1
         return self._small.weigh(answers, weights, primes, out)  # it says whose is wrong
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
@@ -127,8 +159,9 @@ class CompiledKernels:
         self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
     ) -> tuple[Floats, Floats, Labels, Bools]:
         _, k, rows = residues.shape
-        if self._value.shape != (k, rows):
-            self._value = np.empty((k, rows))
+        value: Floats | None = getattr(self._buffers, "value", None)
+        if value is None or value.shape != (k, rows):
+            self._buffers.value = value = np.empty((k, rows))
         labels = np.zeros(rows, dtype=np.int32)
         contested = np.empty(rows, dtype=np.bool_)
         server_loops.nearest(
@@ -138,11 +171,11 @@ class CompiledKernels:
             np.array(radix.radices, dtype=np.float64),
             sizes.astype(np.float64) ** 2,
             1 + tolerance,
-            self._value,
+            value,
             labels,
             contested,
         )
-        return residues, self._value, labels, contested
+        return residues, value, labels, contested
 
     def difference_bits(
         self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
+from secfc.threads import Threads
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -60,6 +61,9 @@ class Kernels(Protocol):
     transform_gain: int
     """Encoding by transform is faster from ell + t = this many times log2(n) on."""
 
+    threads: Threads
+    """Those of the work that these kernels are for. Any of them may call any kernel."""
+
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """Pack the shares ``basis @ values`` of every client to `out`, shape (n, width, 3 * rows).
 
@@ -89,11 +93,18 @@ class Kernels(Protocol):
         """What `answer` takes of each prime for many blocks: reduced, (P, k, width + 1) and (P, k)."""
 
     def answer(
-        self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
+        self,
+        shares: Shares,
+        rows: slice,
+        matrix: Floats,
+        constant: Floats,
+        p: int,
+        out: Bytes,
+        first: int,
     ) -> None:
-        """Pack ``constant + matrix @ shares[:, start:stop]`` modulo p.
+        """Pack ``constant + matrix @ shares[:, rows]`` modulo p to an answer about rows from `first` on.
 
-        Shares have shape (width + 1, m), `out` (k, 3 * (stop - start)); matrix and constant are a prime's of
+        Shares have shape (width + 1, m), `out` (k, 3 * answered); matrix and constant are a prime's of
         `prepare`.
         """
 

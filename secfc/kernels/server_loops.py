@@ -59,28 +59,29 @@ def decode(addresses, weights, primes, rows, start, total):
     return True
 
 
-@njit(boolean(uint64[::1], float64[:, ::1], int64[::1], uint8[:, :, ::1]), **OPTIONS)
-def weigh(addresses, weights, primes, out):
+@njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, uint8[:, :, ::1]), **OPTIONS)
+def weigh(addresses, weights, primes, first, last, out):
     """Weighted sums, packed, of answers of the shape of `out`; answer j begins at addresses[j].
+
+    Columns [first, last) are written, those of the first prime and then of the next.
 
     There are PAIR rows at least: the last PAIR are taken together, whatever came before. Returns whether all
     integers were residues.
     """
-    count, k = out.shape[0], out.shape[1]
+    k = out.shape[1]
     rows = out.shape[2] // 3
     total, largest = np.empty(LONG), np.empty(LANES, dtype=np.int32)
-    for q in range(count):
+    for column in range(first, last):
+        q, h, low = column // k, column % k, 0
         largest[:] = 0
-        for h in range(k):
-            low = 0
-            while low < rows:
-                b = min(LONG, (rows - low) // PAIR * PAIR)
-                if b == 0:
-                    low, b = rows - PAIR, PAIR
-                offset = uint64(3 * ((q * k + h) * rows + low))
-                _weighed(addresses, weights[q], primes[q], offset, total[:b], largest)
-                pack(total[:b], b, primes[q], out[q, h, 3 * low : 3 * (low + b)])
-                low += b
+        while low < rows:
+            b = min(LONG, (rows - low) // PAIR * PAIR)
+            if b == 0:
+                low, b = rows - PAIR, PAIR
+            offset = uint64(3 * (column * rows + low))
+            _weighed(addresses, weights[q], primes[q], offset, total[:b], largest)
+            pack(total[:b], b, primes[q], out[q, h, 3 * low : 3 * (low + b)])
+            low += b
         if largest.max() >= primes[q]:
             return False
     return True

@@ -10,6 +10,7 @@ from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
 from secfc.kernels import gates as bitwise
 from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
+from secfc.threads import ALONE, Threads
 
 _BLOCK_ELEMENTS = 1 << 17
 """float64 elements of a block of rows: 1 MiB, about an L2 cache."""
@@ -23,6 +24,9 @@ class VectorisedKernels:
 
     name = "numpy"
     transform_gain = 100  # measured: even at ell + t = 1024 of 2048 clients (python -m benchmarks crossover)
+
+    def __init__(self, threads: Threads = ALONE) -> None:
+        self.threads = threads
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         coded, width, rows = values.shape
@@ -60,14 +64,21 @@ class VectorisedKernels:
         return matrices, constants
 
     def answer(
-        self, shares: Shares, start: int, stop: int, matrix: Floats, constant: Floats, p: int, out: Bytes
+        self,
+        shares: Shares,
+        rows: slice,
+        matrix: Floats,
+        constant: Floats,
+        p: int,
+        out: Bytes,
+        first: int,
     ) -> None:
         step = max(1, _BLOCK_ELEMENTS // max(shares.shape[0], matrix.shape[0]))
-        for low in range(start, stop, step):
-            high = min(low + step, stop)
+        for low in range(rows.start, rows.stop, step):
+            high = min(low + step, rows.stop)
             product = matmul(matrix, shares[:, low:high].astype(np.float64), p)
             product += constant[:, np.newaxis]
-            out[:, 3 * (low - start) : 3 * (high - start)] = pack(reduce(product, p), p)
+            out[:, 3 * (low - first) : 3 * (high - first)] = pack(reduce(product, p), p)
 
     def below(self, packed: Bytes, p: int) -> bool:
         step = 3 * _BLOCK_ELEMENTS

@@ -7,12 +7,16 @@ With the squared norm of a share kept as one more column, a coded distance is on
 so a round is a matrix product, a reduction and the packing of its result.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack
 from secfc.field.residues import centre, reduce, squared_norms
 from secfc.kernels import Kernels
+from secfc.threads import parts
 
 _FEW = 2
 """Sums are updated by the rows that moved when fewer than one row in this many did."""
@@ -20,6 +24,12 @@ _FEW = 2
 
 _SQUARED_ROWS = 1 << 14
 """Rows whose shares are squared at a time."""
+
+_ANSWERED_ROWS = 1536
+"""Rows that a thread answers about at a time: a multiple of the compiled loop's block."""
+
+_SUMMED_COLUMNS = 8
+"""Columns that sums are updated of at a time, or a multiple: as many as the compiled loop takes together."""
 
 
 class CodedPoints:
@@ -31,7 +41,10 @@ class CodedPoints:
 
     def __init__(self, *, shares: Shares, primes: tuple[int, ...], k: int, kernels: Kernels) -> None:
         self._shares, self._primes, self._k, self._kernels = shares, primes, k, kernels
-        self._sums: list[Floats] = []
+        threads, columns = kernels.threads.count, shares.shape[1]
+        pieces = 1 if threads == 1 else -(-2 * threads // len(primes))
+        self._pieces = parts(columns, pieces, multiple=_SUMMED_COLUMNS)
+        self._sums: list[list[Floats]] = []  # by prime and piece of the columns
         self._summed: list[Labels] = []
         self._questions: list[tuple[Floats, Floats]] = []
         self._asked = 0
@@ -41,8 +54,12 @@ class CodedPoints:
 
     def store(self, residues: PackedResidues, start: int) -> None:
         """Keep shares of rows from `start`: residues of shape (P, width, rows)."""
-        for shares, plane, p in zip(self._shares, residues.planes(), self._primes, strict=True):
-            self._kernels.store(plane, p, shares, start)
+        planes = residues.planes()
+
+        def store(index: int) -> None:
+            self._kernels.store(planes[index], self._primes[index], self._shares[index], start)
+
+        self._kernels.threads.each(store, range(len(self._primes)), size=planes.size)
 
     def shares(self, index: int, rows: slice) -> Shares:
         """The shares of some rows modulo one prime, (width, rows), centred."""
@@ -101,9 +118,17 @@ class CodedPoints:
 
     def _answer(self, shares: Shares, start: int, stop: int) -> PackedResidues:
         packed = PackedResidues.empty((len(self._questions), self._asked, stop - start))
-        asked = zip(self._questions, shares, self._primes, packed.planes(), strict=False)
-        for (matrix, constant), held, p, plane in asked:
-            self._kernels.answer(held, start, stop, matrix, constant, p, plane)
+        asked = list(zip(self._questions, shares, self._primes, packed.planes(), strict=False))
+
+        def answer(item: tuple[int, slice]) -> None:
+            (matrix, constant), held, p, plane = asked[item[0]]
+            self._kernels.answer(held, item[1], matrix, constant, p, plane, start)
+
+        rows, threads = stop - start, self._kernels.threads
+        size = rows * self._shares.shape[1] * len(asked)
+        step = max(rows, 1) if threads.for_work(size) == 1 else _ANSWERED_ROWS
+        pieces = [slice(low, min(low + step, stop)) for low in range(start, stop, step)]
+        threads.each(answer, [(index, piece) for piece in pieces for index in range(len(asked))], size=size)
         return packed
 
     def set_shares(self, sets: Labels) -> PackedResidues:
@@ -135,17 +160,34 @@ class CodedPoints:
 
     def _updated_sums(self, count: int, sets: Labels) -> list[Floats]:
         """Exact sums of the shares in each set modulo the first primes, each (k, width + 1), unreduced."""
+        kernels, work = self._kernels, list[Callable[[], None]]()
         compared, moved = sets, np.empty(0, dtype=np.int64)
         for index, shares in enumerate(self._shares[:count]):
             if index == len(self._sums):
-                self._sums.append(self._kernels.set_sums(shares, sets, self._k))
+                self._sums.append([np.empty(0)] * len(self._pieces))
                 self._summed.append(sets)
+                few = False
             elif (summed := self._summed[index]) is not sets:
                 if summed is not compared:  # primes that were asked for together summed the same sets
                     compared, moved = summed, (summed != sets).nonzero()[0]
-                if moved.size * _FEW < sets.size:
-                    self._kernels.move_rows(shares, moved, summed[moved], sets[moved], self._sums[index])
-                else:
-                    self._sums[index] = self._kernels.set_sums(shares, sets, self._k)
+                few = moved.size * _FEW < sets.size
                 self._summed[index] = sets
-        return self._sums[:count]
+            else:
+                continue
+            if few:
+                old, new = compared[moved], sets[moved]
+            for at, piece in enumerate(self._pieces):
+                held, sums = shares[piece], self._sums[index]
+                if few:
+                    work.append(partial(kernels.move_rows, held, moved, old, new, sums[at]))
+                else:
+                    work.append(partial(self._sum, sums, at, held, sets))
+        kernels.threads.each(_do, work, size=count * self._shares.shape[1] * sets.size)
+        return [np.concatenate(one, axis=1) for one in self._sums[:count]]
+
+    def _sum(self, sums: list[Floats], at: int, shares: Shares, sets: Labels) -> None:
+        sums[at] = self._kernels.set_sums(shares, sets, self._k)
+
+
+def _do(work: Callable[[], None]) -> None:
+    work()

@@ -48,7 +48,10 @@ class RoundSums:
 
     def measures(self, labels: Labels, *, inertia: float, total: float) -> "Measures":
         """The measures of a clustering; `total` is the sum of squared distances to the mean of all rows."""
-        width, own, between = (np.sum(parts, axis=0) for parts in zip(*self._parts.values(), strict=True))
+        width, own, between = (
+            np.sum(parts, axis=0)
+            for parts in zip(*(part for _, part in sorted(self._parts.items())), strict=True)
+        )
         rows = np.bincount(labels, minlength=self._sizes.size)
         present = np.flatnonzero(rows)
         k, m = present.size, labels.size

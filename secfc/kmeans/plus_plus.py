@@ -6,6 +6,7 @@ A question asks about candidates as sets of one row each, so that D_{i,h} is the
 candidate h itself.
 """
 
+import threading
 from collections.abc import Iterable
 from math import log
 from typing import Any
@@ -88,6 +89,7 @@ class PlusPlus:
         self._m, self._k, self._rng = m, k, rng
         self._choices = Choices(m=m, k=k, first=int(rng.integers(m)))
         self._closest: Limbs | None = None  # (L, m), to the nearest chosen row
+        self._lock = threading.Lock()  # of making room for what is asked
         self._asked: Limbs | None = None  # (L, candidates, m)
         self._draw()
 
@@ -108,9 +110,11 @@ class PlusPlus:
         """Take digits of some rows' squared distances to the candidates, shape (P, candidates, rows)."""
         part = limbs_of_digits(digits, radix)
         shape = (*part.shape[:2], self._m)
-        if self._asked is None or self._asked.shape != shape:
-            self._asked = np.empty(shape, dtype=np.uint32)
-        self._asked[:, :, rows] = part
+        with self._lock:
+            if self._asked is None or self._asked.shape != shape:
+                self._asked = np.empty(shape, dtype=np.uint32)
+            asked = self._asked
+        asked[:, :, rows] = part
 
     def end_round(self) -> bool:
         """Choose the best candidate, and draw the next; whether `sets` asks about candidates again."""

@@ -1,5 +1,6 @@
 """Lloyd's search as a sequence of questions: sets out, distances in, until a start stops."""
 
+import threading
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from fractions import Fraction
@@ -144,6 +145,7 @@ class Search:
         self._labels: Labels = np.empty(m, dtype=np.int32)
         self._core: Bools = np.empty(m, dtype=np.bool_)
         self._own: Shares | None = None
+        self._lock = threading.Lock()  # of what the first rows of a round make room for
         self._near_ties: dict[int, int] = {}  # by first row of what was added
         self._sized: Labels | None = None
         self._sums: RoundSums | None = None
@@ -218,7 +220,10 @@ class Search:
         self._near_ties = {}
 
     def add(self, rows: slice, distances: SquaredDistances) -> None:
-        """Take the distances of some rows to the means of `sets`; each row once before `end_round`."""
+        """Take the distances of some rows to the means of `sets`; each row once before `end_round`.
+
+        Threads may take rows at the same time.
+        """
         found = quotients(distances, self._kernels)
         self._within.take(rows, found.value, found.sizes, found.tolerance)
         if self._step is _Step.CANDIDATES:
@@ -226,15 +231,16 @@ class Search:
             self._seeds.add(rows, found.digits, found.radix)
             return
         part = nearest(found, with_core=self._step is _Step.SECOND_OF_START)
-        if self._own is None or self._own.shape[0] != part.own.shape[0]:
-            self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
-        self._labels[rows], self._core[rows], self._own[:, rows] = part.labels, part.core, part.own
-        self._near_ties[rows.start] = part.near_ties  # rows that come again replace their count
-        if self._compared:
-            if self._sums is None:
+        with self._lock:
+            if self._own is None or self._own.shape[0] != part.own.shape[0]:
+                self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
+            if self._compared and self._sums is None:
                 self._sums = RoundSums(self.sets, self.sizes())
-            self._sums.add(rows, part.labels, part.value)
-        self._radix = distances.radix
+            own, sums, self._radix = self._own, self._sums, distances.radix
+        self._labels[rows], self._core[rows], own[:, rows] = part.labels, part.core, part.own
+        self._near_ties[rows.start] = part.near_ties  # rows that come again replace their count
+        if sums is not None:
+            sums.add(rows, part.labels, part.value)
 
     def end_round(self) -> bool:
         """Move the sets, now that the distances of every row are here; whether `sets` holds another question.

@@ -19,6 +19,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.params import Job
 from secfc.randomness import MaskSource
+from secfc.threads import parts
 
 
 @lru_cache(maxsize=len(PRIMES))
@@ -57,9 +58,15 @@ class Sharer:
         job, b = self._job, rows.shape[0]
         segments = split(quantise(rows, job.exponent), job.ell)
         values = np.empty((job.ell + job.t, job.width, b))
+        columns, threads = segments.reshape(job.ell * job.width, b), self._kernels.threads
+        reduced = values[: job.ell].reshape(columns.shape)
+        pieces = parts(len(columns), threads.for_work(columns.size))
 
         def coded(p: int) -> Floats:
-            values[: job.ell] = reduce(segments, p)
+            def put(piece: slice) -> None:
+                reduced[piece] = reduce(columns[piece], p)
+
+            threads.each(put, pieces, size=columns.size)
             values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b), self._kernels)
             return values
 
@@ -73,10 +80,14 @@ class Sharer:
     def _encoded(self, coded: Callable[[int], Floats], width: int, rows: int) -> list[PackedResidues]:
         """Every client's shares of segments and masks, shape (ell + t, width, rows), modulo each prime."""
         n, shape = self._job.n, (len(self._primes), width, rows)
-        shares = np.empty((n, len(self._primes), width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
+        # Each with memory of its own: one that is kept does not keep the others.
+        shares = [PackedResidues.empty(shape) for _ in range(n)]
         out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
         for index, p in enumerate(self._primes):
             self._encoders[index](coded(p), p, out)
-            shares[:, index] = out
-        # Each with memory of its own: one that is kept does not keep the others.
-        return [PackedResidues(shape=shape, payload=bytearray(share)) for share in shares]
+
+            def put(client: int, index: int = index) -> None:
+                shares[client].planes()[index] = out[client]
+
+            self._kernels.threads.each(put, range(n), size=out.size // BYTES_PER_RESIDUE)
+        return shares

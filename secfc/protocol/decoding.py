@@ -1,5 +1,6 @@
 """The server decodes distances from answers: weights of those who answered, and what is no residue."""
 
+import threading
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -76,22 +77,23 @@ class Decoder:
 
     def __init__(self, weights: Callable[[tuple[int, ...]], Floats], kernels: Kernels) -> None:
         self._weights, self._kernels = weights, kernels
-        self._decoded: Floats = np.empty((0, 0, 0))
+        self._buffers = threading.local()
 
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
         """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
 
         Of exactly R packed answers, (P, k, 3 * rows), rows `start` to `stop`: reduced residues, (P, k, stop -
-        start), in a buffer that the next call writes to.
+        start), in a buffer that this thread's next call writes to.
         """
         responders = tuple(sorted(answers))
         weights = self._weights(responders)
         k = answers[responders[0]].shape[1]
         shape = (len(primes), k, stop - start)
-        if self._decoded.shape != shape:
-            self._decoded = np.empty(shape)
+        decoded: Floats | None = getattr(self._buffers, "decoded", None)
+        if decoded is None or decoded.shape != shape:
+            self._buffers.decoded = decoded = np.empty(shape)
         planes = [answers[client] for client in responders]
-        bad = self._kernels.decode(planes, weights[: len(primes)], primes, start, stop, self._decoded)
+        bad = self._kernels.decode(planes, weights[: len(primes)], primes, start, stop, decoded)
         if bad >= 0:
             raise residue_error(self._kernels, responders[bad], planes[bad], start, stop, primes)
-        return self._decoded
+        return decoded

@@ -36,6 +36,13 @@ class PackedLabels:
             if labels.max() > self.largest:
                 raise MessageError(f"a label is above {self.largest}, the largest there is")
 
+    @classmethod
+    def of(cls, labels: Labels, largest: int, *, none: bool) -> "PackedLabels":
+        """Pack labels 0 to `largest`, which with `none` stands for -1, "in no set"."""
+        values = np.where(labels < 0, largest, labels) if none else labels
+        payload = pack_labels(values.astype(np.uint16), bits_of(largest))
+        return cls(payload=payload, size=labels.size, largest=largest, none=none)
+
     def unpack(self) -> Labels:
         """The labels, shape (size,), int32."""
         whole = np.empty(self.size, dtype=np.int32)

@@ -8,6 +8,7 @@ aggregation with (poly)logarithmic overhead*, CCS 2020.
 """
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.kernels import Kernels
 from secfc.keystream import draw, keystream, spare_words
 from secfc.sealing.channel import Channel
+from secfc.threads import Turns
 
 _BLOCK_BYTES = 3 << 16
 """Masks made at a time, of each neighbour: with the usual few neighbours they stay in an L2 cache. With its
@@ -66,7 +68,7 @@ class PairwiseMasks:
         chosen = harary_neighbours(len(responders), t + 1)[at]
         neighbours = sorted(responders[other] for other in chosen)
         self._primes, self._kernels, self._process = tuple(primes), kernels, os.getpid()
-        self._words = np.empty((0, 0), dtype=np.uint8)
+        self._buffers = threading.local()
         self._signs = np.array([1 if me < other else -1 for other in neighbours], dtype=np.int64)
         self._streams = [
             [
@@ -86,18 +88,29 @@ class PairwiseMasks:
         """Add the next masks, as many as there are residues, in place."""
         if os.getpid() != self._process:
             raise SecFCError("PairwiseMasks were used in a forked process: masks would repeat")
-        for plane, p, streams in zip(residues.planes(), self._primes, self._streams, strict=True):
-            flat = plane.reshape(-1)
-            for low in range(0, flat.size, _BLOCK_BYTES):
-                part = flat[low : low + _BLOCK_BYTES]
-                words = self._buffer(part.size // BYTES_PER_RESIDUE, p)
-                for stream, row in zip(streams, words, strict=True):
-                    draw(stream, row, part.size // BYTES_PER_RESIDUE, p, self._kernels)
-                self._kernels.add_masks(part, words, self._signs, p)
+        planes = residues.planes().reshape(len(self._primes), -1)
+        # A keystream is used from start to end, whichever threads draw from it.
+        turns = [[Turns() for _ in streams] for streams in self._streams]
+
+        def add(item: tuple[int, int]) -> None:
+            number, index = item
+            part, p = planes[index, number * _BLOCK_BYTES :][:_BLOCK_BYTES], self._primes[index]
+            count = part.size // BYTES_PER_RESIDUE
+            words = self._buffer(count, p)
+            for stream, turn, row in zip(self._streams[index], turns[index], words, strict=True):
+                with turn.take(number):
+                    draw(stream, row, count, p, self._kernels)
+            self._kernels.add_masks(part, words, self._signs, p)
+
+        blocks = range(-(-planes.shape[1] // _BLOCK_BYTES))
+        items = [(number, index) for number in blocks for index in range(len(planes))]
+        size = planes.size * len(self._signs) // BYTES_PER_RESIDUE
+        self._kernels.threads.each(add, items, size=size, turns=[one for of in turns for one in of])
 
     def _buffer(self, count: int, p: int) -> NDArray[np.uint8]:
         """Room for `count` masks of each neighbour and for spare words."""
         shape = (len(self._signs), BYTES_PER_RESIDUE * (count + spare_words(count, p)))
-        if self._words.shape != shape:
-            self._words = np.empty(shape, dtype=np.uint8)
-        return self._words
+        words: NDArray[np.uint8] | None = getattr(self._buffers, "words", None)
+        if words is None or words.shape != shape:
+            self._buffers.words = words = np.empty(shape, dtype=np.uint8)
+        return words

@@ -299,8 +299,8 @@ class ClientSharing:
         self.shared += 1
         if self.shared == self.parts.shares:
             self._own.forget()
-        shares: list[Message] = []
-        for j in self.received if rows.stop > rows.start else ():
+
+        def share(j: int) -> Message:
             payload = packed.pop(j).payload
             if covers:
                 signed = b"".join((payload, covers[j].payload))
@@ -310,8 +310,11 @@ class ClientSharing:
             if zeros:
                 payload = b"".join((payload, zeros[j].payload))
             sealed = self._channels[j].seal(Share.purpose, part=part, payload=payload)
-            shares.append(Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed))
-        return shares + self.ready()
+            return Share(run=self._run, sender=self._number, recipient=j, part=part, sealed=sealed)
+
+        others, size = list(self.received) if rows.stop > rows.start else [], rows.stop - rows.start
+        size *= len(self.primes) * self._job.width * len(others)
+        return self.kernels.threads.each(share, others, size=size) + self.ready()
 
     def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
         testimony = self._take(message.sender, message.part, dealt.residues)

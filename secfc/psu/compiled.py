@@ -1,10 +1,16 @@
 """The kernels of the set union as compiled loops (Numba)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from secfc.array_types import Ints
 from secfc.psu import loops
 from secfc.psu.prime import Elements
+from secfc.threads import ALONE, Threads, parts
+
+_BITS = 61
+"""Squarings that split a polynomial, of about as many multiplications as its series has pairs of terms."""
 
 
 class CompiledUnionKernels:
@@ -12,12 +18,20 @@ class CompiledUnionKernels:
 
     name = "compiled"
 
+    def __init__(self, threads: Threads = ALONE) -> None:
+        self._threads = threads
+
     def matmul(self, a: Elements, x: Elements) -> Elements:
         """See `UnionKernels.matmul`."""
         if a.shape[1] != x.shape[0]:
             raise ValueError(f"shapes {a.shape} and {x.shape} do not multiply")
         product = np.empty((a.shape[0], x.shape[1]), dtype=np.uint64)
-        loops.matmul(np.ascontiguousarray(a), np.ascontiguousarray(x), product)
+        left, right = np.ascontiguousarray(a), np.ascontiguousarray(x)
+        size = a.size * x.shape[1]
+        columns = parts(x.shape[1], 2 * self._threads.for_work(size))
+        self._threads.each(
+            lambda piece: loops.matmul(left, right, piece.start, piece.stop, product), columns, size=size
+        )
         return product
 
     def add_into(self, x: Elements, total: Elements) -> None:
@@ -43,12 +57,27 @@ class CompiledUnionKernels:
         if series.shape != (weights.shape[0], terms + weights.shape[1] - 1):
             raise ValueError(f"shapes {series.shape} and {weights.shape} do not fit {terms} terms")
         total = np.empty((series.shape[0], terms), dtype=np.uint64)
-        loops.correlate(np.ascontiguousarray(series), np.ascontiguousarray(weights), total)
+        left, right = np.ascontiguousarray(series), np.ascontiguousarray(weights)
+        self._each(
+            lambda bins: loops.correlate(left[bins], right[bins], total[bins]),
+            total.size * weights.shape[1],
+            total,
+        )
         return total
 
     def poles(self, series: Elements, most: int) -> tuple[Elements, Ints]:
         """See `UnionKernels.poles`."""
         found = np.zeros((series.shape[0], most), dtype=np.uint64)
         counts = np.empty(series.shape[0], dtype=np.int64)
-        loops.poles(np.ascontiguousarray(series), found, counts)
+        given = np.ascontiguousarray(series)
+        self._each(
+            lambda bins: loops.poles(given[bins], found[bins], counts[bins]),
+            _BITS * series.size * series.shape[1],
+            found,
+        )
         return found, counts
+
+    def _each(self, work: Callable[[slice], None], size: int, bins: Elements) -> None:
+        """Do something with all bins, in pieces; it is of as many multiplications as `size` says."""
+        pieces = parts(len(bins), 4 * self._threads.for_work(size))
+        self._threads.each(work, pieces, size=size)

@@ -1,5 +1,6 @@
 """The array work of the set union, compiled (Numba) and in NumPy, with equal results."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Protocol
 
@@ -9,6 +10,7 @@ from secfc import kernels as data_kernels
 from secfc.array_types import Ints
 from secfc.psu import prime, roots
 from secfc.psu.prime import Elements
+from secfc.threads import ALONE, Threads
 
 
 class UnionKernels(Protocol):
@@ -103,7 +105,7 @@ _RESIDUES = 32
 """Of a run: NumPy takes as much more for them as for one value of a union in all roles."""
 
 
-def choose(values: int) -> UnionKernels:
+def choose(values: int, threads: Threads = ALONE) -> UnionKernels:
     """Kernels for a union in which this many values are dealt to each client.
 
     The environment variable of `secfc.kernels` chooses here too.
@@ -111,15 +113,15 @@ def choose(values: int) -> UnionKernels:
     if data_kernels.chosen_name(_RESIDUES * values) == "compiled":
         compiled = _compiled()
         if compiled is not None:
-            return compiled
+            return compiled(threads)
     return VectorisedUnionKernels()
 
 
 @cache
-def _compiled() -> UnionKernels | None:
+def _compiled() -> Callable[[Threads], UnionKernels] | None:
     """The compiled kernels, or None where Numba is installed and broken."""
     if data_kernels.load() is None:
         return None
     from secfc.psu.compiled import CompiledUnionKernels  # noqa: PLC0415 - may run the compiler
 
-    return CompiledUnionKernels()
+    return CompiledUnionKernels

@@ -98,13 +98,13 @@ def _inverse(x):
     return _times(_squared(y59, 2), x)
 
 
-@njit(void(uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]), **_OPTIONS)
-def matmul(a, x, out):
-    """Write a @ x to out."""
+@njit(void(uint64[:, ::1], uint64[:, ::1], int64, int64, uint64[:, ::1]), **_OPTIONS)
+def matmul(a, x, first, last, out):
+    """Write columns [first, last) of a @ x to out."""
     block = 512
     low, high = np.empty(block, np.uint64), np.empty(block, np.uint64)
-    for start in range(0, x.shape[1], block):
-        b = min(block, x.shape[1] - start)
+    for start in range(first, last, block):
+        b = min(block, last - start)
         for r in range(a.shape[0]):
             low[:b] = 0
             high[:b] = 0

@@ -27,21 +27,22 @@ from secfc.psu.stages import (
 )
 from secfc.psu.tokens import Tokens
 from secfc.randomness import MaskSource
+from secfc.threads import ALONE, Threads
 
 
-def kernels_for(plan: UnionPlan) -> UnionKernels:
+def kernels_for(plan: UnionPlan, threads: Threads = ALONE) -> UnionKernels:
     """Kernels for a union of this size."""
     shape = Course(plan).stage.shape
-    return choose(plan.n * shape.groups * shape.width)
+    return choose(plan.n * shape.groups * shape.width, threads)
 
 
 class _Role:
     """What both roles know of the stage they are in."""
 
-    def __init__(self, plan: UnionPlan) -> None:
+    def __init__(self, plan: UnionPlan, threads: Threads) -> None:
         self.course = Course(plan)
         self.plan = plan
-        self._kernels = kernels_for(plan)
+        self._kernels = kernels_for(plan, threads)
         self._sharing = Sharing(n=plan.n, t=plan.t, ell=plan.ell, kernels=self._kernels)
 
     @property
@@ -126,8 +127,16 @@ class _Part:
 class UnionClient(_Role):
     """A client's side of the union; `tokens` are of its own IDs."""
 
-    def __init__(self, *, number: int, plan: UnionPlan, tokens: Tokens, masks: MaskSource) -> None:
-        super().__init__(plan)
+    def __init__(
+        self,
+        *,
+        number: int,
+        plan: UnionPlan,
+        tokens: Tokens,
+        masks: MaskSource,
+        threads: Threads = ALONE,
+    ) -> None:
+        super().__init__(plan, threads)
         self.number = number
         self._tokens, self._masks = tokens, masks
         self._begin()
@@ -233,8 +242,8 @@ class UnionClient(_Role):
 class UnionServer(_Role):
     """The server's side of the union: it opens, finds poles, and knows no key."""
 
-    def __init__(self, plan: UnionPlan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: UnionPlan, threads: Threads = ALONE) -> None:
+        super().__init__(plan, threads)
         self._begin()
 
     def take(self, sender: int, part: int, values: Elements) -> None:

@@ -23,7 +23,16 @@ def test_paths_are_relative_to_the_site_file(organisations, monkeypatch, tmp_pat
     assert site.results == tmp_path / "results-north"
 
 
+def test_a_site_computes_in_one_thread_unless_its_file_says_more(organisations):
+    file = organisations.site("north")
+    assert read_site(file).threads == 1
+    file.write_text("threads = 3\n" + file.read_text())
+    assert read_site(file).threads == 3
+
+
 WRONG = {
+    "threads": ('party = "south"', 'threads = 0\nparty = "south"', "1: threads: an integer from 1 to 1024"),
+    "no number of threads": ('party = "south"', 'threads = "all"\nparty = "south"', "1: threads: "),
     "no party": ('party = "south"\n', "", "1: party is needed"),
     "empty key": ('key = "south.key"', 'key = ""', "3: key is needed, a text"),
     "unknown": ("[data]", "[dat]", "6: dat: unknown key; did you mean data?"),

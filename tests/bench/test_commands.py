@@ -9,7 +9,7 @@ from support.datasets import folder
 from typer.testing import CliRunner
 
 from benchmarks.app import app
-from benchmarks.costs import resilience
+from benchmarks.costs import resilience, threads
 from benchmarks.costs.iteration import CASES, QUICK_CASES
 from benchmarks.costs.setting import PRECISION, Case
 from benchmarks.costs.tables import TABLES, TITLES
@@ -340,3 +340,15 @@ def test_starts_and_precision_read_the_tests_datasets(monkeypatch):
     done = CliRunner().invoke(app, ["precision", "fkm-beta1", "--seeds", "1", "--bits", "24,32"])
     assert done.exit_code == 0, done.output
     assert "start 0: " in done.output
+
+
+def test_work_in_threads_is_counted_and_measured_by_role(rows_of, monkeypatch):
+    monkeypatch.setattr(threads, "PAIRS", 1)
+    monkeypatch.setattr(threads, "ITERATIONS", 3)
+    rows = rows_of("threads", "--cases", "3000,12,4,3,1,1")
+    assert {row["disclosure"] for row in rows} == {"coded", "distances", "labels"}
+    assert all(0 <= row["serial_share"] <= 1 <= row["many"] + 1e-9 for row in rows)
+    assert all(row["seconds"] > 0 for row in rows)
+    clients = [row for row in rows if row["work"] == "iterate, clients"]
+    assert clients
+    assert all(row["serial_share"] < 1 for row in clients if row["disclosure"] == "distances")

@@ -263,9 +263,9 @@ def test_repr_of_setup_and_outcome_shows_no_row_or_label(setup_of):
 def test_roles_in_one_process_choose_kernels_for_all_of_them(setup_of, monkeypatch):
     asked = []
 
-    def note(residues):
+    def note(residues, threads):
         asked.append(residues)
-        return VectorisedKernels()
+        return VectorisedKernels(threads)
 
     monkeypatch.setattr(in_process, "choose", note)
     setup = setup_of((5, 0, 7))

@@ -129,7 +129,7 @@ class TestAnswer:
     ) -> np.ndarray:
         out = Guarded((matrix.shape[0], 3 * (cut.stop - cut.start)))
         (matrix,), (constant,) = kernels.prepare(matrix[np.newaxis], constant[np.newaxis])
-        kernels.answer(shares, cut.start, cut.stop, matrix, constant, p, out.array)
+        kernels.answer(shares, cut, matrix, constant, p, out.array, cut.start)
         return out.check()
 
     def assert_exact(
@@ -186,7 +186,7 @@ class TestAnswer:
         whole = self.answered(kernels, shares, slice(0, 600), matrix, constant, P)
         for start, stop in ((0, 1), (1, 256), (256, 600)):
             out = Guarded((k, 3 * (stop - start)))
-            kernels.answer(shares, start, stop, *prepared, P, out.array)
+            kernels.answer(shares, slice(start, stop), *prepared, P, out.array, start)
             assert np.array_equal(out.check(), whole[:, 3 * start : 3 * stop])
 
     @each_kernels

@@ -54,7 +54,13 @@ class ClientUnion(ClientPhase):
     ) -> None:
         salt = context.salt or salt_of(peers.transcript)
         plan, tokens = UnionPlan.of(context.job, salt), ids.tokens(salt)
-        self.role = UnionClient(number=context.number, plan=plan, tokens=tokens, masks=context.masks)
+        self.role = UnionClient(
+            number=context.number,
+            plan=plan,
+            tokens=tokens,
+            masks=context.masks,
+            threads=context.kernels(0).threads,
+        )
         self._context, self._peers, self._rows = context, peers, rows
         self._run, self._number, self._channels = context.session.run, context.number, peers.channels
         self._early, self.early_shares = deals, shares

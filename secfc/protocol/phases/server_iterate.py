@@ -52,7 +52,7 @@ class ServerIterate(ServerRounds):
             predict=job.predict,
         )
         self._disclosure = server_side(job)
-        self._decoder = Decoder(self._disclosure.weights, kernels)
+        self._decoder, self._threads = Decoder(self._disclosure.weights, kernels), kernels.threads
         self._check = ConsistencyCheck(job, context.secret, kernels)
         self._primes, self._asked = self._question()
 
@@ -185,9 +185,15 @@ class ServerIterate(ServerRounds):
         """Decode the head from R answers, block by block."""
         sizes, radix = self.search.sizes()[: self._asked], MixedRadix(self._primes)
         first = self._parts.answer_rows(self._gathering.head)
-        step = max(1, BLOCK_ELEMENTS // self._asked)
-        for start in range(0, first.stop - first.start, step):
-            stop = min(start + step, first.stop - first.start)
+        rows, step = first.stop - first.start, max(1, BLOCK_ELEMENTS // self._asked)
+        size = rows * self._asked * len(self._primes) * len(answers)
+        if not self._job.compared:  # what several k are compared by are sums of floats, block by block
+            step = min(step, -(-rows // self._threads.for_work(size)))
+
+        def decode(start: int) -> None:
+            stop = min(start + step, rows)
             residues = self._decoder.decode(answers, start, stop, self._primes)
             distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
             self.search.add(slice(first.start + start, first.start + stop), distances)
+
+        self._threads.each(decode, range(0, rows, step), size=size)

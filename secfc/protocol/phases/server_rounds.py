@@ -7,6 +7,7 @@ from typing import Any
 from secfc.kmeans.label_search import LabelSearch
 from secfc.kmeans.search import LabelResult, Search
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import SERVER, Assignment, Continue, Finish, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, Shared
 from secfc.protocol.progress import Progress
@@ -57,14 +58,16 @@ class ServerRounds(ServerPhase):
 
     def _assignments(self, **said: Any) -> list[Message]:
         """The question of this round, to everybody; with what else the disclosure says."""
-        gathering = self._gathering
+        gathering, k = self._gathering, self._job.k
+        # Packed once for all clients.
+        sets = PackedLabels.of(self.search.sets, k, none=True)
         return [
             Assignment(
                 run=self._run,
                 sender=SERVER,
                 recipient=j,
                 round=gathering.round,
-                sets=self.search.sets,
+                sets=sets,
                 responders=gathering.responders,
                 left_out=tuple(sorted(gathering.left_out)),
                 **said,

@@ -19,7 +19,7 @@ class ServerUnion(ServerPhase):
     def __init__(self, context: ServerContext, introductions: Introductions) -> None:
         super().__init__(context, introductions)
         salt = context.salt or salt_of(introductions.transcript)
-        self.role = UnionServer(UnionPlan.of(context.job, salt))
+        self.role = UnionServer(UnionPlan.of(context.job, salt), context.kernels(0).threads)
 
     @property
     def awaited(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import pytest
 from support.outcomes import assert_equal
 
 import secfc
+from secfc.drivers import setup as setups
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 
@@ -81,3 +82,27 @@ def test_bytes_and_messages_of_each_phase_equal_those_of_the_in_process_driver(s
     one = run_multiprocess(setup_of())
     assert counts(one) == counts(run_in_process(setup_of()))
     assert all(cost.seconds > 0 for cost in one.costs.phases if cost.phase in ("share", "iterate"))
+
+
+@pytest.mark.parametrize(("threads", "of_a_party"), [(None, 2), (3, 3)])
+def test_cores_are_divided_by_the_processes_unless_threads_are_given(
+    setup_of, monkeypatch, sabotage, threads, of_a_party
+):
+    setup = replace(setup_of((5, 4, 7)), threads=threads)
+    there = 2 * (setup.job.parties + 1)
+    monkeypatch.setattr(setups, "cores", lambda processes=1: there // processes)
+    assert setup.threads_of(setup.job.parties + 1).count == of_a_party
+    for party in range(1, setup.job.n + 1):
+        sabotage(
+            party,
+            f"""
+            from secfc.protocol.client import Client
+
+            def made(self, *, kernels, before=Client.__init__, **given):
+                before(self, kernels=kernels, **given)
+                assert kernels(0).threads.count == {of_a_party}
+
+            Client.__init__ = made
+            """,
+        )
+    assert_equal(run_multiprocess(setup), run_in_process(setup))

@@ -1,0 +1,184 @@
+"""Iterations and sharing in several threads: what 2 take beside 1, and what 16 would by counted work.
+
+Runs with one thread and with two take turns, and the best pair counts: other work on the machine only makes
+pairs worse. For more threads than there are cores the work is cut as for these, done by one thread, and its
+CPU seconds are counted piece by piece. What 16 threads would take is what is not cut, and of each piece of
+work that is cut the longest of 16 queues; a keystream that one item at a time may take lengthens it.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from threadpoolctl import threadpool_limits
+
+from benchmarks.costs.iteration import blobs
+from benchmarks.costs.setting import PRECISION, Case, Setting, run_apart, same_kernels, split_evenly, stated
+from secfc.array_types import Floats
+from secfc.drivers import in_process, setup
+from secfc.options import Disclosure
+from secfc.params import Job
+from secfc.protocol.messages import SERVER
+from secfc.protocol.wire import Envelope
+from secfc.rows import largest_norm
+from secfc.threads import Threads, Turns
+
+CASES = (Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),)
+QUICK_CASES = (Case(m=20_000, d=40, k=8, n=3, t=1, ell=1),)
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
+PAIRS = 3
+ITERATIONS = 8
+MANY = 16
+"""Threads that are counted."""
+
+Seconds = dict[str, float]
+"""By role and phase."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadsRow(Setting):
+    """What one role does in one phase with one disclosure.
+
+    Attributes
+    ----------
+    seconds : float
+        Of a run with one thread, all parties of this role together.
+    two : float
+        Times as fast with two threads, measured: of the best pair.
+    serial_share : float
+        Of the CPU seconds those that no two threads share, when cut for `MANY`.
+    many : float
+        Times as fast with `MANY` threads, counted.
+    """
+
+    disclosure: Disclosure
+    work: str
+    seconds: float
+    two: float
+    serial_share: float
+    many: float
+
+
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[ThreadsRow]:
+    """Measure each case with each disclosure."""
+    with threadpool_limits(1), same_kernels():
+        for case in cases:
+            rows = blobs(case)
+            job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
+            for disclosure in DISCLOSURES:
+                yield from _measure(replace(job, disclosure=disclosure, seed=0), rows)
+
+
+def _measure(job: Job, rows: Floats) -> Iterator[ThreadsRow]:
+    _timed(job, rows, 1)  # code is compiled, or read
+    pairs = [(_timed(job, rows, 1), _timed(job, rows, 2)) for _ in range(PAIRS)]
+    counted = _counted(job, rows)
+    for work, (total, shared, longest) in counted.items():
+        best = max(pairs, key=lambda pair: pair[0][work] / pair[1][work])
+        yield ThreadsRow(
+            **stated(job, m=len(rows), residues=job.residues(len(rows))),
+            disclosure=job.disclosure,
+            work=work,
+            seconds=best[0][work],
+            two=best[0][work] / best[1][work],
+            serial_share=(total - shared) / total,
+            many=total / (total - shared + longest),
+        )
+
+
+def _work(header: Envelope, job: Job) -> str:
+    """Whose work a message causes: sharing begins with the plan, an iteration with its question."""
+    phase = "iterate" if header.work == "iterate" and header.round else "share"
+    if header.recipient == SERVER:
+        return f"{phase}, server"
+    names = dict(zip(job.comparers, ("dealer", "first evaluator", "second evaluator"), strict=False))
+    return f"{phase}, {names.get(header.recipient, 'clients')}"
+
+
+def _timed(job: Job, rows: Floats, threads: int) -> Seconds:
+    """Wall-clock seconds of each role and phase."""
+    seconds: Seconds = defaultdict(float)
+
+    def delivered(header: Envelope, taken: float) -> None:
+        seconds[_work(header, job)] += taken
+
+    run_apart(replace(split_evenly(job, rows), threads=threads), None, delivered)
+    return seconds
+
+
+class CountedThreads(Threads):
+    """Cuts work for so many threads, does it in one, and counts what these would have taken.
+
+    `shared` are CPU seconds of items, `longest` what the threads would have taken for them.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.shared = self.longest = 0.0
+
+    def each(
+        self,
+        work: Callable[[Any], Any],
+        items: Sequence[Any],
+        *,
+        size: int,
+        turns: Sequence[Turns] = (),
+    ) -> list[Any]:
+        """As `Threads.each`."""
+        several = min(self.for_work(size), len(items))
+        if several < 2:
+            return [work(item) for item in items]
+        found, queues, end = [], [0.0] * several, 0.0
+        self._working.now = True
+        try:
+            for item in items:  # the next item is for the thread that is free first
+                started = time.thread_time()
+                found.append(work(item))
+                taken = time.thread_time() - started
+                self.shared += taken
+                free = heappop(queues) + taken
+                heappush(queues, free)
+                end = max(end, free)
+        finally:
+            self._working.now = False
+        self.longest += max([end, *(_TURNS.pop(id(one), 0.0) for one in turns)])
+        return found
+
+
+_TURNS: dict[int, float] = defaultdict(float)
+"""Seconds in the blocks of turns."""
+
+
+def _counted(job: Job, rows: Floats) -> dict[str, tuple[float, float, float]]:
+    """CPU seconds of each role and phase: in all, of items, and the longest queues of `MANY` threads."""
+    found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    threads, before = CountedThreads(MANY), [0.0, 0.0]
+    leave = Turns.__exit__
+
+    def enter(turns: Turns) -> None:
+        _TURNS[id(turns)] -= time.thread_time()
+
+    def exit_(turns: Turns, *error: Any) -> None:
+        leave(turns, *error)
+        _TURNS[id(turns)] += time.thread_time()
+
+    def delivered(header: Envelope, taken: float) -> None:
+        sums, now = found[_work(header, job)], [threads.shared, threads.longest]
+        sums[0] += taken
+        for at in range(2):
+            sums[at + 1] += now[at] - before[at]
+        before[:] = now
+
+    with (
+        patch.object(Turns, "__enter__", enter),
+        patch.object(Turns, "__exit__", exit_),
+        patch.object(setup, "Threads", lambda count: threads),
+        patch.object(in_process, "time", SimpleNamespace(perf_counter=time.thread_time)),
+    ):
+        run_apart(replace(split_evenly(job, rows), threads=MANY), None, delivered)
+    return {work: (total, shared, longest) for work, (total, shared, longest) in found.items()}

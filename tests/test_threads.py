@@ -1,0 +1,269 @@
+"""Work in threads: the same bytes as without, errors once, and no thread that is left."""
+
+import os
+import threading
+from hashlib import sha256
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+import secfc
+from secfc import keystream, randomness, threads
+from secfc.comparing import question
+from secfc.drivers import in_process
+from secfc.drivers.setup import Setup
+from secfc.kernels.vectorised import VectorisedKernels
+from secfc.kmeans import coded_distance
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.protocol import pairwise
+from secfc.psu.compiled import CompiledUnionKernels
+from secfc.psu.prime import P
+from secfc.randomness import MaskSource
+from secfc.sealing import handshake
+from secfc.sealing.identity import Identity
+from secfc.threads import Threads, Turns, cores, parts
+
+COUNTS = (1, 2, 5)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """A few rows are work for several threads, cut in many pieces."""
+    monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(keystream, "ZEROS", memoryview(bytes(2048)))
+    for module, name, size in (
+        (keystream, "_BLOCK_BYTES", 96),
+        (pairwise, "_BLOCK_BYTES", 96),
+        (randomness, "_MOST_DRAWS", 64),
+        (coded_distance, "_ANSWERED_ROWS", 32),
+        (question, "_PAIRS", 64),
+        (question, "_FEWEST_ROWS", 64),
+    ):
+        monkeypatch.setattr(module, name, size)
+
+
+def drawn(number):
+    """What the generator of a repeated run gives next."""
+    return lambda size: sha256(next(number).to_bytes(8)).digest()[:size]
+
+
+def run_again(job, rows, *, many, patch):
+    """Labels and the digest of every message of a run whose randomness is always the same."""
+    draw, sent, encode = drawn(count()), [], in_process.encode
+    ephemeral = SimpleNamespace(
+        generate=lambda: X25519PrivateKey.from_private_bytes(draw(32)),
+        from_private_bytes=X25519PrivateKey.from_private_bytes,
+    )
+
+    def encoded(message, **given):
+        data = encode(message, **given)
+        sent.append((type(message).__name__, sha256(data).hexdigest()))
+        return data
+
+    patch.setattr(os, "urandom", draw)
+    patch.setattr(in_process, "Identity", lambda key: Identity(key or draw(32)))
+    patch.setattr(in_process, "secrets", SimpleNamespace(token_bytes=draw))
+    patch.setattr(in_process, "encode", encoded)
+    patch.setattr(handshake, "X25519PrivateKey", ephemeral)
+    names = [f"client {j}" for j in range(1, job.n + 1)]
+    setup = Setup(job=job, rows=rows, starts=None, names=names, limits=Limits(), threads=many)
+    outcome = in_process.run_in_process(setup)
+    return [part.tolist() for part in outcome.labels], sent
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "numpy"])
+@pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
+def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
+    disclosure, kernels, small_pieces, monkeypatch
+):
+    monkeypatch.setenv("SECFC_KERNELS", kernels)
+    rows = np.random.default_rng(1).normal(size=(420, 9)) * 3
+    job = Job(
+        n=5,
+        k=4,
+        t=1,
+        ell=2,
+        d=9,
+        bound=40.0,
+        seed=3,
+        max_iter=4,
+        disclosure=disclosure,
+        comparers=(1, 6, 7) if disclosure == "labels" else (),
+    )
+    found = []
+    for many in COUNTS:
+        with pytest.MonkeyPatch.context() as patch:
+            found.append(run_again(job, np.array_split(rows, 5), many=many, patch=patch))
+    assert len(found[0][1]) > 50
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+    assert threading.enumerate() == [threading.main_thread()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_init": 2, "disclosure": "distances"},
+        {"max_liars": 1, "disclosure": "coded"},
+        {"init": "k-means++", "disclosure": "distances"},
+    ],
+)
+def test_other_runs_have_the_same_result_too(options, small_pieces):
+    parties, found = np.array_split(np.random.default_rng(2).normal(size=(300, 4)), 5), []
+    for many in COUNTS:
+        result = secfc.run(parties, 3, t=1, ell=1, seed=1, bound=9.0, threads=many, **options)
+        found.append((np.concatenate(result.labels).tolist(), result.history.tolist(), result.near_ties))
+    assert found[0] == found[1] == found[2]
+
+
+def test_measures_of_several_k_are_the_same(small_pieces):
+    parties = np.array_split(np.random.default_rng(3).normal(size=(300, 4)), 4)
+    found = [
+        secfc.choose_k(parties, [2, 3], t=1, ell=1, seed=1, n_init=1, disclosure="distances", threads=many)
+        for many in COUNTS
+    ]
+    shown = [[(one.k, one.silhouette, one.davies_bouldin) for one in each.candidates] for each in found]
+    assert shown[0] == shown[1] == shown[2]
+
+
+def test_a_union_is_the_same(small_pieces):
+    parties = np.array_split(np.arange(120.0)[:, np.newaxis] % 7, 4)
+    ids = [[f"{party}-{row}" for row in range(30)] for party in range(4)]
+    found = [
+        secfc.run(parties, 2, t=1, ell=1, ids=ids, seed=5, threads=many, disclosure="distances")
+        for many in COUNTS
+    ]
+    assert [one.tolist() for one in found[1].labels] == [one.tolist() for one in found[0].labels]
+    assert [one.tolist() for one in found[2].union_rows] == [one.tolist() for one in found[0].union_rows]
+
+
+def test_kernels_of_a_union_give_equal_values(small_pieces):
+    rng = np.random.default_rng(6)
+    a, x, weights = (rng.integers(P, size=shape, dtype=np.uint64) for shape in ((3, 4), (4, 77), (31, 4)))
+    series = rng.integers(P, size=(31, 9), dtype=np.uint64)
+    alone, many = CompiledUnionKernels(), CompiledUnionKernels(Threads(5))
+    assert np.array_equal(alone.matmul(a, x), many.matmul(a, x))
+    assert np.array_equal(alone.correlate(series, weights, 6), many.correlate(series, weights, 6))
+    for one, other in zip(alone.poles(series[:, :8], 4), many.poles(series[:, :8], 4), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("size", [64, 129, 1000])
+def test_masks_are_the_same_and_so_is_what_is_drawn_after_them(size, small_pieces):
+    found = []
+    for many in COUNTS:
+        masks = MaskSource(bytes(32))
+        for p in (16760833, 10007):  # few and many draws are refused
+            drawn_now = masks.uniform(p, (size,), VectorisedKernels(Threads(many)))
+            found.append((p, drawn_now.tolist(), masks.position))
+    assert found[2:4] == found[:2]
+    assert found[4:] == found[:2]
+
+
+class TestThreads:
+    def test_results_come_in_the_order_of_the_items(self):
+        found = Threads(3).each(lambda item: item * item, range(50), size=1 << 30)
+        assert found == [item * item for item in range(50)]
+
+    def test_several_threads_work_at_the_same_time(self):
+        meeting = threading.Barrier(3, timeout=60)
+        Threads(3).each(lambda _: meeting.wait(), range(3), size=1 << 30)
+
+    def test_no_thread_is_left_and_none_is_started_for_little_work(self):
+        seen = set()
+
+        def work(_):
+            seen.add(threading.get_ident())
+
+        Threads(4).each(work, range(100), size=threads.LEAST)
+        assert seen == {threading.get_ident()}
+        Threads(4).each(work, range(100), size=1 << 30)
+        assert threading.enumerate() == [threading.main_thread()]
+
+    def test_work_within_work_starts_no_more_threads(self):
+        some, counted = Threads(2), []
+
+        def outer(_):
+            here = threading.get_ident()
+            assert some.for_work(1 << 30) == 1
+            some.each(lambda _: counted.append(threading.get_ident() == here), range(5), size=1 << 30)
+
+        some.each(outer, range(4), size=1 << 30)
+        assert counted == [True] * 20
+        assert some.for_work(1 << 30) == 2
+
+    def test_the_first_error_is_raised_once_and_the_rest_is_left_out(self):
+        begun = []
+
+        def work(item):
+            begun.append(item)
+            if item >= 10:
+                raise ValueError(item)
+
+        with pytest.raises(ValueError, match="10") as raised:
+            Threads(3).each(work, range(10_000), size=1 << 30)
+        assert raised.value.args == (10,)
+        assert len(begun) < 10_000
+        assert threading.enumerate() == [threading.main_thread()]
+
+    def test_items_take_turns_in_their_order(self):
+        turns, order = Turns(), []
+
+        def work(item):
+            with turns.take(item):
+                order.append(item)
+
+        Threads(4).each(work, range(200), size=1 << 30, turns=[turns])
+        assert order == list(range(200))
+
+    @pytest.mark.parametrize("within", [True, False])
+    def test_nobody_waits_for_a_turn_that_has_failed(self, within):
+        turns = Turns()
+
+        def work(item):
+            if item == 5 and not within:
+                raise ValueError(item)
+            with turns.take(item):
+                if item == 5:
+                    raise ValueError(item)
+
+        with pytest.raises(ValueError, match="5"):
+            Threads(4).each(work, range(100), size=1 << 30, turns=[turns])
+        assert threading.enumerate() == [threading.main_thread()]
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+    def test_a_forked_process_starts_threads_of_its_own(self):
+        some = Threads(3)
+        some.each(abs, range(10), size=1 << 30)
+        child = os.fork()
+        if not child:
+            meeting = threading.Barrier(3, timeout=60)
+            try:
+                some.each(lambda _: meeting.wait(), range(3), size=1 << 30)
+                os._exit(0 if threading.active_count() == 1 else 2)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+
+    def test_cores_are_shared_and_there_is_one_at_least(self):
+        assert cores() >= 1
+        assert cores(10_000) == 1
+
+    @pytest.mark.parametrize(
+        ("length", "pieces", "multiple"), [(0, 3, 1), (10, 3, 1), (10, 3, 8), (7, 20, 1)]
+    )
+    def test_pieces_cover_everything_once(self, length, pieces, multiple):
+        found = parts(length, pieces, multiple=multiple)
+        assert [at for one in found for at in range(one.start, one.stop)] == list(range(length))
+        assert len(found) <= pieces
+        assert all(one.start % multiple == 0 for one in found)
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, "2", True, 1025])
+def test_a_number_of_threads_that_cannot_be_is_refused(given):
+    with pytest.raises(secfc.ParameterError, match="threads: None or an integer from 1 to 1024"):
+        secfc.run([[[0.0]], [[1.0]], [[2.0]]], 2, t=1, ell=1, threads=given)
