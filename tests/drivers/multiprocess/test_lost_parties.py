@@ -8,9 +8,11 @@ import pytest
 
 import secfc
 from plaintext_baselines import ExactLloyd
+from secfc.drivers.committee import Committee
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.setup import Setup
 from secfc.errors import (
     DataError,
     LimitError,
@@ -19,6 +21,7 @@ from secfc.errors import (
     TooManyFaultsError,
 )
 from secfc.limits import Limits
+from secfc.params import Job
 from secfc.protocol.wire import envelope
 from secfc.psu.tokens import row_ids
 
@@ -64,6 +67,27 @@ def test_a_killed_party_is_named_with_the_signal(long, started, number):
     )
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(long, kill)
+
+
+def test_a_killed_member_of_a_committee_takes_no_rows_with_it(started):
+    """The others' copies of labels are enough for every owner."""
+    rng = np.random.default_rng(2)
+    rows = [rng.normal(size=(m, 2)) for m in (40, 1, 0, 30, 9, 25, 60)]
+    job = Job(n=5, k=4, t=1, ell=1, d=2, bound=9.0, seed=3)
+    made = Committee.of(job, rows, keeps=True)
+    names = [f"member {j}" for j in range(1, 6)]
+    setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)
+
+    def kill(progress):
+        if progress.round == 2 and started[4].poll() is None:
+            started[4].send_signal(signal.SIGKILL)
+
+    outcome = run_multiprocess(setup, kill)
+    exact = ExactLloyd(4, init=outcome.by_party(outcome.start), bound=9.0).fit(rows)
+    for ours, theirs in zip(outcome.labels, exact.labels_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert outcome.faults.absent == (5,)
+    assert list(outcome.lost) == [5]
 
 
 def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_show(setup_of, started):
