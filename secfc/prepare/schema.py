@@ -1,5 +1,6 @@
 """What the parties agree on before anything leaves them: columns, units, ranges, categories, transforms."""
 
+import datetime
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -7,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from decimal import Context, Decimal
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import PlainValidator
 
 from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
 from secfc.column_names import normal
@@ -17,6 +20,7 @@ from secfc.options import MAX_ROWS
 Scale = Literal["none", "min-max", "standardise", "robust"]
 Missing = Literal["refuse", "mean", "median", "zero"]
 BINS = 2, 1024  # fewest and most
+_EPOCH = datetime.date(1970, 1, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +32,10 @@ class Column:
     name : str
     unit : str
         For people; it is not interpreted.
-    low, high : float
-        Agreed range of a number.
+    low, high : float or datetime.date
+        Agreed range of a number or of dates, which are days since 1970-01-01 from then on.
+    date : bool
+        Whether it is of dates; follows from `low` and `high` that are dates.
     categories : tuple of str
         Agreed values of a category column, one-hot in this order; then there is no range.
     log : bool
@@ -58,8 +64,8 @@ class Column:
 
     name: str
     unit: str = ""
-    low: float | None = None
-    high: float | None = None
+    low: float | datetime.date | None = None
+    high: float | datetime.date | None = None
     categories: tuple[str, ...] = ()
     log: bool = False
     scale: Scale = "none"
@@ -67,6 +73,7 @@ class Column:
     deviations: float | None = None
     clip: bool = False
     missing: Missing = "refuse"
+    date: bool = False
 
     def __post_init__(self) -> None:
         where = f"schema: column {self.name!r}"
@@ -118,7 +125,13 @@ class Column:
     def _check_range(self, where: str) -> None:
         if self.missing == "zero":
             raise ParameterError(f'{where}: 0 is a number like others; missing = "mean" is possible')
+        if type(self.low) is datetime.date and type(self.high) is datetime.date:
+            for name in ("low", "high"):
+                object.__setattr__(self, name, (getattr(self, name) - _EPOCH).days)
+            object.__setattr__(self, "date", True)
         ends = (self.low, self.high)
+        if not isinstance(self.date, bool) or (self.date and self.log):
+            raise ParameterError(f"{where}: date is true or false, and dates have no log")
         if not all(map(_is_number, ends)):
             raise ParameterError(f"{where}: low and high are needed, or categories")
         object.__setattr__(self, "low", float(ends[0]) + 0.0)  # type: ignore[arg-type]
@@ -137,9 +150,13 @@ class Column:
     @property
     def range(self) -> tuple[float, float]:
         """Low and high of a number."""
-        assert self.low is not None
-        assert self.high is not None
+        assert isinstance(self.low, float)
+        assert isinstance(self.high, float)
         return self.low, self.high
+
+    def shown(self, value: float) -> str:
+        """A number of its range as people write it."""
+        return str(_EPOCH + datetime.timedelta(days=value)) if self.date else f"{value:g}"
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -270,13 +287,23 @@ def _agreed_range(column: Column) -> tuple[float, float]:
     return -column.deviations, column.deviations
 
 
+def _number_or_date(value: Any) -> Any:
+    if value is None or type(value) is datetime.date or (type(value) in (int, float)):
+        return value
+    raise ValueError("a number is needed, or a date such as 1950-01-31")
+
+
+_End = Annotated[Any, PlainValidator(_number_or_date)]  # instead of a union, which tells two faults
+
+
 class _Column(FileSchema):
     """A [[column]] table."""
 
     name: str
     unit: str = ""
-    low: float | None = None
-    high: float | None = None
+    low: _End = None
+    high: _End = None
+    date: bool = False
     categories: list[str] | None = None
     log: bool = False
     scale: Scale = "none"

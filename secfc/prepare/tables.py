@@ -5,6 +5,7 @@ Everything that is wrong is told at once, with the column and the first row, so 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -163,7 +164,16 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
     where = f"column {column.name!r}"
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+    texts = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    if column.date:
+        if not (texts or pa.types.is_temporal(values.type) or pa.types.is_null(values.type)):
+            tell(Code.NOT_A_NUMBER, f"{where} has no dates but {values.type}")
+            return
+        numbers, bad = _dates(values)
+        if bad.any():
+            tell(Code.NOT_A_NUMBER, f"{where} has {_rows(bad, 'values that are no dates as 1950-01-31')}")
+            return
+    elif texts:
         numbers, bad = _parsed(values)
         if bad.any():
             bad_rows = _rows(bad, "values that are no numbers")
@@ -183,7 +193,7 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
         tell(Code.MISSING_VALUE, f"{where} has {_rows(infinite, 'infinite values')}")
     if outside.any() and not column.clip:
         unit = f" {column.unit}" if column.unit else ""
-        outer_rows = _rows(outside, f"values outside {low:g} to {high:g}{unit}")
+        outer_rows = _rows(outside, f"values outside {column.shown(low)} to {column.shown(high)}{unit}")
         tell(Code.OUT_OF_RANGE, f"{where} has {outer_rows}; check the unit")
     kept = np.where(missing, np.nan, np.clip(numbers, low, high))
     done.numbers[column.name] = np.clip(np.log(kept), *column.ends) if column.log else kept
@@ -240,6 +250,23 @@ def _parsed(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
         bad = [one is not None and not _is_number(one) for one in trimmed.to_pylist()]
         return np.empty(0), np.array(bad, dtype=np.bool_)
     return numbers.to_numpy().astype(np.float64), np.zeros(len(values), dtype=np.bool_)
+
+
+def _dates(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
+    """Days since 1970-01-01, nan for a missing date; and which texts are no dates."""
+    if pa.types.is_temporal(values.type) or pa.types.is_null(values.type):
+        days = values.cast(pa.date32(), safe=False).cast(pa.int32()).cast(pa.float64())
+        return days.to_numpy().astype(np.float64), np.zeros(len(values), dtype=np.bool_)
+    found, bad = np.full(len(values), np.nan), np.zeros(len(values), dtype=np.bool_)
+    for at, text in enumerate(pc.utf8_trim_whitespace(values).to_pylist()):
+        if text is None or text.lower() in _NO_NUMBER:
+            continue
+        try:
+            found[at] = (date.fromisoformat(text) - date(1970, 1, 1)).days
+            bad[at] = text[4:8:3] != "--"  # 20240131 and 2024-W05-3 are dates to Python
+        except ValueError:
+            bad[at] = True
+    return found, bad
 
 
 def _is_number(text: str) -> bool:
