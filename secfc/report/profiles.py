@@ -7,6 +7,7 @@ import numpy as np
 
 from secfc.array_types import Floats, Ints
 from secfc.errors import ParameterError
+from secfc.prepare.schema import Column
 from secfc.prepare.transform import Preparation
 from secfc.report.charts import Chart, discs
 
@@ -31,9 +32,18 @@ class ColumnLine:
     """
 
     name: str
-    log: bool
+    column: Column | None  # of the schema, if it is one of numbers
     mean: float
     cells: list[Cell | None]
+
+    @property
+    def log(self) -> bool:
+        """Whether logarithms were taken."""
+        return self.column is not None and self.column.log
+
+    def text(self, mean: float, digits: int) -> str:
+        """A mean as people write it."""
+        return self.column.shown(mean) if self.column and self.column.date else f"{mean:.{digits}g}"
 
 
 @dataclass(frozen=True)
@@ -118,9 +128,8 @@ def profile(
     left = inertia / sizes.sum() if inertia is not None else None if within is None else within.sum()
     total = None if left is None else between.sum() + left
     shown, spreads, overall = _in_units(known, around, mean, columns)
-    logs = (
-        {one.name for one in columns.schema.columns if one.log} if isinstance(columns, Preparation) else set()
-    )
+    schema = columns.schema.columns if isinstance(columns, Preparation) else ()
+    numbers = {one.name: one for one in schema if not one.categories}
     places = {int(h): at for at, h in enumerate(here)}
     return Profile(
         unit="standard deviations " + ("between clusters" if by_distance else "of all rows"),
@@ -128,7 +137,7 @@ def profile(
         columns=[
             ColumnLine(
                 _titles(columns).get(names[j], names[j]),
-                names[j] in logs,
+                numbers.get(names[j]),
                 float(overall[j]),
                 [
                     Cell(

@@ -1,5 +1,7 @@
 """Profiles of clusters: by hand, beside scikit-learn, and in the units of a schema."""
 
+from datetime import date as day
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -181,11 +183,19 @@ def test_the_page_says_where_means_are_geometric(tmp_path):
         "column": [
             {"name": "<dose>", "unit": "mg", "low": 1, "high": 100, "log": True, "scale": "standardise"},
             {"name": "age", "low": 0, "high": 120, "scale": "standardise"},
+            {"name": "seen", "low": day(2020, 1, 1), "high": day(2020, 1, 31), "scale": "min-max"},
         ]
     }
     rng = np.random.default_rng(0)
     kinds = [np.repeat([0, 1], 20) for _ in range(3)]
-    tables = [{"<dose>": 2 + 50 * kind * rng.random(40), "age": 40 + 9 * rng.random(40)} for kind in kinds]
+    tables = [
+        {
+            "<dose>": 2 + 50 * kind * rng.random(40),
+            "age": 40 + 9 * rng.random(40),
+            "seen": [day(2020, 1, 5)] * 40,
+        }
+        for kind in kinds
+    ]
     model = secfc.Prepare(Schema.of(schema), t=1)
     limits = secfc.Limits(reveal_centres=True, reveal_spread=10)
     result = secfc.run(
@@ -194,6 +204,7 @@ def test_the_page_says_where_means_are_geometric(tmp_path):
     page = result.report(tmp_path / "r.html", party=0, columns=model.preparation_).read_text(encoding="utf-8")
     assert "<td>&lt;dose&gt; (mg), geometric mean</td>" in page
     assert "<td>age</td>" in page
+    assert page.split("<td>seen</td>")[1].split("</tr>")[0].count(">2020-01-05<") == 3  # of all, and of each
     dose, age = (page.split(f"<td>{name}")[1].split("</tr>")[0] for name in ("&lt;dose", "age<"))
     assert (dose.count("<small>×/÷"), dose.count("<small>±")) == (2, 0)
     assert (age.count("<small>×/÷"), age.count("<small>±")) == (0, 2)
