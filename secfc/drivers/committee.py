@@ -68,10 +68,9 @@ class Committee:
 
     def labels(self, sealed: Mapping[int, bytes]) -> dict[int, Labels]:
         """Labels of each owner's rows, as it opens what members sealed; none where too few did."""
-        needed = copies_of(self.call.job)
-        if len(sealed) < needed:
+        if len(sealed) < copies_of(self.call.job):
             return {}
-        of_members = {j: sealed_labels_of(self.complete.owners, sealed[j]) for j in sorted(sealed)[:needed]}
+        of_members = {j: sealed_labels_of(self.complete.owners, sealed[j]) for j in sorted(sealed)}
         return {
             number: owner.open({j: found[number] for j, found in of_members.items()})
             for number, owner in self.owners.items()

@@ -7,6 +7,7 @@
     proof     = values of random combinations at the first ell + t members, packed residues
     deposit   = head | proof | signature of "secfc deposit 1" | call | head | proof (64) | sealed piece
     piece     = shares, packed residues (P, width, rows) | covers, (P, COVERS, 1)
+    labels    = 16 random bytes | sealed labels of the owner's rows (2 each)
 
 Head, proof and signature are the same for all members; the piece is each member's own. It is sealed by a
 `Channel` between the owner's fresh key and the member's identity. The coefficients of the combinations follow
@@ -15,6 +16,7 @@ lie on the polynomials that all others' do (docs/proofs.md, "Deposits are consis
 """
 
 import hashlib
+import secrets
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from numpy.typing import NDArray
 
 from secfc.array_types import Floats, Labels
-from secfc.errors import CheatError, MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError
+from secfc.errors import MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, packed_bytes, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import reduce
@@ -50,6 +52,9 @@ _HEAD = struct.Struct(f"<II{KEY_BYTES}s")
 _PIECE, _LABELS = b"deposit", b"labels"  # purposes of a channel
 _OWNER = 0  # the number of an owner in its channels; its own number is in their transcript
 _LABEL = np.dtype("<u2")
+_FRESH = 16
+"""Random bytes in the purpose of sealed labels: a member that takes the same deposits in another run seals
+under another key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,24 +168,26 @@ class Owner:
         return [said + piece for piece in pieces]
 
     def open(self, sealed: Mapping[int, bytes]) -> Labels:
-        """The labels of its rows, of the copies of so many members as `copies_of` says, or more.
+        """The labels of its rows, of which as many equal copies as `copies_of` says come first, by member.
 
-        SealError for a copy that its member did not seal to this owner, MessageError for one that holds no
-        labels, CheatError where copies differ, TooManyFaultsError for too few.
+        A copy that its member did not seal to this owner, or that holds no labels, does not count.
+        TooManyFaultsError for too few.
         """
-        job, needed = self._call.job, copies_of(self._call.job)
-        copies = {j: self._channel(j).open(_LABELS, part=0, sealed=copy) for j, copy in sealed.items()}
-        if len(copies) < needed:
-            raise TooManyFaultsError(
-                f"owner {self._number}: {len(copies)} copies of labels, {needed} are needed"
-            )
-        first = next(iter(copies.values()))
-        if any(copy != first for copy in copies.values()):
-            raise CheatError(f"owner {self._number}: members sealed different labels to it")
-        labels = np.frombuffer(first, dtype=_LABEL, count=len(first) // _LABEL.itemsize).astype(np.int32)
-        if len(first) != _LABEL.itemsize * self._count or labels.max() >= job.k:
-            raise MessageError(f"owner {self._number}: what members sealed to it is no label of each row")
-        return labels
+        found, needed = Counter[bytes](), copies_of(self._call.job)
+        for member, copy in sealed.items():
+            try:
+                fresh, ciphertext = copy[:_FRESH], copy[_FRESH:]
+                opened = self._channel(member).open(_labels(fresh), part=0, sealed=ciphertext)
+            except SealError:
+                continue
+            size = _LABEL.itemsize * self._count
+            if len(opened) != size or np.frombuffer(opened, dtype=_LABEL).max() >= self._call.job.k:
+                continue
+            found[opened] += 1
+            if found[opened] == needed:
+                return np.frombuffer(opened, dtype=_LABEL).astype(np.int32)
+        most = max(found.values(), default=0)
+        raise TooManyFaultsError(f"owner {self._number}: {most} equal copies of labels, {needed} are needed")
 
     def _channel(self, member: int) -> Channel:
         public = X25519PublicKey.from_public_bytes(self._call.members[member - 1])
@@ -219,6 +226,7 @@ class Intake:
         self._waiting: dict[int, _Opened] = {}  # their proofs are not checked yet
         self._new = 0  # rows of these
         self._held: dict[int, _Opened] = {}
+        self._closed = False
         self.refused: dict[int, str] = {}
         self._sealed: bytes | None = None
 
@@ -231,6 +239,8 @@ class Intake:
         The first of an owner counts.
         """
         call, head = self._call, deposit[: self._call.head_bytes]
+        if self._closed:
+            raise MessageError("deposit: after the job said whose deposits count")
         if len(deposit) < call.signed_bytes:
             raise MessageError(f"deposit: {len(deposit)} bytes, the shortest has {call.deposit_bytes(1)}")
         owner, rows, ephemeral = _HEAD.unpack(head[: _HEAD.size])
@@ -330,10 +340,16 @@ class Intake:
         if digest_of({owner: said for owner, (_, said) in found.items()}) != job.deposits:
             raise ParameterError(f"member {self._number}: it holds other deposits than the other members")
         self._held = {owner: self._held[owner] for owner in found}
+        self._closed = True
 
     def store(self, points: CodedPoints, primes: int) -> None:
-        """Move the shares, modulo the first primes, to a client's points, owner by owner; once."""
+        """Move the shares, modulo the first primes, to a client's points, owner by owner; once.
+
+        SecFCError the second time.
+        """
         start, kept = 0, list(self._held.values())
+        if any(not opened.piece for opened in kept):
+            raise SecFCError(f"member {self._number}: its deposits are in a run already")
         for block in _blocks(kept, self._call.job.width):
             planes = _side_by_side([_shares_of(self._call, opened)[:primes] for opened in block])
             rows = planes.shape[2] // BYTES_PER_RESIDUE
@@ -348,13 +364,20 @@ class Intake:
         `labels`, shape (m,), are of all rows, owner by owner.
         """
         if self._sealed is None:
-            parts, start = [], 0
+            parts: list[bytes | bytearray | memoryview] = []
+            start = 0
             for opened in self._held.values():
                 own = labels[start : start + opened.rows].astype(_LABEL).tobytes()
-                parts.append(opened.channel.seal(_LABELS, part=0, payload=own).payload)
+                fresh = secrets.token_bytes(_FRESH)
+                parts += fresh, opened.channel.seal(_labels(fresh), part=0, payload=own).payload
                 start += opened.rows
             self._sealed = b"".join(parts)
         return self._sealed
+
+
+def _labels(fresh: bytes) -> bytes:
+    """The purpose of labels that are sealed with these random bytes, printable."""
+    return _LABELS + fresh.hex().encode()
 
 
 def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
@@ -362,7 +385,7 @@ def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
     found, start = {}, 0
     for owner, rows in enumerate(owners, 1):
         if rows:
-            stop = start + _LABEL.itemsize * rows + TAG_BYTES
+            stop = start + _FRESH + _LABEL.itemsize * rows + TAG_BYTES
             found[owner], start = sealed[start:stop], stop
     return found
 

@@ -14,7 +14,15 @@ from secfc.drivers import committee, in_process
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import Roles, roles_of, run_in_process
 from secfc.drivers.setup import Setup
-from secfc.errors import LimitError, MessageError, ParameterError, RangeError, ThresholdError
+from secfc.errors import (
+    LimitError,
+    MessageError,
+    ParameterError,
+    RangeError,
+    SecFCError,
+    ThresholdError,
+    TooManyFaultsError,
+)
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
@@ -222,13 +230,31 @@ def test_an_owner_is_sent_the_labels_of_its_rows_and_nothing_else(setup, monkeyp
     outcome = run_in_process(setup)
     assert came.keys() == {j for j, rows in enumerate(PARTIES, 1) if len(rows)}
     for number, sealed in came.items():
-        assert list(sealed) == [1, 2]  # t + 1 copies
-        assert {len(copy) for copy in sealed.values()} == {2 * len(PARTIES[number - 1]) + 16}
+        assert list(sealed) == [1, 2, 3, 4, 5]  # a copy of each member
+        assert {len(copy) for copy in sealed.values()} == {2 * len(PARTIES[number - 1]) + 32}
         owner, others = setup.committee.owners[number], [copy for j, copy in came.items() if j != number]
         assert honest(owner, sealed).tolist() == outcome.labels[number - 1].tolist()
         for copy in others:
-            with pytest.raises(MessageError):
+            with pytest.raises(TooManyFaultsError, match="0 equal copies"):
                 honest(owner, copy)
+
+
+def test_one_member_that_seals_wrong_labels_does_not_end_the_run_of_owners(setup, monkeypatch):
+    honest = committee.Intake.seal_labels
+
+    def seal(self, labels):
+        return honest(self, (labels + (self._number == 1)) % 3)
+
+    monkeypatch.setattr(committee.Intake, "seal_labels", seal)
+    outcome = run_in_process(setup)
+    exact = ExactLloyd(3, init="random", random_state=0, bound=40.0).fit(PARTIES)
+    assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in exact.labels_]
+
+
+def test_members_use_deposits_in_one_run(setup):
+    run_in_process(setup)
+    with pytest.raises(SecFCError, match="member 1: its deposits are in a run already"):
+        run_in_process(setup)
 
 
 def test_no_share_passes_between_members_and_no_message_is_for_an_owner(setup):
@@ -366,8 +392,8 @@ class TestMessages:
     def test_labels_of_each_owner_follow_each_other(self, setup):
         assert isinstance(roles_of(setup), Roles)
         sizes = [len(rows) for rows in PARTIES]
-        sealed = bytes(sum(2 * rows + 16 for rows in sizes if rows))
+        sealed = bytes(sum(2 * rows + 32 for rows in sizes if rows))
         found = sealed_labels_of(sizes, sealed)
         assert {j: len(one) for j, one in found.items()} == {
-            j: 2 * rows + 16 for j, rows in enumerate(sizes, 1) if rows
+            j: 2 * rows + 32 for j, rows in enumerate(sizes, 1) if rows
         }
