@@ -115,5 +115,5 @@ def test_with_all_sites_labels_are_exact_and_centres_those_of_the_rows(tmp_path)
     (path,) = made.found("south", "centres.csv")
     with path.open() as file:
         found = np.array([[float(row[name]) for name in preparation.names] for row in csv.DictReader(file)])
-    rows, labels = np.concatenate(prepared), np.concatenate(exact.labels_)
+    rows, labels = preparation.restore(np.concatenate(prepared)), np.concatenate(exact.labels_)
     np.testing.assert_allclose(found, [rows[labels == h].mean(axis=0) for h in range(job.k)], atol=1e-6)
