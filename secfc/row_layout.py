@@ -1,9 +1,11 @@
 """Whose rows are whose, and how messages about them are cut in parts."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate, chain
+from operator import attrgetter
 
 from secfc.codes import Code
 from secfc.comparing.bounded import ANDED, NUMBERS, VALUES, most_bounded_bytes
@@ -175,6 +177,9 @@ RANGE_GROUPS = 32
 RANGE_ROWS = 1 << 16
 """Rows of a part of what shows that rows are within the bound: the dealer sends some MiB about them."""
 
+_FEW = 1 << 12
+"""Clients, or owners, whose last lines are about as many as those of all rows of a part."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RangeParts(Parts):
@@ -185,7 +190,8 @@ class RangeParts(Parts):
     @classmethod
     def of(cls, layout: Layout, job: Job) -> "RangeParts":
         """Those of a run of these rows."""
-        return cls(share=RANGE_ROWS, answer=RANGE_ROWS, layout=layout, segments=job.ell)
+        rows = _range_rows(len(layout.counts))
+        return cls(share=rows, answer=rows, layout=layout, segments=job.ell)
 
     @cached_property
     def owners(self) -> list[tuple[int, ...]]:
@@ -208,7 +214,19 @@ class RangeParts(Parts):
 
     def whose(self, part: int) -> list[tuple[int, ...]]:
         """Whose sums, or norms, a part is about."""
-        return self.groups if part < self.segments else self.owners
+        return self.groups if part < self.segments else self.owners[self._within(part)]
+
+    def _within(self, part: int) -> slice:
+        """Those of `owners` of whose rows a part is about some."""
+        rows, owned = self.answer_rows(part), self._owned
+        return slice(
+            bisect_right(owned, rows.start, key=attrgetter("stop")),
+            bisect_left(owned, rows.stop, key=attrgetter("start")),
+        )
+
+    @cached_property
+    def _owned(self) -> list[slice]:
+        return [self.owned(owner) for owner in self.owners]
 
     def _answers(self) -> int:
         return self.segments + super()._answers()
@@ -223,14 +241,19 @@ class RangeParts(Parts):
         """How many numbers a part makes of each of these."""
         if part < self.segments:
             return [NUMBERS] * len(self.groups)
-        rows, owned = self.answer_rows(part), [self.owned(owner) for owner in self.owners]
-        return [max(0, min(rows.stop, own.stop) - max(rows.start, own.start)) for own in owned]
+        rows, owned = self.answer_rows(part), self._owned[self._within(part)]
+        return [min(rows.stop, own.stop) - max(rows.start, own.start) for own in owned]
+
+
+def _range_rows(clients: int) -> int:
+    """Rows of a part; fewer where so many clients may have a row each, because a line is of one client."""
+    return RANGE_ROWS if clients <= _FEW else RANGE_ROWS // ANDED
 
 
 def most_range_residues(job: Job, rows: int) -> int:
     """Residues, of each prime, that no part of a `RangeParts` exceeds, of so many rows in all."""
     return (
-        max(min(job.dealers, RANGE_GROUPS) * VALUES, min(rows, RANGE_ROWS))
+        max(min(job.dealers, RANGE_GROUPS) * VALUES, min(rows, _range_rows(job.dealers)))
         if job.disclosure == "labels"
         else 0
     )
@@ -239,8 +262,7 @@ def most_range_residues(job: Job, rows: int) -> int:
 @cache
 def most_range_bytes(clients: int, rows: int, primes: int) -> int:
     """Bytes that the dealer sends at most about a part of a `RangeParts`."""
-    sums, squares = (
-        min(clients, RANGE_GROUPS) * -(-NUMBERS // ANDED),
-        min(rows, RANGE_ROWS) // ANDED + clients,
-    )
+    sums, squared = min(clients, RANGE_GROUPS) * -(-NUMBERS // ANDED), min(rows, _range_rows(clients))
+    # A line has squares of one client's rows, and at least one.
+    squares = min(squared, squared // ANDED + clients)
     return most_bounded_bytes(max(sums, squares), primes)

@@ -10,6 +10,8 @@ from support.sweeps import crossed, tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
+from secfc import row_layout
+from secfc.comparing.bounded import ANDED, lines_of, most_bounded_bytes
 from secfc.drivers import committee, in_process
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import Roles, roles_of, run_in_process
@@ -29,6 +31,7 @@ from secfc.protocol.client import Client
 from secfc.protocol.deposits import Owner, complete, sealed_labels_of
 from secfc.protocol.messages import Assignment, Challenge, Finish, Hello, Plan, Share
 from secfc.protocol.wire import decode, encode
+from secfc.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
 from secfc.sealing.channel import Sealed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -301,7 +304,12 @@ def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
         run_in_process(replace(setup_of(Committee.of(job, far, keeps=False)), rows=far))
 
 
-def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch):
+@pytest.mark.parametrize("rows", [RANGE_ROWS, 64])
+def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch, rows):
+    """In one part, and in parts of four rows."""
+    monkeypatch.setattr(row_layout, "RANGE_ROWS", rows)
+    monkeypatch.setattr(row_layout, "_FEW", rows // ANDED)
+    monkeypatch.setattr(row_layout, "most_range_bytes", row_layout.most_range_bytes.__wrapped__)
     job = Job(n=3, k=2, t=1, ell=1, d=1, bound=4.0, seed=0)
     rows = [np.array([[float(j % 3)]]) for j in range(70)]
     rows[41] = np.array([[5.0]])
@@ -311,6 +319,27 @@ def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch):
     setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)
     with pytest.raises(RangeError, match=r"^rows of owners 42 are beyond the public bound"):
         run_in_process(setup)
+
+
+@pytest.mark.parametrize("sizes", [(1,) * 10_000, (3, 0, 70_000, *(1, 0, 2) * 2000), (5, 0, 1)])
+def test_parts_about_the_bound_stay_small_with_many_owners(sizes):
+    """A line is of one owner, so owners of a row each fill as many lines as they have rows."""
+    parts = RangeParts.of(Layout(sizes, deposited=True), Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0))
+    found = np.zeros(len(sizes), dtype=int)
+    for part in range(1, parts.answers):
+        whose, numbers = parts.whose(part), parts.numbers(part)
+        assert min(numbers) > 0
+        lines = lines_of(numbers).size
+        assert lines <= 2 * RANGE_ROWS // ANDED
+        assert most_bounded_bytes(lines, 9) <= most_range_bytes(len(sizes), sum(sizes), 9)
+        found[[owner - 1 for (owner,) in whose]] += numbers
+    assert found.tolist() == list(sizes)
+
+
+def test_a_million_owners_of_a_row_fit_in_messages():
+    many = (1,) * 10**6
+    job = Job(n=11, k=8, t=4, ell=2, d=20, bound=20.0, owners=many, deposits="")
+    Layout(many, deposited=True).check(job)
 
 
 def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused(setup):
