@@ -250,17 +250,16 @@ def _computing(members: list[Party], options: RunOptions) -> list[str]:
         return [member.name for member in members]
     asked = {
         "ids": options.ids is not None,
-        "init": not isinstance(options.init, str),
+        "centres or labels as init": not isinstance(options.init, str),
         "reveal_centres": options.reveal_centres is not None,
-        "storage": options.storage is not None and options.driver == "multiprocess",
-        "limits": isinstance(options.limits, list | tuple),
+        "storage and the multiprocess driver": options.storage is not None
+        and options.driver == "multiprocess",
+        "limits of single parties": isinstance(options.limits, list | tuple),
     }
     names = ", ".join(name for name, found in asked.items() if found)
     if names:
         raise ParameterError(
-            f"committee: not with {names}: no ids, given centres, start labels, centres that are opened, "
-            f"storage with the multiprocess driver, or limits of single parties "
-            f"(docs/decisions/051-owners-and-a-committee.md)"
+            f"committee: not with {names}: docs/decisions/051-owners-and-a-committee.md says why"
         )
     n = len(members)
     positions = _committee(options.committee, n)

@@ -140,11 +140,11 @@ class TestRefusals:
         ("name", "more"),
         [
             ("ids", {"ids": [[str(i) for i in range(len(one))] for one in PARTIES]}),
-            ("init", {"init": np.zeros((3, 3))}),
-            ("init", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
+            ("centres or labels as init", {"init": np.zeros((3, 3))}),
+            ("centres or labels as init", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
             ("reveal_centres", {"reveal_centres": "all", "limits": Limits(reveal_centres=True)}),
-            ("storage", {"storage": "somewhere", "driver": "multiprocess"}),
-            ("limits", {"limits": [Limits()] * N}),
+            ("storage and the multiprocess driver", {"storage": "somewhere", "driver": "multiprocess"}),
+            ("limits of single parties", {"limits": [Limits()] * N}),
         ],
     )
     def test_what_does_not_work_is_refused_by_name_before_anything_is_dealt(self, monkeypatch, name, more):
