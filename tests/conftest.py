@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parent.parent))
 
 
 _SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("default", deadline=None, max_examples=20, suppress_health_check=_SLOW_MACHINES)
+settings.register_profile("default", deadline=None, max_examples=12, suppress_health_check=_SLOW_MACHINES)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=300)
 settings.load_profile("default")

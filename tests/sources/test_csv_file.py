@@ -177,6 +177,7 @@ def test_another_encoding_is_refused_unless_it_is_given(written, content, encodi
 LETTERS = {"windows-1251": "имя", "windows-1250": "wzróst", "iso-8859-2": "wzróst"}
 
 
+@pytest.mark.some(8)  # each encoding once
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
 @pytest.mark.parametrize("encoding", get_args(Encoding))
 @pytest.mark.parametrize("as_query", [False, True])
