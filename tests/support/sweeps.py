@@ -62,12 +62,13 @@ def leave_some(items: Iterable[pytest.Item]) -> None:
     for cases in tests.values():
         (count,) = cases[0].get_closest_marker("some").args
         random.Random(0).shuffle(cases)
-        seen: set[tuple[str, int]] = set()
+        values = {
+            case: {(name, repr(value)) for name, value in case.callspec.params.items()} for case in cases
+        }
+        seen: set[tuple[str, str]] = set()
         for _ in range(min(count, len(cases))):
-            case = max(cases, key=lambda case: len(case.callspec.indices.items() - seen))
-            seen |= case.callspec.indices.items()
-            cases.remove(case)
-        for case in cases:
+            seen |= values.pop(max(values, key=lambda case: len(values[case] - seen)))
+        for case in values:
             case.add_marker("slow")
 
 
