@@ -222,7 +222,8 @@ def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
     coordinator = Member(name="hub", key=write_new_key(folder / COORDINATOR_KEY).public)
     n = setup.job.n
     add_members(folder / "roster.toml", members[:n], coordinator, helpers=members[n:])
-    values = {name: getattr(setup.job, name) for name in ("k", "t", "ell", "max_iter", "seed", "disclosure")}
+    given = "k", "t", "ell", "init", "n_init", "max_iter", "seed", "disclosure"
+    values = {name: getattr(setup.job, name) for name in given}
     lines = [
         'title = "A benchmark"',
         'roster = "roster.toml"',
