@@ -123,11 +123,7 @@ def run(call: _Run) -> Result:
     except ThresholdError as error:
         if call.t is None or call.ell is None:
             raise
-        n = (
-            len(call.parties)
-            if call.committee is None
-            else len(_committee(call.committee, len(call.parties)))
-        )
+        n = len(_committee(call.committee, len(call.parties)))
         fits = fitting(n, call.t, call.ell)
         if not fits or n >= recovery_threshold(call.t, call.ell):
             raise
@@ -267,7 +263,9 @@ def _computing(members: list[Party], options: RunOptions) -> list[str]:
 
 
 def _committee(given: object, n: int) -> list[int]:
-    """The positions of those who compute: of n parties, or behind them."""
+    """The positions of those who compute: of n parties, all by default, or behind them."""
+    if given is None:
+        return list(range(n))
     positions = list(range(given)) if _is_position(given, MAX_CLIENTS + 1) else given
     if (
         not isinstance(positions, list | tuple | range)

@@ -189,9 +189,8 @@ class Quartiles:
     @classmethod
     def of(cls, totals: Counts, column: Column, *, holders: int, smallest: int) -> "Quartiles":
         """From the totals of all parties, the same floats everywhere; CheatError where they cannot be."""
-        if not _can_be(
-            totals.count, holders, smallest
-        ):  # they are added up modulo a number: none is negative
+        # Counts are added up modulo a number: none is negative.
+        if not _can_be(totals.count, holders, smallest):
             raise _impossible(column)
         low, high = map(Fraction, column.ends)
         lower, median, upper = (
