@@ -111,7 +111,8 @@ def kill(case, process, *, all_of_them):
     children = parties_of(case, process)
     os.killpg(process.pid, signal.SIGKILL)
     for pid in children if all_of_them else ():
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # a party ends when its driver has
+            os.kill(pid, signal.SIGKILL)
     process.wait()
     process.stderr.close()
     return children
