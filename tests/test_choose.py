@@ -73,6 +73,7 @@ def test_one_k_alone_gives_the_labels_of_a_run():
     assert [part.tolist() for part in alone[3].labels] == [part.tolist() for part in run.labels]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "distances"])
 def test_a_tolerance_ends_every_start_of_every_k(disclosure):
     rows = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)

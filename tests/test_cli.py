@@ -330,6 +330,7 @@ def test_ids_are_text_for_membership_privacy_whatever_the_type_of_a_file(tmp_pat
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("plot", "text"),
     [

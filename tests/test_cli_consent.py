@@ -77,6 +77,7 @@ def expected():
 # Centres and spreads
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("driver", ["in-process", pytest.param("multiprocess", marks=pytest.mark.processes)])
 def test_centres_are_written_for_those_that_learn_them_exactly_under_the_columns_of_the_data(files, driver):
     done = run("--reveal-centres", "north,west", "--consent", "all", driver=driver)
@@ -206,6 +207,7 @@ def predict(*options, **more):
 NEWS = ("--new", "west=west-new.csv", "--new", "north=north-new.csv", "--consent", "all")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("driver", ["in-process", pytest.param("multiprocess", marks=pytest.mark.processes)])
 def test_new_rows_get_the_labels_of_the_python_function_beside_their_ids(files, driver):
     assert run().exit_code == 0

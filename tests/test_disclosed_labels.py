@@ -40,7 +40,7 @@ def assert_same(one, other):
     )
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("options", "stored"),
@@ -87,7 +87,7 @@ def test_no_distance_is_in_the_result():
 CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("options", "driver"),
@@ -259,7 +259,7 @@ class TestSeveralK:
         given = {"seed": 3, "n_init": 2, "disclosure": "labels"} | CONSENT
         return secfc.choose_k(ROWS, ks, 1, 1, **given | more)
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(
         ("init", "ks"),
         crossed(["k-means++", "random", "separation"], [(2, 4), (1, 3), (1,), (5,)], together=1),
@@ -291,6 +291,7 @@ class TestSeveralK:
         pytest.importorskip("matplotlib")
         assert len(self.choose().plot().axes) == 4
 
+    @pytest.mark.some(1)
     @pytest.mark.processes
     @pytest.mark.parametrize("more", [{"max_liars": 1}, {"comparers": (4, 5, 6)}], ids=str)
     def test_by_processes_and_helpers_too(self, tmp_path, more):

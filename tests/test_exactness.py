@@ -131,7 +131,7 @@ def assert_pairs_give_equal_labels(parties, pairs):
         np.testing.assert_array_equal(np.concatenate(result.labels), expected)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n", sweep((3, 4, 5, 6, 7, 8, 10, 13), keep=range(9)))
 def test_every_t_and_ell_that_fits_n_clients_gives_the_same_labels(n):
     rows = np.random.default_rng(n).normal(size=(60, 5)).round(1)
@@ -144,6 +144,7 @@ def at_the_edges(n):
     return [pair for pair in fitting_pairs(n) if 1 in pair or sum(pair) == most]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("n", "pairs"),
     [
@@ -169,7 +170,7 @@ def test_the_extreme_t_and_ell_give_the_same_labels_when_many_clients_have_rows(
     assert_pairs_give_equal_labels(np.array_split(rows, n), pairs)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("d", "ell"),
     sweep(product([1, 2, 3, 7], [1, 2, 3, 4]), keep=[(1, 1), (1, 4), (2, 3), (3, 2), (7, 2), (7, 3), (7, 4)]),
@@ -180,6 +181,7 @@ def test_columns_need_not_divide_into_segments(d, ell):
     assert_equals_exact_lloyd(parties, 3, result)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("scale", [5e-324 * 2**40, 1e-300, 1e-6, 1.0, 255.0, 1e300])
 def test_the_scale_of_the_data_does_not_matter(scale):
     parties = np.array_split(np.random.default_rng(0).normal(size=(40, 3)) * scale, 5)

@@ -29,7 +29,7 @@ def assert_means(result, parties=FIVE):
     np.testing.assert_allclose(result.cluster_centers, expected, atol=ROUNDING)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
 @pytest.mark.parametrize("options", [{}, {"disclosure": "coded", "max_liars": 1}, {"n_init": 3}])
@@ -65,6 +65,7 @@ def test_a_cluster_without_rows_has_no_centre():
     np.testing.assert_array_equal(result.cluster_centers, [[0, 0], [np.nan, np.nan]])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_centres_are_in_the_units_of_the_data(scale):
     parties = [rows * scale for rows in FIVE]
@@ -190,7 +191,7 @@ class TestSpread:
         expected = [rows[labels == h].std(axis=0) for h in range(result.job.k)]
         np.testing.assert_allclose(result.cluster_std, expected, atol=ROUNDING)
 
-    @pytest.mark.some(3)
+    @pytest.mark.some(1)
     @pytest.mark.processes
     @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
     @pytest.mark.parametrize("options", [{}, {"disclosure": "coded"}, {"n_init": 2}])
@@ -206,6 +207,7 @@ class TestSpread:
     def test_there_is_none_unless_it_is_asked_for(self):
         assert reveal(MANY, limits=self.WILLING).cluster_std is None
 
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("scale", [1e-300, 1e300])
     def test_it_is_in_the_units_of_the_data(self, scale):
         scaled = self.open([rows * scale for rows in MANY])

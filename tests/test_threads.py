@@ -75,6 +75,7 @@ def run_again(job, rows, *, many, patch):
     return [part.tolist() for part in outcome.labels], sent
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kernels", ["compiled", "numpy"])
 @pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
 def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
@@ -104,6 +105,7 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
     assert threading.enumerate() == [threading.main_thread()]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "options",
     [

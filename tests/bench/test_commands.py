@@ -232,6 +232,7 @@ def test_every_benchmark_has_a_table_and_a_title():
 
 
 @pytest.mark.processes
+@pytest.mark.slow
 def test_resilience_counts_endings_and_none_within_the_bound_is_wrong(rows_of, monkeypatch):
     monkeypatch.setattr(resilience, "QUICK_RUNS", 1)
     monkeypatch.setattr(resilience, "CASE", Case(m=60, d=4, k=4, n=11, t=2, ell=2))

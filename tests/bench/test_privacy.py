@@ -56,7 +56,7 @@ class TestTools:
 
 
 class TestCoalitions:
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(("n", "t", "ell"), [(11, 4, 2), (11, 1, 5), (11, 5, 1), (7, 2, 2)])
     def test_no_subset_of_t_clients_has_an_equation_and_every_larger_one_has(self, n, t, ell):
         job = watch(blobs(n, 20, 3), k=2, t=t, ell=ell, max_iter=1).job
@@ -197,6 +197,7 @@ class TestUploads:
         assert federated.disclosed(rows, [before, after]) == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_quick_attacks_are_all_there_and_on_their_scale(rows_of):
     rows = rows_of("privacy", "--quick")
     assert {row["attack"] for row in rows} == ATTACKS.keys()

@@ -95,7 +95,7 @@ def test_dealer_and_first_evaluator_have_segments_too(found):
         assert max(found[attack, TWO[2]]) < 0.25
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("t", [1, 2], ids=["clients compare", "helpers compare"])
 @pytest.mark.parametrize("who", [*HARMLESS, *TWO])
 def test_what_a_coalition_reads_is_related_to_distances_for_two_comparers_alone(
@@ -159,6 +159,7 @@ def test_nobody_notices_them(read_by_liar):
     assert {row.note for row in read_by_liar} == {"max_liars=0, smallest_set=3; nobody notices"}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["distances", "coded"])
 def test_with_other_disclosures_they_tell_the_same(read_by_liar, disclosure):
     others = by_wrong_answers(disclosure)

@@ -142,6 +142,7 @@ def same(one, other):
     return all(map(np.array_equal, one, other))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("nearer", [False, True])
 def test_nothing_of_a_knockout_depends_on_the_distances(spelled, nearer):
     first, *others = distributions(*knockouts(nearer=nearer))

@@ -184,6 +184,7 @@ class TestResidueStream:
             stream.fill(one[np.newaxis], (p,))
             assert np.array_equal(plane, one)
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize("rows", [64, 70_000])
     @pytest.mark.parametrize("spare", [None, 0, 1])
     def test_adding_is_filling_and_a_sum_however_few_words_are_spare(self, monkeypatch, rows, spare):

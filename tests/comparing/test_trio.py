@@ -176,6 +176,7 @@ def test_all_champions_or_none_fall(k, changes):
     assert len(dealt) == (2 if changes == "all" and k > 2 else 1)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("champions", [True, False])
 def test_many_batches_are_as_one(monkeypatch, champions):
     monkeypatch.setattr("secfc.comparing.question._PAIRS", 1 << 15)

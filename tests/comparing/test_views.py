@@ -149,7 +149,7 @@ CASES = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", CASES)
 def test_views_are_equally_distributed_for_all_distances_with_the_same_labels(name):
     every = Every(*CASES[name])

@@ -49,6 +49,7 @@ def labels(made, name):
         return {row["patient"]: int(row["label"]) for row in csv.DictReader(file)}
 
 
+@pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize("hidden", [False, True], ids=["", "ids"])
 def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organisations, hidden):

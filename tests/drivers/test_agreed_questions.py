@@ -60,6 +60,7 @@ def assert_refused(made, text):
         ran(made)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "distances"])
 def test_a_job_compares_numbers_of_clusters(made, disclosure):
     more = "\nreveal_inertia = true" if disclosure == "labels" else ""
@@ -144,6 +145,7 @@ def predicting(made):
     return parts, first, new
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "distances"])
 def test_a_job_predicts(made, predicting, disclosure):
     parts, first, new = predicting

@@ -120,7 +120,7 @@ def assert_exact(setup, outcome):
             np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "centres", "liars", "spare", "union")))
 def test_a_run_that_is_interrupted_again_and_again_gives_the_same_result(stored, carried, monkeypatch, kind):
     monkeypatch.setattr(row_layout, "PART_BYTES", 1)
@@ -186,6 +186,7 @@ def test_what_a_driver_left_that_was_killed_while_it_removed_the_folder_goes_wit
     assert list(setup.storage.iterdir()) == []
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("place", [(Coordinator, "_note"), (pipes.PartyProcess, "wait")])
 def test_a_run_that_is_interrupted_as_it_is_closed_goes_on(stored, monkeypatch, place):
     setup, real, errors = stored(), getattr(*place), [KeyboardInterrupt]
@@ -247,7 +248,7 @@ def cut(path, *, entries):
     log.close()
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("entries", [1, 4, 8])
 def test_a_client_whose_journal_was_cut_is_done_without_where_others_are_to_spare(left, entries):
     setup, folder = left
@@ -394,6 +395,7 @@ def test_a_changed_log_of_the_driver_is_named_and_stays(left):
     assert list(setup.storage.iterdir()) == []
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("damage", [spoil, lambda path: path.unlink()])
 def test_a_client_whose_journal_is_damaged_is_absent(left, damage):
     setup, folder = left

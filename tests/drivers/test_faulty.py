@@ -53,6 +53,7 @@ def eight(setup_of, part_rows):
     return lambda **more: setup_of(COUNTS, **{"t": 1, "ell": 2} | more)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("seed", "disclosure"), crossed(sweep(range(5), keep=(0, 1)), ["distances", "labels"], together=1)
 )
@@ -96,7 +97,7 @@ def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, clien
     assert (ending.clustering, ending.labels) == (None, {})
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("client", "at"), crossed((6, 3, 8), sweep(range(60), keep=range(3, 60, 14)), together=1)
 )
@@ -109,7 +110,7 @@ def test_a_comparer_that_crashes_anywhere_is_replaced_by_the_next_reserve(eight,
     assert client in ending.faults.gone or client in ending.labels
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("at", sweep(range(40), keep=(0, 2, 12, 17, 18, 19, 20, 30)))
 @pytest.mark.parametrize("comparers", [(6, 3, 8, 1), (1, 9, 10, 11)], ids=["clients", "helpers"])
 def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_their_values(
@@ -148,7 +149,7 @@ def test_who_sends_an_answer_that_cannot_be_used_is_named_where_all_are_needed(
     assert (ending.clustering, ending.labels) == (None, {})
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", UNUSABLE)
 def test_others_answers_are_used_where_they_are_enough(eight, how):
     setup = eight(disclosure="labels", comparers=(6, 3, 8))
@@ -158,6 +159,7 @@ def test_others_answers_are_used_where_they_are_enough(eight, how):
     assert_exact(setup, ending)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("at", sweep((0, 1, 9, 20, 26, 40), keep=(0, 20, 40)))
 def test_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at):
     setup = eight(disclosure="coded")
@@ -190,6 +192,7 @@ def test_a_client_that_missed_a_round_comes_back(eight):
     assert_exact(setup, ending)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("liar", sweep(range(1, 9), keep=(1, 5, 8)))
 def test_a_liar_is_named_and_heard_no_more(eight, liar):
     setup = eight(max_liars=1)
@@ -342,7 +345,7 @@ def within_the_bound(draw):
     return n, t, ell, liars, faults
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_share_that_is_repeated_costs_its_sender_nothing(setup_of, part_rows, seed):
     part_rows(1)
@@ -408,7 +411,7 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(eight, faults,
         assert "waits for nobody" not in str(ending.error)
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("at", sweep(range(0, 45, 2), keep=range(0, 45, 8)))
 def test_under_masks_a_responder_that_crashes_anywhere_costs_at_most_a_round(eight, at):
     setup = eight(disclosure="distances")

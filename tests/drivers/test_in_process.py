@@ -98,7 +98,7 @@ def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell
     }
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "start", [{"init": "random"}, {"init": "separation"}, {"starts": True}, {"n_init": 3}]
 )

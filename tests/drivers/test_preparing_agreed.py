@@ -138,6 +138,7 @@ def test_a_column_with_too_few_holders_ends_the_run_before_values_are_dealt(tmp_
     assert not list(tmp_path.glob(f"results-*/*/{SUMMARY}"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", sorted(PREPARING))
 def test_a_site_that_vanishes_while_data_is_prepared_ends_the_run(tmp_path, monkeypatch, kind):
     made = Preparing(tmp_path)
@@ -161,7 +162,7 @@ def test_a_site_that_hangs_while_data_is_prepared_ends_the_run_after_the_deadlin
         run(made, deadline=20.0)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", sorted(PREPARING))
 def test_a_site_with_storage_that_is_killed_while_data_is_prepared_goes_on(tmp_path, monkeypatch, kind):
     made = Preparing(tmp_path)

@@ -94,7 +94,7 @@ def assert_survives(setup, seed, monkeypatch, *, most):
     return killer.killed
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("kind", sweep(KINDS, keep=("random", "centres", "opened labels", "liars", "union")))
 def test_parties_killed_at_random_go_on_and_the_result_is_exact(stored, monkeypatch, kind):
@@ -120,6 +120,7 @@ def test_hundreds_of_runs_with_parties_killed_at_random_are_exact(stored, monkey
     assert killed > 200
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("round_", [1, 3])
 def test_a_party_killed_in_a_round_is_started_again(stored, starts, caplog, round_):
     _, started = starts
@@ -134,7 +135,7 @@ def test_a_party_killed_in_a_round_is_started_again(stored, starts, caplog, roun
     assert caplog.messages[-1].endswith("its process ended (signal 9) and is started again")
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 30])
 def test_a_party_killed_while_it_writes_goes_on(stored, starts, count):
     codes, started = starts
@@ -162,6 +163,7 @@ framing.write_frame = write_frame
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("size", [5, 12])
 def test_a_party_killed_inside_an_answer_is_started_again(stored, starts, size):
     codes, started = starts

@@ -144,6 +144,7 @@ class DiedError(BaseException):
     """Stands for the coordinator's death."""
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("calls", [1, 6, 9])
 def test_a_run_whose_coordinator_died_goes_on_by_the_same_call(organisations, calls):
     organisations.replace(organisations.site("south"), "[data]", 'storage = "scratch-south"\n\n[data]')

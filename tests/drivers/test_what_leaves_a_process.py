@@ -28,7 +28,7 @@ CHOSEN = (
 )
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, monkeypatch, capfd, caplog, name):
     case, left, read = CASES[name], [], framing.read_frame

@@ -39,6 +39,7 @@ def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):
 
 
 # test_masks.py does the same with every kind.
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("kind", "step"), sweep(product(KINDS, (1, 3, 7)), keep=[("random", 7), ("opened labels", 7)])
 )
@@ -51,7 +52,7 @@ def test_killed_around_calls_parties_send_the_same_bytes(setup_of, tmp_path, kin
     assert_same(run.outcome(), run_in_process(setup))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["opened labels", "helpers", "random"])
 def test_killed_around_calls_public_choices_without_a_seed_stay(setup_of, tmp_path, kind):
     setup = setup_of(**KINDS[kind] | {"seed": None})
@@ -153,6 +154,7 @@ def test_without_a_log_a_party_cannot_go_on(setup_of, stopped, tmp_path):
         run.run()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("disclosure", ["coded", "distances"])  # without a comparer a run ends
 @pytest.mark.parametrize("at", [8, 26])
 def test_who_was_lost_stays_so_when_the_coordinator_goes_on(setup_of, tmp_path, disclosure, at):

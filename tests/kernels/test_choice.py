@@ -319,7 +319,7 @@ class TestUnwritableFolders:
         """
         assert python(code, TMPDIR=tmp_path).strip() == str(tmp_path / "secfc-kernels-0")
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("mode", [0o755, 0o777, "link", "file"])
     def test_a_temporary_folder_that_others_may_have_written_is_not_read(
         self, python, place: Path, mode: int | str

@@ -77,6 +77,7 @@ def test_both_kernels_give_equal_runs_of_many_columns(d):
     assert_equal_with_both(np.array_split(rows, 5), 4, 1, 2, seed=1, precision=52)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("m", [257, 513, 900])
 def test_both_kernels_give_equal_runs_of_many_rows_with_many_ties(m):
     rows = np.random.default_rng(m).integers(0, 4, (m, 2)).astype(float)
@@ -92,6 +93,7 @@ def test_both_kernels_give_equal_runs_with_many_responders():
     assert_equal_with_both(parties, 3, 30, 4, seed=0)
 
 
+@pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize("kernels", ["numpy", "compiled"])
 def test_both_drivers_give_equal_runs(kernels):

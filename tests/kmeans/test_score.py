@@ -74,7 +74,7 @@ def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
     assert search.best is one_and_three
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("disclosure", "init"),
     crossed(["distances", "coded", "labels"], ["random", "separation", "k-means++"], together=1),

@@ -104,7 +104,7 @@ class TestWhatFollows:
         first = random_partition(np.random.default_rng(coin), net.m, net.job.k)
         assert labels_of(question.sets).tolist() == first.tolist()
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(
         ("union", "start"),
         crossed(
@@ -183,7 +183,7 @@ CHOSEN = {
 class TestServerThatCheats:
     """What a server with a client would ask to read rows: sets of its own."""
 
-    @pytest.mark.some(4)
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
     def test_nobody_answers_first_sets_of_its_choice(self, net, refuses, chosen):
         held = [net.hold(Assignment, recipient=j) for j in net.clients]
@@ -233,7 +233,7 @@ class TestServerThatCheats:
         net.run()
         assert net.server.outcome is not None
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("init", ["random", "k-means++"])
     def test_nobody_answers_other_first_sets_of_a_later_start(self, part_rows, trio, refuses, init):
         part_rows(6)

@@ -75,7 +75,7 @@ def problems(draw):
     seed=st.integers(0, 9),
     disclosure=st.sampled_from(["labels", "distances", "coded"]),
 )
-@tries(4)
+@tries(1.5)
 def test_labels_equal_exact_lloyd_whoever_computes(problem, init, max_iter, tol_moved, seed, disclosure):
     parties, k, chosen, t, ell = problem
     options = {"max_iter": max_iter, "tol_moved": tol_moved}

@@ -111,7 +111,7 @@ def refused(net, pictured, role, data, *, before):
 most = pytest.mark.parametrize("most", sweep((2, 10**6), keep=(2,)), ids=("two of a type", "all"))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @most
 def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictured, most):
     """Of `most` messages of each type to each recipient."""

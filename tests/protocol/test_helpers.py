@@ -122,6 +122,7 @@ class TestWhoVanishes:
         assert caught.value.clients == (helper,)
         assert net.server.outcome is None
 
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("before", [Plan, LeaveOut])
     def test_without_a_client_that_is_left_out_helpers_go_on(self, of, before):
         net = of()

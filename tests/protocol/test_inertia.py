@@ -56,6 +56,7 @@ def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(w
     np.testing.assert_allclose(found[1:], secret[0], atol=1e-4)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "distances"])
 def test_a_row_that_the_last_assignment_moved_alone_is_on_a_sphere_that_spreads_tell(wire, disclosure):
     """A recipient needs no row of its own: the inertia is about means of sets that differ by this row."""

@@ -190,7 +190,7 @@ def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, compa
     holders.check(comparers[0])
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("init", "place", "moment"), crossed(["random", "k-means++"], range(3), [20, 150]))
 def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
     """One that is slow and given up goes on with its question while others are asked again."""
@@ -222,7 +222,7 @@ def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
     assert max(numbers[0]) < min(numbers[1])
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("recheckers", "part"), crossed([(3, 1, 6), (1, 6, 7), (6, 3, 1)], [3, 30], together=1)
 )

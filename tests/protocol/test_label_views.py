@@ -377,7 +377,7 @@ JOB = {
 COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1)]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("comparers", "client"),
     sweep(
@@ -401,7 +401,7 @@ def test_two_comparers_see_what_depends_on_the_rows(net_of, two):
     assert again != seen
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("company", [(2, 3), (1, 4), (2, 4, 6), (2, 4, 7), (3, 6), (5, 7)])
 def test_with_helpers_any_two_clients_see_no_more_nor_does_one_helper_with_them(net_of, company):
     given = JOB | {"t": 2}
@@ -438,7 +438,7 @@ RESERVES = (6, 7, 8, 9, 10)
 """All are helpers: R clients answer, and all of these."""
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("lost", "company"),
     [
@@ -460,7 +460,7 @@ def test_two_that_never_compare_in_one_attempt_see_no_more(net_of, losing, lost,
     }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("company", [(7, 8), (9, 8), (6, 7), (6, 9)])
 def test_two_that_compared_in_one_attempt_see_what_depends_on_the_rows(net_of, losing, company):
     losing(7)
@@ -480,7 +480,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("kind", "client"), sweep(product(OTHERS, (1, 2, 5)), keep=list(zip(OTHERS, cycle((1, 2, 5)))))
 )
@@ -496,7 +496,7 @@ def emptied(seed):
     return [rng.normal(size=(m, 1)).round(1) for m in (2, 3, 1, 2, 2)]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("seed", "client"),
     sweep(product((2, 8), range(1, 6)), keep=lambda case: case[0] == (2, 8)[case[1] % 2]),

@@ -313,7 +313,7 @@ def opening(five):
     return five(**CONSENTED)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("client", EVERYBODY)
 def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses, client):
     finish = opening.hold(Finish, recipient=client)
@@ -331,7 +331,7 @@ def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses
     assert opening.server.state is State.DONE
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("client", EVERYBODY)
 def test_of_several_k_clients_are_told_the_one_that_both_evaluators_chose(five, refuses, client):
     net = five(compared=(2, 3), n_init=2, init="k-means++", **CONSENTED)
@@ -380,6 +380,7 @@ def test_an_inertia_before_the_end_or_without_consent_ends_the_run(five):
             go_on_with(net, replace(first, inertia=1.0))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("n_init", [1, 2])
 @pytest.mark.parametrize("at", [0, 1])
 def test_tampered_openings_of_the_inertia_end_the_run(five, n_init, at):
@@ -446,7 +447,7 @@ class TestWhoAnswers:
         assert net.server.gathering.round == plain.server.gathering.round
         assert net.server.outcome.n_iter == plain.server.outcome.n_iter
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(
         ("gone", "since"), crossed([(1,), (3,), (1, 3), (2,), (2, 3), (4, 5)], [1, 2], together=1)
     )
@@ -487,6 +488,7 @@ class TestWhoAnswers:
         )
         refuses(net.clients[FIRST], later, MessageError, "of round 3 from client 1, in round 1")
 
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("client", OTHERS)
     def test_who_vanishes_costs_no_round(self, net, plain, client):
         net.hold(Assignment, recipient=client)
@@ -510,6 +512,7 @@ class TestWhoAnswers:
         with pytest.raises(TooManyFaultsError, match=f"client {DEALER} is absent, who compares"):
             net.server.absent(DEALER)
 
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("max_liars", [0, 1])
     def test_an_answer_that_is_no_residues_is_left_out(self, five, plain, max_liars):
         net = five(max_liars=max_liars)
@@ -526,7 +529,7 @@ class TestWhoAnswers:
         net.run(drop=drop)
         self.assert_same(net, plain)
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("size", [0, 3, 300])
     def test_an_answer_of_another_size_is_left_out(self, net, plain, size):
         def drop(message):
@@ -569,7 +572,7 @@ class TestLiars:
 
         return drop
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(
         ("liars", "since"), crossed([(1,), (6,), (1, 3), (6, 7), (1, 7)], [1, 2], together=1)
     )
@@ -633,6 +636,7 @@ class TestLiars:
         ):
             net.run(drop=self.lying(net, (DEALER,)))
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("said", [(0,), (8,), (3, 1), (1, 1), (1, 3, 6)])
     def test_liars_that_cannot_be_are_not_believed(self, of, said):
         net = of()
@@ -655,6 +659,7 @@ class TestLiars:
         with pytest.raises(TooManyFaultsError, match=r"^too few answers are left$"):
             answers.take(1, 0, residues)
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(
         ("withheld", "blamed"),
         [
@@ -845,7 +850,7 @@ class TestTheTrio:
             net.deliver(replace(message, sealed=sealed))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("sender", "seed"), crossed((FIRST, SECOND), range(3), together=1))
 def test_which_start_is_better_may_come_after_the_next_question(part_rows, sender, seed):
     part_rows(6)
@@ -1083,7 +1088,7 @@ class TestStartByPlusPlus:
         refuses(net.server, forged, MessageError, "of 6 rows, part 0 has 0")
         net.deliver(opened)
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(
         ("late", "k"),
         crossed(
@@ -1096,7 +1101,7 @@ class TestStartByPlusPlus:
         net.run(choose=lambda links: next((link for link in links if link != late), late))
         assert outcome(net) == outcome(plain)
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("gone", [(1,), (3,), (1, 3)])
     def test_without_some_answers_the_others_are_decoded(self, net, made, gone):
         plain = made()
@@ -1104,7 +1109,7 @@ class TestStartByPlusPlus:
         net.run(drop=lambda message: isinstance(message, MaskedAnswer) and message.sender in gone)
         assert outcome(net) == outcome(plain)
 
-    @pytest.mark.some(4)
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("rows", [[[1.0]] * 6, [[0.0], [5.0]] * 3], ids=["one place", "two"])
     @pytest.mark.parametrize("k", [1, 2, 3, 6])
     def test_rows_that_coincide(self, k, rows):

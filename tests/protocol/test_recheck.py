@@ -124,7 +124,7 @@ def test_the_server_still_says_who_lied_about_shares(of):
     assert net.server.faults.cheats == (3,)
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore::secfc.errors.PrivacyWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_honest_run_has_the_labels_of_one_that_nobody_rechecks(of, watched, kind):
@@ -147,6 +147,7 @@ def test_an_honest_run_has_the_labels_of_one_that_nobody_rechecks(of, watched, k
     assert len(seen[0]) >= asked
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("count", [1, 5, 20])
 def test_as_many_labels_are_rechecked_as_are_to_be(of, monkeypatch, watched, count):
     monkeypatch.setattr(recheck, "RECHECKED", count)
@@ -274,7 +275,7 @@ def test_a_lie_is_found_when_its_label_is_rechecked_and_nobody_is_told_a_label(
     assert found == bool(set(chosen) & wrong_labels(net, sets, labels))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("place", "kind"),
     crossed(
@@ -289,6 +290,7 @@ def test_where_all_labels_are_rechecked_every_lie_is_found(of, monkeypatch, plac
     assert found
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("max_liars", [0, 1])
 def test_a_comparer_that_answers_too_hides_its_lie_unless_wrong_answers_are_found(of, monkeypatch, max_liars):
     """It knows the weights of those who answer, and shifts what is decoded as when it compared."""
@@ -552,7 +554,7 @@ class TestAServerThatCheats:
         refuses(plain.clients[5], plain.decode(plain.encode(message)), MessageError, "not awaited")
         plain.deliver(finish)
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("kind", ["random", "emptied", "rounds"])
     def test_has_no_answer_about_one_question_under_masks_of_another(self, of, kind):
         """Masks for the last question that come late, when points are asked about past ones."""
@@ -614,7 +616,7 @@ class TestTheServer:
         net.hold(Endorsement, recipient=SERVER, sender=AGAIN[2])
         assert net.server.awaited in ((AGAIN[2],), AGAIN[1:])
 
-    @pytest.mark.some(4)
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("gone", AGAIN)
     @pytest.mark.parametrize("kind", [Assignment, RecheckRequest, Coin, Recheck, Endorsement])
     def test_one_who_rechecks_and_vanishes_ends_the_run(self, of, gone, kind):
@@ -633,7 +635,7 @@ class TestTheServer:
             net.server.absent(gone)
         assert net.server.outcome is None
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("gone", [2, 4, 5])
     def test_anybody_else_may_vanish(self, of, gone):
         net, plain = of(), of(recheckers=())
@@ -725,6 +727,7 @@ class TestTheServer:
         assert net.server.state is State.DONE
         assert net.server.faults.liars == (2,)
 
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("max_liars", [1, 2])
     def test_liars_of_the_rounds_and_of_the_recheck_add_up(self, of, max_liars):
         rows, who = [*ROWS, ROWS[0] + 1], {"comparers": (1, 8, 9), "recheckers": (2, 10, 11)}
@@ -749,6 +752,7 @@ class TestTheServer:
         assert caught.value.clients == (3, 4)
         assert net.server.outcome is None
 
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("evaluator", [COMPARERS[1], AGAIN[1]])
     def test_a_first_evaluator_is_believed_about_who_lied(self, of, evaluator):
         net = of(max_liars=1, rows=[*ROWS, ROWS[0] + 1])
@@ -775,7 +779,7 @@ class TestTheServer:
         assert net.server.outcome.labels.tolist() == plain.server.outcome.labels.tolist()
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("place", range(3))
 def test_with_a_comparer_replaced_too(of, place):
     """Questions that were asked twice are rechecked once."""

@@ -181,7 +181,7 @@ def test_rows_of_who_was_left_out_are_not_asked_about():
     assert net.server.state is State.DONE
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("rows", [1, 3, 6])
 def test_norms_are_compared_part_by_part_and_the_error_comes_after_all(monkeypatch, rows):
     monkeypatch.setattr(row_layout, "RANGE_ROWS", rows)

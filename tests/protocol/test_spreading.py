@@ -303,7 +303,7 @@ class TestRefused:
             with pytest.raises(TooManyFaultsError, match="another inertia"):
                 check(inertia, converged=converged)
 
-    @pytest.mark.some(4)
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("max_iter", [1, 2, 50])
     @pytest.mark.parametrize("init", ["random", "separation", "k-means++"])
     def test_honest_runs_have_the_inertia_of_their_sums(self, five, max_iter, init):
@@ -383,7 +383,7 @@ class TestNothingElse:
         one, two = (self.views(rows, client) for rows in self.ALIKE)
         assert one == two
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("client", range(3))
     def test_three_rows_with_both_sums_alike_look_the_same(self, client):
         # 0 + 1 + 5 = 2 + 2 + 2 = 6 and 0 + 1 + 25 = 4 + 4 + 4 = 5 modulo 7.

@@ -127,7 +127,7 @@ def largest_difference(one: Parties, other: Parties) -> tuple[float, str]:
     return max(scores)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("other", [HELD_TWICE, SWAPPED, SPREAD], ids=["held twice", "swapped", "spread"])
 def test_ownerships_of_one_union_look_alike(other: Parties) -> None:
     sigmas, question = largest_difference(ALONE, other)

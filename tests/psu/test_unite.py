@@ -68,6 +68,7 @@ def test_all_clients_hold_the_same() -> None:
         united([list(range(20))] * 3)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("n", "t", "ell"), [(5, 1, 2), (5, 2, 1), (11, 4, 2), (13, 4, 2)])
 def test_thresholds_and_segments(n: int, t: int, ell: int) -> None:
     check(spread(100, n), t=t, ell=ell)

@@ -323,7 +323,7 @@ def test_where_labels_alone_are_opened_who_sends_no_answer_is_named_beside_who_s
     assert caught.value.clients == (1, 2)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("helpers", "comparers", "lost"),
     [

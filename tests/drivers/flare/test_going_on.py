@@ -30,7 +30,7 @@ def test_a_run_with_logs_that_nobody_kills_is_exact_and_leaves_no_log(organisati
     assert machines.calls > 20
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("what", KILLS)
 def test_a_process_killed_at_any_call_goes_on_to_the_same_labels(what, tmp_path, organisations_of, blobs_of):
     whole = Machines(organisations_of(_folder(tmp_path, 0), blobs_of(9, 4, 12)))

@@ -12,7 +12,7 @@ from secfc.report.agreed import write_agreed_report
 pytestmark = pytest.mark.usefixtures("clock")
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "spoiled",
     [

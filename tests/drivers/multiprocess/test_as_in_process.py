@@ -41,6 +41,7 @@ def test_outcome_and_messages_are_equal_with_more_parties_than_needed(setup_of):
     assert_equal(run_multiprocess(setup), run_in_process(setup))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_outcome_and_messages_in_many_parts_are_equal(setup_of, sabotage, part_rows, rows):
     part_rows(rows)

@@ -96,6 +96,7 @@ def test_a_script_without_a_main_guard_can_call_it(script):
     assert "Traceback" not in errors
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("number", "tracebacks"), [(signal.SIGINT, 1), (signal.SIGKILL, 0)])
 def test_no_party_outlives_a_script_that_is_interrupted_or_killed(script, number, tracebacks):
     process = script(100_000)

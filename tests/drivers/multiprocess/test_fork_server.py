@@ -220,7 +220,7 @@ def test_a_server_whose_end_is_not_known_yet_is_replaced(forks, monkeypatch):
     assert forks.server._server is not server
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("made", [0, 1, 2])
 def test_too_many_open_files_are_one_clear_error_and_leave_none_open(monkeypatch, made):
     forks, calls = ForkServer(), []

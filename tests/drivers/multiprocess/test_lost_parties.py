@@ -55,6 +55,7 @@ def test_an_error_of_the_server_ends_the_run(setup_of):
         run_multiprocess(setup)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_killed_party_is_named_with_the_signal(long, started, number):
     def kill(progress):
@@ -148,6 +149,7 @@ def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabota
     assert str(outcome.lost[4]).startswith("parties[3]: ")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["Plan", "CoinRequest"])
 def test_a_helper_that_breaks_before_the_first_question_is_replaced_without_a_seed_too(
     setup_of, sabotage, kind

@@ -36,6 +36,7 @@ def test_each_process_has_a_session_of_its_own_so_that_ctrl_c_does_not_reach_it(
     assert seen[0] == [process.pid for process in started]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_an_error_of_the_progress_callback_comes_out_and_ends_all(long, started, error):
     def stop(progress):

@@ -91,6 +91,7 @@ def test_labels_do_not_depend_on_the_parts(wire, part_rows, expected, rows):
     assert ending(net) == expected
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("more", "rows"),
     crossed([{"t": 2}, {"ell": 2, "t": 1}, {"init": "separation"}, {"n_init": 3}], [1, 4], together=1),
