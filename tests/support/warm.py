@@ -80,7 +80,7 @@ class Popen(subprocess.Popen):
             "kind": kind,
             "text": text,
             "arguments": arguments,
-            "cwd": str(cwd or Path.cwd()),
+            "cwd": str(Path(cwd or ".").resolve(strict=True)),
             "env": dict(os.environ if env is None else env),
             "session": bool(rest[-2]),
         }
@@ -238,34 +238,31 @@ def serve(path):
             if not pid:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for one in (listening, connection, *children.values()):
+                for one in (listening, *children.values()):
                     one.close()
                 os.close(woken)
                 os.close(wake)
-                return request, descriptors
+                return request, descriptors, connection
             for descriptor in descriptors:
                 os.close(descriptor)
             children[pid] = connection
-            _tell(connection, pid, keep=True)
 
 
-def _tell(connection, number, *, keep=False):
-    try:
+def _tell(connection, number):
+    with suppress(OSError):  # the other process may have ended
         connection.sendall(struct.pack("=q", number))
-    except OSError:  # who asked has ended
-        return
-    if not keep:
-        connection.close()
+    connection.close()
 
 
-def work(request, descriptors):
-    """Be the process that was asked for."""
+def work(request, descriptors, connection):
+    """Run what was requested. The requester gets the number of this process once it has its session and folder."""
     if request["session"]:
         os.setsid()
     for at in range(3):
         os.dup2(descriptors[at], at)
         os.close(descriptors[at])
     os.chdir(request["cwd"])
+    _tell(connection, os.getpid())
     forks = os.environ[ADDRESS]
     os.environ.clear()
     os.environ.update(request["env"] | {ADDRESS: forks})
