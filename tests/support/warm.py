@@ -255,7 +255,7 @@ def _tell(connection, number):
 
 
 def work(request, descriptors, connection):
-    """Run what was requested. The requester gets the number of this process once it has its session and folder."""
+    """Run what was requested; the requester gets this process number once session and folder are set."""
     if request["session"]:
         os.setsid()
     for at in range(3):
