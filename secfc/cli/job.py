@@ -113,6 +113,7 @@ def show(file: JobFile) -> None:
         ("spreads", "not revealed" if task.reveal_spread is None else spreads),
         ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
         ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
+        *_owners(agreement),
         *_preparation(agreement),
         ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
         ("columns", f"{task.d}: {', '.join(columns)}"),
@@ -219,7 +220,15 @@ def run(
     agreement = read_job(file)
     path = summary or file.with_suffix(".summary.json")
     check_new_file("--summary", path)
-    check_report(report)
+    check_report(report, committee=agreement.owners is not None)
+    if agreement.owners is not None:
+        from secfc.agreement.holdings import Deposits, closed
+        from secfc.cli.deposit import print_lines
+
+        found = closed(Deposits.of(agreement))
+        agreement = found.agreement
+        if not quiet:
+            print_lines("left out", found.left_out)
     task = agreement.job
     shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
     bar = nullcontext() if quiet else shown
@@ -294,10 +303,10 @@ def audit(
     from secfc.agreement.site_file import read_site
     from secfc.agreement.statement import read_summary
 
-    check_report(report)
     if site is not None and report is None:
         raise ParameterError("--site: only with --report")
     agreement = read_job(job)
+    check_report(report, committee=agreement.owners is not None)
     evidence = read_evidence(summary)
     if evidence is not None:
         if report is not None:
@@ -328,7 +337,8 @@ def show_checked(site: "Site", found: "Checked") -> None:
     agreement, rows, out = found.agreement, found.rows, console()
     text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
     if site.source is None:
-        out.print(f"{site.party}: a helper in {text}; it needs no rows", soft_wrap=True)
+        is_one = "a helper" if agreement.helps(site.party) else "a member of the committee"
+        out.print(f"{site.party}: {is_one} in {text}; it needs no rows", soft_wrap=True)
         return
     out.print(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}", soft_wrap=True)
     if rows.table.written:
@@ -378,6 +388,16 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
         holders = f"{agreement.job.t + 2} parties hold {schema.smallest} or more values of each"
         opened = f"to all parties, means and deviations of {', '.join(agreement.opened)}, if {holders}"
     return [("prepared from", ", ".join(agreement.inputs)), ("opened first", opened)]
+
+
+def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
+    """Who deposits rows, where the parties are a committee."""
+    owners = agreement.owners
+    if owners is None:
+        return []
+    until = "the parties close deposits" if owners.until is None else f"{owners.until.isoformat()} is over"
+    text = f"each party admits {owners.most} at most, with {owners.most_rows} rows each; until {until}"
+    return [("owners of rows", text)]
 
 
 def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:

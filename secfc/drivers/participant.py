@@ -28,6 +28,7 @@ from secfc.agreement.statement import (
     versions,
 )
 from secfc.codes import code_of_write
+from secfc.drivers.collecting import Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.row_marks import mark_of, union_mark
@@ -80,6 +81,7 @@ class Participant(TakingPart):
         check_signed(self.agreement, signatures_path(site.job))
         site.check_inputs(self.agreement)
         self._past = PastRuns(site, agreement)
+        self._collected: Collected | None = None  # of owners, in a committee
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.preparation: Preparation | None = None  # what its rows were made by, once that is known
         self._preparer: Preparer | None = None
@@ -176,6 +178,8 @@ class Participant(TakingPart):
         """Become a client of the run, with rows as they are clustered; its introduction."""
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
+            if self._job.owners is not None and number <= self._job.n:
+                self._collected = Collected(Member.of(self._site), run)
             self._client = Client(
                 number=number,
                 rows=rows.table.rows,
@@ -200,6 +204,7 @@ class Participant(TakingPart):
                 name=self.name,
                 allocate=allocator(self._site.storage, name=self.name),
                 kernels=partial(choose, threads=Threads(self._site.threads)),
+                deposits=self._collected,
             )
             self._secrets, self._rows = {}, rows.without_rows()
             return self._encoded(self._client.start())
@@ -299,8 +304,10 @@ class Participant(TakingPart):
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
+        if self._collected is not None and done is not None and done.sealed_labels is not None:
+            self._collected.publish(done.sealed_labels)
         with self._past.new_results(run) as folder:
-            if labels is not None and self.number <= self._job.n:
+            if labels is not None and self.agreement.has_rows(self.name):
                 write_labels(folder / LABELS, self._rows.table, labels)
             if self.preparation is not None:
                 centres = None if centres is None else self.preparation.restore(centres)
