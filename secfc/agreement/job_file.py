@@ -22,7 +22,7 @@ from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import MAX_ROWS, AgreedClustering, ClusterOptions
-from secfc.params import COMPARERS, PROTOCOL_BYTES, Job, Start, default_start
+from secfc.params import COMPARERS, MAX_OWNERS, PROTOCOL_BYTES, Job, Start, default_start
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
@@ -35,7 +35,6 @@ _DIGEST = b"secfc agreement 2"
 _DEPOSITED = b"secfc agreement with deposits 1"
 _TITLE_MOST = 200
 _SEED_BITS = 63
-_MOST_OWNERS = 1 << 20  # that all parties together may admit: a million deposits, each tiny, bound the work
 
 
 @with_options(AgreedClustering)
@@ -307,10 +306,10 @@ def _agreement(
 def _check_owners(owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault: Fault) -> None:
     """Raise ParameterError for what does not work with a committee, or more owners than there can be."""
     asked = job.n * owners.most
-    if asked > _MOST_OWNERS or asked * owners.most_rows > MAX_ROWS:
+    if asked > MAX_OWNERS or asked * owners.most_rows > MAX_ROWS:
         text = (
             f"owners: {job.n} parties admit {asked} owners of {owners.most_rows} rows, at most "
-            f"{_MOST_OWNERS} owners and {MAX_ROWS} rows in all are possible"
+            f"{MAX_OWNERS} owners and {MAX_ROWS} rows in all are possible"
         )
         raise fault(text, "owners")
     if opened:

@@ -1,6 +1,7 @@
 """`secfc deposit`: owners of rows deposit them with a committee, and open their labels later."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from secfc.cli.render import console
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, SecFCError
 from secfc.escaping import shown
 
 if TYPE_CHECKING:
@@ -99,6 +100,19 @@ def close(
     refused = (f"{names[owner]} (owner {owner}): {text}" for owner, text in taken.holding.refused.items())
     print_lines("refused", refused)
     print_lines("not taken", (f"owner {owner}: {text}" for owner, text in taken.not_taken.items()))
+
+
+@contextmanager
+def named_owners(names: Mapping[int, str]) -> Iterator[None]:
+    """Have an error that numbers owners of deposits say their names too."""
+    try:
+        yield
+    except SecFCError as error:
+        if not error.owners:
+            raise
+        who = ", ".join(f"owner {owner} is {names.get(owner, 'unknown')}" for owner in error.owners[:_SHOWN])
+        text = f"{error}; {who}; a member can leave them out (secfc deposit close --without)"
+        raise type(error)(text, code=error.code, owners=error.owners) from None
 
 
 def print_lines(what: str, lines: Iterable[str]) -> None:

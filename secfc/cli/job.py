@@ -1,6 +1,6 @@
 """`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from secfc.cli.deposit import named_owners, print_lines
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
@@ -221,18 +222,18 @@ def run(
     path = summary or file.with_suffix(".summary.json")
     check_new_file("--summary", path)
     check_report(report, committee=agreement.owners is not None)
+    names: Mapping[int, str] = {}
     if agreement.owners is not None:
         from secfc.agreement.holdings import Deposits, closed
-        from secfc.cli.deposit import print_lines
 
         found = closed(Deposits.of(agreement))
-        agreement = found.agreement
+        agreement, names = found.agreement, found.names
         if not quiet:
             print_lines("left out", found.left_out)
     task = agreement.job
     shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
     bar = nullcontext() if quiet else shown
-    with our_warnings(), bar as progress:
+    with our_warnings(), bar as progress, named_owners(names):
         outcome = run_agreed(
             agreement,
             file=file,

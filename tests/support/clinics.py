@@ -1,16 +1,17 @@
 """Three members of a committee and clinics that deposit rows with them, by their files in one folder."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
+from support.network import RUN, Network
 from support.organisations import Organisations
 
 from secfc.agreement.admission import read_certificate
 from secfc.agreement.consortium import Member as Party
-from secfc.agreement.holdings import Deposits
+from secfc.agreement.holdings import Deposits, deposited
 from secfc.agreement.keys import write_new_key
 from secfc.agreement.site_file import read_site
-from secfc.drivers.agreed import run_agreed
 from secfc.drivers.collecting import Member
 from secfc.drivers.depositing import Depositor
 
@@ -80,17 +81,19 @@ class Clinics(Organisations):
         """The file of a clinic for a member, by its number."""
         return self.folder / "deposits" / self.store.piece(member, self.number(name))
 
-    def run(self, sites=None):
-        return run_agreed(
-            self.agreement,
-            file=self.job,
-            sites=[self.site(name) for name in sites or self.agreement.names],
-            summary=self.folder / "summary.json",
+    def network(self, **options):
+        """A run in this process."""
+        shown = SimpleNamespace(
+            config=self.site,
+            sites=self.names,
+            helpers=self.helpers,
+            agreement=deposited(self.agreement),
+            folder=self.folder,
         )
+        return Network(shown, **options)
 
-    def labels(self, name):
-        """Labels that a clinic has opened, of the one run that there was."""
+    def labels(self, name, run=RUN):
+        """Labels that a clinic opens, of one run."""
         self.depositor(name).open()
-        (path,) = (self.folder / f"results-{name}").glob("*/labels.csv")
-        with path.open() as file:
+        with (self.folder / f"results-{name}" / run.hex() / "labels.csv").open() as file:
             return [(row["patient"], int(row["label"])) for row in csv.DictReader(file)]
