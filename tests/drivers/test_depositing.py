@@ -1,4 +1,4 @@
-"""Deposits as files: owners leave them, members close them, a run takes them, and owners open their labels."""
+"""Deposits as files: owners leave them, members close them, a run takes them, owners open their labels."""
 
 import stat
 from dataclasses import replace
@@ -13,7 +13,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.holdings import Deposits, closed
 from secfc.agreement.job_file import agreement_of
-from secfc.agreement.keys import write_new_key
+from secfc.agreement.keys import key_text, write_new_key
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
@@ -157,7 +157,7 @@ class TestWhoMayDeposit:
         for at in range(4):
             key = write_new_key(clinics.folder / f"more-{at}.key").public
             path = clinics.folder / f"more-{at}.pub"
-            path.write_text(f'[[party]]\nname = "more-{at}"\nkey = "{text_of(key)}"\n')
+            path.write_text(f'[[party]]\nname = "more-{at}"\nkey = "{key_text(key)}"\n')
             keys.append(path)
         clinics.member("north").admit(keys[:2])
         with pytest.raises(AgreementError, match=r"north: it has admitted 4 owners, 4 are the most"):
@@ -175,7 +175,7 @@ class TestWhoMayDeposit:
         key = write_new_key(clinics.folder / "other.key").public
         for name, match in (("clinic-1", "another key as 'clinic-1'"), ("South", "a name of the roster")):
             path = clinics.folder / "other.pub"
-            path.write_text(f'[[party]]\nname = "{name}"\nkey = "{text_of(key)}"\n')
+            path.write_text(f'[[party]]\nname = "{name}"\nkey = "{key_text(key)}"\n')
             with pytest.raises(AgreementError, match=match):
                 clinics.member("north").admit([path])
 
@@ -218,12 +218,6 @@ class TestWhoMayDeposit:
         clinics.write_member("north", '\n[data]\npath = "north.csv"\n')
         with pytest.raises(ParameterError, match="data: north is in a committee, which has no rows"):
             read_site(clinics.site("north")).check_inputs(clinics.agreement)
-
-
-def text_of(key):
-    from secfc.agreement.keys import key_text
-
-    return key_text(key)
 
 
 class TestJob:
@@ -309,7 +303,7 @@ class TestLabels:
         closed_clinics.network().run()
         folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels"
         (folder / RUN.hex()).rename(folder / bytes(16).hex())
-        with pytest.raises(TooManyFaultsError, match="clinic-1: the run 0{32}: .* 0 equal copies"):
+        with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0{32}: .* 0 equal copies"):
             closed_clinics.labels("clinic-1")
 
     def test_an_owner_needs_t_plus_1_equal_copies_and_lies_of_others_do_not_count(self, closed_clinics):

@@ -81,13 +81,13 @@ class Clinics(Organisations):
         """The file of a clinic for a member, by its number."""
         return self.folder / "deposits" / self.store.piece(member, self.number(name))
 
-    def network(self, **options):
+    def network(self, *, agreement=None, **options):
         """A run in this process."""
         shown = SimpleNamespace(
             config=self.site,
             sites=self.names,
             helpers=self.helpers,
-            agreement=deposited(self.agreement),
+            agreement=agreement or deposited(self.agreement),
             folder=self.folder,
         )
         return Network(shown, **options)
