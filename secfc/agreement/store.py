@@ -17,8 +17,8 @@ from secfc.errors import ParameterError, StorageError
 NO_FSSPEC = "fsspec is needed, pip install '.[stores]' in a checkout of secfc"
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.ASCII)
-_KINDS = ("s3", "gs", "abfs", "memory")
-"""Of stores that a URL may name: fsspec imports a library for each, and knows kinds that read other files."""
+_KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
+"""Of stores that a URL may name, and the library that fsspec imports for each; others read other things."""
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 T = TypeVar("T")
@@ -65,8 +65,6 @@ class Store:
             return act()
         except OSError as error:
             why = error.strerror or type(error).__name__
-        except ImportError as error:
-            raise ParameterError(f"{self._where}: {error.name or type(error).__name__} is missing") from None
         except Exception as error:  # of a library of this kind of store: it may quote what it was given
             why = type(error).__name__
         raise StorageError(f"{self._where}/{path}: {why}", code=Code.STORAGE) from None
@@ -122,7 +120,7 @@ class _Remote:
             self._files: Any = fsspec.filesystem(kind)
         except ImportError:
             raise ParameterError(
-                f"owners.store: fsspec needs another library for {kind}:// (s3fs, gcsfs or adlfs)"
+                f"owners.store: fsspec needs {_KINDS[kind]} for {kind}://, pip install {_KINDS[kind]}"
             ) from None
 
     def write(self, path: str, data: bytes) -> None:
