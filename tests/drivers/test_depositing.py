@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from support.clinics import OWNERS, Clinics
+from support.machines import KILLS, Machines
 from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
@@ -390,3 +391,44 @@ def test_commands_from_keys_to_labels(tmp_path):
     assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
     assert "0 equal copies" in command("deposit", "open", "--site", made.site("clinic-2"), status=2)
     assert "west: it has no rows" in command("job", "fetch", made.site("west"), tmp_path / "x", status=2)
+
+
+@pytest.mark.some(2)
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("what", KILLS)
+def test_members_that_are_killed_take_their_deposits_again_and_go_on(closed_clinics, what):
+    """Each answers as it did before, byte for byte (`Machines` compares), and labels are the same."""
+    for name in closed_clinics.names:
+        closed_clinics.write_member(name, f'storage = "scratch-{name}"\n')
+    whole = Machines(closed_clinics.committee(), keep=())
+    whole.run()
+    machines = Machines(
+        closed_clinics.committee(), {call: what for call in range(2, whole.calls, 9)}, keep=()
+    )
+    machines.run()
+    assert not machines.plan
+    machines.assert_logs_gone()
+    for name in closed_clinics.clinics:
+        runs = [one.coordinator._run for one in (whole, machines)]
+        assert closed_clinics.labels(name, runs[0]) == closed_clinics.labels(name, runs[1])
+
+
+def test_owners_prepare_their_rows_where_nothing_has_to_be_opened_for_it(tmp_path):
+    made = Clinics(tmp_path)
+    (tmp_path / "schema.toml").write_text(
+        'smallest = 2\n[[column]]\nname = "age"\nlow = 0\nhigh = 120\nscale = "min-max"\n'
+    )
+    text = made.job.read_text().split("[columns]")[0]
+    made.job.write_text(text.replace("runs = 100", 'runs = 100\nprepare = "schema.toml"'))
+    made.sign()
+    made.admit()
+    made.deposit()
+    made.close()
+    network = made.network()
+    network.run()
+    made.clinics = {name: rows[:, :1] / 120 for name, rows in made.clinics.items()}
+    assert_exact(made, network)
+    schema = (tmp_path / "schema.toml").read_text()
+    (tmp_path / "schema.toml").write_text(schema.replace('"min-max"', '"standardise"\ndeviations = 6'))
+    with pytest.raises(ParameterError, match="means of age are opened by parties with rows"):
+        _ = made.agreement

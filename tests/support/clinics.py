@@ -81,16 +81,19 @@ class Clinics(Organisations):
         """The file of a clinic for a member, by its number."""
         return self.folder / "deposits" / self.store.piece(member, self.number(name))
 
-    def network(self, *, agreement=None, **options):
-        """A run in this process."""
-        shown = SimpleNamespace(
+    def committee(self, agreement=None):
+        """The members as `Network` and `Machines` take organisations."""
+        return SimpleNamespace(
             config=self.site,
             sites=self.names,
             helpers=self.helpers,
             agreement=agreement or deposited(self.agreement),
             folder=self.folder,
         )
-        return Network(shown, **options)
+
+    def network(self, *, agreement=None, **options):
+        """A run in this process."""
+        return Network(self.committee(agreement), **options)
 
     def labels(self, name, run=RUN):
         """Labels that a clinic opens, of one run."""
