@@ -18,8 +18,9 @@ from secfc.agreement.files import write_new
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import key_bytes, key_text
 from secfc.agreement.signatures import decoded, encoded
+from secfc.agreement.site_file import Site
 from secfc.agreement.toml_file import FileSchema, TomlFile, as_toml
-from secfc.errors import AgreementError, MessageError, SealError
+from secfc.errors import AgreementError, MessageError, ParameterError, SealError
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES, Identity
 
 _SIGNED = b"secfc owner 1"
@@ -119,6 +120,16 @@ def read_certificate(path: Path, agreement: Agreement) -> Certificate:
         found.check(agreement)
     except SealError as error:
         raise AgreementError(f"{path}: {error}") from None
+    return found
+
+
+def own_certificate(site: Site, agreement: Agreement, public: bytes) -> Certificate:
+    """The certificate of a site that is an owner; AgreementError unless it is of its name and public key."""
+    if site.certificate is None:
+        raise ParameterError(f"{site.path}: certificate is needed, by which a member admits {site.party}")
+    found = read_certificate(site.certificate, agreement)
+    if (found.name, found.key) != (site.party, public):
+        raise AgreementError(f"{site.certificate}: not of {site.party} and the key in {site.key}")
     return found
 
 

@@ -4,9 +4,11 @@ Nothing in a store is trusted: whoever reads a file checks its signature or its 
 and show who wrote what size when.
 """
 
+import errno
 import os
 import re
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +21,9 @@ NO_FSSPEC = "fsspec is needed, pip install '.[stores]' in a checkout of secfc"
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.ASCII)
 _KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
 """Of stores that a URL may name, and the library that fsspec imports for each; others read other things."""
+
+_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
+"""Whoever may write to a folder may leave pipes there, and links to other files of a reader."""
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 T = TypeVar("T")
@@ -88,10 +93,14 @@ class _Folder:
 
     def read(self, path: str, most: int) -> bytes | None:
         try:
-            with (self._root / path).open("rb") as file:
-                return file.read(most)
+            descriptor = os.open(self._root / path, _READ)
         except FileNotFoundError:
             return None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would keep a reader for ever
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is no file")
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(most)
 
     def names(self, path: str) -> Iterator[str]:
         try:

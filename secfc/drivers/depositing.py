@@ -17,10 +17,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from secfc.agreement.admission import Certificate, read_certificate
+from secfc.agreement.admission import own_certificate
+from secfc.agreement.check import check_site
 from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
 from secfc.agreement.holdings import Deposits, call_of, owners_of
-from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
@@ -33,10 +34,9 @@ from secfc.drivers.collecting import MAGIC
 from secfc.drivers.committee import kernels_of
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.row_marks import is_marked, mark_of
-from secfc.errors import AgreementError, DataError, ParameterError, TooManyFaultsError
+from secfc.errors import AgreementError, DataError, TooManyFaultsError
 from secfc.protocol.deposits import Call, Owner
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.sealing.identity import Identity
 from secfc.tables import write_labels
 
 LABELS = "labels.csv"
@@ -73,19 +73,15 @@ class Depositor:
     """An owner, by its site file and certificate.
 
     Making one raises AgreementError when a party has not signed the job, or the certificate is not of it and
-    this site; LimitError for a job that breaks one of the site's limits.
+    this site.
     """
 
     def __init__(self, site: Site) -> None:
         self._site, agreement = site, read_job(site.job)
         self.agreement, identity = agreement, read_key(site.key)
         self._deposits = Deposits.of(agreement)
-        if site.certificate is None:
-            raise ParameterError(f"{site.path}: certificate is needed, by which a member admits you")
         check_signed(agreement, signatures_path(site.job))
-        self._certificate = _own_certificate(site, agreement, identity)
-        self._identity = identity
-        site.check(agreement)
+        self._certificate, self._identity = own_certificate(site, agreement, identity.public), identity
         results = site.results
         self._receipts = results.with_name(results.name + _RECEIPTS) / agreement.digest.hex()[:32]
 
@@ -95,26 +91,20 @@ class Depositor:
     def deposit(self) -> int:
         """Leave a file for each member; the number of rows. Until deposits are closed, the last one counts.
 
-        Raises AgreementError once the deposits are closed, or the job has expired;
-        DataError for rows that cannot be used.
+        Raises AgreementError once the deposits are closed, and as `secfc.agreement.check.check_site`.
         """
         agreement, name = self.agreement, self._site.party
         assert agreement.owners is not None
-        today, until = datetime.now(UTC).date(), agreement.owners.until
-        agreement.check_date(today)
-        if until is not None and today > until:
+        until = agreement.owners.until
+        if until is not None and datetime.now(UTC).date() > until:
             text = f"{name}: deposits were possible until {until.isoformat()} was over"
             raise AgreementError(text, code=Code.EXPIRED)
         if self._deposits.closed:
             raise AgreementError(f"{name}: a member has closed the deposits; this one would not count")
-        rows = read_rows(self._site, agreement)
-        count, most = int(rows.table.rows.shape[0]), agreement.owners.most_rows
-        if not 1 <= count <= most:
-            raise DataError(f"{name}: {rows.table.path}: {count} rows; 1 to {most} are possible")
-        certificate = self._certificate
-        call = self._call()
+        rows, certificate = check_site(self._site).rows, self._certificate
+        count: int = rows.table.rows.shape[0]
         owner = Owner(
-            call,
+            self._call(),
             number=certificate.number,
             identity=self._identity,
             rows=rows.table.rows,
@@ -226,14 +216,6 @@ class Depositor:
         for path in sorted(paths, key=lambda one: int(one.stem), reverse=True):
             read_private_text(path, what="a receipt")
             yield TomlFile(path).check(ReceiptSchema)
-
-
-def _own_certificate(site: Site, agreement: Agreement, identity: Identity) -> Certificate:
-    assert site.certificate is not None
-    found = read_certificate(site.certificate, agreement)
-    if (found.name, found.key) != (site.party, identity.public):
-        raise AgreementError(f"{site.certificate}: not of {site.party} and the key in {site.key}")
-    return found
 
 
 def _record(data: bytes, number: int) -> bytes | None:

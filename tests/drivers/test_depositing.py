@@ -375,6 +375,8 @@ def test_commands_from_keys_to_labels(tmp_path):
     assert command("deposit", "admit", made.site("west"), *pubs).count("hand it over") == 3
     assert "each party admits 4 at most, with 9 rows each" in command("job", "show", made.job)
     assert "north: a member of the committee in the job" in command("job", "check", made.site("north"))
+    text = command("job", "check", made.site("clinic-1"))
+    assert "clinic-1: 5 rows fit the job" in text
     for at in (1, 2, 3):
         text = command("deposit", "--job", made.job, "--site", made.site(f"clinic-{at}"))
         assert "rows are deposited with 3 members" in text

@@ -1,6 +1,7 @@
 """What hostile owners, members and whoever writes to a store may leave there; honest deposits stay."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -103,7 +104,16 @@ class TestFiles:
         path = clinics.piece(1, "clinic-1")
         path.unlink()
         path.mkdir()
-        assert_others_stay(clinics, {1}, "Is a directory")
+        assert_others_stay(clinics, {1}, "it is no file")
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+    def test_a_pipe_or_a_link_in_the_place_of_a_file_is_not_read(self, clinics):
+        pipe, link = clinics.piece(1, "clinic-1"), clinics.piece(1, "clinic-3")
+        pipe.unlink()
+        os.mkfifo(pipe)
+        link.rename(clinics.folder / "elsewhere")
+        link.symlink_to(clinics.folder / "elsewhere")
+        assert_others_stay(clinics, {1, 5})
 
     def test_a_deposit_that_one_member_lacks_leaves_its_owner_out_as_a_whole(self, clinics):
         clinics.piece(2, "clinic-3").unlink()
