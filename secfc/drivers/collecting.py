@@ -297,15 +297,17 @@ class Collected:
             start = stop
         return b"".join(parts)
 
-    def publish(self, sealed: bytes) -> None:
-        """Leave sealed labels in the store: `secfc.drivers.depositing` says how an owner finds its own."""
+    def labels_file(self, sealed: bytes) -> bytes:
+        """Sealed labels as a file: `secfc.drivers.depositing` says how an owner finds its own."""
         of_owners = sealed_labels_of(self._owners, sealed)
-        parts = (
+        return b"".join(
             owner.to_bytes(4, "little") + len(one).to_bytes(4, "little") + one
             for owner, one in of_owners.items()
         )
-        path = self._deposits.labels(self._run, self._shelf.member)
-        self._deposits.store.write(path, b"".join(parts))
+
+    def publish(self, file: bytes) -> None:
+        """Leave the file of sealed labels in the store."""
+        self._deposits.store.write(self._deposits.labels(self._run, self._shelf.member), file)
 
 
 def with_deposits(site: Site, agreement: Agreement) -> Agreement:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,9 @@ _LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS = "labels.csv", "centres.csv", "spreads.csv"
 """Files of a run in the site's folder of results; with a preparation `secfc.prepare.summary.SUMMARY` too."""
+
+SEALED = "owners.labels"
+"""In a committee: labels of owners' rows, sealed to them, as they are left in the store."""
 
 EVIDENCE = "evidence.json"
 """Two signed messages of the coordinator that contradict each other, where it cheated (`secfc audit`)."""
@@ -304,8 +308,7 @@ class Participant(TakingPart):
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
-        if self._collected is not None and done is not None and done.sealed_labels is not None:
-            self._collected.publish(done.sealed_labels)
+        sealed = None if done is None else done.sealed_labels
         with self._past.new_results(run) as folder:
             if labels is not None and self.agreement.has_rows(self.name):
                 write_labels(folder / LABELS, self._rows.table, labels)
@@ -320,9 +323,20 @@ class Participant(TakingPart):
                 write_summary(folder / SUMMARY, self.preparation)
             if self._evidence:
                 (folder / EVIDENCE).write_bytes(self._evidence)
+            if self._collected is not None and sealed is not None:
+                (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
             write_statement(folder, signed)
+        if self._collected is not None and sealed is not None:
+            self._publish(self._collected, self._site.results / run.hex() / SEALED)
         self._end()
         return signed
+
+    def _publish(self, collected: Collected, path: Path) -> None:
+        """Leave owners' labels in the store; where it cannot be reached now, the site's own file stays."""
+        try:
+            collected.publish(path.read_bytes())
+        except (SecFCError, OSError) as error:
+            _LOG.error("%s; labels of owners are in %s: copy them there", detail(error), path)
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
         """As `close`; what is reported, as JSON takes it, with copies for those who missed the result.

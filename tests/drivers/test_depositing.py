@@ -317,6 +317,19 @@ class TestLabels:
             closed_clinics.labels("clinic-2")
 
 
+def test_labels_stay_with_the_members_where_the_store_cannot_be_reached(closed_clinics, caplog):
+    folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels"
+    folder.write_text("in the way")
+    closed_clinics.network().run()
+    assert "labels of owners are in" in caplog.text
+    folder.unlink()
+    (folder / RUN.hex()).mkdir(parents=True)
+    for at, name in enumerate(("north", "south"), 1):
+        kept = closed_clinics.folder / f"results-{name}" / RUN.hex() / "owners.labels"
+        (folder / RUN.hex() / str(at)).write_bytes(kept.read_bytes())
+    assert len(closed_clinics.labels("clinic-1")) == 5
+
+
 def beyond_the_bound(made, name, monkeypatch):
     """Have a clinic deposit rows that are beyond the bound, with a proof that its shares are consistent."""
     depositor = made.depositor(name)
