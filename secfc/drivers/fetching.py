@@ -59,7 +59,8 @@ def fetch_labels(site: Site, summary: Path) -> Fetched:
     number = agreement.consortium.number_of(name, identity.public, file=site.key)
     check_signed(agreement, signatures_path(site.job))
     if not agreement.has_rows(name):
-        raise AgreementError(f"{name}: it has no rows, and so no labels")
+        what = "helper" if agreement.helps(name) else "member of a committee"
+        raise AgreementError(f"{name}: a {what} has no labels")
     past = PastRuns(site, agreement)
     votes = _Votes(agreement, identity, number, past)
     read = read_summary(summary)

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -303,6 +302,7 @@ class Participant(TakingPart):
         if self._logged:  # it may have been killed when it had written the run down
             written = self._past.statement(run)
             if written is not None:
+                self._publish(run)
                 self._end()
                 return written
         signed = sign_statement(
@@ -326,15 +326,17 @@ class Participant(TakingPart):
             if self._collected is not None and sealed is not None:
                 (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
             write_statement(folder, signed)
-        if self._collected is not None and sealed is not None:
-            self._publish(self._collected, self._site.results / run.hex() / SEALED)
+        self._publish(run)
         self._end()
         return signed
 
-    def _publish(self, collected: Collected, path: Path) -> None:
+    def _publish(self, run: bytes) -> None:
         """Leave owners' labels in the store; where it cannot be reached now, the site's own file stays."""
+        path = self._site.results / run.hex() / SEALED
+        if self._collected is None or not path.exists():
+            return
         try:
-            collected.publish(path.read_bytes())
+            self._collected.publish(path.read_bytes())
         except (SecFCError, OSError) as error:
             _LOG.error("%s; labels of owners are in %s: copy them there", detail(error), path)
 
