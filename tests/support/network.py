@@ -30,7 +30,7 @@ class Network:
         self._agreement = agreement = organisations.agreement
         self.coordinator = Coordinator(
             terms=RunTerms.of(agreement),
-            run=run,
+            run=run or RUN,
             identity=read_key(organisations.folder / COORDINATOR_KEY),
             send=self._send,
             deadline=deadline,
