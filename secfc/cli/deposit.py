@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from secfc.agreement.site_file import Site
 
 deposit = typer.Typer(
-    help="Deposit rows with the committee of a job; as a member admit owners, and close the deposits.",
+    help="Without a command: deposit your rows with the committee of a job. Until its members close the "
+    "deposits this can be repeated, and the last one counts.",
     no_args_is_help=True,
     invoke_without_command=True,
 )
@@ -38,10 +39,7 @@ def make(
     ] = None,
     job: OwnJob = None,
 ) -> None:
-    """Seal your rows to the members of a committee: one file for each, and nothing else to do.
-
-    Until the members close the deposits the command can be repeated, and the last deposit counts.
-    """
+    """Seal your rows to the members of a committee: one file for each, and nothing else to do."""
     if context.invoked_subcommand is not None:
         if site is not None or job is not None:
             raise ParameterError("--site, --job: behind the name of the command")

@@ -80,6 +80,36 @@ def test_clinics_open_the_labels_of_exact_lloyd_for_their_own_rows(tmp_path, dis
         assert not list((tmp_path / f"results-{name}").glob("*/labels.csv"))
 
 
+def test_a_helper_compares_for_a_committee_by_what_all_members_signed(tmp_path):
+    made = Clinics(tmp_path, disclosure="distances")
+    made.replace(made.job, 'disclosure = "distances"', "")
+    made.add_helpers("compare")
+    made.helpers = ("compare",)
+    made.sign()
+    made.admit()
+    made.deposit()
+    made.close()
+    with pytest.raises(AgreementError, match="compare: a helper holds no deposits"):
+        made.member("compare")
+    network = made.network()
+    network.run()
+    assert_exact(made, network)
+
+
+def test_a_job_with_deposits_compares_numbers_of_clusters(tmp_path):
+    made = Clinics(tmp_path, disclosure="distances")
+    made.replace(made.job, "k = 2", "k = 3\ncompared = [2, 3]")
+    made.sign()
+    made.admit()
+    made.deposit()
+    made.close()
+    network = made.network()
+    network.run()
+    report = network.coordinator.report
+    found = [label for name in made.clinics for _, label in made.labels(name)]
+    assert (len(report.found), found) == (2, report.labels.tolist())
+
+
 def test_the_summary_of_a_run_with_deposits_is_audited_with_the_job_alone(closed_clinics):
     network = closed_clinics.network()
     network.run()
