@@ -5,6 +5,7 @@ channel to its owner in a run: shares go to the client's points at once.
 """
 
 import os
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from secfc.agreement.admission import MOST_BYTES, admit, unpacked, write_certificate
 from secfc.agreement.consortium import read_roster
+from secfc.agreement.files import OWNER_ONLY, write_new
 from secfc.agreement.holdings import (
     Closed,
     Deposits,
@@ -33,7 +35,7 @@ from secfc.codes import code_of_write
 from secfc.drivers.committee import kernels_of
 from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.outputs import check_new_file, replace_text
+from secfc.outputs import check_new_file
 from secfc.params import Job
 from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
 from secfc.protocol.magic import check_magic, magic_of
@@ -147,7 +149,8 @@ class Member:
         for target in targets:
             check_new_file("certificate", target)
         folder.mkdir(parents=True, exist_ok=True)
-        admitted = {read_text(path): int(path.name) for path in folder.iterdir()}
+        admitted = {read_text(path): int(path.name) for path in folder.iterdir() if path.name.isdigit()}
+        before = frozenset(admitted)
         names = {text.split()[0].lower(): text for text in admitted}
         texts = []
         for one in given:
@@ -169,7 +172,8 @@ class Member:
             admitted[said] = number
             texts.append((number, said, text))
         for target, (number, said, text) in zip(targets, texts, strict=True):
-            _noted(folder / str(number), said)
+            if said not in before:
+                _noted(folder / str(number), said)
             write_certificate(target, text)
         return targets
 
@@ -321,11 +325,16 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
 
 
 def _noted(path: Path, text: str) -> None:
-    """Write a file of its own, or leave the one with this content as it is."""
+    """Write a file of its own, whole and once; AgreementError where another process has done so meanwhile."""
+    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            replace_text(path, text)
-            os.chmod(path, 0o600)
+        try:
+            write_new(draft, text.encode(), mode=OWNER_ONLY)
+            os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except FileExistsError:
+        raise AgreementError(f"{path}: another process of this site has written it meanwhile") from None
     except OSError as error:
         raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None

@@ -202,6 +202,22 @@ class TestWhoMayDeposit:
         clinics.member("north").admit([clinics.folder / "clinic-2.pub"])
         assert clinics.number("clinic-2") == number == 2
 
+    def test_a_number_that_another_process_gives_meanwhile_is_given_once(self, clinics, monkeypatch):
+        key = write_new_key(clinics.folder / "late.key").public
+        path = clinics.folder / "late.pub"
+        path.write_text(f'[[party]]\nname = "late"\nkey = "{key_text(key)}"\n')
+        real = collecting.admit
+
+        def meanwhile(agreement, **given):
+            (numbers,) = (clinics.folder / "results-north.deposits").glob("*/owners")
+            (numbers / str(given["number"])).write_text("other 00")
+            return real(agreement, **given)
+
+        monkeypatch.setattr(collecting, "admit", meanwhile)
+        with pytest.raises(AgreementError, match="another process of this site has written it meanwhile"):
+            clinics.member("north").admit([path])
+        assert not path.with_suffix(".certificate").exists()
+
     def test_another_key_of_a_name_and_a_name_of_the_roster_are_refused(self, clinics):
         key = write_new_key(clinics.folder / "other.key").public
         for name, match in (("clinic-1", "another key as 'clinic-1'"), ("South", "a name of the roster")):
