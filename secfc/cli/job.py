@@ -230,6 +230,8 @@ def run(
         agreement, names = found.agreement, found.names
         if not quiet:
             print_lines("left out", found.left_out)
+            rows = [one for one in agreement.job.owners or () if one]
+            console().print(f"{len(rows)} owners, {sum(rows)} rows, as all members have signed")
     task = agreement.job
     shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
     bar = nullcontext() if quiet else shown

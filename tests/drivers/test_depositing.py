@@ -448,6 +448,7 @@ def test_commands_from_keys_to_labels(tmp_path):
         assert f"{name} holds deposits of 3 owners, 15 rows" in command("deposit", "close", made.site(name))
     text = command("job", "run", made.job, *sites)
     assert "left out: clinic-2 (owner 10): member 1 has no deposit of it" in text
+    assert "2 owners, 14 rows, as all members have signed" in text
     assert "5 labels" in command("deposit", "open", "--site", made.site("clinic-1"))
     assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
     assert "0 equal copies" in command("deposit", "open", "--site", made.site("clinic-2"), status=2)
