@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from support.clinics import OWNERS, Clinics
-from support.machines import KILLS, Killed, Machines
 from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
@@ -455,60 +454,6 @@ def test_commands_from_keys_to_labels(tmp_path):
     assert "west: a member of a committee has no labels" in command(
         "job", "fetch", made.site("west"), tmp_path / "x", status=2
     )
-
-
-@pytest.mark.some(2)
-@pytest.mark.usefixtures("clock")
-@pytest.mark.parametrize("what", KILLS)
-def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, what):
-    """Each answers as it did before, byte for byte (`Machines` compares), and labels are the same."""
-    made = Clinics(tmp_path, disclosure="distances")
-    made.admit()
-    made.deposit()
-    made.close()
-    for name in made.names:
-        made.write_member(name, f'storage = "scratch-{name}"\n')
-    whole = Machines(made.committee(), keep=())
-    whole.run()
-    plan = dict.fromkeys((*range(2, whole.calls, 9), whole.calls), what)
-    machines = Machines(made.committee(), plan, keep=())
-    machines.run()
-    assert not machines.plan
-    machines.assert_logs_gone()
-    for name in made.clinics:
-        runs = [one.coordinator._run for one in (whole, machines)]
-        assert made.labels(name, runs[0]) == made.labels(name, runs[1])
-
-
-class DiesPublishing(Machines):
-    """The first member that leaves labels in the store is killed before it does."""
-
-    def _send(self, name, data, timeout):
-        try:
-            return super()._send(name, data, timeout)
-        except Killed:
-            self.kill(name)
-            return None
-
-
-@pytest.mark.usefixtures("clock")
-def test_a_member_killed_before_it_leaves_labels_in_the_store_leaves_them_then(closed_clinics, monkeypatch):
-    for name in closed_clinics.names:
-        closed_clinics.write_member(name, f'storage = "scratch-{name}"\n')
-    tried, real = [], Collected.publish
-
-    def publish(self, file):
-        tried.append(self)
-        if len(tried) == 1:
-            raise Killed
-        real(self, file)
-
-    monkeypatch.setattr(Collected, "publish", publish)
-    machines = DiesPublishing(closed_clinics.committee(), keep=())
-    machines.run()
-    run = machines.coordinator._run
-    found = closed_clinics.store.store.names(f"{closed_clinics.store.folder}/labels/{run.hex()}")
-    assert (sorted(found), len(tried)) == (["1", "2", "3"], 4)
 
 
 def test_owners_prepare_their_rows_where_nothing_has_to_be_opened_for_it(tmp_path):
