@@ -418,6 +418,19 @@ def test_a_deposit_that_is_gone_after_its_member_signed_it_is_named(closed_clini
         collected.store(None, 1)
 
 
+def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_signed(clinics):
+    """An earlier one is as valid, but for what the member signed."""
+    clinics.deposit()
+    earlier = clinics.piece(2, "clinic-3").read_bytes()
+    clinics.deposit("clinic-3")
+    clinics.close()
+    clinics.piece(2, "clinic-3").write_bytes(earlier)
+    collected = Collected(clinics.member("south"), RUN)
+    collected.keep(clinics.member("south").closed().agreement.job)
+    with pytest.raises(StorageError, match="south: the deposit of owner 5 .* is gone: it is another one"):
+        collected.store(None, 1)
+
+
 def test_a_member_takes_no_part_with_other_deposits_than_it_has_signed(closed_clinics):
     member = closed_clinics.member("south")
     job = member.closed().agreement.job

@@ -85,6 +85,9 @@ class TestFiles:
         assert_others_stay(clinics, {1}, "its certificate is of owner 2")
         path.write_bytes(clinics.piece(2, "clinic-1").read_bytes())
         assert_others_stay(clinics, {1}, "not the piece that it signed for this member")
+        packed = clinics.depositor("clinic-1")._certificate.packed()
+        path.write_bytes(MAGIC + packed + unpacked(other[len(MAGIC) :])[1])
+        assert_others_stay(clinics, {1}, "a deposit of another owner")
 
     def test_files_of_other_names_are_not_opened(self, clinics, monkeypatch):
         folder = clinics.piece(1, "clinic-1").parent
