@@ -427,7 +427,7 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     clinics.piece(2, "clinic-3").write_bytes(earlier)
     collected = Collected(clinics.member("south"), RUN)
     collected.keep(clinics.member("south").closed().agreement.job)
-    with pytest.raises(StorageError, match="south: the deposit of owner 5 .* is gone: it is another one"):
+    with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
         collected.store(None, 1)
 
 
