@@ -39,6 +39,8 @@ class SecFCError(Exception):
         What other parties are told; the type's own by default.
     clients : sequence of int
         Public numbers of the clients that it names.
+    owners : sequence of int, optional
+        Public numbers of the owners, who deposited rows with a committee, that it names.
     round_ : int, optional
         Public number of the round that it names.
     party : int, optional
@@ -52,12 +54,13 @@ class SecFCError(Exception):
         *text: object,
         code: Code | None = None,
         clients: Sequence[int] = (),
+        owners: Sequence[int] = (),
         round_: int | None = None,
         party: int | None = None,
     ) -> None:
         super().__init__(*text)
         self.code = self.default if code is None else code
-        self.clients = tuple(clients)
+        self.clients, self.owners = tuple(clients), tuple(owners)
         self.round = round_
         self.party = party
 

@@ -36,8 +36,13 @@ def check_new_file(option: str, path: Path | None) -> None:
     check_file(option, path)
 
 
-def check_report(path: Path | None) -> None:
+NO_PAGE = "report: not of a run with a committee, whose owners of rows have no place in it"
+
+
+def check_report(path: Path | None, *, committee: bool = False) -> None:
     """Raise ParameterError, before anything runs, for a page of a run that cannot be written."""
+    if path is not None and committee:
+        raise ParameterError(NO_PAGE)
     check_new_file("--report", path)
     if path is not None and find_spec("jinja2") is None:
         raise ParameterError(f"--report: {NO_JINJA}")

@@ -39,6 +39,7 @@ COMPARERS = 3  # a dealer and two evaluators
 MAX_COMPARERS = 16  # with reserves: each is trusted by every other, so that few are of use
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
+MAX_OWNERS = 1 << 20  # that files may admit: a million deposits, each tiny, bound the work of a member
 MAX_ROUNDS = (1 << 32) - 2  # they are numbered in 4 bytes, and the last number stands for the run's end
 _USUAL_ITERATIONS = 16  # of a start, for a guess at the work of a run
 

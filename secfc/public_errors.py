@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from secfc import errors
 from secfc.codes import Code
 from secfc.errors import PartyError, SecFCError
-from secfc.params import MAX_CLIENTS, MAX_ROUNDS
+from secfc.params import MAX_CLIENTS, MAX_OWNERS, MAX_ROUNDS
 
 TYPES: Mapping[str, type[SecFCError]] = {
     name: found
@@ -26,7 +26,7 @@ _MOST_CLIENTS = 50  # clients that a text names: it has to fit a statement
 
 _ENDING = re.compile(
     r"(?P<kind>\w+): (?P<code>[a-z-]+)(?: at [A-Za-z0-9_-]{1,63})?"
-    r"(?: \((?:round|client) \d{1,10}(?:, client \d{1,10})*\))?",
+    r"(?: \((?:round|client|owner) \d{1,10}(?:, (?:client|owner) \d{1,10})*\))?",
     re.ASCII,
 )
 
@@ -37,7 +37,8 @@ class PublicError:
 
     kind: str  # name of a type of `secfc.errors`
     code: Code
-    clients: tuple[int, ...] = ()  # that the error names
+    clients: tuple[int, ...] = ()  # that the error names, likewise owners
+    owners: tuple[int, ...] = ()
     round: int | None = None  # that it names
     party: int | None = None  # the client where it arose; None of the coordinator's own
 
@@ -45,18 +46,25 @@ class PublicError:
     def of(cls, error: SecFCError) -> "PublicError":
         """What is told of an error; its text is not part of it."""
         kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in TYPES)
-        return cls(kind=kind, code=error.code, clients=error.clients, round=error.round, party=error.party)
+        return cls(
+            kind=kind,
+            code=error.code,
+            clients=error.clients,
+            owners=error.owners,
+            round=error.round,
+            party=error.party,
+        )
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> "PublicError":
         """What another party said; what is not of the closed lists counts as an error in its program."""
         kind, code, clients = (said.get(key) for key in ("error", "code", "clients"))
         round_, party = said.get("round"), said.get("party")
-        numbers = clients if isinstance(clients, list) and len(clients) <= MAX_CLIENTS else []
         return cls(
             kind=kind if isinstance(kind, str) and kind in TYPES else PartyError.__name__,
             code=_CODES.get(code, Code.INTERNAL) if isinstance(code, str) else Code.INTERNAL,
-            clients=tuple(one for one in numbers if _is_number(one, MAX_CLIENTS)),
+            clients=_numbers_of(clients, MAX_CLIENTS),
+            owners=_numbers_of(said.get("owners"), MAX_OWNERS),
             round=round_ if _is_number(round_, MAX_ROUNDS) else None,
             party=party if _is_number(party, MAX_CLIENTS) else None,
         )
@@ -67,6 +75,7 @@ class PublicError:
             "error": self.kind,
             "code": str(self.code),
             "clients": list(self.clients),
+            "owners": list(self.owners),
             "round": self.round,
             "party": self.party,
         }
@@ -74,7 +83,12 @@ class PublicError:
     def error(self, text: str) -> SecFCError:
         """The error with a text of the recipient's."""
         return TYPES[self.kind](
-            text, code=self.code, clients=self.clients, round_=self.round, party=self.party
+            text,
+            code=self.code,
+            clients=self.clients,
+            owners=self.owners,
+            round_=self.round,
+            party=self.party,
         )
 
     def said_by(self, party: int, *, name: str) -> SecFCError:
@@ -91,6 +105,7 @@ class PublicError:
     def _numbers(self) -> str:
         parts = [] if self.round is None else [f"round {self.round}"]
         parts += [f"client {client}" for client in self.clients[:_MOST_CLIENTS]]
+        parts += [f"owner {owner}" for owner in self.owners[:_MOST_CLIENTS]]
         return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -98,6 +113,11 @@ def is_ending(text: str) -> bool:
     """Whether `PublicError.ending` can have made a text."""
     found = _ENDING.fullmatch(text)
     return found is not None and found["kind"] in TYPES and found["code"] in _CODES
+
+
+def _numbers_of(said: object, most: int) -> tuple[int, ...]:
+    numbers = said if isinstance(said, list) and len(said) <= MAX_CLIENTS else []
+    return tuple(one for one in numbers if _is_number(one, most))
 
 
 def _is_number(value: object, most: int) -> TypeGuard[int]:

@@ -51,15 +51,21 @@ def write_rows(folder):
 def run_page(folder, until=None):
     """Write the page's files and run its commands in order; what each printed."""
     write_rows(folder)
+    alike = dict.fromkeys(("north-hidden.toml", "north-prepared.toml"), ("north", "south", "west"))
+    return run_blocks(BLOCKS, folder, alike=alike, until=until)
+
+
+def run_blocks(blocks, folder, *, alike, until=None):
+    """Write a page's files and run its commands; of files that are alike it has the first party's."""
     printed = {}
-    for kind, text in BLOCKS:
+    for kind, text in blocks:
         if kind == "toml":
             text = text.replace("expires = 2030-12-31", "expires = 9999-12-31")  # noqa: PLW2901
             file = text.split("\n", 1)[0].removeprefix("# ")
             (folder / file).write_text(text)
-            if file in ("north-hidden.toml", "north-prepared.toml"):  # the others' are alike
-                for name in ("south", "west"):
-                    (folder / file.replace("north", name)).write_text(text.replace("north", name))
+            first, *others = alike.get(file, (None,))
+            for name in others:
+                (folder / file.replace(first, name)).write_text(text.replace(first, name))
         elif kind == "bash":
             for line in text.splitlines():
                 if until is not None and line.startswith(until):

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from secfc.agreement.admission import own_certificate
 from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.site_file import Site
-from secfc.errors import SecFCError, all_of
+from secfc.errors import DataError, SecFCError, all_of
 from secfc.psu.tokens import row_ids
 from secfc.sealing.identity import Identity
 
@@ -24,7 +25,7 @@ class Checked:
 
 
 def check_site(site: Site) -> Checked:
-    """Check key, limits, date, site file and rows of a site against its copy of the job.
+    """Check key, certificate, limits, date, site file and rows of a site against its copy of the job.
 
     Raises a SecFCError with a line for everything that is wrong: with the limit, or with the column and how
     many rows do not fit; never a value. Nothing leaves the site.
@@ -39,17 +40,30 @@ def check_site(site: Site) -> Checked:
         except SecFCError as error:
             wrong.append(error)
 
-    look(lambda: agreement.consortium.number_of(site.party, identity.public, file=site.key))
+    if agreement.owners is not None and site.party not in agreement.names:
+        look(lambda: own_certificate(site, agreement, identity.public))
+    else:
+        look(lambda: agreement.consortium.number_of(site.party, identity.public, file=site.key))
     if wrong:  # of another roster: nothing else can be said
         raise wrong[0]
     look(lambda: site.check(agreement))
     look(lambda: agreement.check_date(datetime.now(UTC).date()))
     look(lambda: rows.append(read_rows(site, agreement)))
+    if rows and agreement.owners is not None and agreement.has_rows(site.party):
+        look(lambda: _check_count(rows[0], agreement, site.party))
     if site.ids_key is not None:
         look(lambda: _check_ids(site, rows))
     if wrong:
         raise all_of(wrong)
     return Checked(agreement=agreement, identity=identity, rows=rows[0])
+
+
+def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
+    """Raise DataError for more rows than an owner may deposit, or none."""
+    assert agreement.owners is not None
+    count, most = rows.table.rows.shape[0], agreement.owners.most_rows
+    if not 1 <= count <= most:
+        raise DataError(f"{name}: {rows.table.path}: {count} rows; 1 to {most} are possible")
 
 
 def _check_ids(site: Site, rows: list[SiteRows]) -> None:

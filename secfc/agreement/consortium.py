@@ -150,6 +150,11 @@ class Consortium:
         )
 
 
+def is_name(text: str) -> bool:
+    """Whether a party, or an owner of rows, can be called this."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_member(name: str, organisation: str) -> None:
     """Raise ParameterError unless a party can be called this."""
     for _, text in _wrong_in(name, organisation):
@@ -158,7 +163,7 @@ def check_member(name: str, organisation: str) -> None:
 
 def _wrong_in(name: str, organisation: str) -> Iterator[tuple[str, str]]:
     """Which key of a party is wrong, and what."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         yield "name", "name: 1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first"
     if name.lower() == RESERVED:
         yield "name", f"name: {name!r} is what FLARE calls the coordinator's process"

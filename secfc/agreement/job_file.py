@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
@@ -15,13 +15,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
+from secfc.agreement.store import store_of
 from secfc.agreement.toml_file import FileSchema, TomlFile, check_values, number
 from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import MAX_ROWS, AgreedClustering, ClusterOptions
-from secfc.params import COMPARERS, PROTOCOL_BYTES, Job, Start, default_start
+from secfc.params import COMPARERS, MAX_OWNERS, PROTOCOL_BYTES, Job, Start, default_start
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
@@ -31,6 +32,7 @@ from secfc.sealing.handshake import Session
 Range = tuple[float, float]  # least and largest value
 Fault = Callable[..., ParameterError]  # makes the error of a text and the keys that it is about
 _DIGEST = b"secfc agreement 2"
+_DEPOSITED = b"secfc agreement with deposits 1"
 _TITLE_MOST = 200
 _SEED_BITS = 63
 
@@ -59,6 +61,15 @@ class LimitsSchema(FileSchema):
     most_rounds: int | None = None
 
 
+class OwnersSchema(FileSchema):
+    """Who deposits rows, where the parties of the roster are a committee."""
+
+    most: int = Field(ge=1)  # owners that each party of the roster may admit
+    most_rows: int = Field(ge=1)  # of an owner
+    until: date | None = None  # the last day, in UTC, of deposits; None: until the parties close them
+    store: str = "deposits"  # folder, relative to the job file, or the URL of one
+
+
 class JobSchema(FileSchema):
     """A job file."""
 
@@ -71,6 +82,7 @@ class JobSchema(FileSchema):
     clustering: ClusteringSchema
     columns: dict[str, list[float]] = Field(default={})
     limits: LimitsSchema = LimitsSchema()
+    owners: OwnersSchema | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +98,9 @@ class Agreement:
     preparation: Schema | None  # what sites make these columns by, from columns of their own
     limits: Limits  # what every client refuses, whatever the server asks
     consortium: Consortium
+    owners: OwnersSchema | None  # None: the clients hold the rows
     _content: JobSchema = field(repr=False)
+    store: str | None = None  # where deposits are, for whoever has read the job from a file
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +109,11 @@ class Agreement:
 
     def helps(self, name: str) -> bool:
         """Whether a party is a helper, which has no rows."""
-        return self.names.index(name) >= self.job.n
+        return name in self.names[self.job.n :]
+
+    def has_rows(self, name: str) -> bool:
+        """Whether a party, or an owner, brings rows: a helper or a member of a committee does not."""
+        return name not in self.names[0 if self.owners is not None else self.job.n :]
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -113,10 +131,14 @@ class Agreement:
         """The canonical content of job and roster: equal agreements give equal texts, others others.
 
         Names of keys are sorted and numbers are Python's shortest; columns are a list, as their order counts,
-        and the roster and the schema of a preparation stand in it, so where their files lie does not matter.
-        Starts stand as they were decided, never as "auto".
+        and the roster and the schema of a preparation stand in it, so where these or deposits lie does not
+        matter. Starts stand as they were decided, never as "auto".
         """
-        job = self._content.model_dump(exclude={"roster", "prepare"})
+        job = self._content.model_dump(exclude={"roster", "prepare", "owners"})
+        if self.owners is not None:
+            until = self.owners.until
+            job["owners"] = self.owners.model_dump(exclude={"store"})
+            job["owners"]["until"] = None if until is None else until.isoformat()
         job["clustering"] |= {"init": self.job.init, "n_init": self.job.n_init}
         job["phases"] = list(self.phases)
         job["expires"] = self.expires.isoformat()
@@ -130,8 +152,20 @@ class Agreement:
     def digest(self) -> bytes:
         """SHA-256 of the protocol's version, the canonical content and the parameters made of it."""
         content = hashlib.sha256(self.to_json().encode()).digest()
-        parts = (_DIGEST, PROTOCOL_BYTES, content, self.job.digest, self.consortium.roster.digest)
+        job = replace(self.job, owners=None, deposits=None)
+        parts = (_DIGEST, PROTOCOL_BYTES, content, job.digest, self.consortium.roster.digest)
         return hashlib.sha256(b"".join(parts)).digest()
+
+    @cached_property
+    def run_digest(self) -> bytes:
+        """What a run is bound to: the digest and, where owners deposit rows, whose deposits count."""
+        if self.job.owners is None:
+            return self.digest
+        return hashlib.sha256(_DEPOSITED + self.digest + self.job.digest).digest()
+
+    def with_deposits(self, owners: tuple[int, ...], deposits: str) -> "Agreement":
+        """The agreement with the rows of each owner and the digest of their deposits."""
+        return replace(self, job=replace(self.job, owners=owners, deposits=deposits))
 
     def check_date(self, today: date) -> None:
         """Raise AgreementError when the job has expired."""
@@ -141,7 +175,7 @@ class Agreement:
 
     def session(self, run: bytes) -> Session:
         """A run of this agreement."""
-        return Session(run=run, agreement=self.digest, roster=self.consortium.roster)
+        return Session(run=run, agreement=self.run_digest, roster=self.consortium.roster)
 
 
 def read_job(path: Path) -> Agreement:
@@ -154,7 +188,10 @@ def read_job(path: Path) -> Agreement:
     schema = file.check(JobSchema)
     consortium = read_roster(path.parent / schema.roster)
     preparation = None if schema.prepare is None else Schema.read(path.parent / schema.prepare)
-    return _agreement(schema, consortium, preparation, lambda text, *keys: file.error(*keys, text=text))
+    agreement = _agreement(schema, consortium, preparation, lambda text, *keys: file.error(*keys, text=text))
+    if schema.owners is None:
+        return agreement
+    return replace(agreement, store=store_of(schema.owners.store, path.absolute().parent))
 
 
 def agreement_of(text: str, *, name: str) -> Agreement:
@@ -178,6 +215,8 @@ def agreement_of(text: str, *, name: str) -> Agreement:
     job |= {"columns": {one[0]: one[1:] for one in columns}, "roster": ""}
     with suppress(KeyError, TypeError, ValueError):  # else the schema says what is wrong
         job["expires"] = date.fromisoformat(job["expires"])
+        owners = job["owners"]
+        job["owners"] = owners | {"until": owners["until"] and date.fromisoformat(owners["until"])}
     schema = check_values(job, JobSchema, name=name)
     consortium, wrong = consortium_of(check_values(values.get("roster"), RosterSchema, name=name))
     if wrong:
@@ -242,6 +281,8 @@ def _agreement(
     except ParameterError as error:
         text = str(error)
         raise fault(text, *text.split(":", 1)[0].split(".")) from None
+    if schema.owners is not None:
+        _check_owners(schema.owners, job, opened, fault)
     if limits.smallest_set > MAX_ROWS:
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible", "limits", "smallest_set")
     if limits.smallest_set > 1 and job.init in SINGLETON_STARTS:
@@ -257,8 +298,29 @@ def _agreement(
         preparation=preparation,
         limits=limits,
         consortium=consortium,
+        owners=schema.owners,
         _content=schema,
     )
+
+
+def _check_owners(owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault: Fault) -> None:
+    """Raise ParameterError for what does not work with a committee, or more owners than there can be."""
+    asked = job.n * owners.most
+    if asked > MAX_OWNERS or asked * owners.most_rows > MAX_ROWS:
+        text = (
+            f"owners: {job.n} parties admit {asked} owners of {owners.most_rows} rows, at most "
+            f"{MAX_OWNERS} owners and {MAX_ROWS} rows in all are possible"
+        )
+        raise fault(text, "owners")
+    if opened:
+        text = (
+            f"prepare: means of {', '.join(opened)} are opened by parties with rows, and a committee has none"
+        )
+        raise fault(text, "prepare")
+    try:
+        replace(job, owners=(), deposits="")
+    except ParameterError as error:
+        raise fault(str(error), "owners") from None
 
 
 def _of_prediction(schema: ClusteringSchema, fault: Fault) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class SiteSchema(FileSchema):
     results: str
     storage: str | None = None
     ids_key: str | None = None
+    certificate: str | None = None
     data: DataSchema | None = None
     limits: OwnLimitsSchema = OwnLimitsSchema()
 
@@ -87,8 +88,9 @@ class Site:
     results: Path  # folder for labels and statements, a folder per run
     storage: Path | None  # folder for its shares; None: memory
     ids_key: Path | None  # the key that IDs are hashed with, for jobs with membership privacy
+    certificate: Path | None  # of an owner, which deposits rows and is no party of the roster
     threads: int  # of its process
-    source: Source | None  # None at a helper
+    source: Source | None  # None at a helper, or at a member of a committee
     refuses: OwnLimitsSchema
     _file: TomlFile = field(repr=False)
 
@@ -164,10 +166,15 @@ class Site:
     def check_inputs(self, agreement: Agreement) -> None:
         """Raise ParameterError when the file lacks what the job needs, or names what it has no use for."""
         job, source = agreement.job, self.source
-        if agreement.helps(self.party):
+        owner = self.party not in agreement.names
+        if self.certificate is not None and not owner:
+            text = f"certificate: {self.party} is in the roster, an owner that is not has one"
+            raise self._file.error("certificate", text=text)
+        if not agreement.has_rows(self.party):
+            is_one = "a helper" if agreement.helps(self.party) else "in a committee"
             for key, unneeded in (("data", source is not None), ("ids_key", self.ids_key is not None)):
                 if unneeded:
-                    raise self._file.error(key, text=f"{key}: {self.party} is a helper, which has no rows")
+                    raise self._file.error(key, text=f"{key}: {self.party} is {is_one}, which has no rows")
             return
         if source is None:
             raise self._file.error(text="data is needed: where the rows are")
@@ -213,6 +220,7 @@ def read_site(path: Path) -> Site:
         results=folder / schema.results,
         storage=None if schema.storage is None else folder / schema.storage,
         ids_key=None if schema.ids_key is None else folder / schema.ids_key,
+        certificate=None if schema.certificate is None else folder / schema.certificate,
         source=None if schema.data is None else _source(file, schema.data, folder),
         refuses=schema.limits,
         _file=file,

@@ -7,6 +7,7 @@ import typer
 
 import secfc
 from secfc.cli.consortium import consortium
+from secfc.cli.deposit import deposit
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import grouped
 from secfc.cli.job import audit, job
@@ -148,5 +149,6 @@ app.command(
 app.add_typer(roster, name="roster", rich_help_panel=_AGREE)
 app.command(name="ids-key", rich_help_panel=_AGREE, epilog="Example: secfc ids-key ids.key")(ids_key)
 app.add_typer(job, name="job", rich_help_panel=_AGREE)
+app.add_typer(deposit, name="deposit", rich_help_panel=_AGREE)
 app.command(rich_help_panel=_AGREE, epilog="Example: secfc audit job.summary.json --job job.toml")(audit)
 app.add_typer(consortium, name="consortium", rich_help_panel=_AGREE)

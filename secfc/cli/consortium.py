@@ -82,6 +82,9 @@ def request(
     helper: Annotated[
         bool, typer.Option("--helper", help="You bring no rows: you compare those of others.")
     ] = False,
+    committee: Annotated[
+        bool, typer.Option("--committee", help="You bring no rows: owners deposit theirs with you.")
+    ] = False,
     organisation: Annotated[str, typer.Option(help="Full name, for people.")] = "",
     folder: Annotated[Path, typer.Option(help="Where to write; by default here.")] = Path(),
 ) -> None:
@@ -89,10 +92,10 @@ def request(
     _need_flare()
     from secfc.drivers.flare.setting_up import request
 
-    if helper == (rows is not None):
-        raise ParameterError("--rows: name the file of your rows, or be a --helper")
+    if helper + committee + (rows is not None) != 1:
+        raise ParameterError("--rows: name the file of your rows, or be a --helper or in a --committee")
     data = None if rows is None else {"path": rows} | ({} if id_column is None else {"id": id_column})
-    handed = request(folder, name, organisation=organisation, data=data)
+    handed = request(folder, name, organisation=organisation, data=data, helper=helper)
     out = console()
     out.print(f"{handed}: hand it to the coordinator; it holds no secret", soft_wrap=True)
     out.print(f"{folder / _SITE}: yours; say in it where your rows are, and what you refuse", soft_wrap=True)

@@ -1,6 +1,6 @@
 """`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from secfc.cli.deposit import named_owners, print_lines
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
 from secfc.errors import ParameterError
@@ -113,6 +114,7 @@ def show(file: JobFile) -> None:
         ("spreads", "not revealed" if task.reveal_spread is None else spreads),
         ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
         ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
+        *_owners(agreement),
         *_preparation(agreement),
         ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
         ("columns", f"{task.d}: {', '.join(columns)}"),
@@ -219,11 +221,21 @@ def run(
     agreement = read_job(file)
     path = summary or file.with_suffix(".summary.json")
     check_new_file("--summary", path)
-    check_report(report)
+    check_report(report, committee=agreement.owners is not None)
+    names: Mapping[int, str] = {}
+    if agreement.owners is not None:
+        from secfc.agreement.holdings import Deposits, closed
+
+        found = closed(Deposits.of(agreement))
+        agreement, names = found.agreement, found.names
+        if not quiet:
+            print_lines("left out", found.left_out)
+            rows = [one for one in agreement.job.owners or () if one]
+            console().print(f"{len(rows)} owners, {sum(rows)} rows, as all members have signed")
     task = agreement.job
     shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
     bar = nullcontext() if quiet else shown
-    with our_warnings(), bar as progress:
+    with our_warnings(), bar as progress, named_owners(names):
         outcome = run_agreed(
             agreement,
             file=file,
@@ -294,10 +306,10 @@ def audit(
     from secfc.agreement.site_file import read_site
     from secfc.agreement.statement import read_summary
 
-    check_report(report)
     if site is not None and report is None:
         raise ParameterError("--site: only with --report")
     agreement = read_job(job)
+    check_report(report, committee=agreement.owners is not None)
     evidence = read_evidence(summary)
     if evidence is not None:
         if report is not None:
@@ -328,7 +340,8 @@ def show_checked(site: "Site", found: "Checked") -> None:
     agreement, rows, out = found.agreement, found.rows, console()
     text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
     if site.source is None:
-        out.print(f"{site.party}: a helper in {text}; it needs no rows", soft_wrap=True)
+        is_one = "a helper" if agreement.helps(site.party) else "a member of the committee"
+        out.print(f"{site.party}: {is_one} in {text}; it needs no rows", soft_wrap=True)
         return
     out.print(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}", soft_wrap=True)
     if rows.table.written:
@@ -378,6 +391,16 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
         holders = f"{agreement.job.t + 2} parties hold {schema.smallest} or more values of each"
         opened = f"to all parties, means and deviations of {', '.join(agreement.opened)}, if {holders}"
     return [("prepared from", ", ".join(agreement.inputs)), ("opened first", opened)]
+
+
+def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
+    """Who deposits rows, where the parties are a committee."""
+    owners = agreement.owners
+    if owners is None:
+        return []
+    until = "the parties close deposits" if owners.until is None else f"{owners.until.isoformat()} is over"
+    text = f"each party admits {owners.most} at most, with {owners.most_rows} rows each; until {until}"
+    return [("owners of rows", text)]
 
 
 def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:

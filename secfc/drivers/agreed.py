@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from secfc.agreement.holdings import deposited
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.signatures import check_signed, signatures_path
@@ -46,13 +47,14 @@ def run_agreed(
     beside the job (`LOGS`), so that another call goes on with a run that was interrupted.
 
     Raises AgreementError before any process is started when the key is not the one that the roster has for
-    the coordinator; a party's own error, named, after that.
+    the coordinator, or a member has not closed the deposits of owners; a party's own error, named, later.
     """
     check_deadline(deadline)
     check_signed(agreement, signatures_path(file))
     key = (key or file.with_name(COORDINATOR_KEY)).absolute()
     identity = read_key(key)
     agreement.consortium.check_coordinator(identity.public, file=key)
+    agreement = deposited(agreement)
     terms = RunTerms.of(agreement)
     processes = {
         client: partial(_start, terms, client, path)

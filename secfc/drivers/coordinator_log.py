@@ -145,4 +145,4 @@ class CoordinatorLog:
 
 def log_name(agreement: "Agreement") -> str:
     """The name of the log of an agreement's run."""
-    return f"{agreement.digest.hex()}.log"
+    return f"{agreement.run_digest.hex()}.log"

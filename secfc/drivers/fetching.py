@@ -58,8 +58,9 @@ def fetch_labels(site: Site, summary: Path) -> Fetched:
     agreement, identity, name = read_job(site.job), read_key(site.key), site.party
     number = agreement.consortium.number_of(name, identity.public, file=site.key)
     check_signed(agreement, signatures_path(site.job))
-    if agreement.helps(name):
-        raise AgreementError(f"{name}: a helper has no labels")
+    if not agreement.has_rows(name):
+        what = "helper" if agreement.helps(name) else "member of a committee"
+        raise AgreementError(f"{name}: a {what} has no labels")
     past = PastRuns(site, agreement)
     votes = _Votes(agreement, identity, number, past)
     read = read_summary(summary)

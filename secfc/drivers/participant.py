@@ -28,6 +28,7 @@ from secfc.agreement.statement import (
     versions,
 )
 from secfc.codes import code_of_write
+from secfc.drivers.collecting import Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.row_marks import mark_of, union_mark
@@ -60,6 +61,9 @@ _LOG = logging.getLogger(__name__)
 LABELS, CENTRES, SPREADS = "labels.csv", "centres.csv", "spreads.csv"
 """Files of a run in the site's folder of results; with a preparation `secfc.prepare.summary.SUMMARY` too."""
 
+SEALED = "owners.labels"
+"""In a committee: labels of owners' rows, sealed to them, as they are left in the store."""
+
 EVIDENCE = "evidence.json"
 """Two signed messages of the coordinator that contradict each other, where it cheated (`secfc audit`)."""
 
@@ -80,6 +84,7 @@ class Participant(TakingPart):
         check_signed(self.agreement, signatures_path(site.job))
         site.check_inputs(self.agreement)
         self._past = PastRuns(site, agreement)
+        self._collected: Collected | None = None  # of owners, in a committee
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
         self.preparation: Preparation | None = None  # what its rows were made by, once that is known
         self._preparer: Preparer | None = None
@@ -176,6 +181,8 @@ class Participant(TakingPart):
         """Become a client of the run, with rows as they are clustered; its introduction."""
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
+            if self._job.owners is not None and number <= self._job.n:
+                self._collected = Collected(Member.of(self._site), run)
             self._client = Client(
                 number=number,
                 rows=rows.table.rows,
@@ -200,6 +207,7 @@ class Participant(TakingPart):
                 name=self.name,
                 allocate=allocator(self._site.storage, name=self.name),
                 kernels=partial(choose, threads=Threads(self._site.threads)),
+                deposits=self._collected,
             )
             self._secrets, self._rows = {}, rows.without_rows()
             return self._encoded(self._client.start())
@@ -294,13 +302,15 @@ class Participant(TakingPart):
         if self._logged:  # it may have been killed when it had written the run down
             written = self._past.statement(run)
             if written is not None:
+                self._publish(run)
                 self._end()
                 return written
         signed = sign_statement(
             self._statement(run, COMPLETE if labels is not None else ended), self._identity
         )
+        sealed = None if done is None else done.sealed_labels
         with self._past.new_results(run) as folder:
-            if labels is not None and self.number <= self._job.n:
+            if labels is not None and self.agreement.has_rows(self.name):
                 write_labels(folder / LABELS, self._rows.table, labels)
             if self.preparation is not None:
                 centres = None if centres is None else self.preparation.restore(centres)
@@ -313,9 +323,22 @@ class Participant(TakingPart):
                 write_summary(folder / SUMMARY, self.preparation)
             if self._evidence:
                 (folder / EVIDENCE).write_bytes(self._evidence)
+            if self._collected is not None and sealed is not None:
+                (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
             write_statement(folder, signed)
+        self._publish(run)
         self._end()
         return signed
+
+    def _publish(self, run: bytes) -> None:
+        """Leave owners' labels in the store; where it cannot be reached now, the site's own file stays."""
+        path = self._site.results / run.hex() / SEALED
+        if self._collected is None or not path.exists():
+            return
+        try:
+            self._collected.publish(path.read_bytes())
+        except (SecFCError, OSError) as error:
+            _LOG.error("%s; labels of owners are in %s: copy them there", detail(error), path)
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
         """As `close`; what is reported, as JSON takes it, with copies for those who missed the result.

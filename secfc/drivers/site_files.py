@@ -9,6 +9,7 @@ from pathlib import Path
 from secfc.agreement.job_file import read_job
 from secfc.agreement.site_file import read_site
 from secfc.drivers.callee import Callee
+from secfc.drivers.collecting import with_deposits
 from secfc.drivers.participant import Participant
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.terms import RunTerms
@@ -20,7 +21,7 @@ class SiteFiles(PastRuns):
 
     def __init__(self, *, name: str, file: Path) -> None:
         self._site = read_site(file.resolve())  # paths in it are relative to where it lies
-        super().__init__(self._site, read_job(self._site.job))
+        super().__init__(self._site, with_deposits(self._site, read_job(self._site.job)))
         self.name = name
         self.terms = RunTerms.of(self._agreement)
         names = self.terms.names

@@ -21,7 +21,7 @@ class RunTerms:
     job: Job
     names: tuple[str, ...]  # of the clients, client 1's first
     roster: Roster
-    digest: bytes  # of the agreement
+    digest: bytes  # of the agreement, with whose deposits count
     prepares: bool = False  # whether clients open means and deviations of all values before anything else
     simulated: bool = False  # whether one caller owns all parties' data: texts of errors may leave a party
 
@@ -32,7 +32,7 @@ class RunTerms:
             job=agreement.job,
             names=agreement.names,
             roster=agreement.consortium.roster,
-            digest=agreement.digest,
+            digest=agreement.run_digest,
             prepares=bool(agreement.opened),
         )
 

@@ -6,8 +6,7 @@ from secfc.kernels import Choose, choose
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.attempt import may_be_sent
-from secfc.protocol.context import Allocate, ClientContext, in_memory
-from secfc.protocol.deposits import Intake
+from secfc.protocol.context import Allocate, ClientContext, Deposited, in_memory
 from secfc.protocol.messages import (
     KINDS,
     Compared,
@@ -73,7 +72,7 @@ class Client:
         name: str | None = None,
         allocate: Allocate = in_memory,
         kernels: Choose = choose,
-        deposits: Intake | None = None,
+        deposits: Deposited | None = None,
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
 if TYPE_CHECKING:  # deposits are checked as shares are that clients deal
-    from secfc.protocol.deposits import Intake
+    from secfc.kmeans.coded_distance import CodedPoints
 
 Allocate = Callable[[tuple[int, ...]], Shares]
 
@@ -28,6 +28,19 @@ Allocate = Callable[[tuple[int, ...]], Shares]
 def in_memory(shape: tuple[int, ...]) -> Shares:
     """An uninitialised float32 array."""
     return np.empty(shape, dtype=np.float32)
+
+
+class Deposited(Protocol):
+    """What a member of a committee holds of owners' rows, as `secfc.protocol.deposits.Intake` does."""
+
+    def keep(self, job: Job) -> None:
+        """Forget all but the deposits of a job; ParameterError unless they are as the job says."""
+
+    def store(self, points: "CodedPoints", primes: int) -> int:
+        """Move the shares to a client's points."""
+
+    def seal_labels(self, labels: Labels) -> bytes:
+        """Of each owner the labels of its rows, sealed to it, one behind the other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -46,7 +59,7 @@ class ClientContext:
     name: str
     allocate: Allocate
     kernels: Choose
-    deposits: "Intake | None"
+    deposits: Deposited | None
 
     def refuse_without(self, kind: str, client: int) -> None:
         """Raise MessageError when a message of a type leaves out a client that no run of this job can."""

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol, Self
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature
@@ -61,12 +62,13 @@ under another key."""
 class Call:
     """What owners deposit for: the job of a committee, before it has owners, and the session of its members.
 
-    `keys` are the Ed25519 public keys of the owners, owner 1's first, `most_rows` what each may deposit.
+    `keys` are the Ed25519 public keys of the owners, owner 1's first, `most_rows` what each may deposit. A
+    list of keys may be filled in later: who takes or makes a deposit needs its owner's.
     """
 
     job: Job
     session: Session
-    keys: tuple[bytes, ...] = field(repr=False)
+    keys: Sequence[bytes] = field(repr=False)
     most_rows: tuple[int, ...] = field(repr=False)
 
     @cached_property
@@ -143,6 +145,21 @@ class Owner:
         self._key = X25519PrivateKey.generate()
         self._ephemeral = self._key.public_key().public_bytes_raw()
 
+    @classmethod
+    def of_receipt(cls, call: Call, *, number: int, count: int, receipt: bytes) -> Self:
+        """The owner that dealt so many rows and kept a `receipt`: it can open labels, and deals no more."""
+        found = cls.__new__(cls)
+        found._call, found._number, found._count = call, number, count
+        found._rows = np.empty((0, call.job.d))
+        found._key = X25519PrivateKey.from_private_bytes(receipt)
+        found._ephemeral = found._key.public_key().public_bytes_raw()
+        return found
+
+    @property
+    def receipt(self) -> bytes:
+        """What it keeps until it opens its labels: the private key of this deposit, 32 bytes."""
+        return self._key.private_bytes_raw()
+
     def __repr__(self) -> str:
         return f"Owner(number={self._number})"
 
@@ -167,17 +184,17 @@ class Owner:
         said += self._identity.sign(_DEPOSIT + call.digest + said)
         return [said + piece for piece in pieces]
 
-    def open(self, sealed: Mapping[int, bytes]) -> Labels:
+    def open(self, sealed: Mapping[int, bytes], run: bytes = b"") -> Labels:
         """The labels of its rows, of which as many equal copies as `copies_of` says come first, by member.
 
-        A copy that its member did not seal to this owner, or that holds no labels, does not count.
+        A copy that its member did not seal to this owner and run, or that holds no labels, does not count.
         TooManyFaultsError for too few.
         """
         found, needed = Counter[bytes](), copies_of(self._call.job)
         for member, copy in sealed.items():
             try:
                 fresh, ciphertext = copy[:_FRESH], copy[_FRESH:]
-                opened = self._channel(member).open(_labels(fresh), part=0, sealed=ciphertext)
+                opened = self._channel(member).open(_labels(fresh, run), part=0, sealed=ciphertext)
             except SealError:
                 continue
             size = _LABEL.itemsize * self._count
@@ -342,12 +359,12 @@ class Intake:
         self._held = {owner: self._held[owner] for owner in found}
         self._closed = True
 
-    def store(self, points: CodedPoints, primes: int) -> None:
-        """Move the shares, modulo the first primes, to a client's points, owner by owner; once.
+    def store(self, points: CodedPoints, primes: int, start: int = 0) -> int:
+        """Move the shares, modulo the first primes, to a client's points from a row on, owner by owner; once.
 
-        SecFCError the second time.
+        The row behind the last; SecFCError the second time.
         """
-        start, kept = 0, list(self._held.values())
+        kept = list(self._held.values())
         if any(not opened.piece for opened in kept):
             raise SecFCError(f"member {self._number}: its deposits are in a run already")
         for block in _blocks(kept, self._call.job.width):
@@ -357,11 +374,12 @@ class Intake:
             points.store(PackedResidues(shape=shape, payload=planes.tobytes()), start)
             start += rows
         self._held = {opened.owner: replace(opened, piece=memoryview(b"")) for opened in kept}
+        return start
 
-    def seal_labels(self, labels: Labels) -> bytes:
+    def seal_labels(self, labels: Labels, run: bytes = b"") -> bytes:
         """Of each owner the labels of its rows, sealed to it, one behind the other; sealed once.
 
-        `labels`, shape (m,), are of all rows, owner by owner.
+        `labels`, shape (m,), are of all rows, owner by owner. With `run` they open in this run alone.
         """
         if self._sealed is None:
             parts: list[bytes | bytearray | memoryview] = []
@@ -369,15 +387,15 @@ class Intake:
             for opened in self._held.values():
                 own = labels[start : start + opened.rows].astype(_LABEL).tobytes()
                 fresh = secrets.token_bytes(_FRESH)
-                parts += fresh, opened.channel.seal(_labels(fresh), part=0, payload=own).payload
+                parts += fresh, opened.channel.seal(_labels(fresh, run), part=0, payload=own).payload
                 start += opened.rows
             self._sealed = b"".join(parts)
         return self._sealed
 
 
-def _labels(fresh: bytes) -> bytes:
-    """The purpose of labels that are sealed with these random bytes, printable."""
-    return _LABELS + fresh.hex().encode()
+def _labels(fresh: bytes, run: bytes) -> bytes:
+    """The purpose of labels of a run that are sealed with these random bytes, printable."""
+    return _LABELS + (fresh + run).hex().encode()
 
 
 def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
@@ -399,7 +417,19 @@ class Complete:
     left_out: dict[int, str]
 
 
-def complete(call: Call, intakes: Mapping[int, Intake]) -> Complete:
+class Held(Protocol):
+    """What a member holds: an `Intake`, or what it has signed of one."""
+
+    @property
+    def held(self) -> Mapping[int, tuple[int, bytes]]:
+        """As `Intake.held`."""
+
+    @property
+    def refused(self) -> Mapping[int, str]:
+        """As `Intake.refused`."""
+
+
+def complete(call: Call, intakes: Mapping[int, Held]) -> Complete:
     """Whose deposits all members hold, by member; an owner whose deposit one lacks is left out as a whole."""
     held = {member: intake.held for member, intake in intakes.items()}
     everywhere = Counter(owner for own in held.values() for owner in own)

@@ -178,6 +178,7 @@ class RangeRound(UnaskedRound):
         return RangeError(
             f"rows {whose}are beyond the public bound{wrongly}; no label was opened",
             clients=() if deposited else named,
+            owners=named if deposited else (),
         )
 
 

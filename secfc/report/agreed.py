@@ -14,8 +14,9 @@ from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
 from secfc.array_types import Floats
 from secfc.drivers.participant import CENTRES, LABELS, SPREADS
-from secfc.errors import AgreementError, DataError
+from secfc.errors import AgreementError, DataError, ParameterError
 from secfc.kmeans.sets import set_sizes
+from secfc.outputs import NO_PAGE
 from secfc.params import Job
 from secfc.prepare.summary import SUMMARY as PREPARATION
 from secfc.prepare.summary import read_summary as read_preparation
@@ -52,6 +53,8 @@ def write_agreed_report(
     DataError
         When the site's files of the run cannot be used.
     """
+    if agreement.owners is not None:
+        raise ParameterError(NO_PAGE)
     record, job = check_coordinator(summary.coordinator, agreement, name=name), agreement.job
     if site is not None and site.party not in agreement.names:
         raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")

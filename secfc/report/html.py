@@ -12,7 +12,7 @@ import numpy as np
 
 from secfc.errors import ParameterError
 from secfc.kmeans.sets import set_sizes
-from secfc.outputs import NO_JINJA, replace_text
+from secfc.outputs import NO_JINJA, NO_PAGE, replace_text
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, descent
 from secfc.report.learned import Learned, who_learned_what
@@ -99,9 +99,7 @@ def page_of(
     """What the page of a result shows."""
     job = result.job
     if job.owners is not None:
-        raise ParameterError(
-            "report: not of a run with a committee, whose owners of rows have no place in it"
-        )
+        raise ParameterError(NO_PAGE)
     shown = list(names) if names is not None else [f"party {j}" for j in range(1, job.n + 1)]
     if len(shown) != job.n:
         raise ParameterError(f"names: {len(shown)} names of {job.n} parties")

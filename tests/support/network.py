@@ -20,7 +20,9 @@ RUN = bytes(range(16))
 class Network:
     """Carries calls to sites of this process; `spoil` may change, lose or answer any of them."""
 
-    def __init__(self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False, absent=()):
+    def __init__(
+        self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False, absent=(), run=None
+    ):
         self.sites = {
             name: callee_of(name=name, file=organisations.config(name))
             for name in (*organisations.sites, *organisations.helpers)
@@ -30,7 +32,7 @@ class Network:
         self._agreement = agreement = organisations.agreement
         self.coordinator = Coordinator(
             terms=RunTerms.of(agreement),
-            run=RUN,
+            run=run or RUN,
             identity=read_key(organisations.folder / COORDINATOR_KEY),
             send=self._send,
             deadline=deadline,

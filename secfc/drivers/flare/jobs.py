@@ -5,6 +5,7 @@ import binascii
 import json
 from pathlib import Path
 
+from secfc.agreement.holdings import deposited
 from secfc.agreement.job_file import Agreement, agreement_of, read_job
 from secfc.agreement.signatures import (
     check_signed,
@@ -22,13 +23,24 @@ SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 
 
 def to_argument(agreement: Agreement) -> str:
-    """An agreement in a FLARE configuration."""
-    return _encoded(agreement.to_json())
+    """An agreement in a FLARE configuration; with whose deposits count, where owners deposit rows."""
+    job = agreement.job
+    deposits = "" if job.owners is None else "\n" + json.dumps([job.owners, job.deposits])
+    return _encoded(agreement.to_json() + deposits)
 
 
 def of_argument(text: str) -> Agreement:
     """The agreement that `to_argument` wrote; ParameterError when it is none."""
-    return agreement_of(_decoded(text, "agreement"), name="the FLARE job's agreement")
+    name = "the FLARE job's agreement"
+    said, _, deposits = _decoded(text, "agreement").partition("\n")  # of which the first line has none
+    agreement = agreement_of(said, name=name)
+    if not deposits:
+        return agreement
+    try:
+        owners, digest = json.loads(deposits)
+        return agreement.with_deposits(tuple(owners), str(digest))
+    except (ValueError, TypeError, RecursionError):
+        raise ParameterError(f"{name}: no rows of owners and digest of deposits") from None
 
 
 def take_signatures(site_file: Path, text: object) -> None:
@@ -72,9 +84,9 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
     """Write the folder that a FLARE server takes, which must not exist: configuration only, no code.
 
     All parties' signatures are beside the job file, and sites get them with the job; AgreementError when a
-    party has not signed.
+    party has not signed, or a member has not closed the deposits of owners.
     """
-    agreement, signed = read_job(file), signatures_path(file)
+    agreement, signed = deposited(read_job(file)), signatures_path(file)
     check_signed(agreement, signed)
     signatures = _encoded(read_text(signed))
     server = {

@@ -59,11 +59,18 @@ smallest_set = 1
 """
 
 
-def request(folder: Path, member_name: str, *, organisation: str = "", data: dict[str, str] | None) -> Path:
+def request(
+    folder: Path,
+    member_name: str,
+    *,
+    organisation: str = "",
+    data: dict[str, str] | None,
+    helper: bool = False,
+) -> Path:
     """Make a party's keys, its site file and its request, which is returned, in a folder.
 
-    `data` is the table [data] of the site file; without one the party is a helper. Raises ParameterError when
-    one of the files exists or cannot be written; nothing is left then.
+    `data` is the table [data] of the site file; without one the party is a helper, or in a committee. Raises
+    ParameterError when one of the files exists or cannot be written; nothing is left then.
     """
     check_party(member_name, organisation)
     paths = [folder / name for name in (IDENTITY_KEY, TLS_KEY, SITE_FILE, f"{member_name}.request")]
@@ -81,7 +88,7 @@ def request(folder: Path, member_name: str, *, organisation: str = "", data: dic
         written.append(identity_key)
         member = Member(name=member_name, organisation=organisation, key=identity.public)
         tls = signing_request(key, member_name)
-        asked = request_text(member, identity, tls=tls, helper=data is None)
+        asked = request_text(member, identity, tls=tls, helper=helper)
         for path, content, mode in (
             (tls_key, pem, OWNER_ONLY),
             (site_file, text, 0o666),

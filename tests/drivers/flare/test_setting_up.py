@@ -147,6 +147,16 @@ def test_a_helper_asks_without_rows_and_stands_behind(made):
     assert agreement.job.helpers == 1
 
 
+def test_members_of_a_committee_ask_without_rows_and_accept_a_job_with_owners(tmp_path):
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+        command("consortium", "request", name, "--committee", "--folder", tmp_path / name)
+    (tmp_path / "job.toml").write_text(f"{JOB}\n[owners]\nmost = 5\nmost_rows = 9\n")
+    out = ["--host", "localhost", "--port", 8002, "--out", tmp_path / "consortium"]
+    command("consortium", "new", tmp_path / "job.toml", *requests(tmp_path), *out)
+    assert "a member of the committee in the job" in accept(tmp_path, status=0)
+
+
 FIELDS = {
     "name": ('name = "hospital-a"', 'name = "hospital-d"'),
     "organisation": ('organisation = ""', 'organisation = "Another"'),
@@ -432,7 +442,9 @@ def test_a_signing_key_is_told_of_without_its_content(made):
 
 def test_parameter_errors_of_the_commands_name_the_option(tmp_path):
     words = ["consortium", "request", "a", "--folder", tmp_path]
-    assert "--rows: name the file of your rows, or be a --helper" in command(*words, status=2)
+    assert "--rows: name the file of your rows, or be a --helper or in a --committee" in command(
+        *words, status=2
+    )
     assert "--rows: name" in command(*words, "--rows", "x", "--helper", status=2)
     for name in ("server", "coordinator"):
         words = ["consortium", "request", name, "--rows", "x", "--folder", tmp_path]

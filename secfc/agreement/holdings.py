@@ -1,0 +1,288 @@
+"""What each member holds of the owners' deposits, signed; and whose deposits count: those that all hold.
+
+::
+
+    signed = "secfc holding 1" | canonical JSON of job, member, serial, held and refused
+
+With its signature a member says that it takes nothing more. It may sign again that it leaves owners out: of
+each member the holding with the greatest serial counts. All members have to hold the same, so one decides
+nothing but who is left out. Whoever has seen other holdings than the others has another agreement for the run
+(`Agreement.run_digest`), and no part in it.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.signatures import decoded, encoded
+from secfc.agreement.statement import Hex32, Short
+from secfc.agreement.store import Store
+from secfc.agreement.toml_file import FileSchema, check_values
+from secfc.codes import Code
+from secfc.errors import AgreementError, ParameterError, SealError
+from secfc.options import MAX_ROWS
+from secfc.protocol.deposits import Call, Complete, complete
+from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.sealing.handshake import Session
+from secfc.sealing.identity import Identity
+
+_SIGNED = b"secfc holding 1"
+_ENTRY_BYTES = 256  # more than an owner takes in a file
+_MOST_SERIAL = 1000  # leaving out more often is a program that does not end
+Number = Annotated[int, Field(ge=1)]
+
+
+class HeldSchema(FileSchema):
+    """A deposit that a member holds."""
+
+    owner: Number
+    name: Short
+    rows: Annotated[int, Field(ge=1, le=MAX_ROWS)]
+    deposit: Hex32  # digest of what all members get alike of it
+
+
+class RefusedSchema(FileSchema):
+    """An owner that a member refuses."""
+
+    owner: Number
+    name: Short
+    reason: Short
+
+
+class HoldingSchema(FileSchema):
+    """A holding's file."""
+
+    format: Literal["secfc holding 1"]
+    job: Hex32
+    member: Number
+    serial: Annotated[int, Field(ge=1, le=_MOST_SERIAL)]
+    held: Annotated[list[HeldSchema], Field(repr=False)]
+    refused: Annotated[list[RefusedSchema], Field(repr=False)]
+    signature: str
+
+    @property
+    def entries(self) -> "list[HeldSchema | RefusedSchema]":
+        """Of all owners."""
+        return [*self.held, *self.refused]
+
+    def statement(self) -> bytes:
+        """What is signed."""
+        said = self.model_dump(exclude={"signature"})
+        return _SIGNED + hashlib.sha256(_canonical(said)).digest()
+
+    def to_bytes(self) -> bytes:
+        """As its file has it."""
+        return _canonical(self.model_dump())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding:
+    """What a member holds and refuses, by owner."""
+
+    held: Mapping[int, tuple[int, bytes]] = field(repr=False)  # rows and digest
+    refused: Mapping[int, str]
+    names: Mapping[int, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, schema: HoldingSchema) -> "Holding":
+        """That of a file."""
+        return cls(
+            held={one.owner: (one.rows, bytes.fromhex(one.deposit)) for one in schema.held},
+            refused={one.owner: one.reason for one in schema.refused},
+            names={one.owner: one.name for one in schema.entries},
+        )
+
+
+def signed_holding(
+    agreement: Agreement, *, member: int, identity: Identity, holding: Holding, serial: int
+) -> HoldingSchema:
+    """The file of a member's holding."""
+    names = holding.names
+    schema = HoldingSchema(
+        format="secfc holding 1",
+        job=agreement.digest.hex(),
+        member=member,
+        serial=serial,
+        held=[
+            HeldSchema(owner=owner, name=names[owner], rows=rows, deposit=said.hex())
+            for owner, (rows, said) in sorted(holding.held.items())
+        ],
+        refused=[
+            RefusedSchema(owner=owner, name=names[owner], reason=reason)
+            for owner, reason in sorted(holding.refused.items())
+        ],
+        signature="",
+    )
+    return schema.model_copy(update={"signature": encoded(identity.sign(schema.statement()))})
+
+
+def holding_of(data: bytes, agreement: Agreement, *, member: int) -> HoldingSchema:
+    """The holding in a file; AgreementError unless this member signed it for this job, about its owners."""
+    name = f"the holding of {agreement.names[member - 1]}"
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError):
+        raise AgreementError(f"{name}: not JSON") from None
+    try:
+        schema = check_values(values, HoldingSchema, name=name)
+        signature = decoded(schema.signature)
+    except (ParameterError, ValueError) as error:
+        raise AgreementError(f"{name}: {error}") from None
+    try:
+        agreement.consortium.roster.verify(member, signature, schema.statement(), what="its holding")
+    except SealError as error:
+        raise AgreementError(f"{name}: {error}", code=Code.BAD_SIGNATURE) from None
+    if schema.job != agreement.digest.hex() or schema.member != member:
+        raise AgreementError(f"{name}: of another job, or another member")
+    numbers = [one.owner for one in schema.entries]
+    if len(set(numbers)) < len(numbers) or max(numbers, default=0) > owners_of(agreement):
+        raise AgreementError(f"{name}: an owner that there is not, or twice")
+    return schema
+
+
+def owners_of(agreement: Agreement) -> int:
+    """Numbers that owners can have."""
+    assert agreement.owners is not None
+    return agreement.job.n * agreement.owners.most
+
+
+def call_of(agreement: Agreement, keys: Sequence[bytes] | None = None) -> Call:
+    """What owners of a job deposit for. It comes before any run, so the run in it is 0."""
+    assert agreement.owners is not None
+    owners = owners_of(agreement)
+    job = agreement.job
+    if job.owners is not None:
+        raise ParameterError("the job has deposits already")
+    return Call(
+        job=job,
+        session=Session(
+            run=bytes(RUN_ID_BYTES), agreement=agreement.digest, roster=agreement.consortium.roster
+        ),
+        keys=[b""] * owners if keys is None else keys,
+        most_rows=(agreement.owners.most_rows,) * owners,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deposits:
+    """The files of a job's deposits in its store."""
+
+    agreement: Agreement
+    store: Store
+
+    @classmethod
+    def of(cls, agreement: Agreement) -> "Deposits":
+        """Those of a job that was read from a file; ParameterError for a job without owners."""
+        if agreement.store is None:
+            raise ParameterError("the job has no owners that deposit rows ([owners] in the job file)")
+        return cls(agreement=agreement, store=Store(agreement.store))
+
+    @cached_property
+    def folder(self) -> str:
+        """Of this job."""
+        return self.agreement.digest.hex()[:32]
+
+    def piece(self, member: int, owner: int) -> str:
+        """An owner's deposit for a member."""
+        return f"{self.folder}/deposits/{member}/{owner}"
+
+    def labels(self, run: bytes, member: int) -> str:
+        """Labels that a member sealed to owners."""
+        return f"{self.folder}/labels/{run.hex()}/{member}"
+
+    def numbers(self, member: int) -> list[int]:
+        """Owners that have left a file for a member, ascending; files of other names are passed over."""
+        most = owners_of(self.agreement)
+        names = self.store.names(f"{self.folder}/deposits/{member}")
+        return sorted(number for name in names if (number := _number(name, most)))
+
+    def write_holding(self, schema: HoldingSchema) -> None:
+        """Show the others what a member has signed."""
+        self.store.write(f"{self.folder}/holdings/{schema.member}-{schema.serial}", schema.to_bytes())
+
+    @property
+    def closed(self) -> bool:
+        """Whether a member says that it takes nothing more."""
+        return bool(self.store.names(f"{self.folder}/holdings"))
+
+    def holdings(self) -> dict[int, HoldingSchema]:
+        """The last holding of each member; AgreementError names the members that have signed none."""
+        last: dict[int, int] = {}
+        for name in self.store.names(f"{self.folder}/holdings"):
+            member, _, serial = name.partition("-")
+            at, number = _number(member, self.agreement.job.n), _number(serial, _MOST_SERIAL)
+            if at and number:
+                last[at] = max(last.get(at, 0), number)
+        missing = [self.agreement.names[j - 1] for j in range(1, self.agreement.job.n + 1) if j not in last]
+        if missing:
+            raise AgreementError(f"{', '.join(missing)} did not close the deposits (secfc deposit close)")
+        most = _ENTRY_BYTES * (owners_of(self.agreement) + 4)
+        found: dict[int, HoldingSchema] = {}
+        for at, number in sorted(last.items()):
+            data = self.store.read(f"{self.folder}/holdings/{at}-{number}", most=most)
+            found[at] = holding_of(data or b"", self.agreement, member=at)
+            if found[at].serial != number:
+                raise AgreementError(f"the holding of {self.agreement.names[at - 1]}: of another serial")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closed:
+    """A job with the deposits that count."""
+
+    agreement: Agreement  # with the rows of each owner
+    complete: Complete
+    names: Mapping[int, str] = field(repr=False)  # of owners, by number
+
+    @property
+    def left_out(self) -> list[str]:
+        """Who is left out and why, a line for each."""
+        texts = self.complete.left_out.items()
+        return [f"{self.names.get(owner, 'owner')} (owner {owner}): {text}" for owner, text in texts]
+
+
+def closed(deposits: Deposits, own: HoldingSchema | None = None) -> Closed:
+    """The deposits that all members hold alike, by what each of them has signed last.
+
+    `own` is what the member that asks has signed last itself. Raises AgreementError when a member has signed
+    none, another holding than there is, or no deposit is complete.
+    """
+    signed = deposits.holdings()
+    if own is not None:
+        signed[own.member] = own
+    agreement = deposits.agreement
+    holdings = {member: Holding.of(schema) for member, schema in signed.items()}
+    found = complete(call_of(agreement), holdings)
+    if not any(found.owners):
+        raise AgreementError("no deposit is complete at all members")
+    names: dict[int, str] = {}
+    for one in holdings.values():
+        for owner, name in one.names.items():
+            names.setdefault(owner, name)
+    last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # the others behind it have none
+    return Closed(
+        agreement=agreement.with_deposits(found.owners[:last], found.deposits), complete=found, names=names
+    )
+
+
+def deposited(agreement: Agreement) -> Agreement:
+    """The agreement of a run: where owners deposit rows, with those that count; as `closed` raises."""
+    if agreement.owners is None or agreement.job.owners is not None:
+        return agreement
+    return closed(Deposits.of(agreement)).agreement
+
+
+def _number(text: str, most: int) -> int:
+    """A number from 1 to `most` as this program writes it, 0 for any other text."""
+    plain = text.isascii() and text.isdigit() and len(text) <= len(str(most)) and text[0] != "0"
+    return int(text) if plain and int(text) <= most else 0
+
+
+def _canonical(values: Any) -> bytes:
+    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()

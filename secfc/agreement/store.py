@@ -1,0 +1,155 @@
+"""Where deposits, what members sign of them, and sealed labels lie: a folder, or one that a URL names.
+
+Nothing in a store is trusted: whoever reads a file checks its signature or its seal. A store can lose files,
+and show who wrote what size when.
+"""
+
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from secfc.codes import Code
+from secfc.errors import ParameterError, StorageError
+
+NO_FSSPEC = "fsspec is needed, pip install '.[stores]' in a checkout of secfc"
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.ASCII)
+_KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
+"""Of stores that a URL may name, and the library that fsspec imports for each; others read other things."""
+
+_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
+"""Whoever may write to a folder may leave pipes there, and links to other files of a reader."""
+
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
+T = TypeVar("T")
+
+
+def store_of(where: str, folder: Path) -> str:
+    """The URL of a store, or the path of a folder, relative to this folder."""
+    return where if _URL.fullmatch(where) else str(folder / where)
+
+
+class Store:
+    """Small files by path, written whole. StorageError, with the path, where one cannot be read or written.
+
+    ParameterError for a URL of a kind that is not known, or with a password; or where fsspec is missing.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where.rstrip("/")
+        url = _URL.fullmatch(where)
+        self._files: _Folder | _Remote = _Folder(Path(where)) if url is None else _Remote(url)
+
+    def __repr__(self) -> str:
+        return "Store()"
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file in place of the one that is there, if any."""
+        _check(path)
+        self._tried(path, lambda: self._files.write(path, data))
+
+    def read(self, path: str, *, most: int) -> bytes | None:
+        """The bytes of a file, None where there is none; StorageError for more than `most`."""
+        _check(path)
+        found = self._tried(path, lambda: self._files.read(path, most + 1))
+        if found is not None and len(found) > most:
+            raise StorageError(f"{self._where}/{path}: more than {most} bytes")
+        return found
+
+    def names(self, path: str) -> list[str]:
+        """Names of files and folders in a folder, in no order; none where there is no folder."""
+        return self._tried(path, lambda: [one for one in self._files.names(path) if _PART.fullmatch(one)])
+
+    def _tried(self, path: str, act: Callable[[], T]) -> T:
+        try:
+            return act()
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+        except Exception as error:  # of a library of this kind of store: it may quote what it was given
+            why = type(error).__name__
+        raise StorageError(f"{self._where}/{path}: {why}", code=Code.STORAGE) from None
+
+
+class _Folder:
+    """Files of this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def write(self, path: str, data: bytes) -> None:
+        target = self._root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f"{target.name}-{secrets.token_hex(4)}~")  # no name of a file here
+        try:
+            draft.write_bytes(data)
+            os.replace(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def read(self, path: str, most: int) -> bytes | None:
+        try:
+            descriptor = os.open(self._root / path, _READ)
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would keep a reader for ever
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is no file")
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(most)
+
+    def names(self, path: str) -> Iterator[str]:
+        try:
+            with os.scandir(self._root / path) as found:
+                yield from (one.name for one in found)
+        except FileNotFoundError:
+            return
+
+
+class _Remote:
+    """Files that fsspec reaches."""
+
+    def __init__(self, url: re.Match[str]) -> None:
+        kind, rest = url.groups()
+        if kind not in _KINDS or "::" in rest:
+            possible = ", ".join(f"{one}://" for one in _KINDS)
+            raise ParameterError(f"owners.store: a folder or a URL of {possible} is possible")
+        if "@" in rest or "?" in rest:
+            raise ParameterError("owners.store: a URL without user and password is needed")
+        try:
+            import fsspec  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise ParameterError(f"owners.store: {NO_FSSPEC}") from None
+        self._root = rest.rstrip("/")
+        try:
+            self._files: Any = fsspec.filesystem(kind)
+        except ImportError:
+            raise ParameterError(
+                f"owners.store: fsspec needs {_KINDS[kind]} for {kind}://, pip install {_KINDS[kind]}"
+            ) from None
+
+    def write(self, path: str, data: bytes) -> None:
+        self._files.pipe_file(f"{self._root}/{path}", data)
+
+    def read(self, path: str, most: int) -> bytes | None:
+        try:
+            found = self._files.cat_file(f"{self._root}/{path}", start=0, end=most)
+        except FileNotFoundError:
+            return None
+        return bytes(found)
+
+    def names(self, path: str) -> Iterator[str]:
+        self._files.invalidate_cache()  # others write meanwhile
+        try:
+            found = self._files.ls(f"{self._root}/{path}", detail=False)
+        except FileNotFoundError:
+            return
+        yield from (str(one).rstrip("/").rsplit("/", 1)[-1] for one in found)
+
+
+def _check(path: str) -> None:
+    assert all(_PART.fullmatch(part) for part in path.split("/"))

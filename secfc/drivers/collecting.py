@@ -1,0 +1,340 @@
+"""A member's side of deposits: owners are admitted, deposits are closed, and a run takes them from the store.
+
+Deposits are read some at a time. Of each a member keeps rows and a digest when it closes them, and the
+channel to its owner in a run: shares go to the client's points at once.
+"""
+
+import os
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from secfc.agreement.admission import MOST_BYTES, admit, unpacked, write_certificate
+from secfc.agreement.consortium import read_roster
+from secfc.agreement.files import OWNER_ONLY, write_new
+from secfc.agreement.holdings import (
+    Closed,
+    Deposits,
+    Holding,
+    HoldingSchema,
+    call_of,
+    closed,
+    deposited,
+    holding_of,
+    signed_holding,
+)
+from secfc.agreement.job_file import Agreement, read_job
+from secfc.agreement.keys import read_key
+from secfc.agreement.signatures import check_signed, signatures_path
+from secfc.agreement.site_file import Site
+from secfc.agreement.toml_file import read_text
+from secfc.array_types import Labels
+from secfc.codes import code_of_write
+from secfc.drivers.committee import kernels_of
+from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
+from secfc.kmeans.coded_distance import CodedPoints
+from secfc.outputs import check_new_file
+from secfc.params import Job
+from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
+from secfc.protocol.magic import check_magic, magic_of
+from secfc.sealing.identity import Identity
+
+MAGIC = magic_of("SFD")  # what the file of a deposit begins with: a certificate and the deposit follow
+
+_BLOCK_BYTES = 1 << 25  # of deposits that are in memory at a time
+_MOST_HOLDING = 1 << 29
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Block:
+    """Deposits that were taken together, and the names of their owners."""
+
+    intake: Intake
+    names: Mapping[int, str]
+    not_taken: Mapping[int, str]  # what counts against nobody: anybody can write a file
+
+
+class Shelf:
+    """The deposits in a store that are for one member."""
+
+    def __init__(self, deposits: Deposits, *, member: int, identity: Identity) -> None:
+        self.deposits, self.member, self._identity = deposits, member, identity
+        agreement = deposits.agreement
+        assert agreement.owners is not None
+        self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
+        self.call = call_of(agreement, self._keys)
+        self._kernels = kernels_of(agreement.job, sum(self.call.most_rows))
+        self._most = len(MAGIC) + MOST_BYTES + self.call.deposit_bytes(agreement.owners.most_rows)
+
+    def __repr__(self) -> str:
+        return f"Shelf(member={self.member})"
+
+    def blocks(self, numbers: Iterable[int]) -> Iterator[Block]:
+        """Take the deposits of these owners, some at a time."""
+        intake, names, not_taken, size = self._intake(), dict[int, str](), dict[int, str](), 0
+        for number in numbers:
+            try:
+                data = self.deposits.store.read(self.deposits.piece(self.member, number), most=self._most)
+                if data is None:
+                    raise MessageError("there is no such file")
+                size += len(data)
+                self._take(intake, number, data, names)
+            except (MessageError, StorageError) as error:
+                not_taken[number] = str(error)
+            if size >= _BLOCK_BYTES:
+                intake.settle()
+                yield Block(intake=intake, names=names, not_taken=not_taken)
+                intake, names, not_taken, size = self._intake(), {}, {}, 0
+        intake.settle()
+        yield Block(intake=intake, names=names, not_taken=not_taken)
+
+    def _intake(self) -> Intake:
+        return Intake(self.call, number=self.member, identity=self._identity, kernels=self._kernels)
+
+    def _take(self, intake: Intake, number: int, data: bytes, names: dict[int, str]) -> None:
+        """Take a file; MessageError for one that is refused."""
+        check_magic(data[: len(MAGIC)], MAGIC)
+        certificate, deposit = unpacked(data[len(MAGIC) :])
+        if certificate.number != number:
+            raise MessageError(f"its certificate is of owner {certificate.number}")
+        certificate.check(self.deposits.agreement)
+        if int.from_bytes(deposit[:4], "little") != number:
+            raise MessageError("a deposit of another owner")
+        names[number] = certificate.name
+        self._keys[number - 1] = certificate.key
+        intake.take(deposit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A member of the committee of a job with owners, by its site file."""
+
+    site: Site
+    agreement: Agreement
+    number: int
+    identity: Identity = field(repr=False)
+
+    @classmethod
+    def of(cls, site: Site) -> "Member":
+        """Raises AgreementError where the site is no member, or a party has not signed the job."""
+        agreement, identity = read_job(site.job), read_key(site.key)
+        if agreement.owners is None:
+            raise ParameterError(f"{site.job}: the job has no owners that deposit rows ([owners])")
+        number = agreement.consortium.number_of(site.party, identity.public, file=site.key)
+        if number > agreement.job.n:
+            raise AgreementError(f"{site.party}: a helper holds no deposits")
+        check_signed(agreement, signatures_path(site.job))
+        return cls(site=site, agreement=agreement, number=number, identity=identity)
+
+    @property
+    def _own(self) -> Path:
+        """What it has admitted and signed for the job, beside its results."""
+        results = self.site.results
+        return results.with_name(f"{results.name}.deposits") / self.agreement.digest.hex()[:32]
+
+    def admit(self, keys: Sequence[Path]) -> list[Path]:
+        """Write a certificate beside each file of a public key; the files.
+
+        Its numbers are counted by files of its own. AgreementError where it has admitted as many as it may,
+        or another key by this name.
+        """
+        assert self.agreement.owners is not None
+        most, folder = self.agreement.owners.most, self._own / "owners"
+        given = [one for path in keys for one in read_roster(path).members]
+        targets = [path.with_suffix(".certificate") for path in keys]
+        if len(given) != len(keys):
+            raise ParameterError("public key files of one owner each are needed")
+        for target in targets:
+            check_new_file("certificate", target)
+        folder.mkdir(parents=True, exist_ok=True)
+        admitted = {read_text(path): int(path.name) for path in folder.iterdir() if path.name.isdigit()}
+        before = frozenset(admitted)
+        names = {text.split()[0].lower(): text for text in admitted}
+        texts = []
+        for one in given:
+            said = f"{one.name} {one.key.hex()}"
+            if names.setdefault(one.name.lower(), said) != said:
+                raise AgreementError(f"{self.site.party}: it has admitted another key as {one.name!r}")
+            number = admitted.get(said) or (self.number - 1) * most + len(admitted) + 1
+            if number > self.number * most:
+                text = f"{self.site.party}: it has admitted {len(admitted)} owners, {most} are the most"
+                raise AgreementError(f"{text} (owners.most)")
+            text = admit(
+                self.agreement,
+                member=self.number,
+                identity=self.identity,
+                number=number,
+                name=one.name,
+                key=one.key,
+            )
+            admitted[said] = number
+            texts.append((number, said, text))
+        for target, (number, said, text) in zip(targets, texts, strict=True):
+            if said not in before:
+                _noted(folder / str(number), said)
+            write_certificate(target, text)
+        return targets
+
+    def last_holding(self) -> HoldingSchema | None:
+        """What it has signed last; None before it has closed the deposits."""
+        found = [int(path.stem) for path in self._own.glob("*.json")]
+        if not found:
+            return None
+        data = read_text(self._own / f"{max(found)}.json", most=_MOST_HOLDING).encode()
+        return holding_of(data, self.agreement, member=self.number)
+
+    def close(self, without: Collection[str] = ()) -> "Taken":
+        """Take what is in the store, sign it, and take nothing more; owners of these names are left out.
+
+        A member that has closed them signs the same again, without the owners that it is told. Raises
+        AgreementError before the last day of deposits is over, ParameterError for a name of no owner.
+        """
+        deposits, last = Deposits.of(self.agreement), self.last_holding()
+        assert self.agreement.owners is not None
+        until, not_taken = self.agreement.owners.until, dict[int, str]()
+        if until is not None and datetime.now(UTC).date() <= until:
+            raise AgreementError(f"deposits are possible until {until.isoformat()} is over, in UTC")
+        if last is None:
+            holding, not_taken = self._read(deposits)
+        else:
+            holding = Holding.of(last)
+        refused, names = dict(holding.refused), holding.names
+        for name in without:
+            named = [owner for owner, one in names.items() if one == name]
+            if not named:
+                raise ParameterError(f"--without: {name!r} has no deposit")
+            refused |= {owner: "this member leaves it out" for owner in named if owner in holding.held}
+        held = {owner: one for owner, one in holding.held.items() if owner not in refused}
+        if last is None or len(held) < len(holding.held):
+            last = signed_holding(
+                self.agreement,
+                member=self.number,
+                identity=self.identity,
+                holding=Holding(held=held, refused=refused, names=names),
+                serial=1 if last is None else last.serial + 1,
+            )
+            _noted(self._own / f"{last.serial}.json", last.to_bytes().decode())
+        deposits.write_holding(last)
+        return Taken(holding=Holding.of(last), not_taken=not_taken)
+
+    def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
+        """What is in the store for it, and what it does not take and why."""
+        shelf = Shelf(deposits, member=self.number, identity=self.identity)
+        held: dict[int, tuple[int, bytes]] = {}
+        refused, names, not_taken = dict[int, str](), dict[int, str](), dict[int, str]()
+        for block in shelf.blocks(deposits.numbers(self.number)):
+            held |= block.intake.held
+            refused |= block.intake.refused
+            names |= block.names
+            not_taken |= {
+                owner: text for owner, text in block.not_taken.items() if owner not in block.intake.refused
+            }
+        named = {owner: names[owner] for owner in (*held, *refused)}
+        return Holding(held=held, refused=refused, names=named), not_taken
+
+    def closed(self) -> Closed:
+        """The job with the deposits that count; AgreementError where this member has not closed them."""
+        own = self.last_holding()
+        if own is None:
+            raise AgreementError(f"{self.site.party}: it has not closed the deposits (secfc deposit close)")
+        return closed(Deposits.of(self.agreement), own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What a member has signed that it holds, and what it found and did not take, by owner."""
+
+    holding: Holding
+    not_taken: Mapping[int, str]
+
+
+class Collected:
+    """A member's deposits in a run, read from the store when they are needed."""
+
+    def __init__(self, member: Member, run: bytes) -> None:
+        held = member.last_holding()
+        assert held is not None
+        self._run, self._held = run, dict(Holding.of(held).held)
+        self._deposits = Deposits.of(member.agreement)
+        self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity)
+        self._owners: tuple[int, ...] = ()
+        self._intakes: list[Intake] = []  # without shares
+        self._name = member.site.party
+
+    def __repr__(self) -> str:
+        return f"Collected(member={self._shelf.member})"
+
+    def keep(self, job: Job) -> None:
+        """Forget all but the deposits of a job; AgreementError unless it has signed that it holds these."""
+        owners = {owner: rows for owner, rows in enumerate(job.owners or (), 1) if rows}
+        held = {owner: self._held.get(owner, (0, b"")) for owner in owners}
+        said = digest_of({owner: one for owner, (_, one) in held.items()})
+        if {owner: rows for owner, (rows, _) in held.items()} != owners or said != job.deposits:
+            raise AgreementError(f"{self._name}: it holds other deposits than the job says")
+        self._held, self._owners = held, job.owners or ()
+
+    def store(self, points: CodedPoints, primes: int) -> int:
+        """Take the deposits from the store, check them again, and move shares to a client's points.
+
+        Raises StorageError, with the owner, for a deposit that is not the one that this member has signed.
+        """
+        start = 0
+        for block in self._shelf.blocks(self._held):
+            found = block.intake.held
+            for owner in (*block.names, *block.not_taken):
+                if found.get(owner) != self._held[owner]:
+                    why = block.not_taken.get(owner, "it is another one")
+                    text = f"{self._name}: the deposit of owner {owner} that it has signed is gone: {why}"
+                    raise StorageError(text)
+            start = block.intake.store(points, primes, start)
+            self._intakes.append(block.intake)
+        return start
+
+    def seal_labels(self, labels: Labels) -> bytes:
+        """Of each owner the labels of its rows, sealed to it for this run, one behind the other."""
+        parts, start = [], 0
+        for intake in self._intakes:
+            stop = start + sum(rows for rows, _ in intake.held.values())
+            parts.append(intake.seal_labels(labels[start:stop], self._run))
+            start = stop
+        return b"".join(parts)
+
+    def labels_file(self, sealed: bytes) -> bytes:
+        """Sealed labels as a file: `secfc.drivers.depositing` says how an owner finds its own."""
+        of_owners = sealed_labels_of(self._owners, sealed)
+        return b"".join(
+            owner.to_bytes(4, "little") + len(one).to_bytes(4, "little") + one
+            for owner, one in of_owners.items()
+        )
+
+    def publish(self, file: bytes) -> None:
+        """Leave the file of sealed labels in the store."""
+        self._deposits.store.write(self._deposits.labels(self._run, self._shelf.member), file)
+
+
+def with_deposits(site: Site, agreement: Agreement) -> Agreement:
+    """The agreement of a run at this site: where owners deposit rows, with those that count.
+
+    A helper holds no deposits, and takes what all members have signed.
+    """
+    if agreement.owners is None or agreement.helps(site.party):
+        return deposited(agreement)
+    return Member.of(site).closed().agreement
+
+
+def _noted(path: Path, text: str) -> None:
+    """Write a file of its own, whole and once; AgreementError where another process has done so meanwhile."""
+    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            write_new(draft, text.encode(), mode=OWNER_ONLY)
+            os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except FileExistsError:
+        raise AgreementError(f"{path}: another process of this site has written it meanwhile") from None
+    except OSError as error:
+        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None

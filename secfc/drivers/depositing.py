@@ -1,0 +1,230 @@
+"""An owner's side of deposits: it leaves a file for each member, and opens its labels when a run has ended.
+
+::
+
+    file   = magic (4) | certificate | deposit
+    labels = of each owner that has rows: owner (4) | bytes (4) | labels, sealed by one member
+
+Beside its results an owner keeps a receipt of each deposit, which opens the labels: without it nobody can.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from secfc.agreement.admission import own_certificate
+from secfc.agreement.check import check_site
+from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
+from secfc.agreement.holdings import Deposits, call_of, owners_of
+from secfc.agreement.job_file import read_job
+from secfc.agreement.keys import read_key
+from secfc.agreement.rows import SiteRows, read_rows
+from secfc.agreement.signatures import check_signed, signatures_path
+from secfc.agreement.site_file import Site
+from secfc.agreement.statement import Hex32
+from secfc.agreement.toml_file import FileSchema, TomlFile
+from secfc.array_types import Labels
+from secfc.codes import Code
+from secfc.drivers.collecting import MAGIC
+from secfc.drivers.committee import kernels_of
+from secfc.drivers.past_runs import PastRuns
+from secfc.drivers.row_marks import is_marked, mark_of
+from secfc.errors import AgreementError, DataError, TooManyFaultsError
+from secfc.protocol.deposits import Call, Owner
+from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.tables import write_labels
+
+LABELS = "labels.csv"
+_RECEIPTS = ".receipts"  # ends the name of a folder beside the results
+_RECORD = struct.Struct("<II")
+_SEALED_BYTES = 64  # more than sealing adds to labels
+_MOST_RUNS = 1000  # in a store: more are none of this job
+
+
+class ReceiptSchema(FileSchema):
+    """A receipt's file."""
+
+    job: Hex32
+    rows: Annotated[int, Field(ge=1)]
+    mark_key: Hex32
+    mark: str
+    secret: Annotated[Hex32, Field(repr=False)]
+
+    @property
+    def row_mark(self) -> dict[str, Any]:
+        """Of the rows that were deposited."""
+        return {"count": self.rows, "key": self.mark_key, "rows": self.mark}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """Labels that an owner has opened."""
+
+    folder: Path
+    rows: int
+
+
+class Depositor:
+    """An owner, by its site file and certificate.
+
+    Making one raises AgreementError when a party has not signed the job, or the certificate is not of it and
+    this site.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site, agreement = site, read_job(site.job)
+        self.agreement, identity = agreement, read_key(site.key)
+        self._deposits = Deposits.of(agreement)
+        check_signed(agreement, signatures_path(site.job))
+        self._certificate, self._identity = own_certificate(site, agreement, identity.public), identity
+        results = site.results
+        self._receipts = results.with_name(results.name + _RECEIPTS) / agreement.digest.hex()[:32]
+
+    def __repr__(self) -> str:
+        return f"Depositor({self._site.party!r})"
+
+    def deposit(self) -> int:
+        """Leave a file for each member; the number of rows. Until deposits are closed, the last one counts.
+
+        Raises AgreementError once the deposits are closed, and as `secfc.agreement.check.check_site`.
+        """
+        agreement, name = self.agreement, self._site.party
+        assert agreement.owners is not None
+        until = agreement.owners.until
+        if until is not None and datetime.now(UTC).date() > until:
+            text = f"{name}: deposits were possible until {until.isoformat()} was over"
+            raise AgreementError(text, code=Code.EXPIRED)
+        if self._deposits.closed:
+            raise AgreementError(f"{name}: a member has closed the deposits; this one would not count")
+        rows, certificate = check_site(self._site).rows, self._certificate
+        count: int = rows.table.rows.shape[0]
+        owner = Owner(
+            self._call(),
+            number=certificate.number,
+            identity=self._identity,
+            rows=rows.table.rows,
+            kernels=kernels_of(agreement.job, count),
+        )
+        pieces = owner.deposit()
+        self._keep(owner, rows)
+        for member, piece in enumerate(pieces, 1):
+            path = self._deposits.piece(member, certificate.number)
+            self._deposits.store.write(path, MAGIC + certificate.packed() + piece)
+        return count
+
+    def open(self) -> list[Opened]:
+        """Open the labels of each run that members have left for this owner, and write those that are new.
+
+        Raises AgreementError without a receipt, TooManyFaultsError where no run has enough equal copies, and
+        DataError where the site's rows are not those that were deposited.
+        """
+        receipts, call = list(self._kept()), self._call()
+        if not receipts:
+            raise AgreementError(f"{self._site.party}: {self._receipts}: there is no receipt of a deposit")
+        found: list[Opened] = []
+        failed: list[TooManyFaultsError] = []
+        past = PastRuns(self._site, self.agreement)
+        for run in self._runs():
+            if (self._site.results / run.hex() / LABELS).exists():
+                found.append(Opened(folder=self._site.results / run.hex(), rows=0))
+                continue
+            try:
+                receipt, labels = self._opened(call, receipts, run)
+            except TooManyFaultsError as error:
+                failed.append(error)
+                continue
+            rows = read_rows(self._site, self.agreement)
+            if not is_marked(receipt.row_mark, rows):
+                raise DataError(f"{self._site.party}: {rows.table.path}: not the rows that were deposited")
+            with past.new_results(run) as folder:
+                write_labels(folder / LABELS, rows.table, labels)
+            found.append(Opened(folder=self._site.results / run.hex(), rows=labels.size))
+        if failed and not found:
+            raise failed[0]
+        return found
+
+    def _opened(self, call: Call, receipts: list[ReceiptSchema], run: bytes) -> tuple[ReceiptSchema, Labels]:
+        """Labels of a run, and the receipt of the deposit that they are of."""
+        copies = self._copies(run)
+        for receipt in receipts:
+            owner = Owner.of_receipt(
+                call,
+                number=self._certificate.number,
+                count=receipt.rows,
+                receipt=bytes.fromhex(receipt.secret),
+            )
+            try:
+                return receipt, owner.open(copies, run)
+            except TooManyFaultsError as error:
+                why = error
+        raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
+
+    def _copies(self, run: bytes) -> dict[int, bytes]:
+        """What each member has sealed to this owner number, as it says; of as many as are in the store."""
+        agreement, found = self.agreement, dict[int, bytes]()
+        assert agreement.owners is not None
+        most = owners_of(agreement) * (_RECORD.size + _SEALED_BYTES + 2 * agreement.owners.most_rows)
+        for member in range(1, agreement.job.n + 1):
+            data = self._deposits.store.read(self._deposits.labels(run, member), most=most)
+            copy = None if data is None else _record(data, self._certificate.number)
+            if copy is not None:
+                found[member] = copy
+        return found
+
+    def _runs(self) -> Iterator[bytes]:
+        """Runs that members have left labels of."""
+        names = self._deposits.store.names(f"{self._deposits.folder}/labels")
+        for name in sorted(names)[:_MOST_RUNS]:
+            try:
+                run = bytes.fromhex(name)
+            except ValueError:
+                continue
+            if len(run) == RUN_ID_BYTES and run.hex() == name:
+                yield run
+
+    def _call(self) -> Call:
+        keys = [b""] * owners_of(self.agreement)
+        keys[self._certificate.number - 1] = self._certificate.key
+        return call_of(self.agreement, keys)
+
+    def _keep(self, owner: Owner, rows: SiteRows) -> None:
+        """Write a receipt, before anybody has the deposit."""
+        mark = mark_of(rows)
+        text = "\n".join(
+            (
+                "# What opens the labels of a deposit. It is a secret, and there is no other copy.",
+                f'job = "{self.agreement.digest.hex()}"',
+                f"rows = {mark['count']}",
+                f'mark_key = "{mark["key"]}"',
+                f'mark = "{mark["rows"]}"',
+                f'secret = "{owner.receipt.hex()}"',
+                "",
+            )
+        )
+        self._receipts.mkdir(mode=0o700, parents=True, exist_ok=True)
+        at = f"{len(list(self._receipts.iterdir())) + 1}.toml"
+        write_new(self._receipts / at, text.encode(), mode=OWNER_ONLY)
+
+    def _kept(self) -> Iterator[ReceiptSchema]:
+        """Receipts, the last one first."""
+        paths = self._receipts.glob("*.toml") if self._receipts.is_dir() else ()
+        for path in sorted(paths, key=lambda one: int(one.stem), reverse=True):
+            read_private_text(path, what="a receipt")
+            yield TomlFile(path).check(ReceiptSchema)
+
+
+def _record(data: bytes, number: int) -> bytes | None:
+    """What a member has sealed to an owner; None where there is nothing, or it is no such file."""
+    at = 0
+    while at + _RECORD.size <= len(data):
+        owner, size = _RECORD.unpack_from(data, at)
+        at += _RECORD.size
+        if owner == number:
+            return data[at : at + size] if at + size <= len(data) else None
+        at += size
+    return None

@@ -1,0 +1,110 @@
+"""Stores: a folder, or one that a URL names, tried with an S3 server of this process."""
+
+import sys
+
+import numpy as np
+import pytest
+from support.clinics import Clinics
+
+from plaintext_baselines import ExactLloyd
+from secfc.agreement.store import Store, store_of
+from secfc.errors import ParameterError, StorageError
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    """The URL of an empty bucket, with where its server is, and keys, in the environment."""
+    server = pytest.importorskip("moto.server")
+    s3fs = pytest.importorskip("s3fs")
+    started = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    started.start()
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{started.get_host_and_port()[1]}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patches.setenv(name, "tests")
+        patches.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem().mkdir("deposits")
+        yield "s3://deposits"
+        s3fs.S3FileSystem.clear_instance_cache()
+    started.stop()
+
+
+@pytest.fixture(params=["folder", "s3"])
+def store(request, tmp_path):
+    if request.param == "folder":
+        return Store(str(tmp_path / "deposits"))
+    return Store(f"{request.getfixturevalue('bucket')}/{tmp_path.name}")
+
+
+def test_a_file_is_read_as_it_was_written_last(store):
+    assert store.read("a/1", most=5) is None
+    for data in (b"12345", b"678"):
+        store.write("a/1", data)
+        assert store.read("a/1", most=5) == data
+
+
+def test_no_more_is_read_than_asked_for(store):
+    store.write("a/1", bytes(1000))
+    with pytest.raises(StorageError, match=r"/a/1: more than 999 bytes"):
+        store.read("a/1", most=999)
+
+
+def test_names_are_those_in_the_folder_also_of_what_came_meanwhile(store):
+    assert store.names("a") == []
+    store.write("a/1", b"x")
+    assert store.names("a") == ["1"]
+    store.write("a/2", b"x")
+    store.write("a/b/3", b"x")
+    assert sorted(store.names("a")) == ["1", "2", "b"]
+
+
+def test_clinics_deposit_in_an_object_store_and_open_their_labels(bucket, tmp_path):
+    made = Clinics(tmp_path)
+    made.replace(made.job, "most = 4", f'most = 4\nstore = "{bucket}/flow"')
+    made.admit()
+    made.deposit()
+    made.close()
+    network = made.network()
+    network.run()
+    assert not (tmp_path / "deposits").exists()
+    start, job = [network.coordinator.report.start], made.agreement.job
+    pooled = np.concatenate(list(made.clinics.values()))
+    (exact,) = ExactLloyd(job.k, init=start, bound=job.bound).fit([pooled]).labels_
+    assert [label for name in made.clinics for _, label in made.labels(name)] == exact.tolist()
+
+
+def test_a_bucket_that_is_not_there_is_told_without_what_the_library_says(bucket):
+    with pytest.raises(StorageError, match=r"^s3://nothing/a/1: \w+$"):
+        Store("s3://nothing").write("a/1", b"x")
+
+
+def test_the_extra_is_named_where_fsspec_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(ParameterError, match=r"owners\.store: fsspec is needed, pip install '\.\[stores\]'"):
+        Store("s3://deposits")
+
+
+def test_the_library_of_a_store_is_named_where_it_is_missing(monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+
+    def missing(kind):
+        raise ImportError
+
+    monkeypatch.setattr(fsspec, "filesystem", missing)
+    with pytest.raises(ParameterError, match="fsspec needs gcsfs for gs://, pip install gcsfs"):
+        Store("gs://deposits")
+
+
+@pytest.mark.parametrize("where", ["http://x/y", "file:///etc", "memory://x", "s3://a::http://b", "x://"])
+def test_urls_of_other_kinds_are_refused(where, tmp_path):
+    assert store_of(where, tmp_path) == where
+    with pytest.raises(ParameterError, match=r"a folder or a URL of s3://, gs://, abfs:// is possible"):
+        Store(where)
+
+
+@pytest.mark.parametrize("where", ["s3://user@x", "s3://user:secret@x/y", "s3://x/y?key=secret"])
+def test_a_url_with_credentials_is_refused_and_not_shown(where):
+    with pytest.raises(ParameterError, match="without user and password") as caught:
+        Store(where)
+    assert "secret" not in str(caught.value)

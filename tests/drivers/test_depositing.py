@@ -1,0 +1,490 @@
+"""Deposits as files: owners leave them, members close them, a run takes them, owners open their labels."""
+
+import stat
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from support.clinics import OWNERS, Clinics
+from typer.testing import CliRunner
+
+from plaintext_baselines import ExactLloyd
+from secfc.agreement.audit import audit
+from secfc.agreement.holdings import Deposits, closed
+from secfc.agreement.job_file import agreement_of
+from secfc.agreement.keys import key_text, write_new_key
+from secfc.agreement.site_file import read_site
+from secfc.agreement.statement import read_summary
+from secfc.cli.app import app
+from secfc.codes import Code
+from secfc.drivers import collecting
+from secfc.drivers.collecting import Collected
+from secfc.errors import (
+    AgreementError,
+    DataError,
+    LimitError,
+    ParameterError,
+    RangeError,
+    StorageError,
+    TooManyFaultsError,
+)
+from secfc.kernels import choose
+from secfc.protocol import deposits
+
+RUN = bytes(range(16))
+
+
+@pytest.fixture
+def clinics(tmp_path):
+    made = Clinics(tmp_path)
+    made.admit()
+    return made
+
+
+@pytest.fixture
+def closed_clinics(clinics):
+    clinics.deposit()
+    clinics.close()
+    return clinics
+
+
+def command(*words, status=0):
+    done = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert done.exit_code == status, done.output
+    return " ".join(done.output.split())
+
+
+def assert_exact(made, network, *, without=()):
+    """Labels that clinics open equal those of Lloyd in exact integers on the rows of all that are in."""
+    rows = {name: one for name, one in made.clinics.items() if name not in without}
+    pooled, job = np.concatenate(list(rows.values())), made.agreement.job
+    start = [network.coordinator.report.start]
+    (labels,) = ExactLloyd(job.k, init=start, bound=job.bound).fit([pooled]).labels_
+    ends = np.cumsum([len(one) for one in rows.values()])[:-1]
+    for name, own in zip(rows, np.split(labels, ends), strict=True):
+        assert made.labels(name) == [(f"{name}-{at}", one) for at, one in enumerate(own.tolist())]
+
+
+@pytest.mark.parametrize("disclosure", ["labels", "coded", "distances"])
+def test_clinics_open_the_labels_of_exact_lloyd_for_their_own_rows(tmp_path, disclosure):
+    made = Clinics(tmp_path, disclosure=disclosure)
+    made.admit()
+    made.deposit()
+    made.close()
+    network = made.network()
+    network.run()
+    assert_exact(made, network)
+    for name in made.names:
+        assert not list((tmp_path / f"results-{name}").glob("*/labels.csv"))
+
+
+def test_a_helper_compares_for_a_committee_by_what_all_members_signed(tmp_path):
+    made = Clinics(tmp_path, disclosure="distances")
+    made.replace(made.job, 'disclosure = "distances"', "")
+    made.add_helpers("compare")
+    made.helpers = ("compare",)
+    made.sign()
+    made.admit()
+    made.deposit()
+    made.close()
+    with pytest.raises(AgreementError, match="compare: a helper holds no deposits"):
+        made.member("compare")
+    network = made.network()
+    network.run()
+    assert_exact(made, network)
+
+
+def test_a_job_with_deposits_compares_numbers_of_clusters(tmp_path):
+    made = Clinics(tmp_path, disclosure="distances")
+    made.replace(made.job, "k = 2", "k = 3\ncompared = [2, 3]")
+    made.sign()
+    made.admit()
+    made.deposit()
+    made.close()
+    network = made.network()
+    network.run()
+    report = network.coordinator.report
+    found = [label for name in made.clinics for _, label in made.labels(name)]
+    assert (len(report.found), found) == (2, report.labels.tolist())
+
+
+def test_the_summary_of_a_run_with_deposits_is_audited_with_the_job_alone(closed_clinics):
+    network = closed_clinics.network()
+    network.run()
+    path = closed_clinics.folder / "summary.json"
+    network.write_summary(path, None)
+    assert all(one.holds for one in audit(read_summary(path), closed_clinics.agreement))
+
+
+def test_deposits_are_read_some_at_a_time_and_none_is_kept(closed_clinics, monkeypatch):
+    """With blocks of a byte each deposit is checked, and its shares are moved, before the next is read."""
+    monkeypatch.setattr(collecting, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(deposits.Intake, "take", counted(deposits.Intake.take))
+    made = []
+    monkeypatch.setattr(
+        collecting, "Intake", lambda *a, **b: made.append(deposits.Intake(*a, **b)) or made[-1]
+    )
+    network = closed_clinics.network()
+    network.run()
+    assert_exact(closed_clinics, network)
+    assert max(len(one.held) for one in made) == 1
+    assert not any(len(opened.piece) for one in made for opened in one._held.values())
+
+
+def counted(take):
+    def wrapped(self, deposit):
+        assert not self._held
+        return take(self, deposit)
+
+    return wrapped
+
+
+def test_the_last_deposit_counts_until_the_members_close(clinics):
+    clinics.deposit()
+    rows = clinics.clinics["clinic-2"] = np.array([[80.0, 25.0], [20.0, 25.0]])
+    clinics.write_rows("clinic-2", rows)
+    clinics.deposit("clinic-2")
+    clinics.close()
+    network = clinics.network()
+    network.run()
+    assert_exact(clinics, network)
+    with pytest.raises(AgreementError, match="clinic-1: a member has closed the deposits"):
+        clinics.deposit("clinic-1")
+
+
+def test_a_member_that_has_closed_takes_nothing_more(clinics):
+    clinics.deposit("clinic-1", "clinic-2")
+    member = clinics.member("north")
+    assert set(member.close().holding.held) == {1, 2}
+    (clinics.folder / "deposits" / clinics.store.folder / "holdings" / "1-1").unlink()
+    clinics.deposit("clinic-3")
+    assert set(member.close().holding.held) == {1, 2}
+    assert clinics.store.closed
+
+
+def test_deposits_are_possible_until_the_last_day_and_closed_after_it(tmp_path):
+    today = datetime.now(UTC).date()
+    made = Clinics(tmp_path, owners=f"{OWNERS}until = {today + timedelta(days=3)}\n")
+    made.admit()
+    made.deposit("clinic-1")
+    with pytest.raises(AgreementError, match=r"deposits are possible until .* is over"):
+        made.member("north").close()
+    made.replace(made.job, str(today + timedelta(days=3)), str(today - timedelta(days=2)))
+    made.sign()
+    for name in ("clinic-1", "clinic-2"):
+        (tmp_path / f"{name}.certificate").unlink()
+    made.member("north").admit([tmp_path / "clinic-1.pub"])
+    with pytest.raises(AgreementError, match="clinic-1: deposits were possible until") as caught:
+        made.deposit("clinic-1")
+    assert caught.value.code is Code.EXPIRED
+    assert not made.member("north").close().holding.held
+
+
+class TestWhoMayDeposit:
+    def test_a_member_admits_no_more_owners_than_the_job_says(self, clinics):
+        keys = []
+        for at in range(4):
+            key = write_new_key(clinics.folder / f"more-{at}.key").public
+            path = clinics.folder / f"more-{at}.pub"
+            path.write_text(f'[[party]]\nname = "more-{at}"\nkey = "{key_text(key)}"\n')
+            keys.append(path)
+        clinics.member("north").admit(keys[:2])
+        with pytest.raises(AgreementError, match=r"north: it has admitted 4 owners, 4 are the most"):
+            clinics.member("north").admit(keys[2:])
+        assert not (clinics.folder / "more-2.certificate").exists()
+        clinics.member("west").admit(keys[2:])
+
+    def test_an_owner_that_is_admitted_again_keeps_its_number(self, clinics):
+        number = clinics.number("clinic-2")
+        (clinics.folder / "clinic-2.certificate").unlink()
+        clinics.member("north").admit([clinics.folder / "clinic-2.pub"])
+        assert clinics.number("clinic-2") == number == 2
+
+    def test_a_number_that_another_process_gives_meanwhile_is_given_once(self, clinics, monkeypatch):
+        key = write_new_key(clinics.folder / "late.key").public
+        path = clinics.folder / "late.pub"
+        path.write_text(f'[[party]]\nname = "late"\nkey = "{key_text(key)}"\n')
+        real = collecting.admit
+
+        def meanwhile(agreement, **given):
+            (numbers,) = (clinics.folder / "results-north.deposits").glob("*/owners")
+            (numbers / str(given["number"])).write_text("other 00")
+            return real(agreement, **given)
+
+        monkeypatch.setattr(collecting, "admit", meanwhile)
+        with pytest.raises(AgreementError, match="another process of this site has written it meanwhile"):
+            clinics.member("north").admit([path])
+        assert not path.with_suffix(".certificate").exists()
+
+    def test_another_key_of_a_name_and_a_name_of_the_roster_are_refused(self, clinics):
+        key = write_new_key(clinics.folder / "other.key").public
+        for name, match in (("clinic-1", "another key as 'clinic-1'"), ("South", "a name of the roster")):
+            path = clinics.folder / "other.pub"
+            path.write_text(f'[[party]]\nname = "{name}"\nkey = "{key_text(key)}"\n')
+            with pytest.raises(AgreementError, match=match):
+                clinics.member("north").admit([path])
+
+    def test_a_certificate_of_another_job_or_owner_is_refused_before_anything_is_sealed(self, clinics):
+        certificate = clinics.folder / "clinic-2.certificate"
+        given = certificate.read_text()
+        certificate.write_text((clinics.folder / "clinic-1.certificate").read_text())
+        with pytest.raises(AgreementError, match=r"clinic-2\.certificate: not of clinic-2 and the key"):
+            clinics.deposit("clinic-2")
+        certificate.write_text(given.replace("number = 2", "number = 3"))
+        with pytest.raises(AgreementError, match="the certificate of owner 3 is not signed"):
+            clinics.deposit("clinic-2")
+        certificate.write_text(given.replace("number = 2", "number = 5"))
+        with pytest.raises(AgreementError, match="member 1 has no owner 5"):
+            clinics.deposit("clinic-2")
+        certificate.write_text(given)
+        clinics.replace(clinics.job, "Readmissions", "Others")
+        clinics.sign()
+        with pytest.raises(AgreementError, match="the certificate of owner 2 is not signed"):
+            clinics.deposit("clinic-2")
+        assert not (clinics.folder / "deposits").exists()
+
+    def test_an_owner_refuses_a_job_that_breaks_its_limits_or_is_not_signed(self, clinics):
+        clinics.replace(clinics.site("clinic-1"), "[data]", "[limits]\nleast_t = 2\n\n[data]")
+        with pytest.raises(LimitError, match=r"clinic-1 refuses the job: limits\.least_t"):
+            clinics.deposit("clinic-1")
+        clinics.replace(clinics.job, "k = 2", "k = 3")
+        with pytest.raises(AgreementError, match="not all parties have signed"):
+            clinics.deposit("clinic-2")
+
+    def test_rows_that_do_not_fit_the_job_are_refused_at_the_owner(self, clinics):
+        clinics.write_rows("clinic-1", np.full((10, 2), 20.0))
+        with pytest.raises(DataError, match=r"clinic-1: .*: 10 rows; 1 to 9 are possible"):
+            clinics.deposit("clinic-1")
+        clinics.write_rows("clinic-1", np.array([[130.0, 20.0]]))
+        with pytest.raises(DataError, match="age"):
+            clinics.deposit("clinic-1")
+
+    def test_a_member_brings_no_rows_and_a_helper_holds_no_deposits(self, clinics):
+        clinics.write_member("north", '\n[data]\npath = "north.csv"\n')
+        with pytest.raises(ParameterError, match="data: north is in a committee, which has no rows"):
+            read_site(clinics.site("north")).check_inputs(clinics.agreement)
+
+
+class TestJob:
+    def test_owners_are_part_of_what_is_agreed_but_not_where_deposits_lie(self, clinics):
+        before = clinics.agreement
+        assert agreement_of(before.to_json(), name="summary").digest == before.digest
+        clinics.replace(clinics.job, "most = 4", 'most = 4\nstore = "elsewhere"')
+        assert clinics.agreement.digest == before.digest
+        assert clinics.agreement.store == str(clinics.folder / "elsewhere")
+        for old, new in (
+            ("most = 4", "most = 5"),
+            ("rows = 9", "rows = 8"),
+            ("most =", "until=2030-01-31\nmost ="),
+        ):
+            clinics.replace(clinics.job, old, new)
+            again = clinics.agreement
+            assert again.digest != before.digest
+            assert agreement_of(again.to_json(), name="summary").digest == again.digest
+            clinics.replace(clinics.job, new, old)
+
+    def test_deposits_change_the_run_and_not_what_was_signed(self, clinics):
+        base = clinics.agreement
+        first, second = (base.with_deposits((1, 2), text) for text in ("00", "01"))
+        assert first.digest == second.digest == base.digest == base.run_digest
+        assert len({first.run_digest, second.run_digest, base.digest}) == 3
+        assert first.session(RUN).agreement == first.run_digest
+
+    @pytest.mark.parametrize(
+        ("old", "new", "match"),
+        [
+            ("k = 2", "k = 2\nids_cap = 30", "ids: not with a committee"),
+            ("k = 2", 'k = 2\ninit = "labels"', "init by labels or centres: not with a committee"),
+            ("k = 2", "k = 2\npredict = true", "init by labels or centres: not with a committee"),
+            ("k = 2", 'k = 2\nreveal_centres = ["north"]', "reveal_centres: not with a committee"),
+            ("most = 4", "most = 400000", "3 parties admit 1200000 owners of 9 rows, at most 1048576"),
+            ("most_rows = 9", "most_rows = 1000000000", "owners of 1000000000 rows"),
+            ("most = 4", "most = 0", "owners.most"),
+            ("most = 4", 'most = 4\nstore = "http://x"', "a folder or a URL of s3://"),
+            ("most = 4", 'most = 4\nstore = "s3://user:password@x"', "without user and password"),
+        ],
+    )
+    def test_what_does_not_work_with_owners_is_refused_by_one_error(self, clinics, old, new, match):
+        clinics.replace(clinics.job, old, new)
+        with pytest.raises(ParameterError, match=match):
+            Deposits.of(clinics.agreement)
+
+    def test_a_page_of_the_run_is_refused_before_it_begins(self, closed_clinics):
+        words = ["job", "run", closed_clinics.job, *map(closed_clinics.site, closed_clinics.names)]
+        text = command(*words, "--report", closed_clinics.folder / "page.html", status=2)
+        assert "report: not of a run with a committee" in text
+        assert not (closed_clinics.folder / "summary.json").exists()
+
+    def test_a_job_without_owners_has_no_deposits(self, clinics):
+        clinics.replace(clinics.job, OWNERS, "")
+        clinics.sign()
+        for words in (("--site", clinics.site("clinic-1")), ("close", clinics.site("north"))):
+            assert "the job has no owners that deposit rows" in command("deposit", *words, status=2)
+
+
+class TestLabels:
+    def test_a_receipt_is_for_its_owner_alone_and_without_it_nothing_opens(self, closed_clinics):
+        (path,) = (closed_clinics.folder / "results-clinic-1.receipts").glob("*/*.toml")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        closed_clinics.network().run()
+        path.unlink()
+        with pytest.raises(AgreementError, match="there is no receipt of a deposit"):
+            closed_clinics.labels("clinic-1")
+
+    def test_labels_are_not_written_beside_other_rows_than_were_deposited(self, closed_clinics):
+        closed_clinics.network().run()
+        closed_clinics.write_rows("clinic-1", closed_clinics.clinics["clinic-1"][::-1])
+        with pytest.raises(DataError, match=r"clinic-1: .*: not the rows that were deposited"):
+            closed_clinics.labels("clinic-1")
+
+    def test_labels_are_opened_once_and_there_are_none_before_a_run(self, closed_clinics):
+        site = closed_clinics.site("clinic-3")
+        assert "there are no labels yet" in command("deposit", "open", "--site", site)
+        closed_clinics.network().run()
+        assert "9 labels" in command("deposit", "open", "--site", site)
+        assert "you have these labels" in command("deposit", "open", "--site", site)
+
+    def test_labels_of_one_run_do_not_open_as_those_of_another(self, closed_clinics):
+        closed_clinics.network().run()
+        folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels"
+        (folder / RUN.hex()).rename(folder / bytes(16).hex())
+        with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0{32}: .* 0 equal copies"):
+            closed_clinics.labels("clinic-1")
+
+    def test_an_owner_needs_t_plus_1_equal_copies_and_lies_of_others_do_not_count(self, closed_clinics):
+        closed_clinics.network().run()
+        folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels" / RUN.hex()
+        (folder / "1").write_bytes(b"\xff" * 1000)
+        assert len(closed_clinics.labels("clinic-1")) == 5
+        (folder / "2").write_bytes((folder / "3").read_bytes())
+        with pytest.raises(TooManyFaultsError, match="1 equal copies of labels, 2 are needed"):
+            closed_clinics.labels("clinic-2")
+
+
+def test_labels_stay_with_the_members_where_the_store_cannot_be_reached(closed_clinics, caplog):
+    folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels"
+    folder.write_text("in the way")
+    closed_clinics.network().run()
+    assert "labels of owners are in" in caplog.text
+    folder.unlink()
+    (folder / RUN.hex()).mkdir(parents=True)
+    for at, name in enumerate(("north", "south"), 1):
+        kept = closed_clinics.folder / f"results-{name}" / RUN.hex() / "owners.labels"
+        (folder / RUN.hex() / str(at)).write_bytes(kept.read_bytes())
+    assert len(closed_clinics.labels("clinic-1")) == 5
+
+
+def beyond_the_bound(made, name, monkeypatch):
+    """Have a clinic deposit rows that are beyond the bound, with a proof that its shares are consistent."""
+    depositor = made.depositor(name)
+    count = len(made.clinics[name])
+    with monkeypatch.context() as patch:
+        patch.setattr(deposits, "check_rows", lambda *args, **kwargs: None)
+        owner = deposits.Owner(
+            depositor._call(),
+            number=made.number(name),
+            identity=depositor._identity,
+            rows=np.full((count, 2), 1e5),
+            kernels=choose(0),
+        )
+        for member, piece in enumerate(owner.deposit(), 1):
+            packed = collecting.MAGIC + depositor._certificate.packed()
+            made.piece(member, name).write_bytes(packed + piece)
+
+
+def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinics, monkeypatch):
+    clinics.deposit()
+    beyond_the_bound(clinics, "clinic-4", monkeypatch)
+    clinics.close()
+    with pytest.raises(RangeError, match=r"impossible-distances \(owner 6\)") as caught:
+        clinics.network().run()
+    assert caught.value.owners == (6,)
+    clinics.member("west").close(["clinic-4"])
+    found = closed(clinics.store)
+    assert found.left_out == ["clinic-4 (owner 6): member 3: this member leaves it out"]
+    network = clinics.network(run=bytes(16))
+    network.run()
+    for name in ("clinic-1", "clinic-2", "clinic-3", "clinic-5"):
+        assert len(clinics.labels(name, bytes(16))) == len(clinics.clinics[name])
+
+
+def test_a_deposit_that_is_gone_after_its_member_signed_it_is_named(closed_clinics):
+    closed_clinics.piece(2, "clinic-3").unlink()
+    member = closed_clinics.member("south")
+    collected = Collected(member, RUN)
+    collected.keep(member.closed().agreement.job)
+    with pytest.raises(StorageError, match="south: the deposit of owner 5 that it has signed is gone"):
+        collected.store(None, 1)
+
+
+def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_signed(clinics):
+    """An earlier one is as valid, but for what the member signed."""
+    clinics.deposit()
+    earlier = clinics.piece(2, "clinic-3").read_bytes()
+    clinics.deposit("clinic-3")
+    clinics.close()
+    clinics.piece(2, "clinic-3").write_bytes(earlier)
+    collected = Collected(clinics.member("south"), RUN)
+    collected.keep(clinics.member("south").closed().agreement.job)
+    with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
+        collected.store(None, 1)
+
+
+def test_a_member_takes_no_part_with_other_deposits_than_it_has_signed(closed_clinics):
+    member = closed_clinics.member("south")
+    job = member.closed().agreement.job
+    for wrong in (replace(job, owners=job.owners[:-1]), replace(job, deposits="00")):
+        with pytest.raises(AgreementError, match="south: it holds other deposits than the job says"):
+            Collected(member, RUN).keep(wrong)
+
+
+@pytest.mark.processes
+def test_commands_from_keys_to_labels(tmp_path):
+    made = Clinics(tmp_path)
+    pubs = [tmp_path / f"clinic-{at}.pub" for at in (1, 2, 3)]
+    assert command("deposit", "admit", made.site("west"), *pubs).count("hand it over") == 3
+    assert "each party admits 4 at most, with 9 rows each" in command("job", "show", made.job)
+    assert "north: a member of the committee in the job" in command("job", "check", made.site("north"))
+    text = command("job", "check", made.site("clinic-1"))
+    assert "clinic-1: 5 rows fit the job" in text
+    for at in (1, 2, 3):
+        text = command("deposit", "--job", made.job, "--site", made.site(f"clinic-{at}"))
+        assert "rows are deposited with 3 members" in text
+    made.piece(1, "clinic-2").write_bytes(b"SFD2")
+    assert "not taken: owner 10: " in command("deposit", "close", made.site("north"))
+    sites = [*map(made.site, made.names)]
+    text = command("job", "run", made.job, *sites, status=2)
+    assert "south, west did not close the deposits" in text
+    for name in ("south", "west"):
+        assert f"{name} holds deposits of 3 owners, 15 rows" in command("deposit", "close", made.site(name))
+    text = command("job", "run", made.job, *sites)
+    assert "left out: clinic-2 (owner 10): member 1 has no deposit of it" in text
+    assert "2 owners, 14 rows, as all members have signed" in text
+    assert "5 labels" in command("deposit", "open", "--site", made.site("clinic-1"))
+    assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
+    assert "0 equal copies" in command("deposit", "open", "--site", made.site("clinic-2"), status=2)
+    assert "west: a member of a committee has no labels" in command(
+        "job", "fetch", made.site("west"), tmp_path / "x", status=2
+    )
+
+
+def test_owners_prepare_their_rows_where_nothing_has_to_be_opened_for_it(tmp_path):
+    made = Clinics(tmp_path)
+    (tmp_path / "schema.toml").write_text(
+        'smallest = 2\n[[column]]\nname = "age"\nlow = 0\nhigh = 120\nscale = "min-max"\n'
+    )
+    text = made.job.read_text().split("[columns]")[0]
+    made.job.write_text(text.replace("runs = 100", 'runs = 100\nprepare = "schema.toml"'))
+    made.sign()
+    made.admit()
+    made.deposit()
+    made.close()
+    network = made.network()
+    network.run()
+    made.clinics = {name: rows[:, :1] / 120 for name, rows in made.clinics.items()}
+    assert_exact(made, network)
+    schema = (tmp_path / "schema.toml").read_text()
+    (tmp_path / "schema.toml").write_text(schema.replace('"min-max"', '"standardise"\ndeviations = 6'))
+    with pytest.raises(ParameterError, match="means of age are opened by parties with rows"):
+        _ = made.agreement

@@ -1,0 +1,66 @@
+"""Members of a committee that are killed in a run take their deposits again."""
+
+import pytest
+from support.clinics import Clinics
+from support.machines import KILLS, Killed, Machines
+
+from secfc.drivers.collecting import Collected
+
+
+def closed_clinics(folder):
+    """Deposits are closed, and members keep logs."""
+    made = Clinics(folder, disclosure="distances")
+    made.admit()
+    made.deposit()
+    made.close()
+    for name in made.names:
+        made.write_member(name, f'storage = "scratch-{name}"\n')
+    return made
+
+
+@pytest.mark.some(2)
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("what", KILLS)
+def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, what):
+    """Each answers as it did before, byte for byte (`Machines` compares), and labels are the same."""
+    made = closed_clinics(tmp_path)
+    whole = Machines(made.committee(), keep=())
+    whole.run()
+    plan = dict.fromkeys((*range(2, whole.calls, 9), whole.calls), what)
+    machines = Machines(made.committee(), plan, keep=())
+    machines.run()
+    assert not machines.plan
+    machines.assert_logs_gone()
+    for name in made.clinics:
+        runs = [one.coordinator._run for one in (whole, machines)]
+        assert made.labels(name, runs[0]) == made.labels(name, runs[1])
+
+
+class DiesPublishing(Machines):
+    """The first member that leaves labels in the store is killed before it does."""
+
+    def _send(self, name, data, timeout):
+        try:
+            return super()._send(name, data, timeout)
+        except Killed:
+            self.kill(name)
+            return None
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_member_killed_before_it_leaves_labels_in_the_store_leaves_them_then(tmp_path, monkeypatch):
+    made = closed_clinics(tmp_path)
+    tried, real = [], Collected.publish
+
+    def publish(self, file):
+        tried.append(self)
+        if len(tried) == 1:
+            raise Killed
+        real(self, file)
+
+    monkeypatch.setattr(Collected, "publish", publish)
+    machines = DiesPublishing(made.committee(), keep=())
+    machines.run()
+    run = machines.coordinator._run
+    found = made.store.store.names(f"{made.store.folder}/labels/{run.hex()}")
+    assert (sorted(found), len(tried)) == (["1", "2", "3"], 4)

@@ -1,0 +1,352 @@
+"""What hostile owners, members and whoever writes to a store may leave there; honest deposits stay."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.clinics import Clinics
+
+from secfc.agreement.admission import admit, unpacked
+from secfc.agreement.holdings import call_of, closed, holding_of
+from secfc.agreement.keys import read_key
+from secfc.agreement.signatures import encoded
+from secfc.agreement.site_file import read_site
+from secfc.agreement.store import Store
+from secfc.drivers.collecting import MAGIC, with_deposits
+from secfc.errors import AgreementError, MessageError, SealError, StorageError
+from secfc.kernels import choose
+from secfc.protocol import deposits as protocol
+from secfc.protocol.deposits import Owner
+from secfc.sealing.identity import Identity
+
+FIRST = {1, 2, 5, 6, 7}  # numbers of clinics 1 to 5
+
+
+@pytest.fixture
+def clinics(tmp_path):
+    made = Clinics(tmp_path)
+    made.admit()
+    made.deposit()
+    return made
+
+
+def read(made, name="north"):
+    """What a member finds, without closing the deposits."""
+    return made.member(name)._read(made.store)
+
+
+def assert_others_stay(made, without, reason=None):
+    """A member takes all but these owners, which count against nobody, for this reason."""
+    holding, not_taken = read(made)
+    assert set(holding.held) == FIRST - without
+    assert holding.refused == {}
+    assert set(not_taken) == without
+    for text in not_taken.values():
+        assert reason is None or reason in text
+
+
+class TestFiles:
+    """Anybody who may write to the store can leave these: they cost an owner its place, and blame nobody."""
+
+    @pytest.mark.parametrize(
+        ("data", "reason"),
+        [
+            (b"", "not a secfc message"),
+            (b"SFD1" + bytes(500), "version 1 of the protocol"),
+            (MAGIC, "has no certificate"),
+            (MAGIC + bytes(500), "its certificate is of owner 0"),
+            (bytes(1 << 16), "more than"),
+        ],
+    )
+    def test_what_is_no_deposit_is_not_taken(self, clinics, data, reason):
+        clinics.piece(1, "clinic-1").write_bytes(data)
+        assert_others_stay(clinics, {1}, reason)
+
+    @pytest.mark.parametrize("at", [4, 6, 10, 42, 106, 110, 130, -1])
+    def test_a_changed_byte_anywhere_is_found(self, clinics, at):
+        path = clinics.piece(1, "clinic-3")
+        data = bytearray(path.read_bytes())
+        data[at] ^= 1
+        path.write_bytes(data)
+        assert_others_stay(clinics, {5})
+
+    def test_a_cut_or_longer_file_is_not_taken(self, clinics):
+        path = clinics.piece(1, "clinic-3")
+        data = path.read_bytes()
+        for wrong in (data[:-1], data + b"x", data[:120]):
+            path.write_bytes(wrong)
+            assert_others_stay(clinics, {5})
+
+    def test_the_file_of_another_owner_or_member_is_not_taken(self, clinics):
+        path, other = clinics.piece(1, "clinic-1"), clinics.piece(1, "clinic-2").read_bytes()
+        path.write_bytes(other)
+        assert_others_stay(clinics, {1}, "its certificate is of owner 2")
+        path.write_bytes(clinics.piece(2, "clinic-1").read_bytes())
+        assert_others_stay(clinics, {1}, "not the piece that it signed for this member")
+        packed = clinics.depositor("clinic-1")._certificate.packed()
+        path.write_bytes(MAGIC + packed + unpacked(other[len(MAGIC) :])[1])
+        assert_others_stay(clinics, {1}, "a deposit of another owner")
+
+    def test_files_of_other_names_are_not_opened(self, clinics, monkeypatch):
+        folder = clinics.piece(1, "clinic-1").parent
+        for name in ("0", "13", "01", "1e3", "-1", "a", "9" * 30, "²", "1~", "..x"):
+            (folder / name).write_bytes(b"junk")
+        opened = []
+        real = Store.read
+        monkeypatch.setattr(
+            Store, "read", lambda self, path, most: opened.append(path) or real(self, path, most=most)
+        )
+        assert_others_stay(clinics, set())
+        assert len(opened) == 5
+
+    def test_a_folder_in_the_place_of_a_file_is_not_taken(self, clinics):
+        path = clinics.piece(1, "clinic-1")
+        path.unlink()
+        path.mkdir()
+        assert_others_stay(clinics, {1}, "it is no file")
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+    def test_a_pipe_or_a_link_in_the_place_of_a_file_is_not_read(self, clinics):
+        pipe, link = clinics.piece(1, "clinic-1"), clinics.piece(1, "clinic-3")
+        pipe.unlink()
+        os.mkfifo(pipe)
+        link.rename(clinics.folder / "elsewhere")
+        link.symlink_to(clinics.folder / "elsewhere")
+        assert_others_stay(clinics, {1, 5})
+
+    def test_a_deposit_that_one_member_lacks_leaves_its_owner_out_as_a_whole(self, clinics):
+        clinics.piece(2, "clinic-3").unlink()
+        clinics.close()
+        assert closed(clinics.store).left_out == ["clinic-3 (owner 5): member 2 has no deposit of it"]
+        clinics.network().run()
+        assert len(clinics.labels("clinic-1")) == 5
+
+    def test_an_earlier_deposit_put_back_at_one_member_leaves_its_owner_out(self, clinics):
+        before = clinics.piece(2, "clinic-1").read_bytes()
+        clinics.deposit("clinic-1")
+        clinics.piece(2, "clinic-1").write_bytes(before)
+        clinics.close()
+        assert closed(clinics.store).left_out == ["clinic-1 (owner 1): members have different deposits of it"]
+
+    def test_an_earlier_deposit_put_back_at_all_members_still_opens_for_its_owner(self, clinics):
+        before = [clinics.piece(j, "clinic-1").read_bytes() for j in (1, 2, 3)]
+        clinics.deposit("clinic-1")
+        for j, data in enumerate(before, 1):
+            clinics.piece(j, "clinic-1").write_bytes(data)
+        clinics.close()
+        clinics.network().run()
+        assert len(clinics.labels("clinic-1")) == 5
+
+    def test_no_deposit_at_all_ends_before_the_run(self, clinics):
+        for name in clinics.clinics:
+            clinics.piece(1, name).unlink()
+        clinics.close()
+        with pytest.raises(AgreementError, match="no deposit is complete at all members"):
+            closed(clinics.store)
+
+
+class TestOwners:
+    def test_an_owner_of_inconsistent_shares_is_refused_by_name_and_others_stay(self, clinics, monkeypatch):
+        with monkeypatch.context() as patch:
+            real = protocol.proof_of
+            patch.setattr(
+                protocol, "proof_of", lambda *given: bytes([real(*given)[0] ^ 1]) + real(*given)[1:]
+            )
+            clinics.deposit("clinic-3")
+        clinics.close()
+        found = closed(clinics.store)
+        assert found.left_out == ["clinic-3 (owner 5): member 1: its shares are not consistent"]
+        clinics.network().run()
+        assert len(clinics.labels("clinic-5")) == 2
+
+    def test_a_deposit_of_another_job_is_refused(self, clinics):
+        """The same owner, members and certificate; only the job, and with it the call, is another."""
+        given = clinics.piece(1, "clinic-1").read_bytes()
+        agreement, call = clinics.agreement, call_of(clinics.agreement)
+        other = replace(call, session=replace(call.session, agreement=bytes(32)))
+        keys = [b""] * len(call.keys)
+        identity = read_key(clinics.folder / "clinic-1.key")
+        keys[0] = identity.public
+        owner = Owner(
+            replace(other, keys=keys),
+            number=1,
+            identity=identity,
+            rows=clinics.clinics["clinic-1"],
+            kernels=choose(0),
+        )
+        certificate, _ = unpacked(given[len(MAGIC) :])
+        certificate.check(agreement)
+        clinics.piece(1, "clinic-1").write_bytes(MAGIC + certificate.packed() + owner.deposit()[0])
+        assert_others_stay(clinics, {1}, "not signed by it for this call")
+
+    def test_an_owner_cannot_deposit_more_rows_than_the_job_says(self, clinics):
+        depositor = clinics.depositor("clinic-1")
+        call = replace(depositor._call(), most_rows=(10,) * 12)
+        owner = Owner(
+            call, number=1, identity=depositor._identity, rows=np.full((10, 2), 20.0), kernels=choose(0)
+        )
+        packed = MAGIC + depositor._certificate.packed()
+        clinics.piece(1, "clinic-1").write_bytes(packed + owner.deposit()[0])
+        assert_others_stay(clinics, {1})
+
+    def test_an_owner_cannot_admit_itself_or_others(self, clinics):
+        """A certificate by an owner's key, or a stranger's, in the name of each member."""
+        agreement = clinics.agreement
+        depositor = clinics.depositor("clinic-1")
+        for member, number in ((1, 3), (3, 12), (4, 13), (0, 0), (3, 3)):
+            for identity in (depositor._identity, Identity()):
+                with pytest.raises(SealError):
+                    admit(
+                        agreement,
+                        member=member,
+                        identity=identity,
+                        number=number,
+                        name="more",
+                        key=identity.public,
+                    )
+
+    def test_a_member_admits_no_owner_with_a_number_of_another_member(self, clinics):
+        key = read_key(clinics.folder / "north.key")
+        for number in (0, 5, 12):
+            with pytest.raises(SealError, match=f"member 1 has no owner {number}"):
+                admit(clinics.agreement, member=1, identity=key, number=number, name="more", key=key.public)
+
+    @pytest.mark.parametrize("name", ["north", "HUB", "server", "", "a b", "x" * 64, "a\n", "é"])
+    def test_a_certificate_with_a_name_that_no_owner_can_have_is_refused(self, clinics, name):
+        found = clinics.depositor("clinic-1")._certificate
+        with pytest.raises(SealError, match="no name that an owner can have"):
+            replace(found, name=name).check(clinics.agreement)
+
+    def test_a_certificate_that_is_packed_is_the_same_unpacked_and_no_other_bytes_are_one(self, clinics):
+        found = clinics.depositor("clinic-3")._certificate
+        assert unpacked(found.packed() + b"rest") == (found, b"rest")
+        for data in (b"", found.packed()[:100], found.packed()[:103] + b"\xff\xff"):
+            with pytest.raises(MessageError):
+                unpacked(data)
+
+
+class TestMembers:
+    def signed(self, made, name, **changes):
+        """A member's holding, changed and signed again by it."""
+        member = made.member(name)
+        schema = member.last_holding().model_copy(update=changes | {"signature": ""})
+        return schema.model_copy(update={"signature": encoded(member.identity.sign(schema.statement()))})
+
+    @pytest.fixture
+    def closed_clinics(self, clinics):
+        clinics.close()
+        return clinics
+
+    def path(self, made, member, serial=1):
+        return made.folder / "deposits" / made.store.folder / "holdings" / f"{member}-{serial}"
+
+    def test_a_holding_that_its_member_did_not_sign_ends_before_the_run(self, closed_clinics):
+        path = self.path(closed_clinics, 2)
+        given = json.loads(path.read_bytes())
+        for wrong in (
+            given | {"held": given["held"][1:]},
+            given | {"job": "00" * 32},
+            given | {"member": 1},
+            given | {"signature": encoded(bytes(64))},
+            given | {"more": 1},
+            [],
+        ):
+            path.write_text(json.dumps(wrong))
+            with pytest.raises(AgreementError, match="the holding of south"):
+                closed(closed_clinics.store)
+        path.write_bytes(b"\xff" * 9)
+        with pytest.raises(AgreementError, match="the holding of south: not JSON"):
+            closed(closed_clinics.store)
+        path.write_bytes(bytes(1 << 20))
+        with pytest.raises(StorageError, match="more than"):
+            closed(closed_clinics.store)
+
+    def test_a_holding_of_another_job_or_with_an_owner_twice_is_refused(self, closed_clinics):
+        agreement = closed_clinics.agreement
+        held = closed_clinics.member("south").last_holding().held
+        for changes in (
+            {"job": "00" * 32},
+            {"member": 1},
+            {"held": [*held, held[0]]},
+            {"held": [held[0].model_copy(update={"owner": 13})]},
+        ):
+            signed = self.signed(closed_clinics, "south", **changes)
+            with pytest.raises(AgreementError, match="the holding of south: "):
+                holding_of(signed.to_bytes(), agreement, member=2)
+
+    def test_a_member_that_lies_about_rows_or_deposits_has_the_owner_left_out_and_no_more(
+        self, closed_clinics
+    ):
+        held = closed_clinics.member("south").last_holding().held
+        for change in ({"rows": 4}, {"deposit": "00" * 32}):
+            lie = [held[0].model_copy(update=change), *held[1:]]
+            self.path(closed_clinics, 2).write_bytes(
+                self.signed(closed_clinics, "south", held=lie).to_bytes()
+            )
+            found = closed(closed_clinics.store)
+            assert found.left_out == ["clinic-1 (owner 1): members have different deposits of it"]
+            assert found.agreement.job.owners == (0, 1, 0, 0, 9, 3, 2)
+
+    def test_members_that_are_shown_different_holdings_make_different_runs(self, closed_clinics):
+        """A member signs twice, and the store shows each of the others another one."""
+        before = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
+        closed_clinics.member("south").close(["clinic-1"])
+        after = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
+        assert before.run_digest != after.run_digest
+        self.path(closed_clinics, 2, 2).unlink()
+        hidden = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
+        own = with_deposits(read_site(closed_clinics.site("south")), closed_clinics.agreement)
+        assert hidden.run_digest == before.run_digest
+        assert own.run_digest == after.run_digest
+
+    def test_a_member_that_has_not_closed_takes_no_part(self, clinics):
+        for name in ("north", "south"):
+            clinics.member(name).close()
+        with pytest.raises(AgreementError, match="west did not close the deposits"):
+            with_deposits(read_site(clinics.site("north")), clinics.agreement)
+        with pytest.raises(AgreementError, match="west: it has not closed the deposits"):
+            with_deposits(read_site(clinics.site("west")), clinics.agreement)
+
+    def test_the_coordinator_cannot_run_with_other_deposits_than_the_members_signed(self, closed_clinics):
+        """Its calls name another agreement, and members take no part."""
+        agreement = closed_clinics.member("north").closed().agreement
+        owners = (0, *agreement.job.owners[1:])
+        forged = closed_clinics.agreement.with_deposits(owners, agreement.job.deposits)
+        with pytest.raises(AgreementError, match="not-agreed"):
+            closed_clinics.network(agreement=forged).run()
+
+
+class TestStores:
+    def test_whoever_has_the_store_finds_no_value_in_it(self, clinics):
+        clinics.close()
+        clinics.network().run()
+        files = [path for path in (clinics.folder / "deposits").rglob("*") if path.is_file()]
+        assert len(files) == 15 + 3 + 3
+        found = b"".join(path.read_bytes() for path in files)
+        for rows in clinics.clinics.values():
+            for value in rows.ravel():
+                assert value.tobytes() not in found
+                assert repr(value).encode() not in found
+
+    def test_two_deposits_of_the_same_rows_have_nothing_in_common_but_who_and_how_many(self, clinics):
+        path = clinics.piece(1, "clinic-3")
+        first = path.read_bytes()
+        clinics.deposit("clinic-3")
+        second = path.read_bytes()
+        certificate, _ = unpacked(first[len(MAGIC) :])
+        start = len(MAGIC) + len(certificate.packed()) + 8
+        equal = np.frombuffer(first, np.uint8)[start:] == np.frombuffer(second, np.uint8)[start:]
+        assert len(first) == len(second)
+        assert equal.mean() < 0.05
+
+    def test_a_store_that_cannot_be_written_is_told_and_a_receipt_stays(self, clinics, monkeypatch):
+        folder = clinics.piece(2, "clinic-1").parent
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+        folder.write_text("in the way")
+        with pytest.raises(StorageError, match=r"deposits/2/1: (File exists|Not a directory)"):
+            clinics.deposit("clinic-1")
+        assert len(list((clinics.folder / "results-clinic-1.receipts").glob("*/*.toml"))) == 2
