@@ -93,7 +93,7 @@ class Sharer:
             masks = self._masks.uniform(p, (hidden + len(values) * covers,), self._kernels)
             values[: job.ell, 0, :size] = reduce(segments, p)
             values[job.ell :, 0, :size] = masks[:hidden].reshape(job.t, size)
-            values[:, 0, size:] = masks[hidden:].reshape(-1, covers)
+            values[:, 0, size:] = masks[hidden:].reshape(len(values), covers)
             self._encoders[index](values, p, out)
             shares[:, index * end : (index + 1) * end] = out[:, 0, :end]
             ends[:, index * (out.shape[2] - end) : (index + 1) * (out.shape[2] - end)] = out[:, 0, end:]
