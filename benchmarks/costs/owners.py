@@ -88,11 +88,12 @@ class Deposited:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A run: CPU seconds by phase and party, and of sealing and opening labels; what was sent."""
+    """A run: CPU seconds by phase and party; of sealing and opening labels, and of opening; what was sent."""
 
     seconds: float
     phases: dict[tuple[str, int], float]
     labels: float
+    opening: float
     iterations: int
     messages: tuple[MessageRecord, ...] = field(repr=False)
     peak: int
@@ -166,12 +167,15 @@ def run(made: Deposited) -> Ran:
         phases[envelope.work, envelope.recipient] += now - since
         since = now
 
-    outcome = run_apart(setup, on_delivery=delivered)
+    clock = _Clock()
+    with patch.object(Owner, "open", clock.timed(Owner.open)):
+        outcome = run_apart(setup, on_delivery=delivered)
     ended = time.process_time()
     return Ran(
         seconds=ended - started,
         phases=dict(phases),
         labels=ended - since,
+        opening=clock.seconds,
         iterations=outcome.n_iter,
         messages=outcome.costs.messages,
         peak=_peak(),

@@ -390,12 +390,17 @@ def _labels(fresh: bytes) -> bytes:
     return _LABELS + fresh.hex().encode()
 
 
+def label_bytes(rows: int) -> int:
+    """Bytes that a member seals for an owner of so many rows."""
+    return _FRESH + _LABEL.itemsize * rows + TAG_BYTES
+
+
 def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
     """What `Intake.seal_labels` made for each owner that has rows."""
     found, start = {}, 0
     for owner, rows in enumerate(owners, 1):
         if rows:
-            stop = start + _FRESH + _LABEL.itemsize * rows + TAG_BYTES
+            stop = start + label_bytes(rows)
             found[owner], start = sealed[start:stop], stop
     return found
 
