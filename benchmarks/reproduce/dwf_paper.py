@@ -157,8 +157,8 @@ def _rows(context: Context, number: int, dataset: str, distribution: str) -> Ite
         runs = found[name]
         yield judged(
             name=name,
-            setting=f"{dataset}, {distribution}, k = {CLUSTERS[dataset]}, "
-            f"{len(runs)} run{'s' if len(runs) > 1 else ''}",
+            setting=f"{dataset}, {distribution}, {PARTIES} parties{', each an owner' * (dataset != 'synthetic')}, "
+            f"k = {CLUSTERS[dataset]}, {len(runs)} run{'s' if len(runs) > 1 else ''}",
             measure=MEASURES[which],
             paper=mean,
             ours=mean_of(runs, which),

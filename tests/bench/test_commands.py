@@ -125,8 +125,8 @@ def test_owners_cost_deposits_and_a_run(rows_of):
         assert row["deposit_bytes"] > 3 * row["residues"] * 4 * 10
 
 
-def test_owners_are_projected_by_parts_of_which_the_longest_is_divided_first(rows_of):
-    rows = rows_of("owners", "--quick", "--project", "100000,1000,4")
+def test_owners_are_projected_by_parts_of_which_the_longest_is_divided_first(rows_of_drivers):
+    rows = rows_of_drivers("owners", "--quick", "--project", "100000,1000,4")
     by_part = {(row["party"], row["part"]): row for row in rows}
     opened = by_part["member", "opens deposits"]
     assert opened["bytes"] == 1000 * by_part["owner", "deals"]["bytes"] // 3
@@ -282,7 +282,7 @@ def test_attacks_are_run_by_letter(rows_of):
     assert {row["attack"] for row in rows_of("privacy", "--quick", "--only", "l")} == {"l-rows"}
     done = CliRunner().invoke(app, ["privacy", "--only", "k,z"])
     assert done.exit_code == 2
-    assert "attacks are a to l, 'z' was given" in done.output
+    assert "attacks are a to m, 'z' was given" in done.output
 
 
 def test_liars_are_searched_for_by_seed():
