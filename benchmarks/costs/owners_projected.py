@@ -1,7 +1,7 @@
 """What more owners would cost than are measured, from what each party did in a measured run."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.costs.owners import ROWS, Deposited, Ran, deposit, run
 from benchmarks.costs.setting import PRECISION, Case, same_kernels
@@ -11,6 +11,7 @@ from secfc.protocol.messages import SERVER
 MEASURED, QUICK_MEASURED = 10_000, 40
 """Owners of the run that is measured."""
 
+_LINE = 10e9 / 8  # bytes a second
 _SHARE_BYTES = 4  # a residue of a share in memory or in a file
 
 
@@ -33,10 +34,12 @@ class ProjectedRow:
         The same when all cores are busy, which takes processes that divide the rows.
     bytes : int
         Sent and received.
+    line_seconds : float
+        Of these on a line of 10 Gbit/s, one direction after the other.
     disk : int
         What is kept.
     first : bool
-        Whether it takes the most time, so is divided first.
+        Whether it takes the most time, by cores or line, of parties but owners: it is divided first.
     """
 
     rows: int
@@ -50,6 +53,7 @@ class ProjectedRow:
     core_seconds: float
     seconds: float
     bytes: int
+    line_seconds: float
     disk: int
     first: bool
 
@@ -77,10 +81,10 @@ def project(
         ("member", "opens deposits"): (owners * received, owners * received + share),
         ("member", "seals labels"): (owners * label_bytes(each), 0),
     }
-    most = max(parts, key=lambda place: parts[place][0] if place[0] != "owner" else 0.0)
+    found = []
     for place, (seconds, moved) in parts.items():
         carried, disk = sizes.get(place, (moved, 0))
-        yield ProjectedRow(
+        one = ProjectedRow(
             rows=rows,
             owners=owners,
             cores=cores,
@@ -93,8 +97,13 @@ def project(
             seconds=seconds / (1 if place[0] == "owner" else cores),
             bytes=int(carried),
             disk=int(disk),
-            first=place == most,
+            line_seconds=carried / _LINE,
+            first=False,
         )
+        found.append(one)
+    divided = [one for one in found if one.party != "owner"]
+    most = max(divided, key=lambda one: max(one.seconds, one.line_seconds))
+    yield from (replace(one, first=one is most) for one in found)
 
 
 def _parts(

@@ -172,6 +172,7 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("CPU", lambda row: _hours(row["core_seconds"])),
         TableColumn("all cores busy", lambda row: _hours(row["seconds"])),
         _bytes("sent and received", "bytes"),
+        TableColumn("at 10 Gbit/s", lambda row: _hours(row["line_seconds"])),
         _bytes("kept", "disk"),
         _yes("divided first", "first"),
         _plain("rows", "rows"),
