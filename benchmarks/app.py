@@ -134,15 +134,29 @@ def owners(
     counts: Annotated[
         str | None, typer.Option("--owners", help="Numbers of owners, ascending, separated by commas.")
     ] = None,
+    projected: Annotated[
+        str | None,
+        typer.Option("--project", help="rows,owners,cores of each member: what that would cost, by parts."),
+    ] = None,
 ) -> None:
     """What an owner of ten rows costs a committee of eleven, by the number of owners."""
     from benchmarks.costs.owners import BASE, OWNERS, QUICK_BASE, QUICK_OWNERS, measure_owners
+    from benchmarks.costs.owners_projected import MEASURED, QUICK_MEASURED, project
 
+    if projected is not None:
+        sizes = _numbers("project", projected)
+        if len(sizes) != len(("rows", "owners", "cores")) or min(sizes) < 1 or sizes[0] < sizes[1]:
+            raise ParameterError("project: rows, owners and cores are needed, and a row of each owner")
+        rows, of, cores = sizes
+        base, measured = (QUICK_BASE, QUICK_MEASURED) if quick else (BASE, MEASURED)
+        found = project(rows=rows, owners=of, cores=cores, base=base, measured=measured, precision=precision)
+        show_rows("projected", found, as_json)
+        return
     chosen: tuple[int, ...] = QUICK_OWNERS if quick else OWNERS
     if counts is not None:
         chosen = tuple(_numbers("owners", counts))
-    base = QUICK_BASE if quick else BASE
-    show_rows("owners", measure_owners(base=base, owners=chosen, precision=precision), as_json)
+    size = QUICK_BASE if quick else BASE
+    show_rows("owners", measure_owners(base=size, owners=chosen, precision=precision), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")

@@ -1,8 +1,11 @@
-"""What an owner of rows costs a committee: CPU seconds of deposits, and of a run, by the number of owners."""
+"""What owners of rows cost a committee, by their number: CPU seconds and memory of deposits and of a run."""
 
+import resource
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -12,19 +15,23 @@ from benchmarks.costs.iteration import blobs
 from benchmarks.costs.scaling import fit_exponent
 from benchmarks.costs.setting import PRECISION, Case, Setting, run_apart, same_kernels, stated
 from secfc.drivers.committee import Committee
+from secfc.drivers.costs import MessageRecord
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
 from secfc.protocol import deposits
+from secfc.protocol.deposits import Owner
+from secfc.protocol.wire import Envelope
 from secfc.rows import largest_norm
 from secfc.sealing.identity import check_signature
 
-OWNERS, QUICK_OWNERS = (1000, 3000, 10_000), (20, 40)
+OWNERS, QUICK_OWNERS = (1000, 10_000, 100_000), (20, 40)
 ROWS = 10
 """Of each owner."""
 
 BASE = Case(m=ROWS, d=20, k=16, n=11, t=4, ell=2)
 QUICK_BASE = Case(m=ROWS, d=4, k=2, n=3, t=1, ell=1)
-ITERATIONS = 2
+ITERATIONS = 20
+"""At most: few rows may need fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +42,11 @@ class OwnersRow(Setting):
     ----------
     owners : tuple of int
         Numbers of owners, of `ROWS` rows each.
-    cost : {"deposits", "run"}
-        Dealing, sealing, opening and checking at all members; a run of two iterations with disclosure
-        "labels", labels sealed and opened.
+    cost : {"deposits", "run", "together"}
+        Dealing, sealing, opening and checking at all members; a run with disclosure "labels", labels sealed
+        and opened.
+    iterations : tuple of int
+        Of the run.
     seconds : tuple of float
         CPU seconds of all parties.
     milliseconds : tuple of float
@@ -46,51 +55,149 @@ class OwnersRow(Setting):
         Primes at each number of owners: where they differ, the exponent includes that step.
     exponent : float
         Slope of log(seconds) against log(owners).
+    peak_bytes : tuple of int
+        Peak resident memory so far of the process that has all rows and all parties.
+    member_bytes : int
+        The last of these, divided by the members.
     deposit_bytes : int
         Bytes that an owner sends to each member.
     """
 
     owners: tuple[int, ...]
     cost: str
+    iterations: tuple[int, ...]
     seconds: tuple[float, ...]
     milliseconds: tuple[float, ...]
     residues_swept: tuple[int, ...]
     exponent: float
+    peak_bytes: tuple[int, ...]
+    member_bytes: int
     deposit_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deposited:
+    """Deposits of some owners, and the CPU seconds of all owners and of all members."""
+
+    committee: Committee
+    rows: list[Any] = field(repr=False)  # of each owner
+    dealing: float
+    opening: float
+    peak: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """A run: CPU seconds by phase and party; of sealing and opening labels, and of opening; what was sent."""
+
+    seconds: float
+    phases: dict[tuple[str, int], float]
+    labels: float
+    opening: float
+    iterations: int
+    messages: tuple[MessageRecord, ...] = field(repr=False)
+    peak: int
 
 
 def measure_owners(
     *, base: Case = BASE, owners: Sequence[int] = OWNERS, precision: int = PRECISION
 ) -> Iterator[OwnersRow]:
-    """Measure both costs; one row each. A committee of a tenth of the fewest owners warms up."""
+    """Measure both costs; one row each, and their sum. A tenth of the fewest owners warms up."""
     with same_kernels(), threadpool_limits(1):
-        _measure(base, max(2, owners[0] // 10), precision)
-        points = [_measure(base, count, precision) for count in owners]
-    made, _ = points[-1]
-    for at, cost in enumerate(("deposits", "run")):
-        seconds = tuple(found[at] for _, found in points)
-        yield OwnersRow(
-            **stated(made.job, m=ROWS * owners[-1], residues=len(made.call.primes)),
-            owners=tuple(owners),
-            cost=cost,
-            seconds=seconds,
-            milliseconds=tuple(1e3 * of / count for of, count in zip(seconds, owners, strict=True)),
-            residues_swept=tuple(len(committee.call.primes) for committee, _ in points),
-            exponent=fit_exponent(tuple(owners), seconds)[0],
-            deposit_bytes=made.call.deposit_bytes(ROWS),
-        )
+        run(deposit(base, max(2, owners[0] // 10), ROWS, precision))
+        points = []
+        for count in owners:
+            made = deposit(base, count, ROWS, precision)
+            points.append(
+                (made.dealing + made.opening, made.peak, len(made.committee.call.primes), run(made))
+            )
+        call = made.committee.call
+        of_deposits, of_runs = [one for one, *_ in points], [ran.seconds for *_, ran in points]
+        peaks = tuple(ran.peak for *_, ran in points)
+        for cost, seconds, peak in (
+            ("deposits", of_deposits, tuple(peak for _, peak, *_ in points)),
+            ("run", of_runs, peaks),
+            ("together", [one + other for one, other in zip(of_deposits, of_runs, strict=True)], peaks),
+        ):
+            yield OwnersRow(
+                **stated(made.committee.job, m=ROWS * owners[-1], residues=len(call.primes)),
+                owners=tuple(owners),
+                cost=cost,
+                iterations=tuple(ran.iterations for *_, ran in points),
+                seconds=tuple(seconds),
+                milliseconds=tuple(1e3 * of / count for of, count in zip(seconds, owners, strict=True)),
+                residues_swept=tuple(primes for _, _, primes, _ in points),
+                exponent=fit_exponent(tuple(owners), tuple(seconds))[0],
+                peak_bytes=peak,
+                member_bytes=peak[-1] // base.n,
+                deposit_bytes=call.deposit_bytes(ROWS),
+            )
 
 
-def _measure(base: Case, count: int, precision: int) -> tuple[Committee, tuple[float, float]]:
-    """CPU seconds of deposits and of the run; each member verifies signatures by itself."""
-    rows = blobs(replace(base, m=ROWS * count))
+def deposit(base: Case, count: int, each: int, precision: int) -> Deposited:
+    """Owners of `each` rows deal them; each member verifies signatures by itself."""
+    rows = blobs(replace(base, m=each * count))
     of_owners = np.array_split(rows, count)
     job = base.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS, seed=0)
-    job = replace(job, disclosure="labels")
+    job, clock = replace(job, disclosure="labels"), _Clock()
     started = time.process_time()
-    with patch.object(deposits, "check_signature", check_signature.__wrapped__):
+    with (
+        patch.object(deposits, "check_signature", check_signature.__wrapped__),
+        patch.object(Owner, "__init__", clock.timed(Owner.__init__)),
+        patch.object(Owner, "deposit", clock.timed(Owner.deposit)),
+    ):
         made = Committee.of(job, of_owners, keeps=False)
-    dealt = time.process_time()
+    opening = time.process_time() - started - clock.seconds
+    return Deposited(committee=made, rows=of_owners, dealing=clock.seconds, opening=opening, peak=_peak())
+
+
+def run(made: Deposited) -> Ran:
+    """A run on what was deposited."""
+    job = made.committee.job
     names = [f"member {j}" for j in range(1, job.n + 1)]
-    run_apart(Setup(job=made.job, rows=of_owners, starts=None, names=names, limits=Limits(), committee=made))
-    return made, (dealt - started, time.process_time() - dealt)
+    setup = Setup(
+        job=job, rows=made.rows, starts=None, names=names, limits=Limits(), committee=made.committee
+    )
+    phases: dict[tuple[str, int], float] = defaultdict(float)
+    started = since = time.process_time()
+
+    def delivered(envelope: Envelope, _: float) -> None:
+        nonlocal since
+        now = time.process_time()
+        phases[envelope.work, envelope.recipient] += now - since
+        since = now
+
+    clock = _Clock()
+    with patch.object(Owner, "open", clock.timed(Owner.open)):
+        outcome = run_apart(setup, on_delivery=delivered)
+    ended = time.process_time()
+    return Ran(
+        seconds=ended - started,
+        phases=dict(phases),
+        labels=ended - since,
+        opening=clock.seconds,
+        iterations=outcome.n_iter,
+        messages=outcome.costs.messages,
+        peak=_peak(),
+    )
+
+
+class _Clock:
+    """CPU seconds of the calls of some functions."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            started = time.process_time()
+            try:
+                return function(*given, **named)
+            finally:
+                self.seconds += time.process_time() - started
+
+        return call
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -85,6 +85,11 @@ def _yes(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: "yes" if row[name] else "no")
 
 
+def _hours(seconds: float) -> str:
+    hours = seconds / 3600
+    return seconds_text(seconds) if hours < 1 else f"{hours:,.1f} h"
+
+
 def _lines(row: Values) -> str:
     if row["mbit"] is None:
         return "no delay"
@@ -155,8 +160,27 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("ms an owner", lambda row: ", ".join(f"{value:.2f}" for value in row["milliseconds"])),
         TableColumn("primes", lambda row: ", ".join(map(str, row["residues_swept"]))),
         _number("exponent", "exponent", 2),
+        TableColumn("iterations", lambda row: ", ".join(map(str, row["iterations"]))),
+        TableColumn("peak, all parties", lambda row: ", ".join(map(bytes_text, row["peak_bytes"]))),
+        _bytes("peak, a member", "member_bytes"),
         _bytes("deposit at a member", "deposit_bytes"),
         *setting_columns(),
+    ),
+    "projected": (
+        _plain("party", "party"),
+        _plain("part", "part"),
+        TableColumn("CPU", lambda row: _hours(row["core_seconds"])),
+        TableColumn("all cores busy", lambda row: _hours(row["seconds"])),
+        _bytes("sent and received", "bytes"),
+        TableColumn("at 10 Gbit/s", lambda row: _hours(row["line_seconds"])),
+        _bytes("kept", "disk"),
+        _yes("divided first", "first"),
+        _plain("rows", "rows"),
+        _plain("owners", "owners"),
+        _plain("cores", "cores"),
+        _plain("iterations", "iterations"),
+        _plain("primes", "primes"),
+        _plain("owners measured", "measured"),
     ),
     "runs": (
         _plain("driver", "driver"),
@@ -353,6 +377,7 @@ TITLES = {
     "figure1": "The paper's Figure 1: an iteration beside a whole run of k-FED, one thread",
     "scaling": "How costs grow, beside the paper's complexity",
     "owners": "Owners of ten rows each and a committee, one thread",
+    "projected": "Many owners and a committee on many machines, from a measured run",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
     "bytes": "Bytes against element bits times elements",
     "links": "Seconds over slow lines",

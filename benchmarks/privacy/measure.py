@@ -21,6 +21,7 @@ from benchmarks.privacy import (
     opened,
     predicting,
     spreads,
+    sybils,
 )
 from benchmarks.privacy.rows import AttackRow
 from benchmarks.privacy.view import Watched, watch
@@ -87,6 +88,7 @@ ATTACKS = {
     "k-answered": "questions of the server's own that are answered",
     "k-wires": "a comparison that nobody opened, by classifiers",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
+    "m-sybils": "owners of one person around a row: that row from the labels of their own rows, by these",
 }
 
 _DECODED: tuple[Disclosure, ...] = ("coded", "distances")
@@ -119,6 +121,8 @@ class Size:
     wires: int
     wrong: tuple[int, ...]
     bits: int
+    sybils: tuple[int, ...]
+    sybil_runs: int
 
 
 FULL = Size(
@@ -141,6 +145,8 @@ FULL = Size(
     wires=4000,
     wrong=(2, 4),
     bits=12,
+    sybils=(1, 2, 4, 8),
+    sybil_runs=20,
 )
 QUICK = Size(
     m=120,
@@ -162,6 +168,8 @@ QUICK = Size(
     wires=200,
     wrong=(2,),
     bits=4,
+    sybils=(8,),
+    sybil_runs=4,
 )
 
 
@@ -377,6 +385,11 @@ def _wrong_answers(size: Size) -> Iterator[AttackRow]:
             )
 
 
+def _sybils(size: Size) -> Iterator[AttackRow]:
+    for smallest in (1, 2):
+        yield from sybils.by_sybils(probes=size.sybils, smallest=smallest, runs=size.sybil_runs, seed=SEED)
+
+
 _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("ab", _coalitions),
     ("cd", _server),
@@ -390,5 +403,6 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("j", own_rows),
     ("k", _labels),
     ("l", _wrong_answers),
+    ("m", _sybils),
 )
 """What measures the attacks of which letters."""

@@ -152,13 +152,14 @@ def _rows(context: Context, number: int, dataset: str, distribution: str) -> Ite
     effort = (QUICK if context.quick else FULL)[dataset]
     which = number - 1
     found, secure = _measure(context, dataset, distribution, effort)
+    who = "parties" if dataset == "synthetic" else "parties, each an owner"
     for name in METHODS:
         mean, deviation = PUBLISHED[dataset, distribution][name][which]
         runs = found[name]
         yield judged(
             name=name,
-            setting=f"{dataset}, {distribution}, k = {CLUSTERS[dataset]}, "
-            f"{len(runs)} run{'s' if len(runs) > 1 else ''}",
+            setting=f"{dataset}, {distribution}, {PARTIES} {who}, k = {CLUSTERS[dataset]}, {len(runs)} run"
+            + "s" * (len(runs) > 1),
             measure=MEASURES[which],
             paper=mean,
             ours=mean_of(runs, which),

@@ -304,7 +304,8 @@ def figure_5(context: Context) -> Iterator[FigureRow]:
         for name, below in (("central", ""), ("FKM", "central"), ("k-FED", "FKM")):
             yield claimed(
                 name=name,
-                setting=f"FEMNIST, 10 writers, k = {WRITERS_CLUSTERS}; {runs} runs, FKM's of {rounds} rounds",
+                setting=f"FEMNIST, {len(parties)} writers, each an owner, k = {WRITERS_CLUSTERS}; "
+                f"{runs} runs, FKM's of {rounds} rounds",
                 measure=measure,
                 claim=f"below {below}" if below else "",
                 ours=values[name],

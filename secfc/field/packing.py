@@ -21,8 +21,11 @@ def packed_bytes(shape: tuple[int, int, int]) -> int:
     return BYTES_PER_RESIDUE * prod(shape)
 
 
-def pack(residues: Floats, p: int) -> NDArray[np.uint8]:
-    """Three little-endian bytes for each reduced residue: shape (..., rows) becomes (..., 3 * rows)."""
+def pack(residues: Floats, p: int | Floats) -> NDArray[np.uint8]:
+    """Three little-endian bytes for each reduced residue: shape (..., rows) becomes (..., 3 * rows).
+
+    Arrays of primes broadcast to the shape of `residues`.
+    """
     words = canonical(residues, p).astype("<u4")
     octets = words[..., np.newaxis].view(np.uint8)[..., :BYTES_PER_RESIDUE]
     return np.ascontiguousarray(octets).reshape(*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1])

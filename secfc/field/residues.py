@@ -35,15 +35,18 @@ def canonical(x: Floats, p: int | Floats) -> Floats:
     return np.where(x < 0, x + p, x)
 
 
-def matmul(a: Floats, b: Floats, p: int) -> Floats:
-    """Reduced product ``a @ b`` modulo p of two matrices of reduced residues, float64."""
-    inner = a.shape[1]
+def matmul(a: Floats, b: Floats, p: int | Floats) -> Floats:
+    """Reduced product ``a @ b`` modulo p of two matrices of reduced residues, float64, or of stacks of them.
+
+    Arrays of primes broadcast to the shape of the product.
+    """
+    inner = a.shape[-1]
     if inner <= BLOCK:
         return reduce(a @ b, p)
-    total = np.zeros((a.shape[0], b.shape[1]))
+    total = np.zeros((*a.shape[:-1], b.shape[-1]))
     for start in range(0, inner, BLOCK):
         # 2**30 blocks would fit before `total` itself needs a reduction.
-        total += reduce(a[:, start : start + BLOCK] @ b[start : start + BLOCK], p)
+        total += reduce(a[..., start : start + BLOCK] @ b[..., start : start + BLOCK, :], p)
     return reduce(total, p)
 
 

@@ -77,6 +77,28 @@ class Sharer:
         shape = self._job.ell + self._job.t, count, 1
         return self._encoded(lambda p: self._masks.uniform(p, shape), count, 1)
 
+    def deal(self, rows: Floats, covers: int) -> Bytes:
+        """What `share` and `cover` make, packed, for each client one behind the other: (n, bytes).
+
+        For few rows: one call of a kernel encodes all modulo a prime.
+        """
+        job, size = self._job, self._job.width * rows.shape[0]
+        segments = split(quantise(rows, job.exponent), job.ell).reshape(job.ell, size)
+        values = np.empty((job.ell + job.t, 1, size + covers))
+        out = np.empty((job.n, 1, BYTES_PER_RESIDUE * (size + covers)), dtype=np.uint8)
+        end, hidden = BYTES_PER_RESIDUE * size, job.t * size
+        dealt = np.empty((job.n, len(self._primes) * out.shape[2]), dtype=np.uint8)
+        shares, ends = np.split(dealt, [len(self._primes) * end], axis=1)
+        for index, p in enumerate(self._primes):
+            masks = self._masks.uniform(p, (hidden + len(values) * covers,), self._kernels)
+            values[: job.ell, 0, :size] = reduce(segments, p)
+            values[job.ell :, 0, :size] = masks[:hidden].reshape(job.t, size)
+            values[:, 0, size:] = masks[hidden:].reshape(len(values), covers)
+            self._encoders[index](values, p, out)
+            shares[:, index * end : (index + 1) * end] = out[:, 0, :end]
+            ends[:, index * (out.shape[2] - end) : (index + 1) * (out.shape[2] - end)] = out[:, 0, end:]
+        return dealt
+
     def _encoded(self, coded: Callable[[int], Floats], width: int, rows: int) -> list[PackedResidues]:
         """Every client's shares of segments and masks, shape (ell + t, width, rows), modulo each prime."""
         n, shape = self._job.n, (len(self._primes), width, rows)

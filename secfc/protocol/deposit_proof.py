@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from secfc.array_types import Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import matmul, reduce
 from secfc.kernels.interface import Bytes
@@ -75,22 +75,20 @@ def combinations(
     return totals
 
 
-def proof_of(
-    seed: bytes,
-    shares: Sequence[PackedResidues],
-    covers: Sequence[PackedResidues],
-    primes: tuple[int, ...],
-) -> bytes:
-    """The combinations of the first ell + t members, (P, COVERS, ell + t), packed."""
-    planes = np.stack([own.planes() for own in shares])  # (members, P, width, 3 * rows)
-    octets = np.stack([own.planes() for own in covers])  # (members, P, COVERS, 3)
-    width, size = planes.shape[2:]
-    values, start = unpack(octets)[..., 0].transpose(1, 2, 0), 0  # (P, COVERS, members)
+def proof_of(seed: bytes, planes: Bytes, covers: Bytes, primes: tuple[int, ...]) -> bytes:
+    """The combinations of the first ell + t members, (P, COVERS, ell + t), packed.
+
+    `planes` are their shares, packed, (ell + t, P, width, 3 * rows), `covers` shares of covers, (ell + t, P,
+    3 * COVERS).
+    """
+    members, _, width, size = planes.shape
+    moduli = np.array(primes, dtype=np.float64)[:, np.newaxis, np.newaxis]
+    values, start = unpack(covers).transpose(1, 2, 0), 0  # (P, COVERS, members)
     for words in _drawn([seed], [size // BYTES_PER_RESIDUE], width):
         stop = start + words.shape[2]
-        for index, p in enumerate(primes):
-            held = unpack(planes[:, index, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop])
-            factors, of_members = (reduce(one, p).reshape(one.shape[0], -1) for one in (words, held))
-            values[index] = reduce(values[index] + matmul(factors, of_members.T, p), p)
+        held = unpack(planes[..., BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop])
+        of_members = reduce(held.reshape(members, len(primes), -1).transpose(1, 2, 0), moduli)
+        factors = reduce(words.reshape(COVERS, -1), moduli)
+        values = reduce(values + matmul(factors, of_members, moduli), moduli)
         start = stop
-    return b"".join(pack(plane, p).tobytes() for plane, p in zip(values, primes, strict=True))
+    return pack(values, moduli).tobytes()

@@ -20,7 +20,7 @@ import secrets
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, Self
 
@@ -86,6 +86,11 @@ class Call:
     def members(self) -> list[bytes]:
         """The X25519 key of each member."""
         return [x25519_key(key) for key in self.session.roster.keys[: self.job.n]]
+
+    @cached_property
+    def points(self) -> list[X25519PublicKey]:
+        """These keys, to exchange keys with."""
+        return [X25519PublicKey.from_public_bytes(key) for key in self.members]
 
     @cached_property
     def proof(self) -> tuple[int, int, int]:
@@ -169,20 +174,23 @@ class Owner:
         if not self._rows.shape[0]:
             raise SecFCError(f"owner {number}: it has dealt its rows")
         sharer = Sharer(job=job, primes=call.primes, masks=MaskSource(), kernels=self._kernels)
-        shares, covers = sharer.share(self._rows), sharer.cover(COVERS)
+        dealt = sharer.deal(self._rows, COVERS)
         self._rows = self._rows[:0].copy()
         pieces = [
-            bytes(
-                self._channel(j).seal(_PIECE, part=0, payload=b"".join((own.payload, cover.payload))).payload
-            )
-            for j, (own, cover) in enumerate(zip(shares, covers, strict=True), 1)
+            self._channel(j).seal(_PIECE, part=0, payload=own.data).payload for j, own in enumerate(dealt, 1)
         ]
         digests = (hashlib.sha256(piece).digest() for piece in pieces)
         head = b"".join((_HEAD.pack(number, self._count, self._ephemeral), *digests))
-        first = job.ell + job.t
-        said = head + proof_of(call.seed(head), shares[:first], covers[:first], call.primes)
+        shape = len(call.primes), job.width, self._count
+        shares, covers = np.split(dealt[: job.ell + job.t], [packed_bytes(shape)], axis=1)
+        said = head + proof_of(
+            call.seed(head),
+            shares.reshape(-1, *shape[:2], BYTES_PER_RESIDUE * self._count),
+            covers.reshape(-1, shape[0], BYTES_PER_RESIDUE * COVERS),
+            call.primes,
+        )
         said += self._identity.sign(_DEPOSIT + call.digest + said)
-        return [said + piece for piece in pieces]
+        return [b"".join((said, piece)) for piece in pieces]
 
     def open(self, sealed: Mapping[int, bytes], run: bytes = b"") -> Labels:
         """The labels of its rows, of which as many equal copies as `copies_of` says come first, by member.
@@ -207,9 +215,8 @@ class Owner:
         raise TooManyFaultsError(f"owner {self._number}: {most} equal copies of labels, {needed} are needed")
 
     def _channel(self, member: int) -> Channel:
-        public = X25519PublicKey.from_public_bytes(self._call.members[member - 1])
         return self._call.channel(
-            self._key.exchange(public),
+            self._key.exchange(self._call.points[member - 1]),
             owner=self._number,
             ephemeral=self._ephemeral,
             member=member,
@@ -217,7 +224,7 @@ class Owner:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, slots=True)
 class _Opened:
     """A deposit that a member has opened."""
 
@@ -227,7 +234,7 @@ class _Opened:
     said: bytes = field(repr=False)  # digest of all that is signed
     proof: bytes = field(repr=False)
     channel: Channel
-    piece: memoryview = field(repr=False)
+    piece: bytes = field(repr=False)
 
 
 class Intake:
@@ -293,7 +300,7 @@ class Intake:
             said=hashlib.sha256(deposit[: call.signed_bytes]).digest(),
             proof=deposit[call.head_bytes : signed],
             channel=channel,
-            piece=memoryview(piece),
+            piece=piece,
         )
         if self._new >= at_a_time(call.job.width):
             self.settle()
@@ -304,7 +311,8 @@ class Intake:
         for block in _blocks(waiting, self._call.job.width):
             for opened, right in zip(block, self._consistent(block), strict=True):
                 if right:
-                    self._held[opened.owner] = replace(opened, head=b"", proof=b"")
+                    opened.head = opened.proof = b""
+                    self._held[opened.owner] = opened
                 else:
                     self._refuse(opened.owner, "its shares are not consistent")
 
@@ -373,7 +381,8 @@ class Intake:
             shape = primes, self._call.job.width, rows
             points.store(PackedResidues(shape=shape, payload=planes.tobytes()), start)
             start += rows
-        self._held = {opened.owner: replace(opened, piece=memoryview(b"")) for opened in kept}
+            for opened in block:
+                opened.piece = b""
         return start
 
     def seal_labels(self, labels: Labels, run: bytes = b"") -> bytes:
@@ -383,12 +392,13 @@ class Intake:
         """
         if self._sealed is None:
             parts: list[bytes | bytearray | memoryview] = []
-            start = 0
+            octets, start = labels.astype(_LABEL).tobytes(), 0
             for opened in self._held.values():
-                own = labels[start : start + opened.rows].astype(_LABEL).tobytes()
+                stop = start + _LABEL.itemsize * opened.rows
                 fresh = secrets.token_bytes(_FRESH)
-                parts += fresh, opened.channel.seal(_labels(fresh, run), part=0, payload=own).payload
-                start += opened.rows
+                sealed = opened.channel.seal(_labels(fresh, run), part=0, payload=octets[start:stop])
+                parts += fresh, sealed.payload
+                start = stop
             self._sealed = b"".join(parts)
         return self._sealed
 
@@ -398,12 +408,17 @@ def _labels(fresh: bytes, run: bytes) -> bytes:
     return _LABELS + (fresh + run).hex().encode()
 
 
+def label_bytes(rows: int) -> int:
+    """Bytes that a member seals for an owner of so many rows."""
+    return _FRESH + _LABEL.itemsize * rows + TAG_BYTES
+
+
 def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
     """What `Intake.seal_labels` made for each owner that has rows."""
     found, start = {}, 0
     for owner, rows in enumerate(owners, 1):
         if rows:
-            stop = start + _FRESH + _LABEL.itemsize * rows + TAG_BYTES
+            stop = start + label_bytes(rows)
             found[owner], start = sealed[start:stop], stop
     return found
 

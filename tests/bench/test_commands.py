@@ -113,13 +113,32 @@ def test_figure1_sweeps_n_d_and_m_with_t_a_third_of_n(rows_of):
 
 def test_owners_cost_deposits_and_a_run(rows_of):
     rows = rows_of("owners", "--quick")
-    assert [row["cost"] for row in rows] == ["deposits", "run"]
+    assert [row["cost"] for row in rows] == ["deposits", "run", "together"]
+    assert rows[2]["seconds"] == [
+        sum(both) for both in zip(*(row["seconds"] for row in rows[:2]), strict=True)
+    ]
     for row in rows:
         assert (row["owners"], row["m"], row["n"]) == ([20, 40], 400, 3)
         assert all(seconds > 0 for seconds in row["seconds"])
         for count, seconds, each in zip(row["owners"], row["seconds"], row["milliseconds"], strict=True):
             assert each == pytest.approx(1e3 * seconds / count)
         assert row["deposit_bytes"] > 3 * row["residues"] * 4 * 10
+
+
+def test_owners_are_projected_by_parts_of_which_the_longest_is_divided_first(rows_of_drivers):
+    rows = rows_of_drivers("owners", "--quick", "--project", "100000,1000,4")
+    by_part = {(row["party"], row["part"]): row for row in rows}
+    opened = by_part["member", "opens deposits"]
+    assert opened["bytes"] == 1000 * by_part["owner", "deals"]["bytes"] // 3
+    assert opened["disk"] == opened["bytes"] + 4 * opened["primes"] * (4 + 1) * 100_000
+    longest = max(
+        (row for row in rows if row["party"] != "owner"),
+        key=lambda row: max(row["seconds"], row["line_seconds"]),
+    )
+    assert [row for row in rows if row["first"]] == [longest]
+    assert all(
+        row["core_seconds"] == pytest.approx(4 * row["seconds"]) for row in rows if row["party"] != "owner"
+    )
 
 
 def test_scaling_fits_an_exponent_to_each_cost_and_sweep(rows_of):
@@ -267,7 +286,7 @@ def test_attacks_are_run_by_letter(rows_of):
     assert {row["attack"] for row in rows_of("privacy", "--quick", "--only", "l")} == {"l-rows"}
     done = CliRunner().invoke(app, ["privacy", "--only", "k,z"])
     assert done.exit_code == 2
-    assert "attacks are a to l, 'z' was given" in done.output
+    assert "attacks are a to m, 'z' was given" in done.output
 
 
 def test_liars_are_searched_for_by_seed():

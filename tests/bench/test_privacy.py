@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.privacy import cheating, coalition, coded, distances, federated
+from benchmarks.privacy import cheating, coalition, coded, distances, federated, sybils
 from benchmarks.privacy.geometry import aligned, placed, procrustes_error
 from benchmarks.privacy.lattice import SmallSolutions
 from benchmarks.privacy.measure import ATTACKS, blobs
@@ -195,6 +195,25 @@ class TestUploads:
         before = (rows[:2].mean(axis=0, keepdims=True), np.array([2]))
         after = (rows.mean(axis=0, keepdims=True), np.array([3]))
         assert federated.disclosed(rows, [before, after]) == pytest.approx(1 / 3)
+
+
+class TestSybils:
+    def test_labels_of_probes_give_the_values_between_which_the_row_is(self):
+        own = np.array([[0.0], [2.0], [4.0]])
+        # The means of {0, 2} and {4, x} are 1 and 2 + x / 2; their middle is between 2 and 4: 2 < x < 10.
+        assert sybils.placed(own, np.array([1, 1, 0])) == pytest.approx(6)
+
+    def test_where_labels_do_not_tell_sides_the_row_is_guessed(self):
+        own = np.array([[0.0], [2.0], [4.0]])
+        assert sybils.placed(own, np.array([1, 1, 1])) == sybils.placed(own, np.array([1, 2, 0])) == 5
+
+    def test_a_row_alone_among_own_rows_is_placed_unless_sets_of_one_row_are_refused(self):
+        found = [
+            next(iter(sybils.by_sybils(probes=(8,), smallest=smallest, runs=2, seed=1))).success
+            for smallest in (1, 2)
+        ]
+        assert found[0] < 0.5
+        assert found[1] == 1
 
 
 @pytest.mark.slow

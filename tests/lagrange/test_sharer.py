@@ -9,9 +9,9 @@ from support.sweeps import tries
 from secfc.array_types import Floats
 from secfc.field.fixed_point import quantise
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import PackedResidues, unpack
+from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.primes import PRIMES, primes_of
-from secfc.field.residues import centre, reduce
+from secfc.field.residues import centre, matmul, reduce
 from secfc.kernels import Kernels
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
@@ -126,6 +126,27 @@ def test_blocks_go_on_in_the_keystream(kernels: Kernels) -> None:
         masks.uniform(p, (2, 5, 4))
     again = Sharer(job=job, primes=primes_of(2), masks=masks, kernels=kernels).share(rows[4:])
     assert [bytes(x.payload) for x in second] == [bytes(x.payload) for x in again]
+
+
+@each_kernels
+@each_scheme
+def test_dealing_makes_the_shares_of_sharing(n: int, t: int, ell: int, kernels: Kernels) -> None:
+    job, rows = job_of(n, t, ell), rows_of(7)
+    shared = sharer_of(job, 3, kernels).share(rows)
+    dealt = sharer_of(job, 3, kernels).deal(rows, 0)
+    assert [own.tobytes() for own in dealt] == [bytes(one.payload) for one in shared]
+
+
+@each_scheme
+def test_what_dealing_covers_with_lies_on_polynomials_that_are_uniform(n: int, t: int, ell: int) -> None:
+    """Values at ell + t points that are drawn: as many covers differ in all of them."""
+    job, size = job_of(n, t, ell), packed_bytes((1, job_of(n, t, ell).width, 7))
+    covers = unpack(sharer_of(job, 1, VectorisedKernels()).deal(rows_of(7), 4)[:, size:])
+    p, points = PRIMES[0].p, evaluation_points(PRIMES[0], n=n, coded=ell + t)
+    first = covers[: ell + t]
+    basis = lagrange_basis(points.alpha[: ell + t], points.alpha[ell + t :], p)
+    assert np.array_equal(matmul(basis, centre(first, p), p) % p, covers[ell + t :])
+    assert all(len(set(values)) == 4 for values in first.tolist())
 
 
 @each_kernels

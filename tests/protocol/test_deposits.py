@@ -14,7 +14,7 @@ from secfc.errors import (
     SecFCError,
     TooManyFaultsError,
 )
-from secfc.field.packing import PackedResidues, unpack
+from secfc.field.packing import unpack
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.params import Job
@@ -77,25 +77,15 @@ def dealt(party, *, changed=None, number=1, **more):
 
 
 class Changed:
-    """A sharer one of whose residues for a member differs."""
+    """A sharer one of whose bytes for a member differs: of shares from 0 on, of covers up to -1."""
 
-    def __init__(self, sharer, *, member, of="share", at=0, by=1):
-        self._sharer, self._member, self._of, self._at, self._by = sharer, member, of, at, by
+    def __init__(self, sharer, *, member, at=0):
+        self._sharer, self._member, self._at = sharer, member, at
 
-    def _change(self, name, given):
-        found = getattr(self._sharer, name)(given)
-        if name == self._of:
-            payload = bytearray(found[self._member - 1].payload)
-            value = int.from_bytes(payload[self._at : self._at + 3], "little")
-            payload[self._at : self._at + 3] = (value ^ self._by).to_bytes(3, "little")
-            found[self._member - 1] = PackedResidues(shape=found[self._member - 1].shape, payload=payload)
+    def deal(self, rows, covers):
+        found = self._sharer.deal(rows, covers)
+        found[self._member - 1, self._at] ^= 1
         return found
-
-    def share(self, rows):
-        return self._change("share", rows)
-
-    def cover(self, count):
-        return self._change("cover", count)
 
 
 def taken(intake, *given):
@@ -115,10 +105,10 @@ def test_members_hold_what_honest_owners_dealt_in_any_order(party):
 
 
 @pytest.mark.parametrize("member", range(1, JOB.n + 1))
-@pytest.mark.parametrize("of", ["share", "cover"])
-def test_shares_that_lie_on_no_polynomial_are_found_by_each_member_that_has_one(party, of, member):
+@pytest.mark.parametrize("at", [pytest.param(0, id="share"), pytest.param(-3, id="cover")])
+def test_shares_that_lie_on_no_polynomial_are_found_by_each_member_that_has_one(party, at, member):
     """The first ell + t members' combinations are the proof: there, a change shows at all the others."""
-    given = dealt(party, changed=lambda sharer: Changed(sharer, member=member, of=of))
+    given = dealt(party, changed=lambda sharer: Changed(sharer, member=member, at=at))
     found = {j: taken(intake, given[j - 1]).held for j, intake in party.intakes.items()}
     wrong = {j for j, held in found.items() if not held}
     first = set(range(1, JOB.ell + JOB.t + 1))
@@ -152,17 +142,12 @@ def test_an_owner_of_inconsistent_shares_is_left_out_as_a_whole_and_others_stay(
 class Above(Changed):
     """A sharer that adds its prime to a residue for a member, one of the first prime where that fits."""
 
-    def _change(self, name, given):
-        found = getattr(self._sharer, name)(given)
-        own = found[self._member - 1]
-        p = deposits.PRIMES[0].p
-        values = unpack(own.planes()[0]).ravel()
-        small = np.flatnonzero(values < (1 << 24) - p)
-        if name == self._of and small.size:
-            self._at, self._by = 3 * int(small[0]), int(values[small[0]]) ^ int(values[small[0]] + p)
-            payload = bytearray(own.payload)
-            payload[self._at : self._at + 3] = int(values[small[0]] + p).to_bytes(3, "little")
-            found[self._member - 1] = PackedResidues(shape=own.shape, payload=payload)
+    def deal(self, rows, covers):
+        found = self._sharer.deal(rows, covers)
+        own, p = found[self._member - 1], deposits.PRIMES[0].p
+        values = unpack(own[: 3 * JOB.width * len(rows)])
+        for at in np.flatnonzero(values < (1 << 24) - p)[:1].tolist():
+            own[3 * at : 3 * at + 3] = list(int(values[at] + p).to_bytes(3, "little"))
         return found
 
 
