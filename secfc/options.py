@@ -436,7 +436,22 @@ class Execution(Computing):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PredictOptions(Execution, Agreed):
+class Weights:
+    """How many times each row counts."""
+
+    sample_weight: Sequence[Any] | None = option(
+        None,
+        "sequence of one integer array per party, optional",
+        "How many times each row counts: in means, the inertia, scores of starts and draws of k-means++, as "
+        'scikit-learn weighs them (first sets of "random" and "separation" do not depend on it). Whole '
+        f"numbers, 1 or more, {MAX_ROWS} in all at most. **Weights are public**: all parties and the server "
+        "are told that of every row. A set counts in `limits` for the number of its heaviest row that would "
+        "weigh as much. Not with `ids` or `committee`.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PredictOptions(Weights, Execution, Agreed):
     """Options of `secfc.predict`."""
 
 
@@ -454,7 +469,7 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RunOptions(Execution, RevealOptions, OfData, ClusterOptions):
+class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
     """Options of `secfc.run`."""
 
     committee: int | Sequence[int] | None = option(

@@ -58,6 +58,7 @@ class Setup:
     job: Job
     rows: list[Floats] = field(repr=False)  # of each client, or owner, shape (m_j, d)
     starts: list[Labels] | None = field(repr=False)  # labels of each client, when ``job.init`` is "labels"
+    weights: list[Ints] | None = field(repr=False)  # of each client's rows, where ``job.weighted``
     names: list[str]  # what errors call the clients
     limits: Limits | list[Limits]  # the same at every party, or each client's own
     storage: Path | None = None  # folder for the clients' shares; None keeps them in memory
@@ -105,6 +106,10 @@ class Setup:
     def start_of(self, client: int) -> Labels | None:
         """Start labels of a party, None where there are none."""
         return None if self.starts is None or client > self.job.n else self.starts[client - 1]
+
+    def weights_of(self, client: int) -> Ints | None:
+        """Weights of a party's rows, None where there are none."""
+        return None if self.weights is None or client > self.job.n else self.weights[client - 1]
 
     def ids_of(self, client: int) -> RowIds | None:
         """Row IDs of a party, None where there are none."""
