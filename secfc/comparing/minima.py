@@ -15,7 +15,8 @@ def start_residues(radius: int, rows: int) -> int:
     """Number of primes of every round of a start: for a draw, |total R - sum 2**32| < Q / 2.
 
     A candidate is one row, so D <= (2 radius)**2, and sums are at most m times that; where rows have weights
-    `rows` is their sum. Minima and totals differ by less. ParameterError where all primes together are not enough.
+    `rows` is their sum. Minima and totals differ by less. ParameterError where all primes together are not
+    enough.
     """
     limit = 2 * (rows * (2 * radius) ** 2 << DRAW_BITS)
     return primes_above(limit, what=f"draws by distances of {rows} rows")

@@ -48,10 +48,14 @@ def add_to_sums(
     times = 1.0 if weights is None else weights.astype(np.float64)
     # Below 2**24 times 2**29 rows, or weights, so exact.
     added = [
-        reduce(np.bincount(labels, weights=unpack(plane[0]) * times, minlength=sums.shape[1]), p)
+        reduce(_sums(labels, unpack(plane[0]) * times, sums.shape[1]), p)
         for plane, p in zip(own.planes(), primes, strict=True)
     ]
     return reduced(sums + np.array(added), primes)
+
+
+def _sums(labels: Labels, values: Floats, k: int) -> Floats:
+    return np.bincount(labels, weights=values, minlength=k).astype(np.float64)
 
 
 def masked_score(sums: Floats, *, sizes: Ints, rows: int, primes: tuple[int, ...]) -> Floats:

@@ -58,10 +58,10 @@ class Setup:
     job: Job
     rows: list[Floats] = field(repr=False)  # of each client, or owner, shape (m_j, d)
     starts: list[Labels] | None = field(repr=False)  # labels of each client, when ``job.init`` is "labels"
-    weights: list[Ints] | None = field(repr=False)  # of each client's rows, where ``job.weighted``
     names: list[str]  # what errors call the clients
     limits: Limits | list[Limits]  # the same at every party, or each client's own
     storage: Path | None = None  # folder for the clients' shares; None keeps them in memory
+    weights: list[Ints] | None = field(default=None, repr=False)  # of each client's, where ``job.weighted``
     # Whether to go on with a run whose driver was killed, or to remove what it left in `storage`; None
     # refuses to begin when there is one.
     resume: bool | None = None

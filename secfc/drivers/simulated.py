@@ -39,8 +39,8 @@ class SimulatedParty(TakingPart):
     """A client of a simulation, as a callee needs it before a run and in one.
 
     It has what `give` wrote: its number, name, job, roster, private key, limits, storage and salt; then as
-    arrays its rows, digests of row IDs, start labels and weights, where the job has them; or keys of owners and what
-    they deposited.
+    arrays its rows, digests of row IDs, start labels and weights, where the job has them; or keys of owners
+    and what they deposited.
     """
 
     def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:

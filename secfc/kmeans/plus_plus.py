@@ -151,7 +151,7 @@ class PlusPlus:
         return asked.copy() if self._closest is None else minimum(self._closest, asked)
 
     def _drawn(self, closest: Limbs) -> list[int]:
-        """Rows drawn with probability proportional to their distance times their weight; none if all are 0."""
+        """Rows drawn in proportion to their distance times their weight; none when every distance is 0."""
         sums = Cumulated(closest, self._weights)
         if sums.total == 0:
             return []

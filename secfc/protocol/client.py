@@ -45,11 +45,12 @@ class Client:
     """One party with rows, or a helper without: numbers 1 to n, and from n + 1 on.
 
     `rows`, shape (m_j, d), are dropped once they are shared; `start` are start labels of them, when
-    ``job.init`` is "labels", and `weights` public weights, 1 or more, where the job has them. The session's roster has the public key of `identity` at this number. With
-    `prepared`, means and deviations of all clients' values were opened before, and no client may be left out.
-    By default `ephemeral`, the private X25519 key of this run, is fresh, and the salt of hashed IDs follows
-    from the introductions, so that no two runs have the same; a simulation that is to be repeated gives both.
-    Errors call this party `name`. Where owners hold the rows, `deposits` are what it has of them.
+    ``job.init`` is "labels", and `weights` public weights, 1 or more, where the job has them. The session's
+    roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
+    clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
+    X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
+    two runs have the same; a simulation that is to be repeated gives both. Errors call this party `name`.
+    Where owners hold the rows, `deposits` are what it has of them.
 
     Raises DataError for rows that cannot be used, ParameterError when the roster has another key for it or a
     helper has rows, LimitError when the job asks for what its limits forbid.
