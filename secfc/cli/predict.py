@@ -73,7 +73,10 @@ def predict_files(
         files, columns=before.columns, id_column=before.id, weight_column=before.weight, given=given
     )
     labels = [read_labels(run / name, one) for name, one in zip(label_names(files), tables, strict=True)]
-    added = {at: read_table(path, **kept) for at, path in paths.items()}
+    added = {
+        at: read_table(path, columns=before.columns, id_column=before.id, given=given)
+        for at, path in paths.items()
+    }
     say_how_written([*tables, *added.values()], quiet=options.quiet)
     members = members_of(tables)
     new_rows = [replace(one, rows=one.rows[:0]) for one in members]
