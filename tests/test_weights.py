@@ -33,8 +33,8 @@ def plain(labels):
 @st.composite
 def weighted_problems(draw):
     """Few rows on a coarse grid with few or very unequal weights: ties, duplicates, emptied clusters."""
-    m, d = draw(st.integers(2, 20)), draw(st.integers(1, 3))
-    k, largest = draw(st.integers(1, m)), draw(st.sampled_from([2, 7, 2**24]))
+    m, d = draw(st.integers(2, 12)), draw(st.integers(1, 2))
+    k, largest = draw(st.integers(1, min(m, 4))), draw(st.sampled_from([2, 7, 2**24]))
     numbers = st.lists(st.integers(-3, 3), min_size=m * d, max_size=m * d)
     rows = np.array(draw(numbers), dtype=float).reshape(m, d)
     weights = np.array(draw(st.lists(st.integers(1, largest), min_size=m, max_size=m)))
@@ -44,8 +44,8 @@ def weighted_problems(draw):
 
 @pytest.mark.parametrize("disclosure", DISCLOSURES)
 @pytest.mark.parametrize("init", INITS)
-@given(problem=weighted_problems(), n_init=st.sampled_from([1, 3]), seed=st.integers(0, 9))
-@tries(4)
+@given(problem=weighted_problems(), n_init=st.sampled_from([1, 2]), seed=st.integers(0, 9))
+@tries(2)
 def test_labels_are_those_of_exact_lloyd_with_weights(disclosure, init, problem, n_init, seed):
     parties, weights, k = problem
     options = {"init": init, "n_init": n_init, "precision": 20}
