@@ -109,6 +109,14 @@ class Layout:
         kept = [self.weights[self.rows(j)] for j in range(1, len(counts) + 1) if j not in clients]
         return replace(self, counts=counts, weights=np.concatenate(kept))
 
+    def _primes_of(self, job: Job) -> int:
+        try:
+            return job.residues(self.weight)
+        except ParameterError as error:
+            if self.weights is None:
+                raise
+            raise ParameterError(f"{error}; here a row counts as many times as its weight") from None
+
     def check(self, job: Job) -> None:
         """Raise ParameterError unless the job can be run on this many rows."""
         if self.m > MAX_ROWS:
@@ -120,7 +128,7 @@ class Layout:
                 f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all",
                 code=Code.TOO_FEW_ROWS,
             )
-        primes = job.residues(self.weight)
+        primes = self._primes_of(job)
         columns = max(job.k, job.width) * PART_ROWS
         if job.reveal_to:
             columns = max(columns, job.sums_revealed * job.k * job.width)

@@ -11,7 +11,7 @@ from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.field.fixed_point import norm_limit, row_norms, scale_exponent
-from secfc.options import MAX_ROWS
+from secfc.options import MAX_WEIGHT
 
 _FEW_STEPS = 256
 """Eight bits: with fewer, labels differ from those of the rows themselves (docs/precision.md)."""
@@ -133,7 +133,7 @@ def as_weights(given: Any, *, name: str, m: int) -> Ints:
 
 
 def check_weights(weights: NDArray[np.integer], *, name: str, m: int) -> None:
-    """Raise DataError unless these are whole numbers from 1 to `MAX_ROWS`, shape (m,)."""
+    """Raise DataError unless these are whole numbers from 1 to `MAX_WEIGHT`, shape (m,)."""
     if weights.ndim != 1 or weights.dtype.kind not in "iu":
         raise DataError(
             f"{name}: sample_weight must be a one-dimensional array of whole numbers (an integer dtype)",
@@ -141,8 +141,8 @@ def check_weights(weights: NDArray[np.integer], *, name: str, m: int) -> None:
         )
     if weights.size != m:
         raise DataError(f"{name}: {weights.size} weights for {m} rows", code=Code.BAD_WEIGHTS)
-    if weights.size and not 1 <= weights.min() <= weights.max() <= MAX_ROWS:
+    if weights.size and not 1 <= weights.min() <= weights.max() <= MAX_WEIGHT:
         raise DataError(
-            f"{name}: weights must lie in 1..{MAX_ROWS}; leave a row without weight out, and predict it",
+            f"{name}: weights must lie in 1..{MAX_WEIGHT}; leave a row without weight out, and predict it",
             code=Code.BAD_WEIGHTS,
         )

@@ -34,7 +34,7 @@ def plain(labels):
 def weighted_problems(draw):
     """Few rows on a coarse grid with few or very unequal weights: ties, duplicates, emptied clusters."""
     m, d = draw(st.integers(2, 12)), draw(st.integers(1, 2))
-    k, largest = draw(st.integers(1, min(m, 4))), draw(st.sampled_from([2, 7, 2**24]))
+    k, largest = draw(st.integers(1, min(m, 4))), draw(st.sampled_from([2, 7, 2**23]))
     numbers = st.lists(st.integers(-3, 3), min_size=m * d, max_size=m * d)
     rows = np.array(draw(numbers), dtype=float).reshape(m, d)
     weights = np.array(draw(st.lists(st.integers(1, largest), min_size=m, max_size=m)))
@@ -182,11 +182,11 @@ def test_a_row_alone_in_a_set_counts_once():
         (
             [[1, 1], [1, 1, 1], [0]],
             DataError,
-            r"^parties\[2\]: weights must lie in 1..536870912; leave a row",
+            r"^parties\[2\]: weights must lie in 1..8388608; leave a row",
         ),
-        ([[1, 1], [1, -1, 1], [1]], DataError, r"^parties\[1\]: weights must lie in 1..536870912"),
+        ([[1, 1], [1, -1, 1], [1]], DataError, r"^parties\[1\]: weights must lie in 1..8388608"),
         ([[1, 1], [1, 1, 1]], ParameterError, r"^sample_weight: a list with one integer array for each of 3"),
-        ([[1, 1], [1, 1, 2**29 - 4], [1]], ParameterError, r"^sample_weight: at most 536870912 in all, "),
+        ([[1, 1], [1, 2**23 + 1, 1], [1]], DataError, r"^parties\[1\]: weights must lie in 1..8388608"),
     ],
 )
 def test_weights_that_cannot_be_used_are_one_clear_error(weights, kind, text):
@@ -194,10 +194,33 @@ def test_weights_that_cannot_be_used_are_one_clear_error(weights, kind, text):
         run(sample_weight=weights)
 
 
-def test_the_largest_weights_are_exact():
-    weights = [[1, 1], [1, 2**29 - 5, 1], [1]]
-    exact = ExactLloyd(2, init="random", random_state=1).fit(PARTIES, sample_weight=weights)
-    assert plain(run(init="random", sample_weight=weights).labels) == plain(exact.labels_)
+MANY = np.split(np.random.default_rng(5).normal(size=(65, 1)), [20, 40])
+
+
+@pytest.mark.parametrize("disclosure", DISCLOSURES)
+def test_the_largest_weights_are_exact(disclosure):
+    parties, given = [rows[:-1] if at == 2 else rows for at, rows in enumerate(MANY)], {"init": "k-means++"}
+    weights = [[2**23] * len(rows) for rows in parties]
+    assert np.concatenate(weights).sum() == 2**29
+    weights[0][0] -= 1
+    exact = ExactLloyd(3, random_state=1, **given).fit(parties, sample_weight=weights)
+    found = run(parties, 3, sample_weight=weights, disclosure=disclosure, **given)
+    assert plain(found.labels) == plain(exact.labels_)
+
+
+def test_weights_of_more_than_rows_can_be_are_one_clear_error():
+    with pytest.raises(
+        ParameterError, match=r"^sample_weight: at most 536870912 in all, 545259520 was given"
+    ):
+        run(MANY, sample_weight=[[2**23] * len(rows) for rows in MANY])
+
+
+def test_weights_that_take_too_many_bits_are_named_with_what_they_count_as():
+    weights = [[2**23] * len(rows) for rows in MANY[:2]] + [[2**23] * 20 + [1] * 5]
+    with pytest.raises(
+        ParameterError, match=r"^comparisons of .*; here a row counts as many times as its weight$"
+    ):
+        run(MANY, sample_weight=weights, n_init=2, precision=52)
 
 
 @pytest.mark.parametrize(

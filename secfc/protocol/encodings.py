@@ -16,7 +16,7 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kmeans.plus_plus import candidates_of
-from secfc.options import MAX_ROWS
+from secfc.options import MAX_ROWS, MAX_WEIGHT
 from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
@@ -269,8 +269,8 @@ def _unpack_weights(reader: Reader, k: int) -> Ints | None:
     if count > MAX_ROWS:
         raise MessageError(f"weights of {count} rows, at most {MAX_ROWS} are possible")
     weights = np.frombuffer(reader.take(_COUNT.size * count), dtype="<u4").astype(np.int64)
-    if count and not 1 <= weights.min() <= weights.max() <= MAX_ROWS:
-        raise MessageError(f"weights are from 1 to {MAX_ROWS}, others were sent")
+    if count and not 1 <= weights.min() <= weights.max() <= MAX_WEIGHT:
+        raise MessageError(f"weights are from 1 to {MAX_WEIGHT}, others were sent")
     return weights if count else None
 
 

@@ -75,7 +75,7 @@ def check_question(
     if job.init == "labels" and (message.round == message.since or job.predict):
         check_start(sets, peers, layout, message.left_out, round_=message.round)
     disclosure.check(message, sets)
-    hidden = layout.hidden_among(sets, job.k)
+    hidden = sizes if layout.weights is None else layout.hidden_among(sets, job.k)
     smallest, question = int(hidden[hidden > 0].min()), message.round - message.since + 1
     context.limits.enforce(job, client=context.number, smallest=smallest, round_=question)
     return message, sets, sizes
