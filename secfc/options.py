@@ -447,8 +447,8 @@ class Weights:
         "How many times each row counts: in means, the inertia, scores of starts and draws of k-means++, as "
         'scikit-learn weighs them (first sets of "random" and "separation" do not depend on it). Whole '
         f"numbers from 1 to {MAX_WEIGHT}, {MAX_ROWS} in all at most. **Weights are public**: all parties and "
-        "the server are told that of every row. A set counts in `limits` for the number of its heaviest row that would "
-        "weigh as much. Not with `ids` or `committee`.",
+        "the server are told that of every row. A set counts in `limits` for the number of its heaviest row "
+        "that would weigh as much. Not with `ids` or `committee`.",
     )
 
 
