@@ -147,6 +147,30 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be at least 1, got {value}")
 
 
+def check_weights(given: Sequence[Any], data: Sequence[FloatArray]) -> IntArray:
+    """One integer array of weights per party, pooled; raise unless they fit and are at least 1."""
+    if len(given) != len(data):
+        raise ValueError(f"sample_weight has {len(given)} arrays for {len(data)} parties")
+    weights: list[IntArray] = []
+    for index, (one, rows) in enumerate(zip(given, data, strict=True)):
+        array = np.asarray(one)
+        if array.shape != (len(rows),):
+            raise ValueError(
+                f"sample_weight of party {index} has shape {array.shape}, expected ({len(rows)},)"
+            )
+        if len(rows) and array.dtype.kind not in "ui":
+            raise TypeError(
+                f"sample_weight of party {index} must hold whole numbers, has dtype {array.dtype}"
+            )
+        if (array < 1).any():
+            raise ValueError(f"sample_weight of party {index} must be at least 1")
+        weights.append(array.astype(np.int64))
+    pooled = np.concatenate(weights)
+    if pooled.sum() >= 2**30:
+        raise ValueError(f"sample_weight must be below 2^30 in all, got {pooled.sum()}")
+    return pooled
+
+
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise unless `value` is one of the names in `choices`."""
     if not isinstance(value, str) or value not in choices:

@@ -18,7 +18,7 @@ from plaintext_baselines._rounds import NearestCentres
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """The point ``total / size`` in units of the quantised rows; for a mean, of as many rows."""
+    """The point ``total / size`` in units of the quantised rows; for a mean, of rows of this weight."""
 
     total: Integers
     size: int
@@ -46,11 +46,16 @@ Centres = Sequence[Centre | None]  # one for each cluster, None for an empty one
 class ExactRows:
     """Exact arithmetic on the rows of the pool, fewer than 2^26 of fewer than 2^22 columns.
 
-    Rows are whole numbers in float64: the data times ``2^exponent``, rounded.
+    Rows are whole numbers in float64: the data times ``2^exponent``, rounded. `weights`, int64 of shape
+    (n_rows,), are at least 1 and below 2^30 in all.
     """
 
-    def __init__(self, rows: FloatArray, n_clusters: int, exponent: int) -> None:
+    def __init__(
+        self, rows: FloatArray, n_clusters: int, exponent: int, weights: IntArray | None = None
+    ) -> None:
         assert 0 < len(rows) < 2**26
+        self._weights = np.ones(len(rows), dtype=np.int64) if weights is None else weights
+        assert 0 < self._weights.min() <= self._weights.sum() < 2**30
         assert 0 < rows.shape[1] < 2**22
         self.n_clusters = n_clusters
         self._exponent = exponent
@@ -61,10 +66,17 @@ class ExactRows:
         self._summed: tuple[IntArray, Integers] | None = None
 
     def means(self, sets: IntArray) -> Centres:
-        sizes = set_sizes(sets, self.n_clusters).tolist()
+        sizes, heavy = set_sizes(sets, self.n_clusters).tolist(), self._weight_of(sets)
         return [
-            Centre(total, size) if size else None for total, size in zip(self._sums(sets), sizes, strict=True)
+            None if not size else Centre(total // weight, 1) if size == 1 else Centre(total, weight)
+            for total, size, weight in zip(self._sums(sets), sizes, heavy, strict=True)
         ]
+
+    def _weight_of(self, sets: IntArray) -> list[int]:
+        """Sum of the weights of each set's rows."""
+        inside = sets >= 0
+        totals = np.bincount(sets[inside], weights=self._weights[inside], minlength=self.n_clusters)
+        return [int(total) for total in totals]
 
     def assign(self, centres: Centres) -> NearestCentres:
         found = Filter(self._rows, self._squares, centres)
@@ -83,9 +95,10 @@ class ExactRows:
         return NearestCentres(labels, (own - found.error, own + found.error))
 
     def inertia(self, centres: Centres, assignment: NearestCentres) -> float:
-        # sum_i ||x_i - c||^2 over a set of n rows with sum T is sum_i ||x_i||^2 + n ||c||^2 - 2 <c, T>.
+        # sum_i ||x_i - c||^2 over a set of n rows with sum T is sum_i ||x_i||^2 + n ||c||^2 - 2 <c, T>. With
+        # weights n and all sums are weighted.
         total = mpq(self._sum_of_squares)
-        sizes = set_sizes(assignment.labels, self.n_clusters).tolist()
+        sizes = self._weight_of(assignment.labels)
         for centre, sums, size in zip(centres, self._sums(assignment.labels), sizes, strict=True):
             if centre and size:
                 above = size * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
@@ -96,10 +109,10 @@ class ExactRows:
         """The inertia about means, weighed by whole numbers (`ExactLloyd`'s n_init)."""
         squares = np.zeros(self.n_clusters, dtype=object)
         for block in blocks(*self._rows.shape):
-            np.add.at(squares, assignment.labels[block], squared_norms(self._rows[block], self._bits))
-        bits = 8 + 2 * len(self._rows).bit_length()
+            np.add.at(squares, assignment.labels[block], self._squares_of(block))
+        bits = 8 + 2 * int(self._weights.sum()).bit_length()
         score = 0
-        counts = set_sizes(assignment.labels, self.n_clusters).tolist()
+        counts = self._weight_of(assignment.labels)
         for at, (centre, sums) in enumerate(zip(centres, self._sums(assignment.labels), strict=True)):
             if centre and counts[at]:
                 # Over rows x of a set ||T - s x||^2 adds up to n ||T||^2 - 2 s <T, sum x> + s^2 sum ||x||^2.
@@ -149,15 +162,21 @@ class ExactRows:
 
     @cached_property
     def _sum_of_squares(self) -> int:
-        return sum(int(squared_norms(self._rows[b], self._bits).sum()) for b in blocks(*self._rows.shape))
+        return sum(int(self._squares_of(b).sum()) for b in blocks(*self._rows.shape))
+
+    def _squares_of(self, block: slice) -> Integers:
+        """Squared norms of some rows, each times its weight."""
+        squares: Integers = squared_norms(self._rows[block], self._bits) * self._weights[block].astype(object)
+        return squares
 
     def _sums(self, sets: IntArray) -> Integers:
-        """Exact sums of the sets' rows, shape (n_clusters, n_features); the last are kept."""
+        """Exact weighted sums of the sets' rows, shape (n_clusters, n_features); the last are kept."""
         if self._summed is None or not np.array_equal(self._summed[0], sets):
-            width = 53 - len(self._rows).bit_length()  # n_rows whole numbers below 2^width: exact in float64
+            # Whole numbers below 2^width, of this weight in all: exact in float64.
+            width = 53 - int(self._weights.sum()).bit_length()
             sums = np.zeros((self.n_clusters, self._rows.shape[1]), dtype=object)
             for at, digit in enumerate(digits(self._rows, self._bits, width)):
-                part = set_sums(digit, sets, self.n_clusters)
+                part = set_sums(digit * self._weights[:, None], sets, self.n_clusters)
                 sums += part.astype(np.int64).astype(object) << at * width
             self._summed = (sets.copy(), sums)
         return self._summed[1]

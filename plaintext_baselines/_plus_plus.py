@@ -10,26 +10,34 @@ from typing import Any
 
 import numpy as np
 
-from plaintext_baselines._arrays import Integers
+from plaintext_baselines._arrays import IntArray, Integers
 
 # Random bytes of a draw: probabilities are multiples of 2^-32, each off by less than that.
 DRAW_BYTES = 4
 
 
 def plus_plus_rows(
-    distances_from: Callable[[int], Integers], n_rows: int, n_clusters: int, random_state: Any
+    distances_from: Callable[[int], Integers],
+    n_rows: int,
+    n_clusters: int,
+    random_state: Any,
+    weights: IntArray | None = None,
 ) -> list[int]:
     """Choose rows as first centres, by ``distances_from(row)``, the squared distances of all rows to one.
 
     The first is uniform. Then 2 + floor(ln n_clusters) rows (at most n_clusters) are drawn with probability
     proportional to their squared distance to the nearest centre so far, and the one that lowers the sum of
     these distances most, of equals the first drawn, becomes a centre. Once that sum is 0, the lowest rows
-    that are no centres follow. Random numbers for draws are taken before it is known that there is one.
+    that are no centres follow. Random numbers for draws are taken before it is known that there is one. With
+    `weights`, whole numbers of at least 1, the first is drawn in proportion to them, and distances are
+    multiplied by them.
     """
     rng = np.random.default_rng(random_state)
     n_candidates = min(n_clusters, 2 + int(math.log(n_clusters)))
-    chosen = [int(rng.integers(n_rows))]
-    closest = distances_from(chosen[0])
+    times = np.array([1] * n_rows if weights is None else weights.tolist(), dtype=object)
+    up_to = np.cumsum(times)
+    chosen = [int(np.searchsorted(up_to, int(rng.integers(int(up_to[-1]))), side="right"))]
+    closest = times * distances_from(chosen[0])
     while len(chosen) < n_clusters:
         sums = np.cumsum(closest)
         randoms = [int.from_bytes(rng.bytes(DRAW_BYTES), "little") for _ in range(n_candidates)]
@@ -38,7 +46,7 @@ def plus_plus_rows(
             return chosen + left[: n_clusters - len(chosen)]
         bounds = [sums[-1] * random // 2 ** (8 * DRAW_BYTES) for random in randoms]
         candidates = [int(np.searchsorted(sums, bound, side="right")) for bound in bounds]
-        nearer = {row: np.minimum(closest, distances_from(row)) for row in dict.fromkeys(candidates)}
+        nearer = {row: np.minimum(closest, times * distances_from(row)) for row in dict.fromkeys(candidates)}
         best = min(nearer, key=lambda row: nearer[row].sum())  # the first drawn of equals
         chosen.append(best)
         closest = nearer[best]

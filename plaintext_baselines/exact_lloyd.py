@@ -4,12 +4,13 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._base import check_count
+from plaintext_baselines._base import check_count, check_parties, check_weights
 from plaintext_baselines._exact import Centre, Centres, ExactRows
 from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._pooled import PooledClusterer
@@ -38,7 +39,8 @@ class ExactLloyd(PooledClusterer):
     n_init : int
         Starts, drawn one after the other; the first of least score is kept. The score of a start is the sum
         over clusters h of floor(2^b / s_h^2) sum ||mu_h - s_h x||^2 over the rows of label h, with b = 8 plus
-        twice the bit length of the number of rows. A given start is one.
+        twice the bit length of the number of rows. A given start is one. With weights, sums are weighted, s_h
+        is the weight of a set, but 1 of a set of one row, and the weight of all rows is their number.
     max_iter : int
     tol_moved : float
         At least 0, below 1. Also stop after a round in which fewer labels changed than this fraction of all
@@ -86,6 +88,35 @@ class ExactLloyd(PooledClusterer):
     exponent_: int = field(init=False)
 
     _arithmetic = ExactRows
+    _weights: IntArray | None = None
+
+    def fit(
+        self, parties: Sequence[npt.ArrayLike], y: None = None, *, sample_weight: Sequence[Any] | None = None
+    ) -> Self:
+        """Cluster the rows of all parties.
+
+        Parameters
+        ----------
+        parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
+        y : ignored
+        sample_weight : sequence of integer array-like of shape (n_rows_of_the_party,), optional
+            How many times each row counts in means, the inertia, scores and k-means++, at least 1 and below
+            2^30 in all. Relocation takes the farthest rows whatever their weight, as in scikit-learn.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument that cannot be used, naming it and the party.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` rounds did not suffice.
+        """
+        self._weights = None
+        if sample_weight is not None:
+            self._weights = check_weights(sample_weight, check_parties(parties))
+        return super().fit(parties)
 
     def _fit(self, data: list[FloatArray]) -> None:
         check_count("n_init", self.n_init)
@@ -102,7 +133,8 @@ class ExactLloyd(PooledClusterer):
         centres = given_centres(self.init, self.n_clusters, data[0].shape[1])
         bound = check_bound(self.bound, data)
         exponent = scale_exponent(bound, self.precision)
-        arithmetic = self._arithmetic(quantise(data, exponent), self.n_clusters, exponent)
+        weighted = {} if self._weights is None else {"weights": self._weights}
+        arithmetic = self._arithmetic(quantise(data, exponent), self.n_clusters, exponent, **weighted)
         if centres is None:
             rounds = self._best(arithmetic, data)
         else:
@@ -154,7 +186,7 @@ class ExactLloyd(PooledClusterer):
         if not (isinstance(self.init, str) and self.init == "k-means++"):
             return starting_sets(arithmetic, self.init, data, rng)
         n_rows = sum(len(rows) for rows in data)
-        rows = plus_plus_rows(arithmetic.distances_from, n_rows, self.n_clusters, rng)
+        rows = plus_plus_rows(arithmetic.distances_from, n_rows, self.n_clusters, rng, self._weights)
         sets = np.full(n_rows, -1, dtype=np.int64)
         sets[rows] = np.arange(self.n_clusters)
         return sets

@@ -68,6 +68,11 @@ class Code(StrEnum):
         "start labels are missing, too many or too few, or not from 0 to k - 1",
         "Write one label from 0 to k - 1 for each row.",
     )
+    BAD_WEIGHTS = (
+        "bad-weights",
+        "weights of rows are missing, too many or too few, or no whole numbers from 1 on",
+        "Write one whole number, 1 or more, for each row; leave rows without weight out.",
+    )
     BAD_ID = (
         "bad-id",
         "a row ID is missing, empty or of a type that cannot be used",

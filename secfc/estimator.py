@@ -113,6 +113,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         parties: Sequence[ArrayLike],
         y: None = None,
         *,
+        sample_weight: Sequence[Any] | None = None,
         ids: Sequence[Any] | None = None,
         id_key: bytes | None = None,
     ) -> Self:
@@ -123,8 +124,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
             One per party.
         y : ignored
-        ids, id_key
-            As for `secfc.run`; row IDs switch on membership privacy.
+        sample_weight, ids, id_key
+            As for `secfc.run`: weights are public, and row IDs switch on membership privacy.
 
         Raises
         ------
@@ -139,7 +140,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         if self.warm_start and hasattr(self, "result_"):
             given |= {"init": self._centres_of(columns), "n_init": 1}
         seed = _seed(self.random_state)
-        result = run(parties, self.n_clusters, ids=ids, id_key=id_key, seed=seed, **given)
+        given |= {"sample_weight": sample_weight, "ids": ids, "id_key": id_key}
+        result = run(parties, self.n_clusters, seed=seed, **given)
         self.n_features_in_ = members[0].rows.shape[1]
         self._set_names(parties, members[0].columns)
         self.result_ = result
@@ -147,7 +149,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self._counts = [member.rows.shape[0] for member in members]
-        self._columns = columns
+        self._columns, self._weights = columns, sample_weight
         return self
 
     @property
@@ -243,7 +245,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
             raise ParameterError(
                 "ids: a prediction tells how many rows each party holds; not after such a fit"
             )
-        given = shared(self, PredictOptions) | shared(self, Threshold)
+        given = shared(self, PredictOptions) | shared(self, Threshold) | {"sample_weight": self._weights}
         return predict(parties, self.labels_, new_rows, self.n_clusters, **given).labels
 
     def score(self, parties: Sequence[ArrayLike], y: None = None) -> float:

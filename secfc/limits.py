@@ -8,7 +8,6 @@ import numpy as np
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
-from secfc.kmeans.sets import set_sizes
 from secfc.params import Job, check_positive, check_smallest_spread
 from secfc.row_layout import Layout
 
@@ -23,7 +22,8 @@ class Limits:
     ----------
     smallest_set : int
         A round with a non-empty set of fewer rows is refused. 1 refuses nothing: relocation of emptied
-        clusters makes sets of one row.
+        clusters makes sets of one row. Of rows with weights a set counts for the number of its heaviest row
+        that would weigh as much, rounded down: never more than it has rows.
     most_rounds : int, optional
         Rounds answered, those counted once that are asked again of other comparers; the job's own largest
         number by default.
@@ -141,14 +141,11 @@ class Limits:
         """
         if not job.reveal_to:
             return
-        sizes = set_sizes(labels, job.k)
-        self._check_opened(job, sizes, name=name, others="")
+        self._check_opened(job, layout.hidden_among(labels, job.k), name=name, others="")
         for client in job.reveal_to if not layout.common else ():
-            own = set_sizes(labels[layout.rows(client)], job.k)
+            others = layout.hidden_among(labels, job.k, client)
             # A cluster of a recipient's own rows alone tells it nothing, but that nobody else is in it.
-            self._check_opened(
-                job, sizes - own, name=name, others=f" that are not client {client}'s, who gets it"
-            )
+            self._check_opened(job, others, name=name, others=f" that are not client {client}'s, who gets it")
 
     def _check_opened(self, job: Job, sizes: Ints, *, name: str, others: str) -> None:
         for what, smallest in (("centres", self.smallest_set), ("spreads", job.reveal_spread or 1)):

@@ -53,6 +53,8 @@ Encoding = Literal[
 Recipients = Literal["all"] | Sequence[int] | None  # parties, by position, that centres are revealed to
 MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
 
+MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks vanish from a weighted sum
+
 MAX_PRECISION = 52
 """Whole numbers of at most 2**52 in magnitude are exact in float64, and so are their differences."""
 
@@ -436,7 +438,22 @@ class Execution(Computing):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PredictOptions(Execution, Agreed):
+class Weights:
+    """How many times each row counts."""
+
+    sample_weight: Sequence[Any] | None = option(
+        None,
+        "sequence of one integer array per party, optional",
+        "How many times each row counts: in means, the inertia, scores of starts and draws of k-means++, as "
+        'scikit-learn weighs them (first sets of "random" and "separation" do not depend on it). Whole '
+        f"numbers from 1 to {MAX_WEIGHT}, {MAX_ROWS} in all at most. **Weights are public**: all parties and "
+        "the server are told that of every row. A set counts in `limits` for the number of its heaviest row "
+        "that would weigh as much. Not with `ids` or `committee`.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PredictOptions(Weights, Execution, Agreed):
     """Options of `secfc.predict`."""
 
 
@@ -454,7 +471,7 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RunOptions(Execution, RevealOptions, OfData, ClusterOptions):
+class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
     """Options of `secfc.run`."""
 
     committee: int | Sequence[int] | None = option(

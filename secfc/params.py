@@ -202,6 +202,8 @@ class Job(AgreedClustering):
         clients are a committee without rows of their own. None: the clients hold the rows.
     deposits : str, optional
         With `owners` the digest of their deposits, in hexadecimal.
+    weighted : bool
+        Whether every client gives weights of its rows, which everybody is told.
 
     Raises
     ------
@@ -226,6 +228,7 @@ class Job(AgreedClustering):
     seed: int | None = None
     owners: tuple[int, ...] | None = None
     deposits: str | None = None
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         for name in ("n", "k", "t", "ell", "d"):
@@ -264,6 +267,7 @@ class Job(AgreedClustering):
         self._check_predict()
         self._check_spread()
         self._check_owners()
+        self._check_weighted()
         self._check_inertia()
         self._check_threshold()
         if self.last_round > MAX_ROUNDS:
@@ -384,6 +388,18 @@ class Job(AgreedClustering):
                     f"{name}: not with a committee (docs/decisions/051-owners-and-a-committee.md)"
                 )
 
+    def _check_weighted(self) -> None:
+        if not isinstance(self.weighted, bool):
+            raise ParameterError(f"weighted: a bool is needed, {type(self.weighted).__name__} was given")
+        without = {
+            "with ids": self.ids_cap is not None,
+            "with a committee": self.owners is not None,
+            "where several k are compared": bool(self.compared),
+        }
+        for name, asked in without.items():
+            if self.weighted and asked:
+                raise ParameterError(f"sample_weight: not {name} (docs/decisions/056-weights.md)")
+
     def _check_inertia(self) -> None:
         if not isinstance(self.reveal_inertia, bool):
             raise ParameterError(
@@ -413,11 +429,13 @@ class Job(AgreedClustering):
     def digest(self) -> bytes:
         """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr.
 
-        Those of owners are in it where there are owners.
+        Those of owners are in it where there are owners, and that rows have weights where they have.
         """
         given = asdict(self)
         if self.owners is None:
             del given["owners"], given["deposits"]
+        if not self.weighted:
+            del given["weighted"]
         return hashlib.sha256(b"secfc job 1" + json.dumps(given, sort_keys=True).encode()).digest()
 
     @property
@@ -519,7 +537,7 @@ class Job(AgreedClustering):
         return quantised_radius(self.bound, self.precision, self.d)
 
     def residues(self, m: int) -> int:
-        """Primes that every round about sets of m rows in all can do with."""
+        """Primes that every round about sets of m rows, or of rows of weight m, in all can do with."""
         if self.disclosure == "labels":
             cases = ([m - m // 2, m // 2], [m], [1])
             rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)

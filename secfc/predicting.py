@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.array_types import Ints, Labels
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
@@ -16,7 +16,7 @@ from secfc.params import Job, check_positive
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
 from secfc.rows import as_labels, check_rows
-from secfc.running import check_consent, is_number, limits_of, run_outcome
+from secfc.running import check_consent, is_number, limits_of, run_outcome, weights_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,13 +133,17 @@ def predict_members(
         for one in (*members, *added):
             check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound))
     given = _labels(labels, members, k)
-    both, starts = [], []
-    for member, new, of_old in zip(members, added, given, strict=True):
+    both, starts, weights = [], [], list[Ints]()
+    of_rows = weights_of(options.sample_weight, members)
+    for at, (member, new, of_old) in enumerate(zip(members, added, given, strict=True)):
         kept = of_old >= 0
+        if of_rows is not None:  # those of new rows are in no sum
+            weights.append(np.concatenate([of_rows[at][kept], np.ones(new.rows.shape[0], dtype=np.int64)]))
         rows = np.concatenate([member.rows[kept], new.rows])
         both.append(Party(name=member.name, rows=rows, columns=member.columns or new.columns))
         starts.append(np.concatenate([of_old[kept], np.full(new.rows.shape[0], -1, dtype=np.int32)]))
-    everything = RunOptions(**shared(options, PredictOptions), init=starts, max_iter=1)
+    given_options = shared(options, PredictOptions) | {"sample_weight": weights or None}
+    everything = RunOptions(**given_options, init=starts, max_iter=1)
     outcome, job, _ = run_outcome(both, everything, k=k, t=t, ell=ell, predict=True)
     return Prediction(
         labels=[

@@ -2,11 +2,14 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import accumulate, chain
 from operator import attrgetter
 
+import numpy as np
+
+from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.bounded import ANDED, NUMBERS, VALUES, most_bounded_bytes
 from secfc.comparing.draw import most_draw_bytes
@@ -16,6 +19,7 @@ from secfc.comparing.start import most_nearer_bytes
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kmeans.plus_plus import candidates_of
+from secfc.kmeans.sets import rows_hidden_among, set_weights
 from secfc.options import MAX_ROWS, Link
 from secfc.params import Job, Start
 
@@ -27,6 +31,7 @@ KEPT_PARTS = 16  # whole parts of others' shares that a client has room for, of 
 PART_ROWS = 256  # a part has a multiple of so many rows, no fewer, so that none is dominated by its header
 WINDOW = 2  # parts asked for before the first has come back, so that nobody waits for the network
 _HEADER_ROOM = 64  # more than the fixed part of any message
+PLANNED_ROOM = 256  # more than an introduction
 
 
 @dataclass(frozen=True)
@@ -35,12 +40,14 @@ class Layout:
 
     With membership privacy rows are common: every client shares a vector for every row, and all counts are m.
     Where rows are deposited they are numbered by owner; owners deal before the run, and no client takes rows
-    with it.
+    with it. `weights`, shape (m,), int64, 1 or more, say how many times each row counts, where rows have
+    weights: they are public.
     """
 
     counts: tuple[int, ...]
     common: bool = False
     deposited: bool = False
+    weights: Ints | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
@@ -51,13 +58,33 @@ class Layout:
         """Rows in all."""
         return self.counts[0] if self.common else self._ends[-1]
 
+    @cached_property
+    def weight(self) -> int:
+        """The sum of all weights, m where rows have none: sums are as large as those of so many rows."""
+        return self.m if self.weights is None else int(self.weights.sum())
+
+    def weights_of(self, client: int) -> Ints | None:
+        """Those of a client's rows."""
+        return None if self.weights is None else self.weights[self.rows(client)]
+
+    def divisors(self, sets: Labels, k: int) -> Ints:
+        """What the sum of each set is divided by (`secfc.kmeans.sets.set_weights`), shape (k,)."""
+        return set_weights(sets, k, self.weights)
+
+    def hidden_among(self, sets: Labels, k: int, client: int | None = None) -> Ints:
+        """How many rows a set counts for in limits (`rows_hidden_among`); without those of a client."""
+        if client is not None:
+            sets = sets.copy()
+            sets[self.rows(client)] = -1
+        return rows_hidden_among(sets, k, self.weights)
+
     def run_residues(self, job: Job) -> int:
         """Residues of a client's answers in a run of usual length, which kernels are chosen by."""
-        return job.residues(self.m) * job.k * self.m * job.usual_rounds
+        return job.residues(self.weight) * job.k * self.m * job.usual_rounds
 
     def parts(self, job: Job) -> "Parts":
         """How messages about these rows are cut."""
-        primes = job.residues(self.m)
+        primes = job.residues(self.weight)
         # Parts that are checked before they are added up are kept of every client: fewer bytes of each.
         kept = max(1, job.n // KEPT_PARTS) if self.common and job.checks_shares else 1
         return Parts(
@@ -77,18 +104,31 @@ class Layout:
         if self.deposited:
             return self
         counts = tuple(0 if client in clients else rows for client, rows in enumerate(self.counts, 1))
-        return Layout(counts, common=self.common)
+        if self.weights is None:
+            return Layout(counts, common=self.common)
+        kept = [self.weights[self.rows(j)] for j in range(1, len(counts) + 1) if j not in clients]
+        return replace(self, counts=counts, weights=np.concatenate(kept))
+
+    def _primes_of(self, job: Job) -> int:
+        try:
+            return job.residues(self.weight)
+        except ParameterError as error:
+            if self.weights is None:
+                raise
+            raise ParameterError(f"{error}; here a row counts as many times as its weight") from None
 
     def check(self, job: Job) -> None:
         """Raise ParameterError unless the job can be run on this many rows."""
         if self.m > MAX_ROWS:
             raise ParameterError(f"parties: at most {MAX_ROWS} rows in all, {self.m} were given")
+        if self.weight > MAX_ROWS:
+            raise ParameterError(f"sample_weight: at most {MAX_ROWS} in all, {self.weight} was given")
         if job.k > self.m:
             raise ParameterError(
                 f"k: {job.k} clusters asked for, the parties hold {self.m} rows in all",
                 code=Code.TOO_FEW_ROWS,
             )
-        primes = job.residues(self.m)
+        primes = self._primes_of(job)
         columns = max(job.k, job.width) * PART_ROWS
         if job.reveal_to:
             columns = max(columns, job.sums_revealed * job.k * job.width)
@@ -103,6 +143,8 @@ class Layout:
                     f"{MAX_MESSAGE_BYTES} are sent"
                 )
         largest = BYTES_PER_RESIDUE * primes * columns + _HEADER_ROOM
+        if self.weights is not None and 4 * self.m + PLANNED_ROOM * job.parties > MAX_MESSAGE_BYTES:
+            raise ParameterError(f"sample_weight: {self.m} weights do not fit in a message of the plan")
         if max(largest, 2 * self.m + _HEADER_ROOM) > MAX_MESSAGE_BYTES:
             raise ParameterError(
                 f"k, d: {max(job.k, job.width)} columns in {primes} residues make messages of {largest} "

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Floats, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.field.fixed_point import norm_limit, row_norms, scale_exponent
+from secfc.options import MAX_WEIGHT
 
 _FEW_STEPS = 256
 """Eight bits: with fewer, labels differ from those of the rows themselves (docs/precision.md)."""
@@ -114,3 +115,34 @@ def check_labels(
         raise DataError(f"{name}: {labels.size} {what} for {m} rows", code=Code.BAD_LABELS)
     if labels.size and not (labels.min() >= least and labels.max() < k):
         raise DataError(f"{name}: {what} must lie in {least}..{k - 1}", code=Code.BAD_LABELS)
+
+
+def as_weights(given: Any, *, name: str, m: int) -> Ints:
+    """Weights that somebody gave for m rows, as an array of shape (m,), int64.
+
+    Raises DataError with the party; never a value.
+    """
+    try:
+        weights = np.asarray(given)
+    except ValueError:
+        weights = np.zeros((0, 0))
+    if weights.shape == (0,):
+        weights = weights.astype(np.int64)
+    check_weights(weights, name=name, m=m)
+    return weights.astype(np.int64)
+
+
+def check_weights(weights: NDArray[np.integer], *, name: str, m: int) -> None:
+    """Raise DataError unless these are whole numbers from 1 to `MAX_WEIGHT`, shape (m,)."""
+    if weights.ndim != 1 or weights.dtype.kind not in "iu":
+        raise DataError(
+            f"{name}: sample_weight must be a one-dimensional array of whole numbers (an integer dtype)",
+            code=Code.BAD_WEIGHTS,
+        )
+    if weights.size != m:
+        raise DataError(f"{name}: {weights.size} weights for {m} rows", code=Code.BAD_WEIGHTS)
+    if weights.size and not 1 <= weights.min() <= weights.max() <= MAX_WEIGHT:
+        raise DataError(
+            f"{name}: weights must lie in 1..{MAX_WEIGHT}; leave a row without weight out, and predict it",
+            code=Code.BAD_WEIGHTS,
+        )

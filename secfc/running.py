@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
-from secfc.array_types import Floats, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.called_with import called_with
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
@@ -48,7 +48,7 @@ from secfc.params import (
 from secfc.parties import Party, as_parties, is_frame
 from secfc.result import Result
 from secfc.row_layout import Layout
-from secfc.rows import as_labels, check_rows, few_steps, largest_norm, rounded_away
+from secfc.rows import as_labels, as_weights, check_rows, few_steps, largest_norm, rounded_away
 
 _CALLER = 5
 """Calls from a warning in `run_outcome` up to the line that it is about, of who called `run` and its like."""
@@ -248,6 +248,7 @@ def _computing(members: list[Party], options: RunOptions) -> list[str]:
         "ids": options.ids is not None,
         "centres or labels as init": not isinstance(options.init, str),
         "reveal_centres": options.reveal_centres is not None,
+        "sample_weight": options.sample_weight is not None,
         "storage and the multiprocess driver": options.storage is not None
         and options.driver == "multiprocess",
         "limits of single parties": isinstance(options.limits, list | tuple),
@@ -364,12 +365,17 @@ def _setup(
         comparers=_comparers("comparers", options.comparers, parameters["n"]),
         recheckers=_comparers("recheck", options.recheck, parameters["n"]),
         reveal_spread=_smallest_spread(options.reveal_spread, members, limits),
+        weighted=options.sample_weight is not None,
         **agreed,
     )
     if job.reveal_inertia:
         check_consent("reveal_inertia", members, limits)
     each(lambda member: check_rows(member.rows, name=member.name, d=job.d, bound=job.bound), members)
-    layout = Layout(tuple(member.rows.shape[0] for member in members))
+    weights = weights_of(options.sample_weight, members)
+    layout = Layout(
+        tuple(member.rows.shape[0] for member in members),
+        weights=None if weights is None else np.concatenate(weights),
+    )
     layout.check(job)
     starts = None
     if isinstance(init, list | tuple):
@@ -380,6 +386,7 @@ def _setup(
         job=job,
         rows=[member.rows for member in members],
         starts=starts,
+        weights=weights,
         ids=None if held is None else held.hashed,
         salt=None if held is None else held.salt,
         names=[member.name for member in members],
@@ -418,6 +425,20 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
     ]
     job.check_start(np.concatenate(starts))
     return starts
+
+
+def weights_of(given: object, members: list[Party]) -> list[Ints] | None:
+    """Checked weights of each party's rows."""
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple) or len(given) != len(members):
+        raise ParameterError(
+            f"sample_weight: a list with one integer array for each of {len(members)} parties is needed"
+        )
+    return [
+        as_weights(one, name=member.name, m=member.rows.shape[0])
+        for one, member in zip(given, members, strict=True)
+    ]
 
 
 def _labels_by_centres(init: Any, members: list[Party], job: Job) -> list[Labels]:

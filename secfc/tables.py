@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from secfc.array_types import Floats, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.column_names import are_names, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.options import FOUND, TextFormat
+from secfc.rows import check_weights
 from secfc.sources.blocks import EXACT, too_large
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
@@ -40,6 +41,7 @@ class Table:
     rows: Floats = field(repr=False)  # shape (m, d)
     ids: pa.ChunkedArray | None = field(default=None, repr=False)  # to be written beside the labels
     id_name: str = "row"  # their column's
+    weights: Ints | None = field(default=None, repr=False)  # how many times each row counts
     written: str = ""  # how a text file is written, if not as usual
 
 
@@ -49,6 +51,7 @@ def read_table(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
+    weight_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> Table:
     """Read a party's rows, as `chosen_columns` of `load_table`: IDs are read as they stand there.
@@ -56,9 +59,16 @@ def read_table(
     Raises DataError with the file and the column; never a value.
     """
     as_text = [id_column] if id_column else []
-    table = load_table(path, as_text=as_text, named=[*columns, *drop], given=given)
+    weighed = [weight_column] if weight_column else []
+    table = load_table(path, as_text=as_text, named=[*columns, *drop, *weighed], given=given)
     return chosen_columns(
-        table, path=path, columns=columns, drop=drop, id_column=id_column, named=bool(columns)
+        table,
+        path=path,
+        columns=columns,
+        drop=drop,
+        id_column=id_column,
+        weight_column=weight_column,
+        named=bool(columns),
     )
 
 
@@ -69,20 +79,22 @@ def chosen_columns(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
+    weight_column: str | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     named: bool = True,
 ) -> Table:
     """The columns of a table that are clustered.
 
-    These are `columns` in this order, positions ("0", "1") for .npy, by default all but those to `drop` and
-    `id_column`, which is written beside the labels. With `ranges` values of each lie in its range. Unless
-    somebody `named` the columns, one that looks like an identifier is refused. Raises
+    These are `columns` in this order, positions ("0", "1") for .npy, by default all but those to `drop`,
+    `weight_column` and `id_column`, which is written beside the labels. With `ranges` values of each lie in
+    its range. Unless somebody `named` the columns, one that looks like an identifier is refused. Raises
     DataError with the file and, for everything that is wrong, the column, by its place where names may be
     values; never a value.
     """
     columns, drop = normal_all(columns), normal_all(drop)
     id_column = normal(id_column) if id_column else None
-    found, ids = table.column_names, [id_column] if id_column else []
+    weight_column = normal(weight_column) if weight_column else None
+    found, ids = table.column_names, [one for one in (id_column, weight_column) if one]
     counts = Counter(found)
     wrong: list[DataError] = []
     missing = [name for name in dict.fromkeys((*columns, *drop, *ids)) if name not in counts]
@@ -120,16 +132,36 @@ def chosen_columns(
                 _check_range(rows[:, at], ranges[name], where)
         except DataError as error:
             wrong.append(error)
+    weights = None
+    if weight_column and counts[weight_column] == 1:
+        try:
+            weights = weights_in(table, weight_column, path)
+        except DataError as error:
+            wrong.append(error)
     if wrong:
         raise all_of(wrong)
     return Table(
         path=path,
+        weights=weights,
         columns=chosen,
         rows=rows,
         ids=table.column(id_column) if id_column else None,
         id_name=id_column or "row",
         written=written_of(table),
     )
+
+
+def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
+    """The column of weights of a table: whole numbers from 1 on. Raises DataError, never with a value."""
+    column = table.column(name)
+    if len(column) and (not pa.types.is_integer(column.type) or column.null_count):
+        raise DataError(
+            f"{path}: column {_shown(table, name)} of weights is not one of whole numbers ({column.type})",
+            code=Code.BAD_WEIGHTS,
+        )
+    weights = column.to_numpy() if len(column) else np.empty(0, dtype=np.int64)
+    check_weights(weights, name=str(path), m=table.num_rows)
+    return weights.astype(np.int64)
 
 
 def written_of(table: pa.Table) -> str:
@@ -161,6 +193,7 @@ def read_tables(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
+    weight_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> list[Table]:
     """Read every party's file: by default the columns of the first one, in its order.
@@ -168,8 +201,9 @@ def read_tables(
     ColumnWarning tells which others there are; one DataError what is wrong with all files.
     """
     drop = normal_all(drop)
-    not_clustered = {*drop, *([normal(id_column)] if id_column else [])}
-    as_text, named = [id_column] if id_column else [], [*columns, *drop]
+    not_clustered = {*drop, *(normal(one) for one in (id_column, weight_column) if one)}
+    as_text = [id_column] if id_column else []
+    named = [*columns, *drop, *([weight_column] if weight_column else [])]
     loaded = each(lambda path: load_table(path, as_text=as_text, named=named, given=given), paths)
     for name in drop:
         if not any(name in table.column_names for table in loaded):
@@ -188,7 +222,13 @@ def read_tables(
         table = loaded.pop(0)  # its memory is free before the next one is converted
         dropped = [name for name in drop if name in table.column_names]
         return chosen_columns(
-            table, path=path, columns=chosen, drop=dropped, id_column=id_column, named=bool(columns)
+            table,
+            path=path,
+            columns=chosen,
+            drop=dropped,
+            id_column=id_column,
+            weight_column=weight_column,
+            named=bool(columns),
         )
 
     return each(converted, paths)
@@ -229,6 +269,12 @@ def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
             )
     held = [None if table.ids is None or not table.rows.size else table.ids for table in tables]
     return [[] if ids is None else (ids if alike else ids.cast(pa.string())).to_pylist() for ids in held]
+
+
+def row_weights(tables: Sequence[Table]) -> list[Ints] | None:
+    """The weights of every party, None where tables have none."""
+    held = [table.weights for table in tables if table.weights is not None]
+    return held or None
 
 
 def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:

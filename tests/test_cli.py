@@ -265,6 +265,11 @@ REFUSED = {
         (*COLUMNS, "--storage", "a.csv"),
         "storage: a.csv is a file, a folder is needed",
     ),
+    "weights that are no whole numbers": (
+        lambda files: None,
+        (*COLUMNS, "--weight", "dose"),
+        "a.csv: column 'dose' of weights is not one of whole numbers (double)",
+    ),
     "more clusters than rows": (lambda files: None, (*COLUMNS, "-k", 22), "k: 22 clusters asked for"),
     "a file given twice": (
         lambda files: None,
@@ -302,6 +307,34 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(files, case):
     assert text in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert sorted(files.iterdir()) == before
+
+
+def test_weights_of_a_column_weigh_a_run_and_a_prediction(tmp_path):
+    parts = {"a": ([0.0, 1.0], [1, 1]), "b": ([9.0, 10.0, 4.0], [1, 1, 50]), "c": ([2.0], [1])}
+    for name, (values, weights) in parts.items():
+        lines = [f"{value},{weight}" for value, weight in zip(values, weights, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,beds", *lines, ""]))
+    (tmp_path / "new.csv").write_text("x,beds\n5.0,1\n7.5,1\n")
+    files, quick = ("a.csv", "b.csv", "c.csv"), ("--driver", "in-process")
+    done = secfc_command(
+        "run", *files, "-k", 2, "--t", 1, "--ell", 1, "--seed", 1, "--weight", "beds", "--out", "r", *quick,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert (summary["columns"], summary["weight"]) == (["x"], "beds")
+    found = secfc.run(
+        [np.array(values)[:, np.newaxis] for values, _ in parts.values()],
+        2, 1, 1, seed=1, sample_weight=[weights for _, weights in parts.values()],
+    )  # fmt: skip
+    told = [
+        [int(row["label"]) for row in read_labels(tmp_path / "r" / f"{name}.labels.csv")] for name in parts
+    ]
+    assert told == [part.tolist() for part in found.labels]
+    new = ("--new", "a=new.csv", "--consent", "all", "--out", "p", *quick)
+    done = secfc_command("predict", *files, "--run", "r", *new, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(read_labels(tmp_path / "p" / "a.labels.csv")) == 2
 
 
 def test_ids_of_a_csv_file_are_written_as_they_stand_there(files):

@@ -38,6 +38,7 @@ DEFAULTS = {
     "disclosure": "labels",
     "reveal_centres": None,
     "reveal_spread": False,
+    "sample_weight": None,
     "limits": None,
     "storage": None,
     "resume": None,
@@ -70,10 +71,10 @@ def without(*names):
     ("call", "expected"),
     [
         (secfc.run, DEFAULTS),
-        (secfc.choose_k, without("reveal_centres", "reveal_spread", "committee")),
+        (secfc.choose_k, without("reveal_centres", "reveal_spread", "committee", "sample_weight")),
         (
             SecureKMeans,
-            without("seed", "ids", "id_key", "committee")
+            without("seed", "ids", "id_key", "committee", "sample_weight")
             | {"n_clusters": 8, "random_state": None, "warm_start": False},
         ),
     ],

@@ -51,6 +51,7 @@ class ClusteringSchema(FileSchema):
     recheck: list[str] = Field(default=[])
     reveal_centres: list[str] = Field(default=[])
     reveal_spread: int | None = Job.reveal_spread
+    weighted: bool = Job.weighted
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 

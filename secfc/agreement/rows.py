@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.site_file import Site
-from secfc.array_types import Labels
+from secfc.agreement.site_file import Site, Source
+from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError, SecFCError, all_of
 from secfc.journal.beginning import as_bytes
@@ -21,7 +21,7 @@ from secfc.params import Job
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
 from secfc.prepare.transform import Preparation
-from secfc.tables import Table, chosen_columns, load_table, no_column, written_of
+from secfc.tables import Table, chosen_columns, load_table, no_column, weights_in, written_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class SiteRows:
 
     table: Table  # columns in the job's order, and the IDs that are written beside the labels
     start: Labels | None = field(default=None, repr=False)  # start labels, for a job that has them
+    weights: Ints | None = field(default=None, repr=False)  # for a job with weights
     ids: list[str] | None = field(default=None, repr=False)  # for a job with membership privacy
     # What the rows are made of, where a job prepares, until its means are known; the table has none then.
     unprepared: Checked | None = field(default=None, repr=False)
@@ -42,7 +43,8 @@ class SiteRows:
         columns: dict[str, NDArray[Any]] = {}
         if self.unprepared is not None:
             columns = {**self.unprepared.numbers, **self.unprepared.categories}
-        head = as_bytes([self.table.rows.shape, start, self.ids, list(columns)])
+        weights = [] if self.weights is None else [self.weights.tolist()]
+        head = as_bytes([self.table.rows.shape, start, self.ids, list(columns), *weights])
         rows = self.table.rows.reshape(-1).view(np.uint8).data  # not copied, as most of the memory is in them
         return [head, rows, *(one.tobytes() for one in columns.values())]
 
@@ -74,11 +76,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     if len(set(columns)) < len(columns):
         text = "data.columns: two columns of the job are one column here"
         raise DataError(f"{name}: {site.path}: {text}", code=Code.REPEATED_COLUMN)
-    for key, column in (("id", source.id_column), ("start", source.start_column)):
-        if column in columns:
-            raise DataError(
-                f"{name}: {site.path}: data.{key}: column {column!r} is clustered", code=Code.REPEATED_COLUMN
-            )
+    _check_not_clustered(site, source, columns)
     hidden = job.ids_cap is not None
     as_text = [] if source.id_column is None else [source.id_column]
     given, wrong = dict[str, Any](), list[SecFCError]()
@@ -91,7 +89,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
 
     try:
         names = columns if agreement.preparation is not None else []
-        named = [*columns, *([] if source.start_column is None else [source.start_column])]
+        named = [*columns, *(one for one in (source.start_column, source.weight_column) if one is not None)]
         loaded = load_table(source.rows, as_text=[*names, *as_text], named=named, given=source.given)
     except (DataError, ParameterError) as error:
         raise type(error)(f"{name}: {error}", code=error.code) from None
@@ -105,6 +103,9 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     if source.start_column is not None:
         start = source.start_column
         put("start", lambda: _start_labels(loaded, start, str(source.rows), job))
+    if source.weight_column is not None:
+        weight = source.weight_column
+        put("weights", lambda: _weights(loaded, weight, str(source.rows)))
     if hidden and source.id_column is not None and loaded.column_names.count(source.id_column) == 1:
         ids = source.id_column
         put("ids", lambda: _texts(loaded.column(ids), str(source.rows), ids))
@@ -119,13 +120,23 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     return found
 
 
+def _check_not_clustered(site: Site, source: Source, columns: list[str]) -> None:
+    given = {"id": source.id_column, "start": source.start_column, "weight": source.weight_column}
+    for key, column in given.items():
+        if column in columns:
+            raise DataError(
+                f"{site.party}: {site.path}: data.{key}: column {column!r} is clustered",
+                code=Code.REPEATED_COLUMN,
+            )
+
+
 def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Checked]:
     """The schema's columns of a site's table, which is checked and told of under the site's own names."""
     assert site.source is not None
     source, path = site.source, site.source.rows
     agreed = {source.columns.get(column.name, column.name): column for column in schema.columns}
     own = Schema(columns=tuple(replace(column, name=name) for name, column in agreed.items()))
-    others = [] if source.id_column is None else [source.id_column]
+    others = [one for one in (source.id_column, source.weight_column) if one is not None]
     unprepared = checked(loaded, own, name=str(path), others=others)
     table = Table(
         path=path,
@@ -164,6 +175,12 @@ def _start_labels(loaded: pa.Table, name: str, path: str, job: Job) -> Labels:
         )
     labels: Labels = given.astype(np.int32)
     return labels
+
+
+def _weights(loaded: pa.Table, name: str, path: str) -> Ints:
+    if loaded.column_names.count(name) != 1:
+        raise no_column(path, [name], loaded)
+    return weights_in(loaded, name, path)
 
 
 def _texts(column: pa.ChunkedArray, path: str, name: str) -> list[str]:

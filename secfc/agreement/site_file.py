@@ -29,6 +29,7 @@ class DataSchema(FileSchema):
     query: str | None = None
     id: str | None = None
     start: str | None = None
+    weight: str | None = None
     columns: dict[str, str] = Field(default={})
 
 
@@ -73,6 +74,7 @@ class Source:
     # Row IDs: not clustered, written beside the labels. With membership privacy what the union is of.
     id_column: str | None = None
     start_column: str | None = None  # start labels
+    weight_column: str | None = None  # how many times each row counts
     columns: dict[str, str] = field(default_factory=dict)  # the site's own names of the job's columns
     given: TextFormat = FOUND  # how a text file is written
 
@@ -183,6 +185,7 @@ class Site:
         for keys, given, used, what in (
             (("ids_key",), self.ids_key, job.ids_cap is not None, "membership privacy (clustering.ids_cap)"),
             (("data", "start"), source.start_column, job.init == "labels", "start labels (clustering.init)"),
+            (("data", "weight"), source.weight_column, job.weighted, "weights (clustering.weighted)"),
         ):
             name = ".".join(keys)
             if used and given is None:
@@ -249,6 +252,15 @@ def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
         if (origin.kind == "file") != (key == "path"):
             raise fault("data: a file to query is its path, a database is a url", key)
         rows = Query(origin=origin, query=data.query, name="database", given=given)
-    id_column, start = (None if name is None else normal(name) for name in (data.id, data.start))
+    id_column, start, weight = (
+        None if name is None else normal(name) for name in (data.id, data.start, data.weight)
+    )
     columns = {normal(theirs): normal(own) for theirs, own in data.columns.items()}
-    return Source(rows=rows, id_column=id_column, start_column=start, columns=columns, given=given)
+    return Source(
+        rows=rows,
+        id_column=id_column,
+        start_column=start,
+        weight_column=weight,
+        columns=columns,
+        given=given,
+    )

@@ -13,7 +13,7 @@ from secfc.array_types import Floats
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, tables_of
-from secfc.cli.options import ClusteringFiles, Revealing
+from secfc.cli.options import Revealing
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.options import RunOptions, choices_of, options_of
@@ -23,7 +23,7 @@ from secfc.prepare.transform import Preparation
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
-from secfc.tables import Table, party_names, read_table, row_ids, write_centres, write_labels
+from secfc.tables import Table, party_names, read_table, row_ids, row_weights, write_centres, write_labels
 
 SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", "report.html"
 
@@ -38,13 +38,15 @@ def run_files(
     names, called = party_names(files), list(map(str, files))
     opened = revealing(options, names) | comparing(options, names)
     preparation = None if options.prepared is None else read_summary(options.prepared)
-    tables = tables_of(files, options, columns=() if preparation is None else preparation.names)
+    names_of_columns = () if preparation is None else preparation.names
+    tables = tables_of(files, options, columns=names_of_columns, weight_column=options.weight_column)
     if preparation is not None:
         opened["bound"] = preparation.bound
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)
-        given = options.options(RunOptions, ids=ids, init=init, **opened)
+        weights = row_weights(tables)
+        given = options.options(RunOptions, ids=ids, init=init, sample_weight=weights, **opened)
         result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
     summary = _summary(options, tables, result)
     centres, spreads = result.cluster_centers, result.cluster_std
@@ -91,7 +93,7 @@ def _recipients(files: list[Path | Query], result: Result) -> list[str]:
     return [names[client - 1] for client in result.job.reveal_to if client not in result.faults.gone]
 
 
-def _summary(options: ClusteringFiles, tables: list[Table], result: Result) -> dict[str, Any]:
+def _summary(options: Revealing, tables: list[Table], result: Result) -> dict[str, Any]:
     job = result.job
     return {
         "run": result.run_id,
@@ -103,6 +105,7 @@ def _summary(options: ClusteringFiles, tables: list[Table], result: Result) -> d
         },
         "columns": tables[0].columns,
         "id": options.id_column,
+        "weight": options.weight_column,
         "parties": [
             {"file": str(table.path), "rows": table.rows.shape[0], "labels": name}
             for table, name in zip(tables, label_names([table.path for table in tables]), strict=True)

@@ -40,13 +40,22 @@ def sources(
 
 
 def tables_of(
-    files: Sequence[Path | Query], options: ClusteringFiles, *, columns: Sequence[str] = ()
+    files: Sequence[Path | Query],
+    options: ClusteringFiles,
+    *,
+    columns: Sequence[str] = (),
+    weight_column: str | None = None,
 ) -> list[Table]:
     """The tables of a command's files; what is left out of them and how they are written is said."""
     columns, drop = columns or names_of(options.columns), names_of(options.drop)
     with our_warnings():
         tables = read_tables(
-            files, columns=columns, drop=drop, id_column=options.id_column, given=options.text_format
+            files,
+            columns=columns,
+            drop=drop,
+            id_column=options.id_column,
+            weight_column=weight_column,
+            given=options.text_format,
         )
     say_how_written(tables, quiet=options.quiet)
     return tables

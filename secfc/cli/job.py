@@ -112,6 +112,7 @@ def show(file: JobFile) -> None:
         *_comparers(agreement),
         ("centres revealed to", recipients or "nobody"),
         ("spreads", "not revealed" if task.reveal_spread is None else spreads),
+        ("weights", "of every row, told to everybody" if task.weighted else "none"),
         ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
         ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
         *_owners(agreement),

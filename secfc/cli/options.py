@@ -212,6 +212,14 @@ class Revealing(ClusteringFiles):
     """Also a start from a file of centres, and what is opened in the end, and to whom."""
 
     init: str = again(ClusterOptions, "init", choices=())
+    weight_column: Annotated[
+        str | None,
+        typer.Option(
+            "--weight",
+            help="Column of weights, whole numbers from 1 on: how many times each row counts. Not clustered. "
+            "Everybody is told the weight of every row.",
+        ),
+    ] = None
     reveal_centres: Annotated[
         str | None,
         typer.Option(

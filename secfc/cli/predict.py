@@ -20,7 +20,7 @@ from secfc.predicting import Prediction, predict_members
 from secfc.rows import largest_norm
 from secfc.schemas import with_options
 from secfc.sources.query import Query
-from secfc.tables import party_names, read_labels, read_table, read_tables, write_labels
+from secfc.tables import party_names, read_labels, read_table, read_tables, row_weights, write_labels
 
 
 @with_options(Agreed, required=True)
@@ -46,6 +46,7 @@ class _Run(BaseModel):
     parameters: _Parameters
     columns: list[str] = Field(min_length=1)
     id: str | None
+    weight: str | None
 
 
 def predict_files(
@@ -68,7 +69,9 @@ def predict_files(
     for at in () if consent is None else positions("--consent", consent, names):
         limits[at] = replace(limits[at], predict=True)
     given = options.text_format
-    tables = read_tables(files, columns=before.columns, id_column=before.id, given=given)
+    tables = read_tables(
+        files, columns=before.columns, id_column=before.id, weight_column=before.weight, given=given
+    )
     labels = [read_labels(run / name, one) for name, one in zip(label_names(files), tables, strict=True)]
     added = {
         at: read_table(path, columns=before.columns, id_column=before.id, given=given)
@@ -82,7 +85,9 @@ def predict_files(
     bound = options.bound
     if bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
         bound = max(of_run.bound, *(largest_norm(one.rows, name=one.name) for one in new_rows))
-    asked = options.options(PredictOptions, limits=limits, bound=bound, **shared(of_run, Agreed))
+    weights = row_weights(tables)
+    more = {"limits": limits, "bound": bound, "sample_weight": weights} | shared(of_run, Agreed)
+    asked = options.options(PredictOptions, **more)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
     written = {at: label_names(files)[at] for at in added}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats
+from secfc.array_types import Bools, Floats, Ints
 from secfc.comparing.matches import reduced
 from secfc.errors import MessageError, SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, unpack
@@ -14,8 +14,9 @@ from secfc.kmeans.plus_plus import DRAW_BITS
 def start_residues(radius: int, rows: int) -> int:
     """Number of primes of every round of a start: for a draw, |total R - sum 2**32| < Q / 2.
 
-    A candidate is one row, so D <= (2 radius)**2, and sums are at most m times that. Minima and totals differ
-    by less. ParameterError where all primes together are not enough.
+    A candidate is one row, so D <= (2 radius)**2, and sums are at most m times that; where rows have weights
+    `rows` is their sum. Minima and totals differ by less. ParameterError where all primes together are not
+    enough.
     """
     limit = 2 * (rows * (2 * radius) ** 2 << DRAW_BITS)
     return primes_above(limit, what=f"draws by distances of {rows} rows")
@@ -26,11 +27,13 @@ class Minima:
 
     A step is of some candidates. `add` takes the minima with each of them, some rows at a time, then `totals`
     are compared, and `keep` has those of the candidate that was chosen. Then candidates are drawn by `sums`.
-    The primes are those of all rounds of the start.
+    The primes are those of all rounds of the start. In sums a row counts as many times as its weight, if rows
+    have `weights`, shape (m,).
     """
 
-    def __init__(self, *, rows: int, primes: tuple[int, ...]) -> None:
+    def __init__(self, *, rows: int, primes: tuple[int, ...], weights: Ints | None = None) -> None:
         self._rows, self.primes = rows, primes
+        self._weights = None if weights is None else weights.astype(np.float64)
         self._closest: Bytes | None = None  # (P, 3 m)
         self._asked: Bytes | None = None  # (P, candidates, 3 m)
         self._added: Bools = np.zeros(rows, dtype=np.bool_)
@@ -61,8 +64,8 @@ class Minima:
     def totals(self) -> Floats:
         """Sums over all rows, shape (P, c), canonical."""
         asked = self._whole()
-        # Below 2**24 times 2**29 rows, so exact.
-        sums = [[float(unpack(one).sum()) for one in plane] for plane in asked]
+        # Below 2**24 times 2**29 rows, or weights, so exact.
+        sums = [[float(self._weighed(one).sum()) for one in plane] for plane in asked]
         return reduced(np.array(sums), self.primes)
 
     def keep(self, candidate: int) -> None:
@@ -75,7 +78,11 @@ class Minima:
         """Running sums of what is kept, shape (P, m), canonical."""
         if self._closest is None:
             raise SecFCError("no minima are kept yet")
-        return reduced(np.cumsum(unpack(self._closest), axis=1), self.primes)
+        return reduced(np.cumsum(self._weighed(self._closest), axis=1), self.primes)
+
+    def _weighed(self, packed: Bytes) -> Floats:
+        found = unpack(packed)
+        return found if self._weights is None else found * self._weights
 
     def _whole(self) -> Bytes:
         if self._asked is None or not self._added.all():

@@ -20,34 +20,48 @@ from secfc.kmeans.score import score_bits, score_weights
 def score_residues(radius: int, rows: int) -> int:
     """Number of primes of a round whose score may be asked for: two scores differ by less than Q / 2.
 
-    c_h D <= 2**b / |S_h|**2 (2 |S_h| radius)**2, so a score is from 0 to rows 2**b (2 radius)**2.
+    c_h D <= 2**b / |S_h|**2 (2 |S_h| radius)**2, so a score is from 0 to rows 2**b (2 radius)**2. Where rows
+    have weights |S_h| and `rows` are sums of these.
     ParameterError where all primes together are not enough.
     """
     limit = 2 * (rows * (2 * radius) ** 2 << score_bits(rows))
     return primes_above(limit, what=f"scores of {rows} rows")
 
 
-def add_to_sums(sums: Floats, own: PackedResidues, *, labels: Labels, primes: tuple[int, ...]) -> Floats:
+def add_to_sums(
+    sums: Floats,
+    own: PackedResidues,
+    *,
+    labels: Labels,
+    primes: tuple[int, ...],
+    weights: Ints | None = None,
+) -> Floats:
     """Sums over the rows of each label with another part's: masked of an evaluator, masks of the dealer.
 
     `sums`, of shape (P, k), are those of the parts so far, zeros at first. `own` is y or r of each row
-    of the part to the centre of its label (`own_column`), shape (P, 1, n), canonical, as the result is.
+    of the part to the centre of its label (`own_column`), shape (P, 1, n), canonical, as the result is; it
+    counts as many times as the row's weight, if rows have `weights`, shape (n,).
     """
     expected = len(primes), 1, labels.size
     if own.shape != expected:
         raise MessageError(f"residues of shape {own.shape} given, {expected} needed")
-    # Below 2**24 times 2**29 rows, so exact.
+    times = 1.0 if weights is None else weights.astype(np.float64)
+    # Below 2**24 times 2**29 rows, or weights, so exact.
     added = [
-        reduce(np.bincount(labels, weights=unpack(plane[0]), minlength=sums.shape[1]).astype(np.float64), p)
+        reduce(_sums(labels, unpack(plane[0]) * times, sums.shape[1]), p)
         for plane, p in zip(own.planes(), primes, strict=True)
     ]
     return reduced(sums + np.array(added), primes)
 
 
-def masked_score(sums: Floats, *, sizes: Ints, rows: int, primes: tuple[int, ...]) -> Floats:
-    """The score of such sums, (P or more, k), for all m rows of a run: shape (P,), canonical.
+def _sums(labels: Labels, values: Floats, k: int) -> Floats:
+    return np.bincount(labels, weights=values, minlength=k).astype(np.float64)
 
-    `sizes` are |S_h| of the sets that the distances are to.
+
+def masked_score(sums: Floats, *, sizes: Ints, rows: int, primes: tuple[int, ...]) -> Floats:
+    """The score of such sums, (P or more, k), for all rows of a run: shape (P,), canonical.
+
+    `sizes` are |S_h| of the sets that the distances are to; `rows` is m, or the sum of all weights.
     """
     weights, found = score_weights(sizes, rows), np.empty((len(primes), 1))
     for index, p in enumerate(primes):

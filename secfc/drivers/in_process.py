@@ -56,6 +56,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
             masks=MaskSource(),
             limits=setup.limits_of(j),
             start=setup.start_of(j),
+            weights=setup.weights_of(j),
             salt=setup.salt,
             ids=setup.ids_of(j),
             name=setup.parties[j - 1],

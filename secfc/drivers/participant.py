@@ -202,6 +202,7 @@ class Participant(TakingPart):
                     predict=True,
                 ),
                 start=rows.start,
+                weights=rows.weights,
                 prepared=bool(self.agreement.opened),
                 ids=self._hashed(rows),
                 name=self.name,

@@ -187,6 +187,7 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
         "rows": [of_array(rows) for rows in setup.rows],
         "row IDs": [of(one.digests.tobytes(), one.key) for one in ids],
         "start labels": [of_array(one) for one in starts],
+        "weights": [of_array(one) for one in setup.weights or []],
         "limits": [of(as_bytes(asdict(setup.limits_of(j)))) for j in parties],
     }
 
@@ -196,7 +197,7 @@ def differences(begun: dict[str, Any], called: dict[str, Any], names: Sequence[s
     if begun["job"].get("n") != called["job"]["n"]:
         return ["the number of parties"]
     found = []
-    for what in ("rows", "row IDs", "start labels", "limits"):
+    for what in ("rows", "row IDs", "start labels", "weights", "limits"):
         if len(begun[what]) != len(called[what]):
             found.append(what)
             continue

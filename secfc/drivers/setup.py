@@ -61,6 +61,7 @@ class Setup:
     names: list[str]  # what errors call the clients
     limits: Limits | list[Limits]  # the same at every party, or each client's own
     storage: Path | None = None  # folder for the clients' shares; None keeps them in memory
+    weights: list[Ints] | None = field(default=None, repr=False)  # of each client's, where ``job.weighted``
     # Whether to go on with a run whose driver was killed, or to remove what it left in `storage`; None
     # refuses to begin when there is one.
     resume: bool | None = None
@@ -105,6 +106,10 @@ class Setup:
     def start_of(self, client: int) -> Labels | None:
         """Start labels of a party, None where there are none."""
         return None if self.starts is None or client > self.job.n else self.starts[client - 1]
+
+    def weights_of(self, client: int) -> Ints | None:
+        """Weights of a party's rows, None where there are none."""
+        return None if self.weights is None or client > self.job.n else self.weights[client - 1]
 
     def ids_of(self, client: int) -> RowIds | None:
         """Row IDs of a party, None where there are none."""

@@ -39,8 +39,8 @@ class SimulatedParty(TakingPart):
     """A client of a simulation, as a callee needs it before a run and in one.
 
     It has what `give` wrote: its number, name, job, roster, private key, limits, storage and salt; then as
-    arrays its rows, digests of row IDs and start labels, where the job has them; or keys of owners and what
-    they deposited.
+    arrays its rows, digests of row IDs, start labels and weights, where the job has them; or keys of owners
+    and what they deposited.
     """
 
     def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
@@ -112,6 +112,7 @@ class SimulatedParty(TakingPart):
                 masks=MaskSource(self._secrets.get("masks")),
                 limits=Limits(**given["limits"]),
                 start=arrays.pop(0) if given["started"] else None,
+                weights=arrays.pop(0) if given["weighted"] else None,
                 salt=salt,
                 ids=None if digests is None else RowIds(digests=digests, key=bytes.fromhex(given["ids_key"])),
                 name=self.name,
@@ -167,7 +168,7 @@ def give(
 ) -> None:
     """Write what a party's process is given, as `taken` reads it: `folder` is of its log and shares."""
     assert roster.coordinator is not None
-    ids, start = setup.ids_of(number), setup.start_of(number)
+    ids, start, weights = setup.ids_of(number), setup.start_of(number), setup.weights_of(number)
     committee = setup.committee if number <= setup.job.n else None
     deposits = [] if committee is None else committee.deposits[number - 1]
     given = {
@@ -181,6 +182,7 @@ def give(
         "salt": None if setup.salt is None else setup.salt.hex(),
         "ids_key": None if ids is None else ids.key.hex(),
         "started": start is not None,
+        "weighted": weights is not None,
         "call": None
         if committee is None
         else {
@@ -197,6 +199,8 @@ def give(
         framing.write_array(stream, ids.digests)
     if start is not None:
         framing.write_array(stream, start)
+    if weights is not None:
+        framing.write_array(stream, weights)
     if committee is not None:
         for octets in (committee.call.keys, deposits):
             framing.write_array(stream, np.frombuffer(b"".join(octets), dtype=np.uint8))
@@ -204,5 +208,6 @@ def give(
 
 def taken(stream: BinaryIO, given: dict[str, Any]) -> SimulatedParty:
     """The party of what `give` wrote, from after its first frame on."""
-    count = 1 + (given["ids_key"] is not None) + given["started"] + 2 * (given["call"] is not None)
+    optional = given["ids_key"] is not None, given["started"], given["weighted"]
+    count = 1 + sum(optional) + 2 * (given["call"] is not None)
     return SimulatedParty(given, [framing.read_array(stream) for _ in range(count)])

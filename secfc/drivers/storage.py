@@ -83,7 +83,7 @@ def check_storage(
         free = shutil.disk_usage(folder).free
     except OSError as error:
         raise ParameterError(f"storage: {folder}: {error.strerror}", code=code_of_write(error)) from None
-    primes, what = job.residues(layout.m), "shares"
+    primes, what = job.residues(layout.weight), "shares"
     needed = job.n * primes * (job.width + 1) * layout.m * _BYTES
     if journals:
         what = "shares and journals"

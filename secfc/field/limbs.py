@@ -1,13 +1,14 @@
 """Non-negative integers of any size as arrays of 32-bit limbs: exact minima, sums and searches.
 
 An array of integers has shape (L, ...), dtype uint32, the lowest limb first. Sums of limbs are taken in
-uint64: 2**29 rows (`secfc.options.MAX_ROWS`) of limbs below 2**32 stay below 2**61.
+uint64: 2**29 rows (`secfc.options.MAX_ROWS`) of limbs below 2**32 stay below 2**61, and so do rows with
+weights of 2**29 at most in all.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats
+from secfc.array_types import Bools, Floats, Ints
 from secfc.field.mixed_radix import MixedRadix
 
 Limbs = NDArray[np.uint32]
@@ -38,16 +39,16 @@ def minimum(a: Limbs, b: Limbs) -> Limbs:
     return np.where(_less(b, a), b, a)
 
 
-def total(values: Limbs) -> int:
-    """Sum of the integers, shape (L, m)."""
-    return _as_integer(values.sum(axis=1, dtype=np.uint64))
+def total(values: Limbs, weights: Ints | None = None) -> int:
+    """Sum of the integers, shape (L, m), each times its weight if there are weights, shape (m,)."""
+    return _as_integer(_weighed(values, weights).sum(axis=1, dtype=np.uint64))
 
 
 class Cumulated:
-    """Running sums of integers, shape (L, m), to be searched."""
+    """Running sums of integers, shape (L, m), each times its weight if there are weights, to be searched."""
 
-    def __init__(self, values: Limbs) -> None:
-        self._sums = np.cumsum(values, axis=1, dtype=np.uint64)
+    def __init__(self, values: Limbs, weights: Ints | None = None) -> None:
+        self._sums = np.cumsum(_weighed(values, weights), axis=1, dtype=np.uint64)
         for at in range(len(values) - 1):
             self._sums[at + 1] += self._sums[at] >> np.uint64(_BITS)
             self._sums[at] &= np.uint64(_MASK)
@@ -66,6 +67,10 @@ class Cumulated:
                 low + int(np.searchsorted(part, wanted, side="right")),
             )
         return int(high)
+
+
+def _weighed(values: Limbs, weights: Ints | None) -> Limbs | NDArray[np.uint64]:
+    return values if weights is None else values * weights.astype(np.uint64)
 
 
 def _as_integer(limbs: NDArray[np.uint64]) -> int:

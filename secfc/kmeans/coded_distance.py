@@ -16,6 +16,7 @@ from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack
 from secfc.field.residues import centre, reduce, squared_norms
 from secfc.kernels import Kernels
+from secfc.kmeans.sets import set_weights, weight_sums
 from secfc.threads import parts
 
 _FEW = 2
@@ -36,11 +37,20 @@ class CodedPoints:
     """A client's shares of every row, and what it answers about sets of them.
 
     `shares`, ndarray of shape (P, width + 1, m), float32, is memory for the shares and their squared norms,
-    filled by `store`.
+    filled by `store`. `weights`, shape (m,), int64, are public; None: each row counts once.
     """
 
-    def __init__(self, *, shares: Shares, primes: tuple[int, ...], k: int, kernels: Kernels) -> None:
+    def __init__(
+        self,
+        *,
+        shares: Shares,
+        primes: tuple[int, ...],
+        k: int,
+        kernels: Kernels,
+        weights: Ints | None = None,
+    ) -> None:
         self._shares, self._primes, self._k, self._kernels = shares, primes, k, kernels
+        self._weights = weights
         threads, columns = kernels.threads.count, shares.shape[1]
         pieces = 1 if threads == 1 else -(-2 * threads // len(primes))
         self._pieces = parts(columns, pieces, multiple=_SUMMED_COLUMNS)
@@ -80,6 +90,8 @@ class CodedPoints:
                 entries[at : at + length] = entries[first : first + length]  # never behind what is read next
                 at += length
         self._shares = entries[:at].reshape(planes, columns, m)
+        if self._weights is not None:
+            self._weights = np.concatenate([self._weights[run] for run in runs])
 
     def ask(self, sets: Labels, sizes: Ints, residues: int, factors: Floats | None = None) -> None:
         """Prepare to answer about these sets, modulo the first `residues` primes.
@@ -89,13 +101,13 @@ class CodedPoints:
         sets : ndarray of shape (m,), int32
             -1 for a row in no set.
         sizes : ndarray of shape (asked,), int64
-            Rows of the sets to answer about, the first of the k.
+            What their sums are divided by (`set_weights`), of the sets to answer about, the first of the k.
         residues : int
         factors : ndarray of shape (P,), float64, optional
             Reduced residues that answers are multiplied by, one for each prime.
         """
         asked = self._asked = sizes.size
-        sums = np.array([one[:asked] for one in self._updated_sums(residues, sets)])
+        sums = np.array([one[:asked] for one in self._sums_of_sets(residues, sets)])
         primes = np.array(self._primes[:residues], dtype=np.float64)[:, np.newaxis]
         centres = reduce(sums, primes[..., np.newaxis])
         linear, square = centre(-2.0 * sizes % primes, primes), centre((sizes % primes) ** 2 % primes, primes)
@@ -135,7 +147,7 @@ class CodedPoints:
         """Shares of the sum of the rows of each set, (P, width, k)."""
         planes, columns, _ = self._shares.shape
         packed = PackedResidues.empty((planes, columns - 1, self._k))
-        sums = self._updated_sums(planes, sets)
+        sums = self._sums_of_sets(planes, sets)
         for one, p, plane in zip(sums, self._primes, packed.planes(), strict=True):
             plane[:] = pack(np.ascontiguousarray(reduce(one, p)[:, :-1].T), p)
         return packed
@@ -154,9 +166,31 @@ class CodedPoints:
                 block = np.zeros((columns, rows.stop - rows.start), dtype=np.float32)
                 # Reduced residues are below 2**23 + 4 and integers: float32 holds them. 2**29 add up exactly.
                 block[:-1] = reduce(self.shares(index, rows).astype(np.float64) ** 2, p)
-                sums += self._kernels.set_sums(block, sets[rows], self._k)[:, :-1]
+                sums += self._added_up(block, sets[rows], rows)[:, :-1]
+            sums /= self._alone(sets)[:, np.newaxis]
             plane[:] = pack(np.ascontiguousarray(reduce(sums, p).T), p)
         return packed
+
+    def _sums_of_sets(self, count: int, sets: Labels) -> list[Floats]:
+        """As `_updated_sums`, of a row that is alone in a set without its weight (`set_weights`)."""
+        sums = self._updated_sums(count, sets)
+        if self._weights is None:
+            return sums
+        alone = self._alone(sets)[:, np.newaxis]
+        return [one / alone for one in sums]  # the sum is a multiple, so the quotient is exact
+
+    def _alone(self, sets: Labels) -> Floats:
+        """The weight of the row that is alone in a set, 1 for other sets, shape (k,)."""
+        if self._weights is None:
+            return np.ones(self._k)
+        counted = np.maximum(set_weights(sets, self._k, self._weights), 1)
+        return np.maximum(weight_sums(sets, self._k, self._weights), 1) / counted
+
+    def _added_up(self, shares: Shares, sets: Labels, rows: slice = slice(None)) -> Floats:
+        """Sums of sets of some rows, (k, columns); of rows with weights 2**29 at most, so exact as well."""
+        if self._weights is None:
+            return self._kernels.set_sums(shares, sets, self._k)
+        return _weighed(shares, sets, self._weights[rows], self._k)
 
     def _updated_sums(self, count: int, sets: Labels) -> list[Floats]:
         """Exact sums of the shares in each set modulo the first primes, each (k, width + 1), unreduced."""
@@ -178,7 +212,9 @@ class CodedPoints:
                 old, new = compared[moved], sets[moved]
             for at, piece in enumerate(self._pieces):
                 held, sums = shares[piece], self._sums[index]
-                if few:
+                if few and self._weights is not None:
+                    work.append(partial(self._move, sums, at, held[:, moved], old, new, self._weights[moved]))
+                elif few:
                     work.append(partial(kernels.move_rows, held, moved, old, new, sums[at]))
                 else:
                     work.append(partial(self._sum, sums, at, held, sets))
@@ -186,7 +222,21 @@ class CodedPoints:
         return [np.concatenate(one, axis=1) for one in self._sums[:count]]
 
     def _sum(self, sums: list[Floats], at: int, shares: Shares, sets: Labels) -> None:
-        sums[at] = self._kernels.set_sums(shares, sets, self._k)
+        sums[at] = self._added_up(shares, sets)
+
+    def _move(
+        self, sums: list[Floats], at: int, shares: Shares, old: Labels, new: Labels, weights: Ints
+    ) -> None:
+        moved = _weighed(shares, new, weights, self._k) - _weighed(shares, old, weights, self._k)
+        sums[at] = sums[at] + moved
+
+
+def _weighed(shares: Shares, sets: Labels, weights: Ints, k: int) -> Floats:
+    """Sums over sets of rows times their weights, (k, columns)."""
+    sums, places = np.empty((k, shares.shape[0])), sets + 1
+    for column, line in enumerate(shares):
+        sums[:, column] = np.bincount(places, weights=line * weights.astype(np.float64), minlength=k + 1)[1:]
+    return sums
 
 
 def _do(work: Callable[[], None]) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
 from secfc.kmeans.measures import Measures, calinski_harabasz
-from secfc.kmeans.plus_plus import Choices, draws
+from secfc.kmeans.plus_plus import Choices, draws, first_row
 from secfc.kmeans.search import LabelResult, suitability
-from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.sets import set_weights
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
@@ -64,6 +64,8 @@ class LabelSearch:
         Keep these sets: one question, of the rows in none of them.
     rng : numpy.random.Generator
         For public choices only.
+    weights : ndarray of shape (m,), int64, optional
+        Public, 1 or more, 2**29 at most in all: how many times each row counts.
     start : ndarray of shape (m,), int32, optional
         Given sets, when `init` is "labels".
 
@@ -89,7 +91,9 @@ class LabelSearch:
         predict: bool = False,
         start: Labels | None = None,
         tol_moved: float = 0.0,
+        weights: Ints | None = None,
     ) -> None:
+        self._weights = weights
         self._m, self._starts, self._compared = m, starts, compared
         self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._rng, self._given = rng, start
@@ -108,7 +112,8 @@ class LabelSearch:
         self._step, self.moved = _Step.ITERATE if alone else self._first, self._m
         self.choices: Choices | None = None
         if self._step is _Step.CANDIDATES:
-            self.choices = Choices(m=self._m, k=self._k, first=int(self._rng.integers(self._m)))
+            first = first_row(self._rng, self._m, self._weights)
+            self.choices = Choices(m=self._m, k=self._k, first=first)
             self.sets = self.choices.sets
         elif self._given is not None:
             self.sets = self._given
@@ -135,8 +140,8 @@ class LabelSearch:
         return self._step is _Step.SECOND_OF_START
 
     def sizes(self) -> Ints:
-        """Rows of each set, shape (k,)."""
-        return set_sizes(self.sets, self._k)
+        """What the sum of each set is divided by (`set_weights`), shape (k,)."""
+        return set_weights(self.sets, self._k, self._weights)
 
     def add(self, rows: Ints, labels: Labels, core: Bools | None = None) -> None:
         """Take labels, and the core, of some rows; each row that is asked about once before `end_round`."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Floats, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.field.limbs import Cumulated, Limbs, limbs_of_digits, minimum, total
 from secfc.field.mixed_radix import MixedRadix
 
@@ -33,6 +33,14 @@ def candidates_of(k: int) -> int:
 def draws(rng: np.random.Generator, k: int) -> list[int]:
     """Public r, below 2**32, one for each of the next candidates."""
     return [int.from_bytes(rng.bytes(DRAW_BITS // 8), "little") for _ in range(candidates_of(k))]
+
+
+def first_row(rng: np.random.Generator, m: int, weights: Ints | None) -> int:
+    """The public first of m rows, drawn with probability proportional to its weight if rows have weights."""
+    if weights is None:
+        return int(rng.integers(m))
+    sums = np.cumsum(weights)
+    return int(np.searchsorted(sums, rng.integers(sums[-1]), side="right"))
 
 
 class Choices:
@@ -82,12 +90,13 @@ class PlusPlus:
 
     `sets` asks about single rows; `add` takes the distances to them, and `end_round` returns whether there is
     another question. If not, `sets` has the chosen rows, row c_h alone in set h. Random numbers are drawn
-    with the question that they follow, before it is known whether a row is drawn by them.
+    with the question that they follow, before it is known whether a row is drawn by them. A row's distance
+    counts as many times as its weight, if rows have `weights`.
     """
 
-    def __init__(self, *, m: int, k: int, rng: np.random.Generator) -> None:
-        self._m, self._k, self._rng = m, k, rng
-        self._choices = Choices(m=m, k=k, first=int(rng.integers(m)))
+    def __init__(self, *, m: int, k: int, rng: np.random.Generator, weights: Ints | None = None) -> None:
+        self._m, self._k, self._rng, self._weights = m, k, rng, weights
+        self._choices = Choices(m=m, k=k, first=first_row(rng, m, weights))
         self._closest: Limbs | None = None  # (L, m), to the nearest chosen row
         self._lock = threading.Lock()  # of making room for what is asked
         self._asked: Limbs | None = None  # (L, candidates, m)
@@ -122,9 +131,9 @@ class PlusPlus:
         best = 0
         closest, potential = self._with(0), None
         for at in range(1, len(self._choices.candidates)):
-            potential = total(closest) if potential is None else potential
+            potential = total(closest, self._weights) if potential is None else potential
             other = self._with(at)
-            lower = total(other)
+            lower = total(other, self._weights)
             if lower < potential:  # of equals the first drawn stays
                 best, closest, potential = at, other, lower
         self._closest = closest
@@ -142,8 +151,8 @@ class PlusPlus:
         return asked.copy() if self._closest is None else minimum(self._closest, asked)
 
     def _drawn(self, closest: Limbs) -> list[int]:
-        """Rows drawn with probability proportional to their distance; none when every distance is 0."""
-        weights = Cumulated(closest)
-        if weights.total == 0:
+        """Rows drawn in proportion to their distance times their weight; none when every distance is 0."""
+        sums = Cumulated(closest, self._weights)
+        if sums.total == 0:
             return []
-        return [weights.first_above(weights.total * r >> DRAW_BITS) for r in self._draws]
+        return [sums.first_above(sums.total * r >> DRAW_BITS) for r in self._draws]

@@ -18,7 +18,7 @@ from secfc.kmeans.measures import Measures, RoundSums, histogram
 from secfc.kmeans.plus_plus import PlusPlus
 from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
-from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.sets import set_weights
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
@@ -112,6 +112,8 @@ class Search:
     kernels : Kernels
     within : RangeCheck
         Asked about the distances of every round before anything follows from them.
+    weights : ndarray of shape (m,), int64, optional
+        Public, 1 or more, 2**29 at most in all: how many times each row counts.
     start : ndarray of shape (m,), int32, optional
         Given sets, when `init` is "labels".
     predict : bool
@@ -134,8 +136,10 @@ class Search:
         start: Labels | None = None,
         predict: bool = False,
         tol_moved: float = 0.0,
+        weights: Ints | None = None,
     ) -> None:
-        self._predict = predict
+        self._predict, self._weights = predict, weights
+        self._total = m if weights is None else int(weights.sum())
         self._m, self._k, self._compared = m, k, compared
         self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._n_init, self._init, self._rng = n_init, init, rng
@@ -167,7 +171,7 @@ class Search:
         init = "random" if self._compared and self._k == 1 else self._init
         match init:
             case "k-means++":
-                self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng)
+                self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng, weights=self._weights)
                 self.sets, self._step = self._seeds.sets, _Step.CANDIDATES
             case "labels":
                 assert self._given is not None
@@ -180,9 +184,9 @@ class Search:
         self.current = SearchResult(start=self.sets, labels=self.sets, k=self._k)
 
     def sizes(self) -> Ints:
-        """Rows of each set asked about, shape (k,)."""
+        """What the sums of the sets asked about are divided by (`set_weights`), shape (k,)."""
         if self._sized is not self.sets:
-            self._sized, self._sizes = self.sets, set_sizes(self.sets, self._k)
+            self._sized, self._sizes = self.sets, set_weights(self.sets, self._k, self._weights)
         return self._sizes
 
     def standing(self) -> dict[str, Any]:
@@ -212,7 +216,7 @@ class Search:
         self.found = [_from_plain(one) for one in standing["found"]]
         self._seeds = None
         if standing["seeds"] is not None:
-            self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng)
+            self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng, weights=self._weights)
             self._seeds.stand(standing["seeds"])
         self._rng.bit_generator.state = standing["generator"]
         self.sets = standing["sets"]
@@ -273,8 +277,8 @@ class Search:
                 run.near_ties, run.converged = near_ties, True
                 return self._next_start()
         run.labels = labels
-        of_sets = _sums(labels, own, self._radix, sizes.size)
-        run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._m)
+        of_sets = _sums(labels, own, self._radix, sizes.size, self._weights)
+        run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._total)
         run.near_ties += near_ties
         if self._step is _Step.ITERATE and not self._iterated(run, sets):
             return True
@@ -337,13 +341,13 @@ def suitability(clustering: LabelResult) -> float:
     return -inf if isnan(value) else value
 
 
-def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int) -> Objects:
-    """Exact sums of D over the rows of each label, shape (k,)."""
+def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int, weights: Ints | None) -> Objects:
+    """Exact sums of D, times the weights of rows, over the rows of each label, shape (k,)."""
     totals = np.zeros(k, dtype=object)
-    for digit, weight in zip(own, radix.radices, strict=True):
-        # Sums of digits stay below 2**24 m <= 2**53.
-        sums = np.bincount(labels, weights=digit, minlength=k)
-        totals += sums.astype(np.int64).astype(object) * weight
+    for digit, unit in zip(own, radix.radices, strict=True):
+        # Sums of digits stay below 2**24 m <= 2**53, and so do those with weights of 2**29 at most in all.
+        sums = np.bincount(labels, weights=digit if weights is None else digit * weights, minlength=k)
+        totals += sums.astype(np.int64).astype(object) * unit
     return totals
 
 

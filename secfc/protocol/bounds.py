@@ -53,7 +53,7 @@ class Bounds:
     @property
     def primes(self) -> int:
         """Primes that residues are of, at most."""
-        return len(PRIMES) if self.layout is None else self.job.residues(self.layout.m)
+        return len(PRIMES) if self.layout is None else self.job.residues(self.layout.weight)
 
     @property
     def dealt(self) -> int:

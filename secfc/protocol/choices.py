@@ -118,23 +118,23 @@ def check_start(
 ) -> None:
     """Raise SealError unless sets are the start labels that each client has signed."""
     for j, start in enumerate(peers.starts, 1):
-        if j not in left_out and start_digest(sets[layout.rows(j)]) != start:
+        if j not in left_out and start_digest(sets[layout.rows(j)], layout.weights_of(j)) != start:
             raise SealError(f"Assignment: round {round_} has not the start labels that client {j} signed")
 
 
 def label_search(
     job: Job,
     *,
-    m: int,
+    layout: Layout,
     transcript: bytes,
     left_out: Collection[int],
     values: Mapping[int, bytes],
     start: Labels | None,
 ) -> LabelSearch:
-    """The search of a job over the `m` rows that are in, the same at every party; `start` are given sets."""
+    """The search of a job over the rows that are in, the same at every party; `start` are given sets."""
     seed = toss(transcript, values, left_out) if job.tosses else job.seed
     return LabelSearch(
-        m=m,
+        m=layout.m,
         starts=job.starts,
         compared=job.compared,
         max_iter=job.max_iter,
@@ -143,4 +143,5 @@ def label_search(
         predict=job.predict,
         rng=np.random.default_rng(seed),
         start=start,
+        weights=layout.weights,
     )

@@ -28,7 +28,7 @@ from secfc.protocol.turns import check_envelope
 from secfc.protocol.wire import Envelope
 from secfc.psu.tokens import RowIds
 from secfc.randomness import MaskSource
-from secfc.rows import check_labels, check_rows
+from secfc.rows import check_labels, check_rows, check_weights
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
@@ -44,11 +44,12 @@ class Client:
     """One party with rows, or a helper without: numbers 1 to n, and from n + 1 on.
 
     `rows`, shape (m_j, d), are dropped once they are shared; `start` are start labels of them, when
-    ``job.init`` is "labels". The session's roster has the public key of `identity` at this number. With
-    `prepared`, means and deviations of all clients' values were opened before, and no client may be left out.
-    By default `ephemeral`, the private X25519 key of this run, is fresh, and the salt of hashed IDs follows
-    from the introductions, so that no two runs have the same; a simulation that is to be repeated gives both.
-    Errors call this party `name`. Where owners hold the rows, `deposits` are what it has of them.
+    ``job.init`` is "labels", and `weights` public weights, 1 or more, where the job has them. The session's
+    roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
+    clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
+    X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
+    two runs have the same; a simulation that is to be repeated gives both. Errors call this party `name`.
+    Where owners hold the rows, `deposits` are what it has of them.
 
     Raises DataError for rows that cannot be used, ParameterError when the roster has another key for it or a
     helper has rows, LimitError when the job asks for what its limits forbid.
@@ -66,6 +67,7 @@ class Client:
         ephemeral: bytes | None = None,
         limits: Limits | None = None,
         start: Labels | None = None,
+        weights: Ints | None = None,
         prepared: bool = False,
         ids: RowIds | None = None,
         salt: bytes | None = None,
@@ -77,7 +79,7 @@ class Client:
         name = name or f"client {number}"
         limits = limits or Limits()
         if number > job.n:
-            if rows.size or start is not None or ids is not None:
+            if rows.size or start is not None or weights is not None or ids is not None:
                 raise ParameterError(f"{name}: a helper has no rows")
         else:
             if (job.owners is None) != (deposits is None) or (deposits is not None and rows.size):
@@ -89,6 +91,10 @@ class Client:
             check_rows(rows, name=name, d=job.d, bound=job.bound)
             if start is not None:
                 check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
+            if (weights is not None) != job.weighted:
+                raise ParameterError(f"{name}: weights of rows only, and always, where the job has weights")
+            if weights is not None:
+                check_weights(weights, name=name, m=rows.shape[0])
             check_ids(ids, name=name, m=rows.shape[0], job=job)
         self.number, self._job, self._run = number, job, session.run
         self._ended, self._sizes, self._deposits = False, Sizes(job), deposits
@@ -100,6 +106,7 @@ class Client:
             masks=masks,
             limits=limits,
             start=start,
+            weights=weights,
             prepared=prepared,
             salt=salt,
             name=name,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from secfc.array_types import Labels, Shares
+from secfc.array_types import Ints, Labels, Shares
 from secfc.errors import MessageError
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
@@ -54,6 +54,7 @@ class ClientContext:
     masks: MaskSource
     limits: Limits
     start: Labels | None
+    weights: Ints | None
     prepared: bool
     salt: bytes | None
     name: str
@@ -109,7 +110,7 @@ class SharePlan:
     @cached_property
     def primes(self) -> tuple[int, ...]:
         """That residues of shares are of."""
-        return primes_of(self.job.residues(self.layout.m))
+        return primes_of(self.job.residues(self.layout.weight))
 
     @cached_property
     def parts(self) -> Parts:

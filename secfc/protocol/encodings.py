@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kmeans.plus_plus import candidates_of
-from secfc.options import MAX_ROWS
+from secfc.options import MAX_ROWS, MAX_WEIGHT
 from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
@@ -37,7 +37,7 @@ Most = Callable[[Bounds], int]
 _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
 _SHAPE = struct.Struct("<BII")  # primes, columns, rows
-# rows, digest of start labels, ephemeral key, commitments, signature
+# rows, digest of start labels and weights, ephemeral key, commitments, signature
 _INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
 _MOST_PARTIES = MAX_CLIENTS + MAX_COMPARERS + COMPARERS
@@ -262,6 +262,27 @@ SETS = Encoding(
     lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.job.k)),
 )
 """Likewise the set of each row, 0 to k - 1, or -1 for none."""
+
+
+def _unpack_weights(reader: Reader, k: int) -> Ints | None:
+    (count,) = reader.unpack(_COUNT)
+    if count > MAX_ROWS:
+        raise MessageError(f"weights of {count} rows, at most {MAX_ROWS} are possible")
+    weights = np.frombuffer(reader.take(_COUNT.size * count), dtype="<u4").astype(np.int64)
+    if count and not 1 <= weights.min() <= weights.max() <= MAX_WEIGHT:
+        raise MessageError(f"weights are from 1 to {MAX_WEIGHT}, others were sent")
+    return weights if count else None
+
+
+WEIGHTS = Encoding(
+    lambda value, k: (
+        _COUNT.pack(0 if value is None else value.size)
+        + (b"" if value is None else value.astype("<u4").tobytes())
+    ),
+    _unpack_weights,
+    lambda of: _COUNT.size * (1 + (of.rows if of.job.weighted else 0)),
+)
+"""How many, and these; none where there are none."""
 
 START = Encoding(
     lambda value, k: b"" if value is None else SETS.pack(value, k),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.label_packing import labels_of
@@ -18,6 +18,7 @@ class Introductions:
         self._job, self._session = job, session
         self._hellos: dict[int, Introduction] = {}
         self._starts: dict[int, Labels | None] = {}
+        self._weights: dict[int, Ints] = {}
 
     def __contains__(self, client: int) -> bool:
         return client in self._hellos
@@ -57,14 +58,22 @@ class Introductions:
             start = labels_of(message.start)
             if start.size and start.min() < self._job.least_label:
                 raise MessageError(f"Hello: a row of client {message.sender} has no start label")
-        if start_digest(start) != introduction.start:
-            raise MessageError(f"Hello: client {message.sender} signed other start labels")
+        weights = np.empty(0, dtype=np.int64) if message.weights is None else message.weights
+        if weights.size != (introduction.rows if self._job.weighted else 0):
+            raise MessageError(
+                f"Hello: {weights.size} weights for {introduction.rows} rows from client {message.sender}, "
+                f"weighted={self._job.weighted}"
+            )
+        if start_digest(start, weights) != introduction.start:
+            raise MessageError(f"Hello: client {message.sender} signed other start labels or weights")
         self._hellos[message.sender], self._starts[message.sender] = introduction, start
+        self._weights[message.sender] = weights
 
     def drop(self, client: int) -> None:
         """Forget a client that was left out."""
         self._hellos.pop(client, None)
         self._starts.pop(client, None)
+        self._weights.pop(client, None)
 
     @property
     def transcript(self) -> bytes:
@@ -85,7 +94,13 @@ class Introductions:
         if self._job.owners is not None:
             return Layout(self._job.owners, deposited=True)
         rows = {j: one.rows for j, one in self._hellos.items()}
-        return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)))
+        return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)), weights=self._all_weights())
+
+    def _all_weights(self) -> Ints | None:
+        """Those of all rows of who came."""
+        if not self._job.weighted or not self._weights:
+            return None
+        return np.concatenate([weights for _, weights in sorted(self._weights.items())])
 
     def start(self, layout: Layout) -> Labels:
         """Given start labels of all rows that are in."""
@@ -95,8 +110,11 @@ class Introductions:
     def plans(self) -> list[Plan]:
         """What tells all who introduced themselves of each other."""
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
-        run = self._session.run
-        return [Plan(run=run, sender=SERVER, recipient=j, introductions=said) for j in sorted(self._hellos)]
+        run, weights = self._session.run, self._all_weights()
+        return [
+            Plan(run=run, sender=SERVER, recipient=j, introductions=said, weights=weights)
+            for j in sorted(self._hellos)
+        ]
 
 
 def _shown(digest: bytes) -> str:

@@ -128,14 +128,14 @@ class LabelRound(TrioRound):
         return WeighedSums(
             sums=best.sums,
             sizes=best.sizes,
-            rows=self._asked.sets.size,
+            rows=self._parts.layout.weight,
             radius=self._job.radius,
             primes=primes_of(len(best.sums)),
         )
 
     def _scores(self) -> tuple[Question, PackedResidues]:
         """What is compared of the best start and the last one."""
-        rows, starts = self._asked.sets.size, (self._starts.best, self._starts.last)
+        rows, starts = self._parts.layout.weight, (self._starts.best, self._starts.last)
         primes = primes_of(self._job.score_residues(rows))
         best, last = (
             masked_score(one.sums, sizes=one.sizes, rows=rows, primes=primes) for one in starts if one
@@ -145,10 +145,11 @@ class LabelRound(TrioRound):
     def _ended_start(self, labels: Labels, own: Sequence[PackedResidues]) -> EndedStart:
         """The sums of this round's labels, of y or r of all rows and their sets, part by part."""
         primes, sizes, at = self._primes, self._asked.sizes, 0
-        sums = np.zeros((len(primes), sizes.size))
+        sums, every = np.zeros((len(primes), sizes.size)), self._parts.layout.weights
         for residues in own:
             _, _, rows = residues.shape
-            sums = add_to_sums(sums, residues, labels=labels[at : at + rows], primes=primes)
+            weights = None if every is None else every[at : at + rows]
+            sums = add_to_sums(sums, residues, labels=labels[at : at + rows], primes=primes, weights=weights)
             at += rows
         return EndedStart(sums=sums, sizes=sizes)
 

@@ -166,7 +166,7 @@ class ClientLabels(ClientCoded):
         job, peers, session = self._job, self._peers, self._context.session
         search = label_search(
             job,
-            m=sets.size,
+            layout=self._parts.layout,
             transcript=peers.transcript,
             left_out=self._left_out,
             values=values_in(message.coin, job, peers=peers, session=session, left_out=self._left_out),
@@ -268,7 +268,8 @@ class ClientLabels(ClientCoded):
             self._late = self._current
         if candidates:
             if begins and self._compares:
-                self._minima = Minima(rows=sets.size, primes=primes_of(residues))
+                weights = self._parts.layout.weights
+                self._minima = Minima(rows=sets.size, primes=primes_of(residues), weights=weights)
             candidates_asked = CandidatesAsked(draws=message.draws, minima=self._minima, **common)
             self._current = StartRound(self._context, self._peers, candidates_asked, self._kept)
             return True

@@ -8,7 +8,7 @@ how many they are.
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from secfc.array_types import Labels
+from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.params import COMPARERS
@@ -28,6 +28,7 @@ from secfc.protocol.encodings import (
     SETS,
     SIGNATURES,
     START,
+    WEIGHTS,
     clients,
     counted,
     elements,
@@ -69,7 +70,7 @@ TOLD_BYTES = COIN_BYTES + SIGNATURE_BYTES
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hello(ToServer):
-    """Its introduction and, for given starts, the labels of its rows.
+    """Its introduction and, where rows have weights, these; for given starts, the labels of its rows.
 
     `agreement` is the digest of what the client agreed on, so that a difference has a name.
     """
@@ -81,12 +82,13 @@ class Hello(ToServer):
 
     agreement: Annotated[bytes, octets(DIGEST_BYTES)] = field(repr=False)
     introduction: Annotated[Introduction, INTRODUCTION]
+    weights: Annotated[Ints | None, WEIGHTS] = field(default=None, repr=False)
     start: Annotated[Labels | PackedLabels | None, START] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(FromServer):
-    """Every party's introduction, client 1's first."""
+    """Every party's introduction, client 1's first, and the weights of all rows where they have any."""
 
     number = 1
     phase = "identify"
@@ -94,6 +96,7 @@ class Plan(FromServer):
     states = frozenset({State.IDENTIFY})
     alike = with_helpers = True
 
+    weights: Annotated[Ints | None, WEIGHTS] = field(default=None, repr=False)
     introductions: Annotated[tuple[Introduction | None, ...], INTRODUCTIONS]
 
 

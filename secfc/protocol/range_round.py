@@ -65,7 +65,7 @@ def range_asked(
         members=members,
         parts=parts,
         # All that rounds may take: residues modulo the others could be those of other rows.
-        residues=job.residues(parts.layout.m),
+        residues=job.residues(parts.layout.weight),
     )
 
 

@@ -13,7 +13,6 @@ from secfc.array_types import Labels
 from secfc.errors import MessageError
 from secfc.kernels import Kernels
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.kmeans.sets import set_sizes
 from secfc.protocol.attempt import Attempt
 from secfc.protocol.best_start import Starts
 from secfc.protocol.choices import told_values
@@ -131,8 +130,8 @@ class Rechecking:
                 self.past.labels(question, told.last, told.labels)[rows]
                 for question, rows in zip(parts.questions, parts.chosen, strict=True)
             )
-        sizes = {one: set_sizes(self.past.sets(one), job.k) for one in set(parts.questions)}
-        m = self._parts.layout.m
+        layout = self._parts.layout
+        sizes = {one: layout.divisors(self.past.sets(one), job.k) for one in set(parts.questions)}
         asked = RecheckAsked(
             round=message.round,
             digest=attempt.digest(self.past.digest(count, seed)),
@@ -141,7 +140,7 @@ class Rechecking:
             sizes=np.ones(1, dtype=np.int64),
             members=self._members,
             parts=parts,
-            residues=max((job.round_residues(one, m) for one in sizes.values()), default=1),
+            residues=max((job.round_residues(one, layout.weight) for one in sizes.values()), default=1),
             asked=sizes,
             past=self.past,
             told=labels,

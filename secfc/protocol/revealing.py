@@ -17,7 +17,6 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
-from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
@@ -132,7 +131,8 @@ class CentreOpening:
         result = self._result
         if result is None or self.centres is not None or len(self._shares) < self._enough:
             return
-        job, primes, sizes = self._job, self._sharing.primes, set_sizes(labels_of(result.labels), self._job.k)
+        job, primes = self._job, self._sharing.primes
+        sizes = self._sharing.layout.divisors(labels_of(result.labels), job.k)
         planes = {j: unpack(share.planes()) for j, share in sorted(self._shares.items())}
         try:
             sums = open_sums(

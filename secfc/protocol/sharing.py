@@ -47,6 +47,7 @@ class ClientSharing:
             primes=self.primes,
             k=job.k,
             kernels=self.kernels,
+            weights=layout.weights,
         )
         self._sharer = Sharer(job=job, primes=self.primes, masks=context.masks, kernels=self.kernels)
         self._keeper = SummedParts(

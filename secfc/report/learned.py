@@ -39,6 +39,8 @@ def who_learned_what(
     inertia = "; the inertia" if job.tells_inertia else ""
     if job.init == "k-means++":
         inertia += "; which rows were drawn as candidates of a start"
+    if job.weighted:
+        rows += "; the weight of every row"
     if job.predict:
         inertia = "; which rows are new, whose cluster alone is found"
     lines = [

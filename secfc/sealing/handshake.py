@@ -2,7 +2,7 @@
 
 ::
 
-    said(j)      = client j (2) | its rows (4) | digest of its start labels (32) | ephemeral key (32)
+    said(j)      = client j (2) | its rows (4) | digest of its start labels, weights (32) | ephemeral key (32)
                    | commitments to its values of a coin and of checks (32 each, `secfc.sealing.coin`)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
     transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from secfc.array_types import Labels
+from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.channel import Channel
@@ -70,7 +70,7 @@ class Introduction:
     ----------
     rows : int
     start : bytes of length 32
-        Digest of its start labels (`start_digest`).
+        Digest of its start labels and weights (`start_digest`).
     ephemeral : bytes of length 32
         X25519 public key, used in this run only.
     commitment, checks : bytes of length 32
@@ -107,9 +107,14 @@ def check_ephemeral(key: bytes) -> X25519PublicKey:
     return public
 
 
-def start_digest(labels: Labels | None) -> bytes:
-    """SHA-256 of start labels, four bytes each; of nothing when there are none."""
-    return hashlib.sha256(b"" if labels is None else labels.astype("<i4").tobytes()).digest()
+def start_digest(labels: Labels | None, weights: Ints | None = None) -> bytes:
+    """SHA-256 of start labels and of weights, four bytes each; of nothing when there are neither.
+
+    Whether there are any follows from the job, which is agreed on, and how many from the number of rows.
+    """
+    digest = hashlib.sha256(b"" if labels is None else labels.astype("<i4").tobytes())
+    digest.update(b"" if weights is None else weights.astype("<u4").tobytes())
+    return digest.digest()
 
 
 def transcript_of(session: Session, present: Mapping[int, Introduction]) -> bytes:
@@ -156,6 +161,7 @@ class Handshake:
         identity: Identity,
         rows: int,
         start: Labels | None,
+        weights: Ints | None = None,
         ephemeral: bytes | None = None,
         checks: int = 1,
     ) -> None:
@@ -172,7 +178,7 @@ class Handshake:
         self.checks = chain(private, run=run, party=number, count=checks)
         said = Introduction(
             rows=rows,
-            start=start_digest(start),
+            start=start_digest(start, weights),
             ephemeral=self._ephemeral.public_key().public_bytes_raw(),
             commitment=commitment_to(self.coin, run=run, party=number),
             checks=commitment_to(self.checks[0], run=run, party=number),

@@ -289,6 +289,7 @@ def test_columns_that_the_job_does_not_have_are_told_by_line(organisations):
 
 HIDDEN = ("k = 2", "k = 2\nids_cap = 100")
 BY_LABELS = ("k = 2", 'k = 2\ninit = "labels"')
+WEIGHTED = ("k = 2", "k = 2\nweighted = true")
 
 
 def with_key(organisations, *, data='path = "north.csv"\nid = "patient"\n'):
@@ -304,6 +305,8 @@ def with_key(organisations, *, data='path = "north.csv"\nid = "patient"\n'):
         (HIDDEN, 'path = "north.csv"\n', ":6: data.id is needed: the job has membership privacy"),
         (BY_LABELS, 'path = "north.csv"\n', ":6: data.start is needed: the job has start labels"),
         (None, 'path = "north.csv"\nstart = "group"\n', ":8: data.start: the job has no start labels"),
+        (WEIGHTED, 'path = "north.csv"\n', ":6: data.weight is needed: the job has weights"),
+        (None, 'path = "north.csv"\nweight = "beds"\n', ":8: data.weight: the job has no weights"),
     ],
 )
 def test_what_the_job_needs_of_a_site_is_told_by_line(organisations, change, data, told):

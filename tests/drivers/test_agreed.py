@@ -373,6 +373,29 @@ def test_start_labels_come_from_each_sites_own_column(organisations):
         assert list(labels(organisations, name).values()) == found.tolist()
 
 
+# Weights
+
+
+@pytest.mark.processes
+def test_weights_come_from_each_sites_own_column(organisations):
+    organisations.replace(organisations.job, "k = 2", "k = 2\nweighted = true")
+    weights = []
+    for name in NAMES:
+        header, *lines = (organisations.folder / f"{name}.csv").read_text().split()
+        weights.append(np.arange(len(lines)) ** 3 + 1)
+        lines = [f"{line},{weight}" for line, weight in zip(lines, weights[-1], strict=True)]
+        (organisations.folder / f"{name}.csv").write_text("\n".join([f"{header},beds", *lines, ""]))
+        organisations.write_site(name, data=f'path = "{name}.csv"\nid = "patient"\nweight = "beds"\n')
+    organisations.sign()
+    outcome = run(organisations)
+    rows = [organisations.rows[name] for name in NAMES]
+    job, start = organisations.agreement.job, outcome.by_party(outcome.start)
+    given = {"bound": job.bound, "precision": job.precision}
+    exact = ExactLloyd(2, init=start, **given).fit(rows, sample_weight=weights)
+    for name, found in zip(NAMES, exact.labels_, strict=True):
+        assert list(labels(organisations, name).values()) == found.tolist()
+
+
 # Sites that break
 
 

@@ -167,7 +167,11 @@ def test_an_answer_about_small_sets_takes_fewer_residues_than_a_share(setup_of):
 
 @pytest.mark.parametrize(
     ("kind", "size"),
-    [("Hello", 32 + INTRODUCTION), ("Plan", INTRODUCTION * 3 + SIGNATURE), ("Ready", 4 + COUNT)],
+    [
+        ("Hello", 32 + INTRODUCTION + COUNT),
+        ("Plan", COUNT + INTRODUCTION * 3 + SIGNATURE),
+        ("Ready", 4 + COUNT),
+    ],
 )
 def test_messages_before_the_iterations_have_fixed_sizes(setup_of, kind, size):
     assert {message.size for message in of_kind(run_in_process(setup_of()), kind)} == {HEADER + size}
@@ -184,7 +188,7 @@ def test_labels_take_the_bits_of_k(setup_of):
         HEADER + 13 + 4 + 2 * labels + 2 + 6 + SIGNATURE
     }
     assert [message.size for message in of_kind(outcome, "Hello")] == [
-        HEADER + 32 + INTRODUCTION + 4 + eights * labels for eights in (1, 0, 1)
+        HEADER + 32 + INTRODUCTION + COUNT + 4 + eights * labels for eights in (1, 0, 1)
     ]
 
 

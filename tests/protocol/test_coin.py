@@ -28,6 +28,7 @@ from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.signed import value_statement
 from secfc.protocol.states import State
+from secfc.row_layout import Layout
 from secfc.sealing.coin import toss
 
 _RNG = np.random.default_rng(4)
@@ -239,7 +240,8 @@ class TestServerThatCheats:
         part_rows(6)
         plain = wire(trio=trio, n_init=2, init=init, seed=3)
         questions = asked(plain)
-        first = label_search(plain.job, m=24, transcript=b"", left_out=(), values={}, start=None).sets
+        rows = {"layout": Layout((24,)), "transcript": b"", "left_out": (), "values": {}, "start": None}
+        first = label_search(plain.job, **rows).sets
         starts = [one.round for one in questions if (labels_of(one.sets) == first).all()]
         second = next(
             one.round

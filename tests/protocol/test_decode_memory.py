@@ -67,7 +67,7 @@ def bodies(kind, k, room):
     """Bodies of this many bytes: of the array that takes the most once it is taken apart."""
     results = (messages.Finish, messages.RecheckRequest, messages.OpenedLabels)
     bits = max(1, (k - (kind in results)).bit_length())
-    before = {messages.Hello: 32 + 196, messages.Finish: 13, messages.RecheckRequest: 17}.get(kind, 0)
+    before = {messages.Hello: 32 + 196 + 4, messages.Finish: 13, messages.RecheckRequest: 17}.get(kind, 0)
     before += 4 * (kind is messages.OpenedLabels)
     if kind in (messages.Hello, messages.Assignment, *results):
         count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
@@ -167,3 +167,15 @@ def test_every_type_that_a_role_takes_has_a_bound(wire):
     for role in (net.server, net.clients[1]):
         assert isinstance(role, Server | Client)
         assert all(role.sizes.most_bytes(kind) >= HEADER_BYTES for kind in KINDS)
+
+
+def test_weights_are_decoded_in_little_more_than_twice_their_bytes():
+    weights = (5 * ROWS).to_bytes(4, "little") + bytes([1, 0, 0, 0]) * (5 * ROWS)
+    data = signed(messages.Plan, header(messages.Plan) + weights)
+    tracemalloc.start()
+    try:
+        decode(data, k=2, session=SESSION)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.2 * len(data)

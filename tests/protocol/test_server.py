@@ -155,7 +155,7 @@ def test_start_labels_other_than_those_signed_are_refused(wire, refuses):
     net = wire(ROWS, starts=STARTS)
     hello = net.hold(Hello, recipient=SERVER, sender=1)
     message = replace(hello, start=1 - hello.start)
-    refuses(net.server, message, MessageError, "^Hello: client 1 signed other start labels$")
+    refuses(net.server, message, MessageError, "^Hello: client 1 signed other start labels or weights$")
     net.deliver(net.signed(hello, start=1 - hello.start))
 
 

@@ -93,8 +93,10 @@ SIGNED = bytes(range(64)), bytes(range(64, 128))
 MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
 INTRODUCTION = 4 + 32 + 32 + 32 + 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
-START = HEADER + 32 + INTRODUCTION
-"""Where the start labels of a Hello begin, with their count: after the agreement and the introduction."""
+WEIGHTS = HEADER + 32 + INTRODUCTION
+"""Where the weights of a Hello begin, with their count: after the agreement and the introduction."""
+START = WEIGHTS + 4
+"""Where the start labels of a Hello without weights begin, with their count."""
 
 U16, U32 = 2**16 - 1, 2**32 - 1
 
@@ -133,7 +135,13 @@ def examples():
         "Hello with start": Hello(
             **up, agreement=AGREEMENT, introduction=introduction(4), start=labels(1, 0, 2, 1)
         ),
+        "Hello with weights": Hello(
+            **up, agreement=AGREEMENT, introduction=introduction(3), weights=np.array([1, 300, 2**23])
+        ),
         "Plan": Plan(**down, introductions=tuple(map(introduction, (4, 0, 3)))),
+        "Plan with weights": Plan(
+            **down, introductions=tuple(map(introduction, (1, 0, 1))), weights=np.array([7, 1])
+        ),
         "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, sealed=Sealed(payload=SEALED)),
         "Ready": Ready(**up, part=2),
         "Ready with value": Ready(**up, part=2, value=bytes(range(32))),
@@ -431,13 +439,31 @@ def test_sealed_bytes_follow_the_part():
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
     said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 32 + 32 + 64)
-    assert data[HEADER:] == AGREEMENT + said + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
-    assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said
+    assert data[HEADER:] == AGREEMENT + said + bytes(4) + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
+    assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(4)
 
 
-def test_a_plan_holds_the_introductions_alone():
-    data = encode(examples()["Plan"], k=3)
-    assert data[HEADER:] == b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 192 for rows in (4, 0, 3))
+def test_a_plan_holds_the_introductions_behind_the_number_of_weights():
+    data, said = encode(examples()["Plan"], k=3), (4, 0, 3)
+    introductions = b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 192 for rows in said)
+    assert data[HEADER:] == bytes(4) + introductions
+
+
+@pytest.mark.parametrize(("name", "at"), [("Hello with weights", WEIGHTS), ("Plan with weights", HEADER)])
+def test_weights_are_a_count_and_four_bytes_each(name, at):
+    message = examples()[name]
+    data = bytes(encode(message, k=3))
+    packed = message.weights.astype("<u4").tobytes()
+    assert data[at : at + 4 + len(packed)] == struct.pack("<I", message.weights.size) + packed
+
+
+@pytest.mark.parametrize("weight", [0, 2**23 + 1, U32])
+@pytest.mark.parametrize(("name", "at"), [("Hello with weights", WEIGHTS), ("Plan with weights", HEADER)])
+def test_a_weight_that_cannot_be_is_refused_unread(name, at, weight):
+    data = bytearray(encode(examples()[name], k=3))
+    data[at + 4 : at + 8] = struct.pack("<I", weight)
+    with pytest.raises(MessageError, match=r"^weights are from 1 to 8388608, others were sent$"):
+        decode(data, k=3)
 
 
 def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows():
@@ -528,7 +554,11 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
     # A Hello without its start is a message still, and so is what has its length from the bytes: the
     # recipient knows the right length of a Plan, a Share and what belongs to a union.
     expected = {
-        Plan: [HEADER + clients * INTRODUCTION for clients in range(3)],
+        Plan: [
+            HEADER + 4 + 4 * weights + clients * INTRODUCTION
+            for weights in [0 if getattr(message, "weights", None) is None else message.weights.size]
+            for clients in range(3)
+        ],
         Share: list(range(HEADER + 4 + 16, len(data))),
         **{kind: list(range(HEADER + 4 + 16, len(data))) for kind in MASKED},
         Compared: list(range(HEADER + 8 + 16, len(data))),
@@ -653,6 +683,8 @@ def test_oversized_bytes_are_refused_before_they_are_read():
     ("name", "at", "count"),
     [
         ("Hello with start", START, struct.pack("<I", U32)),
+        ("Hello with weights", WEIGHTS, struct.pack("<I", U32)),
+        ("Plan with weights", HEADER, struct.pack("<I", 2**29)),
         ("Assignment", HEADER, struct.pack("<I", U32)),
         ("Finish", HEADER + 13, struct.pack("<I", U32)),
         ("CodedDistances", HEADER + 4, struct.pack("<BII", 255, U32, U32)),

@@ -113,6 +113,7 @@ class Wire:
         bound: float = 20.0,
         precision: int = 16,
         starts: list[Any] | None = None,
+        weights: list[Any] | None = None,
         limits: Limits | None = None,
         seed: int | None = 0,
         salt: bytes | None = None,  # of hashed IDs, where two runs are compared
@@ -126,6 +127,9 @@ class Wire:
         if starts is not None:
             parameters["init"] = "labels"
             starts = [np.asarray(part, dtype=np.int32) for part in starts]
+        if weights is not None:
+            parameters["weighted"] = True
+            weights = [np.asarray(part, dtype=np.int64) for part in weights]
         self.job = Job(
             n=len(rows),
             k=k,
@@ -158,6 +162,7 @@ class Wire:
                 "prepared": prepared,
                 "salt": salt,
                 "start": None if starts is None or j > self.job.n else starts[j - 1],
+                "weights": None if weights is None or j > self.job.n else weights[j - 1],
                 "ephemeral": X25519PrivateKey.generate().private_bytes_raw(),
             }
             for j in range(1, self.job.parties + 1)
@@ -200,6 +205,7 @@ class Wire:
                 identity=self.identities[j - 1],
                 rows=hello.introduction.rows,
                 start=hello.start,
+                weights=hello.weights,
                 ephemeral=self._given[j]["ephemeral"],
                 checks=most_checks(self.job),
             )

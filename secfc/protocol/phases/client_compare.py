@@ -98,7 +98,7 @@ class ClientCompare(ClientPhase):
         self._disclosure, self._left_out, self.planned = disclosure, message.left_out, layout
         self._lost, self._round, self._parts = message.lost, message.round, layout.parts(self._job).answers
         self._asked = min(WINDOW, self._parts)
-        disclosure.ask(message, sets, sizes, self._job.round_residues(sizes, layout.m))
+        disclosure.ask(message, sets, sizes, self._job.round_residues(sizes, layout.weight))
         return [caused for part in range(self._asked) for caused in disclosure.begin(part)]
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:

@@ -1,7 +1,9 @@
 """The phase *identify* of a client or helper: it introduces itself, and meets the others in the plan."""
 
-from secfc.array_types import Floats
-from secfc.errors import MessageError
+from collections.abc import Sequence
+
+from secfc.array_types import Floats, Ints
+from secfc.errors import MessageError, SealError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.dealing import most_checks
 from secfc.protocol.early import EarlyDeals, EarlyShares
@@ -33,6 +35,7 @@ class ClientIdentify(ClientPhase):
             identity=context.identity,
             rows=rows.shape[0] if ids is None else 0,
             start=context.start,
+            weights=context.weights,
             ephemeral=ephemeral,
             checks=most_checks(context.job),
         )
@@ -47,6 +50,7 @@ class ClientIdentify(ClientPhase):
             recipient=SERVER,
             agreement=self._context.session.agreement,
             introduction=self.handshake.introduction,
+            weights=self._context.weights,
             start=self._context.start,
         )
 
@@ -54,7 +58,7 @@ class ClientIdentify(ClientPhase):
         """Take the plan, or keep what overtook it."""
         match message:
             case Plan():
-                return self._join(message.introductions)
+                return self._join(message)
             case Share() if self._context.job.owners is not None:
                 raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
             case Share():
@@ -72,9 +76,24 @@ class ClientIdentify(ClientPhase):
         self.early_shares.spoilt.add(sender)
         return []
 
-    def _join(self, introductions: tuple[Introduction | None, ...]) -> ClientStep:
+    def _layout(self, clients: Sequence[Introduction | None], weights: Ints | None) -> Layout:
+        """Whose rows there are, with the weights that each client signed, if rows have weights.
+
+        Given start labels are signed with them, so they are checked together in the first question.
+        """
+        job = self._context.job
+        layout = Layout(tuple(0 if one is None else one.rows for one in clients), weights=weights)
+        if (0 if weights is None else weights.size) != (layout.m if job.weighted else 0):
+            raise MessageError(f"Plan: other weights than those of {layout.m} rows, weighted={job.weighted}")
+        for j, one in enumerate(clients, 1):
+            said = None if one is None or job.init == "labels" else start_digest(None, layout.weights_of(j))
+            if one is not None and said not in (None, one.start):
+                raise SealError(f"Plan: it has not the weights that client {j} signed")
+        return layout
+
+    def _join(self, message: Plan) -> ClientStep:
         """Meet the others; with IDs the union follows, else sharing. A helper takes part in neither."""
-        context, job = self._context, self._context.job
+        context, job, introductions = self._context, self._context.job, message.introductions
         channels = self.handshake.channels(introductions)
         present = {j: one for j, one in enumerate(introductions, 1) if one is not None}
         clients = introductions[: job.n]
@@ -97,7 +116,7 @@ class ClientIdentify(ClientPhase):
         )
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))
-        layout = Layout(tuple(0 if one is None else one.rows for one in clients))
+        layout = self._layout(clients, message.weights)
         if job.owners is not None:
             if layout.m:
                 raise MessageError("Plan: a client has rows, where owners deposit them")

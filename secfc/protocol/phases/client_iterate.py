@@ -110,7 +110,7 @@ class ClientIterate(ClientPhase):
         """Prepare to answer; a client that is not asked has nothing left to send."""
         self.round, self.sent, self.begun = message.round, 0, False
         self.asked = min(WINDOW, self._parts.answers)
-        residues, disclosure = self._job.round_residues(sizes, self._layout.m), self._disclosure
+        residues, disclosure = self._job.round_residues(sizes, self._layout.weight), self._disclosure
         if not disclosure.ask(message, sets, sizes, residues):
             self.sent, self.begun = self._parts.answers, True
             self.asked = self.sent

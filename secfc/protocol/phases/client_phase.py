@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError
-from secfc.kmeans.sets import set_sizes
 from secfc.protocol.choices import check_start
 from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
@@ -65,18 +64,19 @@ def check_question(
     peers: Peers,
     layout: Layout,
 ) -> tuple[Assignment, Labels, Ints]:
-    """A question about the rows that are in, with its sets unpacked, these, and their sizes.
+    """A question about the rows that are in, with its sets unpacked, these, and what divides their sums.
 
     MessageError when it is not what it must be, LimitError when this party's limits forbid it.
     """
     job, sets = context.job, labels_of(message.sets)
-    message, sizes = replace(message, sets=sets), set_sizes(sets, job.k)
+    message, sizes = replace(message, sets=sets), layout.divisors(sets, job.k)
     if not sizes.any():
         raise MessageError("Assignment: every set is empty")
     if job.init == "labels" and (message.round == message.since or job.predict):
         check_start(sets, peers, layout, message.left_out, round_=message.round)
     disclosure.check(message, sets)
-    smallest, question = int(sizes[sizes > 0].min()), message.round - message.since + 1
+    hidden = sizes if layout.weights is None else layout.hidden_among(sets, job.k)
+    smallest, question = int(hidden[hidden > 0].min()), message.round - message.since + 1
     context.limits.enforce(job, client=context.number, smallest=smallest, round_=question)
     return message, sets, sizes
 

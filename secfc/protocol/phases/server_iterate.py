@@ -50,6 +50,7 @@ class ServerIterate(ServerRounds):
             within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
             start=introductions.start(layout) if job.init == "labels" else None,
             predict=job.predict,
+            weights=layout.weights,
         )
         self._disclosure = server_side(job)
         self._decoder, self._threads = Decoder(self._disclosure.weights, kernels), kernels.threads
@@ -112,7 +113,7 @@ class ServerIterate(ServerRounds):
     def _question(self) -> tuple[tuple[int, ...], int]:
         """The primes of the answers, and how many sets they are about."""
         sizes = self.search.sizes()
-        return primes_of(self._job.round_residues(sizes, self.layout.m)), asked_about(sizes)
+        return primes_of(self._job.round_residues(sizes, self.layout.weight)), asked_about(sizes)
 
     def _take(self, message: CodedDistances) -> list[Message]:
         """Take a part of an answer, in turn and of the shape asked for; decode what can be, as `_advance`."""

@@ -55,7 +55,7 @@ class ServerLabels(ServerRounds):
         job, introductions = self._job, self.introductions
         self.search = label_search(
             job,
-            m=self.layout.m,
+            layout=self.layout,
             transcript=introductions.transcript,
             left_out=self._gathering.left_out,
             values={j: one[:COIN_BYTES] for j, one in self._told.items()},
