@@ -13,6 +13,7 @@ from benchmarks.costs import resilience, threads
 from benchmarks.costs.iteration import CASES, QUICK_CASES
 from benchmarks.costs.setting import PRECISION, Case
 from benchmarks.costs.tables import TABLES, TITLES
+from benchmarks.costs.traffic import measure_bytes
 from secfc.kernels import VARIABLE, chosen_name
 from secfc.row_layout import Layout
 
@@ -372,3 +373,9 @@ def test_work_in_threads_is_counted_and_measured_by_role(rows_of, monkeypatch):
     clients = [row for row in rows if row["work"] == "iterate, clients"]
     assert clients
     assert all(row["serial_share"] < 1 for row in clients if row["disclosure"] == "distances")
+
+
+def test_iterations_send_at_most_a_two_thousandth_more_than_their_elements_take():
+    rows = measure_bytes(Case(m=20_000, d=2, k=4, n=3, t=1, ell=1))
+    (whole,) = [row for row in rows if (row.phase, row.kind) == ("iterate", "all")]
+    assert 1 <= whole.ratio <= 1.0005

@@ -29,10 +29,13 @@ from support.kernel_samples import (
 from secfc.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import PRIMES, Prime
-from secfc.kernels import Kernels, client_loops
+from secfc.kernels import Kernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.fast import encoding_transform
 from secfc.lagrange.points import evaluation_points
+
+TRANSFORMED = 64
+"""Columns that compiled loops transform at a time."""
 
 
 class TestEncode:
@@ -104,9 +107,7 @@ class TestEncodeByTransform:
         self.assert_equals_encode(PRIMES[n % 8], n, reduced("either", (coded, 2, 5), PRIMES[n % 8].p))
 
     @fills
-    @pytest.mark.parametrize(
-        "rows", [0, 1, *around(8, 16, client_loops._NARROW, 2 * client_loops._NARROW), 256, 257]
-    )
+    @pytest.mark.parametrize("rows", [0, 1, *around(8, 16, TRANSFORMED, 2 * TRANSFORMED), 256, 257])
     def test_rows_at_the_edges_of_blocks(self, rows: int, fill: str) -> None:
         self.assert_equals_encode(PRIMES[0], 11, reduced(fill, (6, 2, rows), P))
 
