@@ -61,7 +61,7 @@ def jobs(draw):
         "bound": 4.0,
         "precision": draw(st.sampled_from([3, 16])),
     }
-    start = draw(st.sampled_from(["random", "labels", "predict"]))
+    start = draw(st.sampled_from(["random", "labels", "predict"] if m > 1 else ["random", "labels"]))
     if start != "random":
         sets = np.array(
             draw(
@@ -72,7 +72,7 @@ def jobs(draw):
         )
         if start == "predict":
             sets[draw(st.lists(st.integers(0, m - 1), max_size=m))] = -1
-            sets[0] = max(sets[0], 0)
+            sets[0], sets[-1] = max(sets[0], 0), -1
             given |= {"predict": True, "max_iter": 1, "tol_moved": 0.0, "limits": Limits(predict=True)}
         given["starts"] = np.split(sets, ends)
     else:
