@@ -43,18 +43,17 @@ def redraw(words, count, p):
             found[i // 64] |= uint64(1) << uint64(i % 64)
     last, spare = words.size // 3, count
     for at in range(found.size):
-        bits, i = found[at], 64 * at
+        bits = found[at]
         while bits != 0:
-            if bits & uint64(1):
-                while spare < last and _word(words, spare) >= p:
-                    spare += 1
-                if spare == last:
-                    return False
-                for byte in range(3):
-                    words[3 * i + byte] = words[3 * spare + byte]
+            i = 64 * at + int64(lanes.lowest(bits))
+            bits &= bits - uint64(1)
+            while spare < last and _word(words, spare) >= p:
                 spare += 1
-            bits >>= uint64(1)
-            i += 1
+            if spare == last:
+                return False
+            for byte in range(3):
+                words[3 * i + byte] = words[3 * spare + byte]
+            spare += 1
     return True
 
 
