@@ -1,7 +1,7 @@
 """Keystreams of keys that two parties share, and uniform residues from them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
 from secfc.randomness import Guarded
 from secfc.threads import Turns
 
 ZEROS = memoryview(bytes(6 << 16))  # what a keystream is added to, at most so many bytes at a time
 
 _BLOCK_BYTES = 3 << 16
-"""Residues that are drawn at a time; with their spare words they are shorter than `ZEROS`."""
+"""Residues that are drawn at a time, at most as many bytes as `ZEROS`; a multiple of the cipher's block."""
 
 _ADDED = np.ones(1, dtype=np.int64)  # the sign of masks that are added
 _NONCE = bytes(12)  # of a key that is used for one keystream
@@ -53,20 +54,20 @@ def spare_words(count: int, p: int) -> int:
     return int(beyond + 10 * beyond**0.5) + 32
 
 
-def draw(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, kernels: Kernels) -> None:
-    """Make the first `count` words independent, uniform residues below p; the rest is spare.
+def draw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
+    """Write independent, uniform residues below p to `words`; spare words are used up.
 
     A word of the keystream is uniform below 2**24. Each that is not below p is replaced by the next spare
     word that is, so what is left is uniform below p, in each place independently.
     """
     stream.update_into(ZEROS[: words.size], words.data)
-    _replace(stream, words, count, p, kernels)
+    stream.update_into(ZEROS[: spare.size], spare.data)
+    _redraw(stream, words, spare, p, kernels)
 
 
-def _replace(stream: CipherContext, words: NDArray[np.uint8], count: int, p: int, kernels: Kernels) -> None:
+def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
     """As `draw`, of words that are drawn."""
-    spare = words[BYTES_PER_RESIDUE * count :]
-    while not kernels.redraw(words, count, p):
+    while not kernels.redraw(words, spare, p):
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
@@ -88,60 +89,51 @@ class ResidueStream(Guarded):
         super().__init__()
         self._stream, self._kernels = keystream(key), kernels
 
-    def fill(self, out: NDArray[np.uint8], primes: Sequence[int]) -> None:
+    def fill(self, out: Bytes, primes: Sequence[int]) -> None:
         """Write the next residues modulo each prime, packed, to a contiguous array, (P, ..., 3 * count)."""
+        self._draw(out, primes, add=False)
 
-        def fill(part: NDArray[np.uint8], words: NDArray[np.uint8], p: int) -> None:
-            part[...] = words[: part.size]
-
-        self._each(fill, out, primes)
-
-    def add(self, packed: NDArray[np.uint8], primes: Sequence[int]) -> None:
+    def add(self, packed: Bytes, primes: Sequence[int]) -> None:
         """Add the next residues modulo each prime to packed ones below it, likewise, in place."""
+        self._draw(packed, primes, add=True)
 
-        def add(part: NDArray[np.uint8], words: NDArray[np.uint8], p: int) -> None:
-            self._kernels.add_masks(part, words[np.newaxis], _ADDED, p)
-
-        self._each(add, packed, primes)
-
-    def _each(
-        self,
-        work: Callable[[NDArray[np.uint8], NDArray[np.uint8], int], None],
-        packed: NDArray[np.uint8],
-        primes: Sequence[int],
-    ) -> None:
-        """Do something with the pieces of an array, words for each, and its prime."""
+    def _draw(self, packed: Bytes, primes: Sequence[int], *, add: bool) -> None:
         self.check_process()
         if not packed.flags.c_contiguous:
             raise ValueError("the array is not contiguous")  # a copy would be written to
-        planes = packed.reshape(len(primes), -1)
-        count = planes.shape[1] // BYTES_PER_RESIDUE
-        ends = _ends(count, tuple(primes))
+        planes, stream, kernels = packed.reshape(len(primes), -1), self._stream, self._kernels
+        size, ends = planes.shape[1], _ends(planes.shape[1] // BYTES_PER_RESIDUE, tuple(primes))
         if ends[-1] <= len(ZEROS):
             every = np.empty(ends[-1], dtype=np.uint8)
-            self._stream.update_into(ZEROS[: ends[-1]], every.data)
+            stream.update_into(ZEROS[: ends[-1]], every.data)
             for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
-                words = every[low:high]
-                _replace(self._stream, words, count, p, self._kernels)
-                work(plane, words, p)
+                words = every[low : low + size]
+                _redraw(stream, words, every[low + size : high], p, kernels)
+                if add:
+                    kernels.add_masks(plane, words[np.newaxis], _ADDED, p)
+                else:
+                    plane[...] = words
             return
         turns = Turns()
 
-        def of_piece(item: tuple[int, tuple[NDArray[np.uint8], int]]) -> None:
-            number, (part, p) = item
-            count = part.size // BYTES_PER_RESIDUE
-            words = np.empty(BYTES_PER_RESIDUE * (count + spare_words(count, p)), dtype=np.uint8)
+        def of_piece(item: tuple[int, Bytes, int]) -> None:
+            number, part, p = item
+            words = np.empty(part.size, dtype=np.uint8) if add else part
+            spare = np.empty(
+                BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p), dtype=np.uint8
+            )
             with turns.take(number):
-                draw(self._stream, words, count, p, self._kernels)
-            work(part, words, p)
+                draw(stream, words, spare, p, kernels)
+            if add:
+                kernels.add_masks(part, words[np.newaxis], _ADDED, p)
 
         pieces = [
             (plane[low : low + _BLOCK_BYTES], p)
             for plane, p in zip(planes, primes, strict=True)
-            for low in range(0, plane.size, _BLOCK_BYTES)
+            for low in range(0, size, _BLOCK_BYTES)
         ]
-        size = planes.size // BYTES_PER_RESIDUE
-        self._kernels.threads.each(of_piece, list(enumerate(pieces)), size=size, turns=[turns])
+        items = [(number, part, p) for number, (part, p) in enumerate(pieces)]
+        kernels.threads.each(of_piece, items, size=planes.size // BYTES_PER_RESIDUE, turns=[turns])
 
 
 class BitStream(Guarded):
@@ -163,7 +155,7 @@ class BitStream(Guarded):
         octets = self._octets(words).data
         self._stream.update_into(octets, octets)
 
-    def _octets(self, out: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    def _octets(self, out: NDArray[np.uint64]) -> Bytes:
         self.check_process()
         if not out.flags.c_contiguous:
             raise ValueError("the array is not contiguous")  # a copy would be written to

@@ -16,6 +16,7 @@ from benchmarks.costs.setting import (
     PRECISION,
     Case,
     Setting,
+    cpu_seconds,
     median,
     quartiles,
     run_apart,
@@ -52,7 +53,7 @@ DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsRow(Setting):
-    """Medians over the iterations of a run, but for the first `SKIPPED`.
+    """Medians over the iterations of a run, but for the first `SKIPPED`; seconds of ours are CPU seconds.
 
     Attributes
     ----------
@@ -150,7 +151,7 @@ def _measure(case: Case, precision: int) -> LabelsRow:
 
 
 def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = None) -> tuple[Outcome, Floats]:
-    """A run, and seconds of each round and party, shape (rounds, parties + 1); the server's first.
+    """A run, and CPU seconds of each round and party, shape (rounds, parties + 1); the server's first.
 
     Rows, and the given start of a job with init="labels", are split evenly among the clients.
     """
@@ -162,7 +163,8 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
 
     starts = None if start is None else np.array_split(start, job.n)
     setup = replace(split_evenly(replace(job, seed=seed), rows), starts=starts)
-    outcome = run_apart(setup, None, delivered)
+    with cpu_seconds():
+        outcome = run_apart(setup, None, delivered)
     return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])
 
 

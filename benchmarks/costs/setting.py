@@ -2,11 +2,13 @@
 
 import os
 import sys
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,6 +16,7 @@ import numpy as np
 
 import secfc
 from secfc.array_types import Floats
+from secfc.drivers import in_process
 from secfc.drivers.costs import MessageRecord
 from secfc.drivers.in_process import OnDelivery, run_in_process
 from secfc.drivers.setup import OnProgress, Outcome, Setup
@@ -114,9 +117,9 @@ class Case:
 
 
 def split_evenly(job: Job, rows: Floats) -> Setup:
-    """A run of a job on rows that are split evenly among the clients."""
-    names = [f"client {j}" for j in range(1, job.n + 1)]
-    return Setup(job=job, rows=np.array_split(rows, job.n), starts=None, names=names, limits=Limits())
+    """A run of a job on one thread, on rows that are split evenly among the clients."""
+    names, parties = [f"client {j}" for j in range(1, job.n + 1)], np.array_split(rows, job.n)
+    return Setup(job=job, rows=parties, starts=None, names=names, limits=Limits(), threads=1)
 
 
 def quiet_run(parties: list[Floats], case: Case, **options: Any) -> Result:
@@ -173,6 +176,13 @@ def run_apart(
         patch.object(handshake, "check_ephemeral", handshake.check_ephemeral.__wrapped__),
     ):
         return run_in_process(setup, on_progress, on_delivery)
+
+
+@contextmanager
+def cpu_seconds() -> Iterator[None]:
+    """Deliveries are told the CPU seconds of this thread: other work on the machine adds nothing."""
+    with patch.object(in_process, "time", SimpleNamespace(perf_counter=time.thread_time)):
+        yield
 
 
 def primes_of_rounds(messages: Iterable[MessageRecord], *, m: int, k: int) -> list[int]:

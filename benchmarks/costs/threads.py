@@ -11,16 +11,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.setting import PRECISION, Case, Setting, run_apart, same_kernels, split_evenly, stated
+from benchmarks.costs.setting import (
+    PRECISION,
+    Case,
+    Setting,
+    cpu_seconds,
+    run_apart,
+    same_kernels,
+    split_evenly,
+    stated,
+)
 from secfc.array_types import Floats
-from secfc.drivers import in_process, setup
+from secfc.drivers import setup
 from secfc.options import Disclosure
 from secfc.params import Job
 from secfc.protocol.messages import SERVER
@@ -178,7 +186,7 @@ def _counted(job: Job, rows: Floats) -> dict[str, tuple[float, float, float]]:
         patch.object(Turns, "__enter__", enter),
         patch.object(Turns, "__exit__", exit_),
         patch.object(setup, "Threads", lambda count: threads),
-        patch.object(in_process, "time", SimpleNamespace(perf_counter=time.thread_time)),
+        cpu_seconds(),
     ):
         run_apart(replace(split_evenly(job, rows), threads=MANY), None, delivered)
     return {work: (total, shared, longest) for work, (total, shared, longest) in found.items()}

@@ -101,10 +101,10 @@ class CompiledKernels:
     def below(self, packed: Bytes, p: int) -> bool:
         return bool(residue_loops.below(packed, p))
 
-    def redraw(self, words: Bytes, count: int, p: int) -> bool:
-        if words.size % 3 or not 0 <= 3 * count <= words.size:
-            raise ValueError("words do not fit their number")  # the loop checks no bounds
-        return bool(residue_loops.redraw(words, count, p))
+    def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
+        if words.size % 3 or spare.size % 3:
+            raise ValueError("three bytes are a word")  # the loop checks no bounds
+        return bool(residue_loops.redraw(words, spare, p))
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         if masks.shape[0] != signs.size or masks.shape[1] < packed.size or packed.size % 3:

@@ -111,11 +111,10 @@ class Kernels(Protocol):
     def below(self, packed: Bytes, p: int) -> bool:
         """Whether every packed integer is below p (one-dimensional input)."""
 
-    def redraw(self, words: Bytes, count: int, p: int) -> bool:
-        """Replace, in place, each of the first words that is not below p by the next spare word that is.
+    def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
+        """Replace, in place, each word of 24 bits that is not below p by the next spare one that is.
 
-        There are `count` first words of 24 bits, then spare ones. False where these are too few: some of the
-        first words are still not below p then.
+        False where the spare words are too few: some words are still not below p then.
         """
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:

@@ -110,6 +110,16 @@ def beyond(_, source, groups, p, found):
 
 
 @intrinsic
+def lowest(_, bits):
+    """Number of the lowest bit of uint64 `bits` that is set."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
 def widen(_, source, groups, target, ahead):
     """float64 target[: 16 groups] = float32 `source`; the memory `ahead` bytes further on is asked for."""
 

@@ -32,29 +32,28 @@ def below(packed, p):
     return True
 
 
-@njit(boolean(uint8[::1], int64, int64), **OPTIONS)
-def redraw(words, count, p):
-    """Spare words below p for those of the first `count` that are not; whether there are enough."""
+@njit(boolean(uint8[::1], uint8[::1], int64), **OPTIONS)
+def redraw(words, spare, p):
+    """Spare words below p for those that are not; whether there are enough."""
+    count, last, next_ = words.size // 3, spare.size // 3, 0
     groups = count // LANES
     found = np.zeros(groups // LANES + 1, dtype=np.uint64)  # a bit for each word
     lanes.beyond(uint64(words.ctypes.data), groups, p, uint64(found.ctypes.data))
     for i in range(groups * LANES, count):
         if _word(words, i) >= p:
             found[i // 64] |= uint64(1) << uint64(i % 64)
-    last, spare = words.size // 3, count
     for at in range(found.size):
-        bits, i = found[at], 64 * at
+        bits = found[at]
         while bits != 0:
-            if bits & uint64(1):
-                while spare < last and _word(words, spare) >= p:
-                    spare += 1
-                if spare == last:
-                    return False
-                for byte in range(3):
-                    words[3 * i + byte] = words[3 * spare + byte]
-                spare += 1
-            bits >>= uint64(1)
-            i += 1
+            i = 64 * at + int64(lanes.lowest(bits))
+            bits &= bits - uint64(1)
+            while next_ < last and _word(spare, next_) >= p:
+                next_ += 1
+            if next_ == last:
+                return False
+            for byte in range(3):
+                words[3 * i + byte] = spare[3 * next_ + byte]
+            next_ += 1
     return True
 
 

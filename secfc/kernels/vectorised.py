@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
 from secfc.kernels import gates as bitwise
@@ -86,12 +86,11 @@ class VectorisedKernels:
             bool((unpack(packed[start : start + step]) < p).all()) for start in range(0, packed.size, step)
         )
 
-    def redraw(self, words: Bytes, count: int, p: int) -> bool:
-        values, places = unpack(words), words.reshape(-1, BYTES_PER_RESIDUE)
-        wanted = np.flatnonzero(values[:count] >= p)
-        spare = count + np.flatnonzero(values[count:] < p)[: wanted.size]
-        places[wanted[: spare.size]] = places[spare]
-        return spare.size == wanted.size
+    def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
+        wanted, taken = np.flatnonzero(unpack(words) >= p), np.flatnonzero(unpack(spare) < p)
+        taken = taken[: wanted.size]
+        triples(words)[wanted[: taken.size]] = triples(spare)[taken]
+        return taken.size == wanted.size
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         # Sums of fewer than 2**12 integers below 2**24 are exact.

@@ -99,7 +99,7 @@ class PairwiseMasks:
             words = self._buffer(count, p)
             for stream, turn, row in zip(self._streams[index], turns[index], words, strict=True):
                 with turn.take(number):
-                    draw(stream, row, count, p, self._kernels)
+                    draw(stream, row[: part.size], row[part.size :], p, self._kernels)
             self._kernels.add_masks(part, words, self._signs, p)
 
         blocks = range(-(-planes.shape[1] // _BLOCK_BYTES))

@@ -83,3 +83,8 @@ def test_units_leave_few_zeros():
         "3.0 MiB",
         "5.00 GiB",
     ]
+
+
+def test_runs_that_are_measured_take_one_thread():
+    job = Case(m=6, d=2, k=2, n=3, t=1, ell=1).job(bound=1.0, precision=4)
+    assert setting.split_evenly(job, np.zeros((6, 2))).threads_of().count == 1

@@ -250,34 +250,32 @@ class TestRedraw:
         left = iter([v for v in spare if v < P])
         wanted = [v if v < P else next(left, v) for v in words]
         for kernels in BOTH:
-            octets = octets_of(words + spare)
-            assert kernels.redraw(octets, len(words), P) is (max(wanted, default=0) < P)
-            assert unpack(octets[: 3 * len(words)]).tolist() == wanted
-            assert unpack(octets[3 * len(words) :]).tolist() == spare
+            octets, beside = octets_of(words), octets_of(spare)
+            assert kernels.redraw(octets, beside, P) is (max(wanted, default=0) < P)
+            assert unpack(octets).tolist() == wanted
+            assert unpack(beside).tolist() == spare
 
     @each_kernels
     @pytest.mark.parametrize("count", [1, 7, 8, 9, 257, 5000])
     def test_one_large_word_is_replaced_anywhere(self, kernels: Kernels, count: int) -> None:
-        for at in {0, 1, 7, 8, count // 2, count - 2, count - 1} & set(range(count)):
+        for at in {0, 1, 7, 8, 63, 64, count // 2, count - 2, count - 1} & set(range(count)):
             words = list(range(count))
-            octets = octets_of([*words[:at], 2**24 - 1, *words[at + 1 :], P, 3])
-            assert kernels.redraw(octets, count, P)
-            assert unpack(octets).tolist() == [*words[:at], 3, *words[at + 1 :], P, 3]
+            octets = octets_of([*words[:at], 2**24 - 1, *words[at + 1 :]])
+            assert kernels.redraw(octets, octets_of([P, 3]), P)
+            assert unpack(octets).tolist() == [*words[:at], 3, *words[at + 1 :]]
 
     @each_kernels
     def test_spare_words_that_come_later_go_on_where_they_were_missing(self, kernels: Kernels) -> None:
-        octets = octets_of([P, 5, P + 1, P + 2, 1])
-        assert not kernels.redraw(octets, 4, P)
-        octets[12:] = list((2).to_bytes(3, "little"))
-        assert not kernels.redraw(octets, 4, P)
-        octets[12:] = list((3).to_bytes(3, "little"))
-        assert kernels.redraw(octets, 4, P)
-        assert unpack(octets).tolist() == [1, 5, 2, 3, 3]
+        octets = octets_of([P, 5, P + 1, P + 2])
+        assert not kernels.redraw(octets, octets_of([1]), P)
+        assert not kernels.redraw(octets, octets_of([2]), P)
+        assert kernels.redraw(octets, octets_of([3]), P)
+        assert unpack(octets).tolist() == [1, 5, 2, 3]
 
-    def test_compiled_code_refuses_a_number_beyond_the_words(self) -> None:
-        for count in (-1, 3):
-            with pytest.raises(ValueError, match="do not fit"):
-                COMPILED.redraw(octets_of([1, 2]), count, P)
+    def test_compiled_code_refuses_bytes_that_are_no_words(self) -> None:
+        for words, spare in ((4, 3), (3, 4)):
+            with pytest.raises(ValueError, match="three bytes"):
+                COMPILED.redraw(np.zeros(words, dtype=np.uint8), np.zeros(spare, dtype=np.uint8), P)
 
 
 class TestAddMasks:
