@@ -197,7 +197,7 @@ class FaultWarning(UserWarning):
 
 
 class PrecisionWarning(UserWarning):
-    """Rounding leaves most rows few values to differ in; labels are exact for the rounded rows alone."""
+    """Rounding by a given bound leaves most rows few values to differ in; labels are those of rounded rows."""
 
 
 class PrivacyWarning(UserWarning):

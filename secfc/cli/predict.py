@@ -80,8 +80,8 @@ def predict_files(
     for at, one in zip(added, members_of(list(added.values())), strict=True):
         new_rows[at] = one
     bound = options.bound
-    if bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
-        bound = max(of_run.bound, *(largest_norm(one.rows, name=one.name) for one in new_rows))
+    if bound is None and all(largest_norm(one.rows, name=one.name) <= of_run.bound for one in new_rows):
+        bound = of_run.bound  # then the server learns no new distance of old rows
     asked = options.options(PredictOptions, limits=limits, bound=bound, **shared(of_run, Agreed))
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
