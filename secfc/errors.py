@@ -197,7 +197,7 @@ class FaultWarning(UserWarning):
 
 
 class PrecisionWarning(UserWarning):
-    """Rounding by a given bound leaves most rows few values to differ in; labels are those of rounded rows."""
+    """A given bound leaves most rows few values to differ in; labels are exact for the rounded rows alone."""
 
 
 class PrivacyWarning(UserWarning):

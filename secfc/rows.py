@@ -61,9 +61,9 @@ def largest_norm(rows: Floats, *, name: str) -> float:
 def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> bool:
     """Whether half of the rows lie within a few rounding steps of the middle: one far row can do that.
 
-    Rows are finite; of many a part is looked at. Rows that rounding leaves as they are, such as small integers,
-    are not rounded away, and rows in the middle do not count. With a precision below `_ASKED_FOR` few steps are what was
-    asked for.
+    Rows are finite; of many a part is looked at. Rows in the middle do not count, nor are rows lost that
+    rounding leaves as they are, such as small integers. With a precision below `_ASKED_FOR` few steps are
+    what was asked for.
     """
     if precision < _ASKED_FOR:
         return False
@@ -89,7 +89,7 @@ def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int
     return (
         f"precision: {precision} bits of the largest norm, that of row {norms[party].argmax()} of "
         f"{names[party]}, round half of all rows to few different values; leave out rows far from all "
-        f"others, clip or centre columns (secfc.prepare), raise precision, or give a bound to run all the same"
+        "others, clip or centre columns (secfc.prepare), raise precision, or give a bound to run all the same"
     )
 
 

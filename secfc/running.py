@@ -102,8 +102,8 @@ def run(call: _Run) -> Result:
     FaultWarning
         When clients vanished or lied and the run went on without them.
     PrecisionWarning
-        When the given bound is so large that most rows are rounded to few different values. Where the bound is
-        taken from the data, and one row or columns far from 0 make it so large, that is a DataError.
+        When the given bound is so large that most rows are rounded to few different values. Where the bound
+        is taken from the data, and one row or columns far from 0 make it so large, that is a DataError.
     PrivacyWarning
         When segments are so narrow that the server sees distances of single columns, and when t or ell
         follows from how few parties there are.
@@ -173,15 +173,7 @@ def run_outcome(
         held = membership(members, options.ids, key=options.id_key, cap=options.ids_cap, seed=seed)
     parameters |= {"seed": seed, "n": len(computing)}
     setup = _setup(members, options, held=held, limits=limits, parameters=parameters)
-    if rounded_away(setup.rows, bound=setup.job.bound, precision=setup.job.precision):
-        precision = setup.job.precision
-        if options.bound is None:
-            names = [member.name for member in members]
-            raise DataError(
-                few_steps(setup.rows, names=names, precision=precision), code=Code.OUT_OF_RANGE
-            )
-        text = f"precision: {precision} bits of the bound round half of all rows to few different values"
-        warnings.warn(PrecisionWarning(text), stacklevel=_CALLER)
+    _check_steps(setup, members, options)
     if options.committee is not None:
         setup = _deposited(setup, computing, options)
     if None in given and len(computing) < ELEVEN:
@@ -202,6 +194,18 @@ def run_outcome(
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER)
     return outcome, setup.job, held
+
+
+def _check_steps(setup: Setup, members: list[Party], options: RunOptions) -> None:
+    """DataError where rows are rounded away by a bound taken from the data, a warning by one given."""
+    precision = setup.job.precision
+    if not rounded_away(setup.rows, bound=setup.job.bound, precision=precision):
+        return
+    if options.bound is None:
+        names = [member.name for member in members]
+        raise DataError(few_steps(setup.rows, names=names, precision=precision), code=Code.OUT_OF_RANGE)
+    text = f"precision: {precision} bits of the bound round half of all rows to few different values"
+    warnings.warn(PrecisionWarning(text), stacklevel=_CALLER + 1)
 
 
 def limits_of(given: object, members: list[Party]) -> list[Limits]:

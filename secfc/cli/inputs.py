@@ -39,11 +39,11 @@ def sources(
     return [*files, *databases]
 
 
-def tables_of(
-    files: Sequence[Path | Query], options: ClusteringFiles, *, columns: Sequence[str] = ()
-) -> list[Table]:
+def tables_of(files: Sequence[Path | Query], options: ClusteringFiles) -> list[Table]:
     """The tables of a command's files; what is left out of them and how they are written is said."""
-    columns, drop = columns or names_of(options.columns), names_of(options.drop)
+    preparation = options.preparation
+    columns = names_of(options.columns) if preparation is None else preparation.names
+    drop = names_of(options.drop)
     with our_warnings():
         tables = read_tables(
             files, columns=columns, drop=drop, id_column=options.id_column, given=options.text_format
