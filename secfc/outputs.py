@@ -63,7 +63,7 @@ def _looking(option: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _unwritable(option, path, error.strerror) from None
+        raise _unwritable(option, path, error.strerror or "the system refuses it") from None
 
 
 def _check_writable(option: str, path: Path, *, near: Path) -> None:
