@@ -200,7 +200,7 @@ class FaultWarning(UserWarning):
 
 
 class PrecisionWarning(UserWarning):
-    """Rounding leaves most rows few values to differ in; labels are exact for the rounded rows alone."""
+    """A given bound leaves most rows few values to differ in; labels are exact for the rounded rows alone."""
 
 
 class PrivacyWarning(UserWarning):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -176,8 +176,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         known: Floats = self._opened("cluster_centers_", "cluster_centers", "by reveal_centres")
         return known
 
-    @property
-    def predict(self) -> Callable[[ArrayLike], Labels]:
+    def predict(self, X: ArrayLike) -> Labels:
         """The nearest centre of each row of an array of shape (m, d), as an ndarray of shape (m,), int32.
 
         It is computed here, from the centres, in float64; no other party takes part. Without centres there
@@ -186,12 +185,19 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         Raises
         ------
         AttributeError
-            Before a fit, or where the centres were not opened.
+            Before a fit (NotFittedError), or where the centres were not opened.
         DataError
             When the rows cannot be used.
         """
-        self._opened("predict", "cluster_centers", "by reveal_centres; predict_parties needs none")
-        return self._predict
+        how = "by reveal_centres; predict_parties needs none"
+        centres: Floats = self._opened("predict", "cluster_centers", how)
+        (member,) = as_parties([X], ["X"], columns=tuple(getattr(self, "feature_names_in_", ())))
+        if member.rows.shape[1] != self.n_features_in_:
+            raise DataError(f"X: {member.rows.shape[1]} columns, the fit had {self.n_features_in_}")
+        filled = np.flatnonzero(~np.isnan(centres[:, 0]))
+        nearest = pairwise_distances_argmin(member.rows, centres[filled])
+        labels: Labels = filled[nearest].astype(np.int32)
+        return labels
 
     def _opened(self, name: str, of_result: str, how: str) -> Any:
         """What a result has if all consented; AttributeError tells how it would be opened."""
@@ -202,15 +208,6 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
             what = of_result.replace("_", " ")
             raise AttributeError(f"{name}: {what} not opened; every party must consent: {how}")
         return found
-
-    def _predict(self, X: ArrayLike) -> Labels:
-        (member,) = as_parties([X], ["X"], columns=tuple(getattr(self, "feature_names_in_", ())))
-        if member.rows.shape[1] != self.n_features_in_:
-            raise DataError(f"X: {member.rows.shape[1]} columns, the fit had {self.n_features_in_}")
-        filled = np.flatnonzero(~np.isnan(self.cluster_centers_[:, 0]))
-        nearest = pairwise_distances_argmin(member.rows, self.cluster_centers_[filled])
-        labels: Labels = filled[nearest].astype(np.int32)
-        return labels
 
     def predict_parties(self, parties: Sequence[ArrayLike], new_rows: Sequence[ArrayLike]) -> list[Any]:
         """The nearest centre of new rows of all parties, though nobody has the centres (`secfc.predict`).

@@ -20,19 +20,23 @@ def check_new_folder(option: str, out: Path) -> None:
 
     Errors call it `option`.
     """
-    if out.exists() and not out.is_dir():
-        raise ParameterError(f"{option}: {out} is a file; name a new folder")
-    _check_writable(option, out, near=next(one for one in (out, *out.absolute().parents) if one.exists()))
-    if out.exists() and any(out.iterdir()):
-        raise ParameterError(f"{option}: {out} already holds something; name a new folder")
+    with _looking(option, out):
+        if out.exists() and not out.is_dir():
+            raise ParameterError(f"{option}: {out} is a file; name a new folder")
+        if os.path.ismount(out):  # a draft beside it is in another file system and cannot take its place
+            raise _unwritable(option, out, "it is a mount point; name a new folder in it")
+        _check_writable(option, out, near=next(one for one in out.absolute().parents if one.exists()))
+        if out.exists() and any(out.iterdir()):
+            raise ParameterError(f"{option}: {out} already holds something; name a new folder")
 
 
 def check_new_file(option: str, path: Path | None) -> None:
     """Raise ParameterError, before anything runs, for a file that is there or cannot be made."""
     if path is None:
         return
-    if path.exists():
-        raise ParameterError(f"{option}: {path} is there already; name a new file")
+    with _looking(option, path):
+        if path.exists():
+            raise ParameterError(f"{option}: {path} is there already; name a new file")
     check_file(option, path)
 
 
@@ -50,19 +54,35 @@ def check_report(path: Path | None, *, committee: bool = False) -> None:
 
 def check_file(option: str, path: Path) -> None:
     """Raise ParameterError, before anything runs, for a file, there or not, that cannot be written."""
-    if path.is_dir():
-        raise ParameterError(f"{option}: {path} is a folder; name a file")
-    if not path.absolute().parent.exists():
-        raise _unwritable(option, path, f"there is no folder {path.parent}")
-    _check_writable(option, path, near=path if path.exists() else path.absolute().parent)
+    with _looking(option, path):
+        if path.is_dir():
+            raise ParameterError(f"{option}: {path} is a folder; name a file")
+        if not path.absolute().parent.exists():
+            raise _unwritable(option, path, f"there is no folder {path.parent}")
+        _check_writable(option, path, near=path if path.exists() else path.absolute().parent)
+
+
+@contextmanager
+def _looking(option: str, path: Path) -> Iterator[None]:
+    """What the system says of a path, such as that its name is too long, as a ParameterError."""
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable(option, path, error.strerror or "the system refuses it") from None
 
 
 def _check_writable(option: str, path: Path, *, near: Path) -> None:
-    """`near` is what is there already: the path, or the closest folder above it."""
+    """`near` is what is there already: the path of a file, or the closest folder above.
+
+    In a folder another is made, and removed: root may write anywhere by its permissions, and on Windows these
+    do not say who may.
+    """
     if near != path and not near.is_dir():
         raise _unwritable(option, path, f"{near} is no folder")
     if not os.access(near, os.W_OK):
         raise _unwritable(option, path, f"{near} may not be written to")
+    if near.is_dir():
+        os.rmdir(tempfile.mkdtemp(prefix=f".{path.name}-", dir=near))
 
 
 def _unwritable(option: str, path: Path, why: str) -> ParameterError:

@@ -62,8 +62,9 @@ def largest_norm(rows: Floats, *, name: str) -> float:
 def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> bool:
     """Whether half of the rows lie within a few rounding steps of the middle: one far row can do that.
 
-    Rows are finite; of many a part is looked at. With a precision below `_ASKED_FOR` few steps are what was
-    asked for.
+    Rows are finite; of many a part is looked at. Rows in the middle do not count, nor are rows lost that
+    rounding leaves as they are, such as small integers. With a precision below `_ASKED_FOR` few steps are
+    what was asked for.
     """
     if precision < _ASKED_FOR:
         return False
@@ -73,20 +74,23 @@ def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> 
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         away = np.abs(rows - np.median(rows, axis=0)).max(axis=1)
+    exponent = scale_exponent(bound, precision)
+    steps = np.ldexp(rows[away > 0], exponent)
     away = away[away > 0]
-    if not away.size:
+    kept = (steps == np.rint(steps)).all(axis=1)
+    if 2 * kept.sum() >= away.size:
         return False
-    return bool(np.median(away) < _FEW_STEPS * ldexp(1.0, -scale_exponent(bound, precision)))
+    return bool(np.median(away) < _FEW_STEPS * ldexp(1.0, -exponent))
 
 
 def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int) -> str:
-    """What a person is told when rows are rounded away: which row the bound is from, and what to do."""
+    """What a person is told when rows are rounded away by the largest norm: whose it is, and what to do."""
     norms = [row_norms(rows) for rows in parties]
     party = max(range(len(norms)), key=lambda j: norms[j].max(initial=-1.0))
     return (
         f"precision: {precision} bits of the largest norm, that of row {norms[party].argmax()} of "
         f"{names[party]}, round half of all rows to few different values; leave out rows far from all "
-        f"others, clip or centre columns (secfc.prepare), or raise precision"
+        "others, clip or centre columns (secfc.prepare), raise precision, or give a bound to run all the same"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.called_with import called_with
+from secfc.codes import Code
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
@@ -18,6 +19,7 @@ from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, chec
 from secfc.drivers.storage import check_storage
 from secfc.errors import (
     ConvergenceWarning,
+    DataError,
     FaultWarning,
     LimitError,
     ParameterError,
@@ -100,8 +102,8 @@ def run(call: _Run) -> Result:
     FaultWarning
         When clients vanished or lied and the run went on without them.
     PrecisionWarning
-        When the bound is taken from the data and one row, or columns far from 0, make it so large that most
-        rows are rounded to few different values.
+        When the given bound is so large that most rows are rounded to few different values. Where the bound
+        is taken from the data, and one row or columns far from 0 make it so large, that is a DataError.
     PrivacyWarning
         When segments are so narrow that the server sees distances of single columns, and when t or ell
         follows from how few parties there are.
@@ -171,13 +173,9 @@ def run_outcome(
         held = membership(members, options.ids, key=options.id_key, cap=options.ids_cap, seed=seed)
     parameters |= {"seed": seed, "n": len(computing)}
     setup = _setup(members, options, held=held, limits=limits, parameters=parameters)
+    _check_steps(setup, members, options)
     if options.committee is not None:
         setup = _deposited(setup, computing, options)
-    if options.bound is None and rounded_away(
-        setup.rows, bound=setup.job.bound, precision=setup.job.precision
-    ):
-        text = few_steps(setup.rows, names=[member.name for member in members], precision=setup.job.precision)
-        warnings.warn(PrecisionWarning(text), stacklevel=_CALLER)
     if None in given and len(computing) < ELEVEN:
         chosen = f"{len(computing)} parties: t = {t} and ell = {ell} by default"
         promised = PrivacyWarning(f"{chosen}; up to {t} of them together learn nothing")
@@ -196,6 +194,18 @@ def run_outcome(
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER)
     return outcome, setup.job, held
+
+
+def _check_steps(setup: Setup, members: list[Party], options: RunOptions) -> None:
+    """DataError where rows are rounded away by a bound taken from the data, a warning by one given."""
+    precision = setup.job.precision
+    if not rounded_away(setup.rows, bound=setup.job.bound, precision=precision):
+        return
+    if options.bound is None:
+        names = [member.name for member in members]
+        raise DataError(few_steps(setup.rows, names=names, precision=precision), code=Code.OUT_OF_RANGE)
+    text = f"precision: {precision} bits of the bound round half of all rows to few different values"
+    warnings.warn(PrecisionWarning(text), stacklevel=_CALLER + 1)
 
 
 def limits_of(given: object, members: list[Party]) -> list[Limits]:

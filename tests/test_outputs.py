@@ -1,7 +1,9 @@
 """Where results go is looked at first, and what is written is whole or not there."""
 
+import errno
 import os
 import sys
+import tempfile
 
 import pytest
 
@@ -69,6 +71,30 @@ def test_a_folder_that_may_not_be_written_to_is_refused_first(tmp_path, check):
     tmp_path.chmod(0o500)
     with pytest.raises(secfc.ParameterError, match="may not be written to"):
         check("--x", tmp_path / "new")
+
+
+@pytest.mark.parametrize("check", [check_new_folder, check_new_file])
+def test_a_folder_in_which_the_system_makes_nothing_is_refused_first(tmp_path, monkeypatch, check):
+    def fail(**given):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", fail)  # as for the superuser, whom permissions forbid nothing
+    with pytest.raises(secfc.ParameterError, match=r"--x: .* cannot be written, Read-only file system$"):
+        check("--x", tmp_path / "new")
+
+
+@pytest.mark.parametrize("check", [check_new_folder, check_new_file, check_file])
+def test_a_name_that_is_too_long_is_refused_first(tmp_path, check):
+    with pytest.raises(secfc.ParameterError, match=r"--x: .* cannot be written, .*too long"):
+        check("--x", tmp_path / ("a" * 300))
+
+
+def test_a_mount_point_is_refused_first_since_no_folder_can_take_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(secfc.ParameterError, match="it is a mount point; name a new folder in it"):
+        check_new_folder("--x", tmp_path / "out")
+    check_new_folder("--x", tmp_path / "out" / "new")
 
 
 def test_what_can_be_written_is_not_made_yet(tmp_path):

@@ -86,23 +86,42 @@ FAR = pytest.mark.parametrize(
 )
 
 
-@FAR
-def test_rows_that_are_rounded_away_are_warned_of_by_party_and_row(change):
+def far_parties(change):
     rng = np.random.default_rng(6)
     parties = [rng.normal(size=(30, 2)) for _ in range(3)]
     parties[1] = change(parties[1])
     if len(parties[1]) == 30:
         parties = [change(rows) if at != 1 else rows for at, rows in enumerate(parties)]
-    with pytest.warns(secfc.PrecisionWarning, match=r"^precision: 32 bits of .* of row \d+ of parties\[\d\]"):
-        secfc.run(parties, 2, t=1, ell=1, seed=0, max_iter=50)
+    return parties
+
+
+@FAR
+def test_rows_that_are_rounded_away_are_refused_by_party_and_row(change):
+    with pytest.raises(secfc.DataError, match=r"^precision: 32 bits of .* of row \d+ of parties\[\d\]"):
+        secfc.run(far_parties(change), 2, t=1, ell=1, seed=0)
+
+
+@FAR
+def test_a_given_bound_runs_though_rows_are_rounded_away_and_is_warned_of(change):
+    parties = far_parties(change)
+    bound = max(largest_norm(rows, name="") for rows in parties)
+    with pytest.warns(secfc.PrecisionWarning, match=r"^precision: 32 bits of the bound"):
+        secfc.run(parties, 2, t=1, ell=1, seed=0, bound=bound, max_iter=50)
 
 
 def test_the_row_that_is_far_away_is_named():
     rng = np.random.default_rng(6)
     parties = [rng.normal(size=(30, 2)) for _ in range(3)]
-    parties[1][7] = [0.0, -1e200]
-    with pytest.warns(secfc.PrecisionWarning, match=r"row 7 of parties\[1\]"):
+    parties[1][7] = [0.0, -1e10]
+    with pytest.raises(secfc.DataError, match=r"row 7 of parties\[1\]"):
         secfc.run(parties, 2, t=1, ell=1, seed=0)
+
+
+def test_integers_that_are_not_rounded_are_no_error_beside_a_row_far_away():
+    rows = np.random.default_rng(6).integers(0, 5, size=(30, 2)).astype(float)
+    rows[3] = [2.0**31, 0.0]
+    assert not rounded_away([rows], bound=2.0**31, precision=32)
+    assert rounded_away([rows], bound=2.0**35, precision=32)
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,8 @@ class TestEstimator:
             assert rows.shape[0] == 0 or model.predict(rows).tolist() == labels.tolist()
         model.set_params(reveal_centres=None).fit(FIVE)
         assert not hasattr(model, "cluster_centers_")
-        assert not hasattr(model, "predict")
+        with pytest.raises(AttributeError, match="reveal_centres"):
+            model.predict(FIVE[0])
 
     def test_it_predicts_no_cluster_without_rows(self):
         parties = [np.zeros((3, 1)), np.zeros((2, 1)), np.zeros((2, 1))]

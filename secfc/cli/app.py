@@ -12,7 +12,7 @@ from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import grouped
 from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
-from secfc.cli.options import ONE_FILE_PER_PARTY, Choosing, Files, Queries, Revealing, Running, Urls
+from secfc.cli.options import ONE_FILE_PER_PARTY, Choosing, Files, Predicting, Queries, Revealing, Urls
 from secfc.cli.prepare import prepare
 from secfc.options import OPENED
 
@@ -93,7 +93,7 @@ def predict(
         ),
     ] = None,
     *,
-    options: Running,
+    options: Predicting,
 ) -> None:
     """Find the cluster of new rows, without showing them or the centres to anybody.
 

@@ -18,7 +18,6 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.errors import ParameterError
 from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
-from secfc.prepare.summary import read_summary
 from secfc.prepare.transform import Preparation
 from secfc.result import Result
 from secfc.running import run_parties
@@ -37,11 +36,8 @@ def run_files(
     options.check()
     names, called = party_names(files), list(map(str, files))
     opened = revealing(options, names) | comparing(options, names)
-    preparation = None if options.prepared is None else read_summary(options.prepared)
-    names_of_columns = () if preparation is None else preparation.names
-    tables = tables_of(files, options, columns=names_of_columns, weight_column=options.weight_column)
-    if preparation is not None:
-        opened["bound"] = preparation.bound
+    preparation = options.preparation
+    tables = tables_of(files, options, weight_column=options.weight_column)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         ids = row_ids(tables) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)

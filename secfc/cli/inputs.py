@@ -40,14 +40,12 @@ def sources(
 
 
 def tables_of(
-    files: Sequence[Path | Query],
-    options: ClusteringFiles,
-    *,
-    columns: Sequence[str] = (),
-    weight_column: str | None = None,
+    files: Sequence[Path | Query], options: ClusteringFiles, *, weight_column: str | None = None
 ) -> list[Table]:
     """The tables of a command's files; what is left out of them and how they are written is said."""
-    columns, drop = columns or names_of(options.columns), names_of(options.drop)
+    preparation = options.preparation
+    columns = names_of(options.columns) if preparation is None else preparation.names
+    drop = names_of(options.drop)
     with our_warnings():
         tables = read_tables(
             files,

@@ -1,8 +1,9 @@
 """Options that several commands have."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -23,6 +24,9 @@ from secfc.options import (
     again,
     shared,
 )
+
+if TYPE_CHECKING:  # read by the commands that are given one
+    from secfc.prepare.transform import Preparation
 
 Options = TypeVar("Options", bound=Execution)
 REFUSED = "What every party refuses"  # a heading of the help
@@ -130,7 +134,38 @@ class Running(Execution, Refusing, TextFormat):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
+class Prepared:
+    """By what preparation the files were prepared, if by any."""
+
+    prepared: Annotated[
+        Path | None,
+        typer.Option(
+            help="The preparation.json of prepared files. It gives columns and bound. Opened centres and "
+            "spreads are in the data's units, and so are centres of --init.",
+        ),
+    ] = None
+
+    @cached_property
+    def preparation(self) -> "Preparation | None":
+        """The preparation; ParameterError for a file that is none."""
+        from secfc.prepare.summary import read_summary
+
+        return None if self.prepared is None else read_summary(self.prepared)
+
+    def check_prepared(self, **given: object) -> None:
+        """Raise ParameterError for options beside a preparation that it gives."""
+        for name, one in given.items():
+            if self.prepared is not None and one:
+                raise ParameterError(f"--{name}: not with --prepared, which gives columns and bound")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Predicting(Running, Prepared):
+    """How the parties of a prediction are run."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
     """What is clustered and how, who compares, and who consents."""
 
     columns: Annotated[
@@ -194,10 +229,14 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold):
             raise ParameterError("--membership: --id must name the column of row IDs")
         if self.ids_cap is not None and not self.membership:
             raise ParameterError("--ids-cap: only with --membership")
+        self.check_prepared(columns=self.columns, drop=self.drop, bound=self.bound)
 
     def options(self, kind: type[Options], **more: Any) -> Options:
         """The options of a Python function; IDs are read from the files."""
-        return super().options(kind, comparison="rounds" if self.compare_rounds else "end", **more)
+        own: dict[str, Any] = {"comparison": "rounds" if self.compare_rounds else "end"}
+        if self.preparation is not None:
+            own["bound"] = self.preparation.bound
+        return super().options(kind, **own | more)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -229,17 +268,3 @@ class Revealing(ClusteringFiles):
         ),
     ] = None
     reveal_spread: bool = again(RevealOptions, "reveal_spread")
-    prepared: Annotated[
-        Path | None,
-        typer.Option(
-            help="The preparation.json of prepared files. It gives columns and bound. Centres and spreads "
-            "are in the data's units, and so are those of --init.",
-        ),
-    ] = None
-
-    def check(self) -> None:
-        """Raise ParameterError for options that exclude each other."""
-        super().check()
-        for name, given in (("columns", self.columns), ("drop", self.drop), ("bound", self.bound)):
-            if self.prepared is not None and given:
-                raise ParameterError(f"--{name}: not with --prepared, which gives columns and bound")

@@ -11,7 +11,7 @@ from secfc.cli.consent import positions
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.files import SUMMARY
 from secfc.cli.inputs import label_names, members_of, say_how_written
-from secfc.cli.options import Running
+from secfc.cli.options import Predicting
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError
 from secfc.options import Agreed, PredictOptions, shared
@@ -54,13 +54,17 @@ def predict_files(
     run: Path,
     new: Sequence[str],
     consent: str | None,
-    options: Running,
+    options: Predicting,
     *,
     out: Path,
 ) -> None:
     """Predict and write the labels of new rows; after a SecFCError `out` is as it was."""
     check_new_folder("--out", out)
+    options.check_prepared(bound=options.bound)
     before = _read_run(run / SUMMARY)
+    preparation = options.preparation
+    if preparation is not None and list(preparation.names) != before.columns:
+        raise ParameterError(f"--prepared: {options.prepared} gives other columns than the run in {run} had")
     of_run, names = before.parameters, party_names(files)
     if len(names) != of_run.n:
         raise ParameterError(f"FILES: {len(names)} parties, the run in {run} had {of_run.n}")
@@ -82,11 +86,10 @@ def predict_files(
     new_rows = [replace(one, rows=one.rows[:0]) for one in members]
     for at, one in zip(added, members_of(list(added.values())), strict=True):
         new_rows[at] = one
-    bound = options.bound
-    if bound is None:  # the run's, and the server learns no new distance of old rows, if it can be
-        bound = max(of_run.bound, *(largest_norm(one.rows, name=one.name) for one in new_rows))
-    weights = row_weights(tables)
-    more = {"limits": limits, "bound": bound, "sample_weight": weights} | shared(of_run, Agreed)
+    bound = options.bound if preparation is None else preparation.bound
+    if bound is None and all(largest_norm(one.rows, name=one.name) <= of_run.bound for one in new_rows):
+        bound = of_run.bound  # then the server learns no new distance of old rows
+    more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)} | shared(of_run, Agreed)
     asked = options.options(PredictOptions, **more)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
         prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)

@@ -357,6 +357,39 @@ def test_centres_and_spreads_are_written_in_the_units_of_the_data_and_centres_ar
     ).read_bytes()
 
 
+def test_numbers_of_clusters_are_compared_with_columns_and_bound_of_the_preparation(ready):
+    files = (*READY[:3], "--from", 2, "--to", 3, *READY[5:])
+    done = command(*files, "--disclosure", "distances", "--json", cwd=ready, verb="choose-k")
+    assert done.returncode == 0, done.stderr
+    rows = [pd.read_csv(ready / name).drop(columns="patient").to_numpy() for name in READY[:3]]
+    bound = read_summary(ready / "ready" / SUMMARY).bound
+    options = {"t": 1, "ell": 1, "seed": 1, "disclosure": "distances"}
+    choice = secfc.choose_k(rows, [2, 3], bound=bound, **options)
+    assert json.loads(done.stdout)["candidates"] == choice.to_dict()["candidates"]
+    raw = command("north.csv", "south.csv", "west.csv", *files[3:], cwd=ready, verb="choose-k")
+    assert "north.csv: no column 'smoker=never'" in raw.stderr
+
+
+def test_new_rows_beyond_the_bound_of_the_preparation_are_refused(ready):
+    assert run("--out", "result", cwd=ready).returncode == 0
+    new = pd.read_csv(ready / "ready" / "south.csv")
+    new.to_csv(ready / "new.csv", index=False)
+    files = (*READY[:3], "--run", "result", "--new", "south=new.csv", "--consent", "all", *READY[-2:])
+    done = command(*files, "--out", "predicted", cwd=ready, verb="predict")
+    assert done.returncode == 0, done.stderr
+    again, labels = (pd.read_csv(ready / one / "south.labels.csv") for one in ("predicted", "result"))
+    assert list(again["label"]) == list(labels["label"])
+    new["age"] += 100
+    new.to_csv(ready / "new.csv", index=False)
+    beyond = command(*files, "--out", "beyond", cwd=ready, verb="predict")
+    assert beyond.returncode == 2
+    assert "norm above the bound" in beyond.stderr
+    summary = json.loads((ready / "result" / "summary.json").read_text())
+    (ready / "result" / "summary.json").write_text(json.dumps(summary | {"columns": ["age"]}))
+    other = command(*files, "--out", "beyond", cwd=ready, verb="predict")
+    assert "--prepared: ready/preparation.json gives other columns than the run" in other.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

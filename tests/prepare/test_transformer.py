@@ -74,11 +74,10 @@ def test_centres_are_restored_to_the_means_of_the_tables():
     np.testing.assert_allclose(restored, means, atol=1e-6)
 
 
-def test_without_consent_a_pipeline_does_not_predict_and_the_reason_names_the_option():
+def test_without_consent_a_pipeline_predicts_nothing_and_the_error_names_the_option():
     model = pipeline().fit(tables())
-    with pytest.raises(AttributeError) as caught:
+    with pytest.raises(AttributeError, match=r"by reveal_centres; predict_parties needs none$"):
         model.predict(tables()[0])
-    assert str(caught.value.__cause__).endswith("by reveal_centres; predict_parties needs none")
     with pytest.raises(AttributeError, match=r"by reveal_centres$"):
         _ = model[-1].cluster_centers_
 
