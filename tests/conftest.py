@@ -1,8 +1,10 @@
 """What tests of several folders share."""
 
+import fcntl
 import gc
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +16,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist has a process per 
 
 from support import sweeps, warm
 
+from secfc import kernels
+
 sys.path.append(str(Path(__file__).parent.parent))
 """benchmarks/ is not installed. The folder comes last, so that an installed secfc is what is tested."""
 
 
 _SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("default", deadline=None, max_examples=12, suppress_health_check=_SLOW_MACHINES)
+settings.register_profile("default", deadline=None, max_examples=8, suppress_health_check=_SLOW_MACHINES)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=300)
 settings.load_profile("default")
@@ -34,6 +38,18 @@ def pytest_collection_finish() -> None:
     """Look for it from here on, but not among them."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_sessionstart() -> None:
+    """Compile kernels in one test process at a time: the others read what it kept."""
+    compiled = kernels._compiled
+
+    def alone() -> object:
+        with (Path(tempfile.gettempdir()) / f"secfc-tests-{os.getuid()}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compiled()
+
+    kernels._compiled = alone
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest runs without xdist too

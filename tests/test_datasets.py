@@ -81,6 +81,7 @@ OF_G2 = ("g2-2-10", "g2-4-90", "g2-8-10", "g2-16-90", "g2-32-10", "g2-64-90", "g
 """Of g2 each dimension, with clusters that overlap least or most."""
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize(
     ("name", "split", "disclosure"),
     sweep(
@@ -130,6 +131,7 @@ def test_parties_as_the_papers_split_them(read):
     assert_same_as_scikit_learn(parties, k, result)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scale", sweep((1e-6, 1.0, 1e6), keep=(1e-6, 1e6)))
 def test_units_of_real_data_do_not_matter(scale):
     rows = DATASETS["s2"][0]() * scale

@@ -39,6 +39,7 @@ def folder(tmp_path, postgres):
 
 @pytest.mark.postgresql
 @pytest.mark.processes
+@pytest.mark.slow
 def test_the_page_can_be_followed(folder, postgres, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     for name, value in {"COLUMNS": "120", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}.items():

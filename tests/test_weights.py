@@ -47,7 +47,7 @@ def weighted_problems(draw):
 @pytest.mark.parametrize("disclosure", DISCLOSURES)
 @pytest.mark.parametrize("init", INITS)
 @given(problem=weighted_problems(), n_init=st.sampled_from([1, 2]), seed=st.integers(0, 9))
-@tries(2)
+@tries(0.7)
 def test_labels_are_those_of_exact_lloyd_with_weights(disclosure, init, problem, n_init, seed):
     parties, weights, k = problem
     options = {"init": init, "n_init": n_init, "precision": 20}

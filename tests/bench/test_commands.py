@@ -95,6 +95,7 @@ def test_sharing_needs_five_residues_and_says_what_the_generator_took(rows_of):
     assert row["plaintext_ratio"] > 0
 
 
+@pytest.mark.slow
 def test_figure1_sweeps_n_d_and_m_with_t_a_third_of_n(rows_of):
     rows = rows_of("figure1", "--quick")
     assert {row["swept"] for row in rows} == {"n", "d", "m"}
@@ -213,6 +214,7 @@ def test_memory_is_seen_of_every_process_and_nothing_stays_behind(rows_of, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_membership_gives_the_labels_of_an_ordinary_run_and_what_both_take(rows_of, tmp_path):
     (row,) = rows_of("membership", "--cases", "2000,4,3,3,1,1", "--storage", tmp_path)
     assert row["storage"]
@@ -271,6 +273,7 @@ def test_resilience_counts_endings_and_none_within_the_bound_is_wrong(rows_of, m
 
 @pytest.mark.processes
 @pytest.mark.interpreters
+@pytest.mark.slow
 def test_record_stores_rows_with_machine_commit_and_command_and_writes_the_page(tmp_path):
     arguments = ["record", "--quick", "--only", "sharing", "--out", str(tmp_path / "results")]
     done = CliRunner().invoke(app, arguments)

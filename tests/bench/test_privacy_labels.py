@@ -67,6 +67,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.slow
 def test_programs_are_all_there(found):
     assert {attack for attack, _ in found} == set(PROGRAMS)
     assert {who for _, who in found} == {*HARMLESS, *TWO, against_labels.ALONE}

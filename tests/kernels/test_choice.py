@@ -399,7 +399,8 @@ print(set(unpack(out).ravel().tolist()) == {3 * (p // 2) ** 2 % p})
 COLD_AND_QUICK = "from secfc.kernels.client_loops import one; print(one(1) == 2)"
 
 
-@pytest.mark.parametrize("real", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("real", [True, False])
 def test_four_cold_processes_can_compile_at_once(tmp_path: Path, real: bool) -> None:
     package = PACKAGE.parent
     if not real:

@@ -50,6 +50,7 @@ def mean_ari(make, parties, truths, runs):
         pytest.param("non-iid", 0.0744, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_dwf_table_1_synthetic(distribution, published):
     data = dwf_blobs(distribution=distribution, random_state=0)
     model = DWF(5, random_state=0).fit(data.parties)

@@ -102,6 +102,7 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
     given, between_rounds = {"_job", "silent", "_silenced"}, {"head", "_answers", "_doubted"}
     assert vars(gathering).keys() - given - between_rounds == ATTRIBUTES["gathering"]
     given = {"_m", "_compared", "_stopping", "_n_init", "_init", "_given", "_kernels", "_within", "_predict"}
+    given |= {"_weights", "_total"}
     between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_sums", "_radix"}
     assert vars(search).keys() - given - between_rounds - {"_lock"} == ATTRIBUTES["search"]
     assert vars(search._seeds).keys() - {"_m", "_k", "_rng", "_asked", "_lock"} == ATTRIBUTES["seeds"]

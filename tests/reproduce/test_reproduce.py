@@ -225,6 +225,7 @@ def test_dwf_averages_all_scores_but_the_accuracy_of_the_better_half():
     assert [dwf_paper.mean_of(runs, which) for which in (0, 1)] == [2.0, 10.0]
 
 
+@pytest.mark.slow
 def test_secfc_table_1_agrees_where_the_clusters_are_apart(monkeypatch):
     from benchmarks.reproduce import secfc_paper  # noqa: PLC0415
 
