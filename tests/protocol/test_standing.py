@@ -105,7 +105,10 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
     given |= {"_weights", "_total"}
     between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_sums", "_radix"}
     assert vars(search).keys() - given - between_rounds - {"_lock"} == ATTRIBUTES["search"]
-    assert vars(search._seeds).keys() - {"_m", "_k", "_rng", "_asked", "_lock"} == ATTRIBUTES["seeds"]
+    assert (
+        vars(search._seeds).keys() - {"_m", "_k", "_rng", "_weights", "_asked", "_lock"}
+        == ATTRIBUTES["seeds"]
+    )
     assert vars(search._seeds._choices).keys() - {"_m", "_k"} == ATTRIBUTES["choices"]
     standing = unpack(net.server.standing())
     assert len(standing["gathering"]) == len(ATTRIBUTES["gathering"])
