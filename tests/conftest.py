@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist has a process per 
 from support import sweeps, warm
 
 from secfc import kernels
+from secfc.psu import kernels as union_kernels
 
 sys.path.append(str(Path(__file__).parent.parent))
 """benchmarks/ is not installed. The folder comes last, so that an installed secfc is what is tested."""
@@ -42,14 +43,18 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionstart() -> None:
     """Compile kernels in one test process at a time: the others read what it kept."""
-    compiled = kernels._compiled
 
-    def alone() -> object:
-        with (Path(tempfile.gettempdir()) / f"secfc-tests-{os.getuid()}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return compiled()
+    def alone(compiled: Callable[[], object]) -> Callable[[], object]:
+        def call() -> object:
+            name = f"secfc-tests-{os.getuid()}-{compiled.__module__}.lock"
+            with (Path(tempfile.gettempdir()) / name).open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                return compiled()
 
-    kernels._compiled = alone
+        return call
+
+    kernels._compiled = alone(kernels._compiled)
+    union_kernels._compiled = alone(union_kernels._compiled)
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest runs without xdist too

@@ -98,6 +98,7 @@ def test_run_writes_a_label_per_row_beside_its_id(files, rows):
 
 
 @pytest.mark.parametrize("more", [(), ("--quiet",)])
+@pytest.mark.some(1)
 def test_how_a_file_is_written_is_found_and_said(files, more):
     semicolons = (files / "c.csv").read_text().replace(",", ";").replace(".", ",")
     (files / "d.csv").write_text(semicolons)
@@ -295,7 +296,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_input_is_one_clear_line_and_leaves_nothing(files, case):
     prepare, arguments, text = REFUSED[case]

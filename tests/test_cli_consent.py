@@ -151,7 +151,7 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
     assert results(files / "result") == sorted([*LABELS, "summary.json"])
 
 
-@pytest.mark.some(11)
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -306,7 +306,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_predicted_is_named_and_nothing_is_written(files, case):
     options, prepare, text = REFUSED[case]

@@ -160,7 +160,7 @@ HEADERLESS = {
 VALUES = ("Anna", "Berlin", "Bob", "Rome", "pending", "unknown", "42")
 
 
-@pytest.mark.some(16)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("lines", HEADERLESS.values(), ids=HEADERLESS)
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "xlsx", "query"])
 @pytest.mark.parametrize(

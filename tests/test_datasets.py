@@ -102,6 +102,7 @@ def test_eleven_clients_at_the_default_t_and_ell(name):
     ("name", "split"),
     sweep(product(("femnist-leaf", "birch1"), SPLITS), keep=[("birch1", "skewed")]),
 )
+@pytest.mark.slow
 def test_first_iterations_of_the_large_datasets(name, split):
     check(name, split, n=3, t=1, ell=1, max_iter=3, disclosure="distances")
 

@@ -45,7 +45,7 @@ def options(disclosure, smallest, init, n_init):
     return {name: value for name, value in given.items() if value != "auto"}
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore:max_iter")
 def test_run_and_the_estimator_decide_by_the_rule(case):
     given, decided = case
@@ -55,7 +55,7 @@ def test_run_and_the_estimator_decide_by_the_rule(case):
     assert fitted.result_.job == job
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore:max_iter")
 def test_the_command_decides_by_the_rule(case, tmp_path):
     (disclosure, smallest, init, n_init), decided = case

@@ -72,7 +72,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(5)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([Dealt()], expected_failed_checks=lambda estimator: EXPECTED)
 def test_scikit_learn_checks(estimator, check):

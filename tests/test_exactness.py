@@ -82,6 +82,7 @@ def slow_rows():
     return np.array_split(np.random.default_rng(0).normal(size=(120, 3)).round(2), 4)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("tolerance", "disclosure"),
     crossed([(0, 17), (0.01, 15), (0.1, 3), (0.999, 2)], ["labels", "distances", "coded"], together=1),
@@ -95,6 +96,7 @@ def test_a_tolerance_ends_a_run_where_exact_lloyd_ends(slow_rows, tolerance, dis
     assert_equals_exact_lloyd(slow_rows, 5, result, tol_moved=tol_moved)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("init", "disclosure"),
     crossed(["random", "separation", "k-means++"], ["labels", "distances", "coded"], together=1),
@@ -181,7 +183,7 @@ def test_columns_need_not_divide_into_segments(d, ell):
     assert_equals_exact_lloyd(parties, 3, result)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scale", [5e-324 * 2**40, 1e-300, 1e-6, 1.0, 255.0, 1e300])
 def test_the_scale_of_the_data_does_not_matter(scale):
     parties = np.array_split(np.random.default_rng(0).normal(size=(40, 3)) * scale, 5)

@@ -133,7 +133,7 @@ def test_labels_are_those_of_scikit_learn_from_the_same_centres():
     assert np.concatenate(result.labels).tolist() == floats.labels_.tolist() == GROUPS.tolist()
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize("more", [{"driver": "multiprocess"}, {"disclosure": "coded"}, {"max_liars": 0}])
 def test_every_driver_and_disclosure_starts_from_the_nearest_centres(more):

@@ -122,7 +122,7 @@ SCENES = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::secfc.FaultWarning")
 @pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
 def test_two_runs_alike_repeat_no_mask_and_no_nonce(records, scene):

@@ -55,7 +55,7 @@ def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(ow
     assert_exact_on_the_union(parties, k, result)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
 def test_a_tolerance_is_a_fraction_of_the_rows_of_the_union(disclosure):
     parties = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
@@ -66,7 +66,7 @@ def test_a_tolerance_is_a_fraction_of_the_rows_of_the_union(disclosure):
     assert_exact_on_the_union(parties, 4, result, tol_moved=0.1)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2), (24, 4, 2)])
 @pytest.mark.parametrize(("kernels", "disclosure"), [("numpy", "distances"), ("compiled", "labels")])
 def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels, disclosure):

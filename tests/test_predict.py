@@ -59,7 +59,7 @@ def test_four_points_by_hand():
     assert [part.dtype for part in found.labels] == [np.int32] * 3
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
 @pytest.mark.parametrize("options", [{}, {"disclosure": "coded", "max_liars": 1}])

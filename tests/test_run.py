@@ -41,7 +41,7 @@ def pooled_labels(result):
 # What goes in
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "convert",
     [
@@ -150,7 +150,7 @@ def test_start_labels_of_an_empty_party_are_an_empty_list():
     assert lists(run([*INTEGERS, []], 2, init=[*SPLIT, []])) == [*SPLIT, []]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["k", "t", "ell", "precision", "n_init", "max_iter", "seed"])
 def test_an_integer_argument_may_be_a_numpy_integer(name):
     value = {"k": 4, "t": 1, "ell": 1, "precision": 28, "n_init": 1, "max_iter": 300, "seed": 0}[name]
@@ -158,6 +158,7 @@ def test_an_integer_argument_may_be_a_numpy_integer(name):
     assert lists(run(**arguments)) == lists(run())
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("bound", [64, 64.0, np.float32(64), np.int8(64)])
 def test_a_bound_may_be_any_real_number(bound):
     assert run(bound=bound).job.bound == 64.0

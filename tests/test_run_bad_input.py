@@ -321,7 +321,7 @@ def test_too_few_clients_are_a_threshold_error_with_the_inequality_and_what_fits
     assert str(error).endswith(text)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("n", "asked"), crossed(range(3, 14), [(4, 2), (1, 6), (6, 1), (9, 9)], together=1), ids=str
 )

@@ -75,7 +75,7 @@ def run_again(job, rows, *, many, patch):
     return [part.tolist() for part in outcome.labels], sent
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kernels", ["compiled", "numpy"])
 @pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
 def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
@@ -105,7 +105,7 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
     assert threading.enumerate() == [threading.main_thread()]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -122,6 +122,7 @@ def test_other_runs_have_the_same_result_too(options, small_pieces):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 def test_measures_of_several_k_are_the_same(small_pieces):
     parties = np.array_split(np.random.default_rng(3).normal(size=(300, 4)), 4)
     found = [

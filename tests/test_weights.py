@@ -68,6 +68,7 @@ def test_rows_of_weight_w_count_as_w_rows_at_one_place(disclosure):
     assert once.inertia == often.inertia
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("init", INITS)
 @pytest.mark.parametrize("disclosure", DISCLOSURES)
 def test_weights_of_one_change_nothing(disclosure, init):

@@ -202,6 +202,7 @@ def test_links_follow_from_bytes_and_exchanges(rows_of):
 
 @pytest.mark.processes
 @pytest.mark.interpreters
+@pytest.mark.slow
 def test_memory_is_seen_of_every_process_and_nothing_stays_behind(rows_of, tmp_path):
     (row,) = rows_of("memory", "--cases", "4000,8,3,3,1,1", "--storage", tmp_path)
     assert row["storage"]
@@ -329,6 +330,7 @@ def test_a_tolerance_saves_iterations_and_bytes_of_a_run_that_ends_slowly():
 
 @pytest.mark.processes
 @pytest.mark.interpreters
+@pytest.mark.slow
 def test_engines_are_measured_by_driver(rows_of_drivers):
     pytest.importorskip("psutil")  # of the extra flare
     rows = rows_of_drivers("engines", "--quick", "--only", "in-process,multiprocess")

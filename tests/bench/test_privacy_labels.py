@@ -96,7 +96,7 @@ def test_dealer_and_first_evaluator_have_segments_too(found):
         assert max(found[attack, TWO[2]]) < 0.25
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("t", [1, 2], ids=["clients compare", "helpers compare"])
 @pytest.mark.parametrize("who", [*HARMLESS, *TWO])
 def test_what_a_coalition_reads_is_related_to_distances_for_two_comparers_alone(
@@ -129,6 +129,7 @@ def test_no_client_answers_a_question_of_the_servers_choice():
     assert "is not signed" in row.note
 
 
+@pytest.mark.slow
 def test_bits_on_wires_tell_classifiers_no_comparison_that_was_not_opened():
     with threadpool_limits(1):
         rows = list(against_labels.bits(blobs(4, 600, 2), seed=1))

@@ -226,7 +226,7 @@ def test_a_long_transfer_is_as_fast_as_the_line():
     assert 8.0 < seconds < 8.5
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("loss", [0.001, 0.01])
 @pytest.mark.parametrize("seed", range(3))
 def test_loss_slows_a_long_transfer_as_the_square_root_formula_says(loss, seed):

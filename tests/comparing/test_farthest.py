@@ -93,7 +93,7 @@ class TestByHand:
         assert trio.rows.tolist() == [0] * distance
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @each_kernels
 @pytest.mark.parametrize(
     ("widths", "size"),
@@ -247,7 +247,7 @@ class TestMail:
         assert trio.rows.tolist() == list(self.ROWS)
         assert refused > 100
 
-    @pytest.mark.some(40)
+    @pytest.mark.some(20)
     @pytest.mark.parametrize("replaced", range(MESSAGES))
     def test_other_bytes_of_the_same_size_end_in_rows_or_a_named_error(self, replaced):
         count = 0

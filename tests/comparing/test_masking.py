@@ -109,7 +109,7 @@ def integers(residues: PackedResidues):
 SETTINGS = [(3, 1, 1), (5, 1, 1), (7, 2, 1), (8, 1, 3), (9, 3, 1), (11, 2, 2)]
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @each_kernels
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS)
 def test_any_r_masked_answers_decode_to_the_distance_and_r(kernels, n, ell, t):

@@ -193,6 +193,7 @@ def test_each_party_consents_to_a_prediction(made):
     assert_refused(made, r"limits\.predict: the job predicts the cluster of rows; no consent was given")
 
 
+@pytest.mark.some(2)
 @pytest.mark.usefixtures("predicting")
 @pytest.mark.parametrize(
     ("line", "text"),

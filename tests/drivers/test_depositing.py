@@ -66,6 +66,7 @@ def assert_exact(made, network, *, without=()):
         assert made.labels(name) == [(f"{name}-{at}", one) for at, one in enumerate(own.tolist())]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "coded", "distances"])
 def test_clinics_open_the_labels_of_exact_lloyd_for_their_own_rows(tmp_path, disclosure):
     made = Clinics(tmp_path, disclosure=disclosure)

@@ -18,7 +18,7 @@ def closed_clinics(folder):
     return made
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("what", KILLS)
 def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, what):

@@ -66,7 +66,7 @@ def test_without_faults_the_order_of_delivery_changes_nothing(eight, seed, discl
     assert sorted(ending.labels) == list(range(1, 9))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("at", "more"),
     crossed(
@@ -110,7 +110,7 @@ def test_a_comparer_that_crashes_anywhere_is_replaced_by_the_next_reserve(eight,
     assert client in ending.faults.gone or client in ending.labels
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("at", sweep(range(40), keep=(0, 2, 12, 17, 18, 19, 20, 30)))
 @pytest.mark.parametrize("comparers", [(6, 3, 8, 1), (1, 9, 10, 11)], ids=["clients", "helpers"])
 def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_their_values(
@@ -291,7 +291,7 @@ KEPT = {
 }
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", KEPT)
 @pytest.mark.parametrize("seed", sweep(range(3), keep=(0,)))
 def test_scenarios_that_are_kept(setup_of, name, seed):
@@ -411,7 +411,7 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(eight, faults,
         assert "waits for nobody" not in str(ending.error)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("at", sweep(range(0, 45, 2), keep=range(0, 45, 8)))
 def test_under_masks_a_responder_that_crashes_anywhere_costs_at_most_a_round(eight, at):
     setup = eight(disclosure="distances")

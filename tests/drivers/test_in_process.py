@@ -98,7 +98,7 @@ def test_a_share_takes_three_bytes_a_residue_and_a_fixed_header(setup_of, d, ell
     }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "start", [{"init": "random"}, {"init": "separation"}, {"starts": True}, {"n_init": 3}]
 )
@@ -332,6 +332,7 @@ def work_of(setup):
         *(pytest.param(one, 20, marks=pytest.mark.slow) for one in ("labels", "coded", "distances")),
     ],
 )
+@pytest.mark.slow
 def test_work_grows_as_pairs_of_parties_and_verifications_and_keystreams_as_parties(
     setup_of, disclosure, least
 ):

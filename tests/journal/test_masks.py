@@ -313,7 +313,7 @@ def _is_kept(case):
     return step == (5 if kind == "coded" else 11) and kind not in ALIKE
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("kind", "step"), sweep(product(KINDS, (2, 5, 11)), keep=_is_kept))
 def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     setup_of, tmp_path, monkeypatch, kind, step

@@ -74,7 +74,7 @@ def crt(residues, primes):
 PAIRS = [(a, b) for a in range(3) for b in range(a + 1, 3)]
 
 
-@pytest.mark.some(11)
+@pytest.mark.some(5)
 @each_kernels
 @fills
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 300])

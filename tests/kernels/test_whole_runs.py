@@ -71,6 +71,7 @@ def test_both_kernels_give_equal_runs(problem, init, precision, max_iter, seed, 
         assert_equal_with_both(*problem, init=init, precision=precision, max_iter=max_iter, seed=seed)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("d", [1, 126, 127, 128, 129, 257])
 def test_both_kernels_give_equal_runs_of_many_columns(d):
     rows = np.random.default_rng(d).normal(size=(60, d)).round(1)

@@ -121,7 +121,7 @@ class TestAnswers:
         sets = np.array([0, 0, 1, -1], dtype=np.int32)
         assert answer_of(shares, sets, 2, P, kernels) == [[4, 4, 324, 36], [100, 64, 0, 36]]
 
-    @pytest.mark.some(217)
+    @pytest.mark.some(108)
     @pytest.mark.parametrize("p", MODULI)
     @fills
     @pytest.mark.parametrize("width", [1, 7, 127, 128, 129])

@@ -115,6 +115,7 @@ _RNG = np.random.default_rng(3)
 ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(5, size=(m, 1)) * 4).round(4) for m in (9, 0, 14, 12, 5)]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("precision", [3, 32, 52])
 @pytest.mark.parametrize("k", [1, 2, 7])
 def test_labels_equal_exact_lloyds_with_the_same_public_seed(precision, k):

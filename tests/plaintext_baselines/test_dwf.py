@@ -95,7 +95,7 @@ def test_a_cluster_without_rows_anywhere_keeps_its_centroid():
     assert model.cluster_centers_.ravel() == pytest.approx([0.5, 10.5, 99])
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(5)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(20))
 def test_dwf_is_pooled_lloyd_step_by_step(seed):

@@ -60,7 +60,7 @@ def check(model, parties, k):
     )
 
 
-@pytest.mark.some(38)
+@pytest.mark.some(19)
 @ALL
 @pytest.mark.parametrize("name", ["empty", "one-row", "duplicates", "k-is-m", "one-party", "wide"])
 def test_degenerate_parties(make, name):

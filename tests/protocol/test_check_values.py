@@ -113,7 +113,7 @@ FORGED = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("forged", "seeded"), crossed(FORGED, [False, True], together=1))
 def test_a_seed_of_the_servers_choice_is_refused(net, refuses, forged, seeded):
     for client in (1, 4):

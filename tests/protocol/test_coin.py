@@ -132,7 +132,7 @@ class TestWhatFollows:
         seeded = [wire(trio=trio, seed=9).hold(Assignment, recipient=1).sets.tolist() for _ in range(2)]
         assert seeded[0] == seeded[1] == random_partition(np.random.default_rng(9), 24, 3).tolist()
 
-    @pytest.mark.some(4)
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("more", [{"seed": 5}, {"seed": 5, "init": "k-means++"}, {"init": "labels"}])
     def test_where_choices_are_agreed_on_no_coin_is_tossed(self, trio, more, refuses):
         starts = [np.arange(len(part)) % 3 for part in ROWS] if more.get("init") == "labels" else None

@@ -267,6 +267,7 @@ def test_no_share_passes_between_members_and_no_message_is_for_an_owner(setup):
     assert {header.recipient for header in seen} == set(range(6))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("last", [Hello, Plan, Challenge, Assignment, Finish])
 def test_a_member_that_vanishes_takes_no_rows_with_it(setup, last):
     """Member 4, before it has said anything or when it is sent such a message."""

@@ -188,7 +188,7 @@ def assert_nobody_is_accused(net, dealer, recipient):
 BAD = ("random", "cut", "longer", "altered", "unsigned", "no residue", "of another part", "for client 3")
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("bad", "early"), crossed(BAD, [False, True], together=1))
 def test_a_share_that_cannot_be_read_costs_nobody_its_rows(seven, bad, early):
     net = seven()

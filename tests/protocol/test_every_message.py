@@ -143,7 +143,7 @@ def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictu
     assert len({kind for kind, _ in kinds}) >= 8
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @most
 def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured, most):
     """Of `most` messages of each type to each recipient, and after each any other."""
@@ -167,7 +167,7 @@ def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured, most):
             assert refused(net, pictured, role, again, before=pictured(role)), type(old).__name__
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_messages_of_a_twin_run_are_refused(wire, pictured, seed):
     """Same parties, job and seed, another run: nothing of one has a place in the other."""

@@ -72,7 +72,7 @@ def test_a_helper_is_sent_no_share_and_no_proof_of_what_others_were_asked(net):
 NOT_FOR_HELPERS = [kind for kind in KINDS if not kind.with_helpers and kind.phase not in ("prepare", "union")]
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", NOT_FOR_HELPERS, ids=lambda kind: kind.__name__)
 def test_what_is_not_for_helpers_is_refused_at_either_end(net, refuses, kind):
     to_helper(net, Compared)

@@ -103,7 +103,7 @@ def wired(comparers, **more):
     return Wire(ROWS, k=3, seed=0, disclosure="labels", comparers=comparers, **more)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("comparers", "part", "few"), crossed(COMPARERS, [3, 30], [-1, 1 << 14]))
 def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part, few):
     monkeypatch.setitem(FEW, "lan", replace(FEW["lan"], at_once=few))
@@ -129,7 +129,7 @@ def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part
     assert len(answers) == 1 + rounds  # the first shows that rows are within the bound
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("comparers", "part"), crossed(COMPARERS, [3, 30], together=1))
 def test_no_key_of_a_start_by_k_means_plus_plus_is_for_two_uses(holders, part_rows, comparers, part):
     part_rows(part)
@@ -177,7 +177,7 @@ def test_rows_moved_to_emptied_clusters_are_found_with_keys_of_their_own(holders
     assert all(len(uses) == 2 for uses in found)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("comparers", COMPARERS)
 def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, comparers):
     wired(comparers).run()

@@ -394,7 +394,7 @@ def test_the_server_and_any_client_see_the_same_whatever_rows_have_these_labels(
     assert bool(keys) == (client != comparers[0]), "what the dealer sees has no mask"
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("two", list(combinations((4, 2, 5), 2)))
 def test_two_comparers_see_what_depends_on_the_rows(net_of, two):
     seen, again, _ = coupled(net_of, ROWS, JOB | {"comparers": (4, 2, 5)}, set(two))
@@ -523,7 +523,7 @@ def with_the_same_inertia(coalition):
     return rows, others
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("more", "client"), crossed([{}, {"n_init": 2}, {"ell": 2}], range(1, 6), together=1), ids=str
 )
@@ -537,7 +537,7 @@ def test_by_consent_they_see_the_inertia_and_no_sum_of_a_cluster(net_of, more, c
     assert {one["inertia"] for one in finish} == {finish[0]["inertia"]} != {None}
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("two", list(combinations((4, 2, 5), 2)))
 def test_two_comparers_see_more_than_the_inertia(net_of, two):
     rows, others = with_the_same_inertia(set(two))
@@ -546,7 +546,7 @@ def test_two_comparers_see_more_than_the_inertia(net_of, two):
     assert again != seen
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kept", [64, 1000])
 @pytest.mark.parametrize("client", [2, 5])
 def test_evaluators_that_told_all_bits_would_show_sums_of_clusters(net_of, monkeypatch, client, kept):

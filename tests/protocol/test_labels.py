@@ -130,7 +130,7 @@ def assert_exact(net, pooled, seed):
         assert best.opened == pytest.approx(exact.inertia_, rel=2**-51)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("k", "comparers", "init"),
     crossed((1, 2, 3), [(1, 2, 3), (1, 5, 6), (5, 6, 7)], ["random", "k-means++"]),
@@ -286,7 +286,7 @@ FORGED_ENDS = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("client", EVERYBODY)
 def test_a_result_that_both_evaluators_have_not_endorsed_is_refused(net, refuses, client):
     finish = net.hold(Finish, recipient=client)
@@ -380,7 +380,7 @@ def test_an_inertia_before_the_end_or_without_consent_ends_the_run(five):
             go_on_with(net, replace(first, inertia=1.0))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n_init", [1, 2])
 @pytest.mark.parametrize("at", [0, 1])
 def test_tampered_openings_of_the_inertia_end_the_run(five, n_init, at):
@@ -882,7 +882,7 @@ class TestEmptiedClusters:
     def net(self, of):
         return of(comparers=COMPARERS)
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("rows", [1, 3, 20])
     def test_the_farthest_rows_are_those_of_distances(self, of, net, part_rows, rows):
         part_rows(rows)
@@ -892,7 +892,7 @@ class TestEmptiedClusters:
         plain.run()
         assert outcome(net) == outcome(plain)
 
-    @pytest.mark.some(7)
+    @pytest.mark.some(3)
     @pytest.mark.parametrize(
         "change",
         [
@@ -1017,7 +1017,7 @@ class TestStartByPlusPlus:
             refuses(net.clients[client], replace(question, draws=draws), MessageError, text)
         net.deliver(question)
 
-    @pytest.mark.some(3)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("client", EVERYBODY)
     def test_draws_where_none_follow_are_refused(self, net, refuses, client):
         question = of_round(net, self.K, client)
@@ -1041,7 +1041,7 @@ class TestStartByPlusPlus:
         )
         net.deliver(question)
 
-    @pytest.mark.some(8)
+    @pytest.mark.some(4)
     @pytest.mark.parametrize(
         "change",
         [

@@ -83,7 +83,7 @@ def as_exact_lloyd(net):
 
 
 class TestInTheIteration:
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(
         ("comparison", "liar", "more"),
         crossed(["end", "rounds"], [1, 4, 7], [{}, {"disclosure": "labels", "comparers": (8, 9, 10)}]),
@@ -175,7 +175,7 @@ class TestBadDealers:
 
 
 class TestLyingRecipients:
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(
         ("client", "about"), crossed(CLIENTS, [{1}, {4}, {1, 2, 3, 4, 5, 6, 7}], together=1), ids=str
     )

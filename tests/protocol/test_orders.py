@@ -113,7 +113,7 @@ def test_in_any_order_an_honest_run_refuses_nothing(part_rows, kind, seed):
 GIVEN_UP = [kind for kind in KINDS if not kind["union"]]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::secfc.errors.ConvergenceWarning")
 @pytest.mark.parametrize(("kind", "seed"), seeds(GIVEN_UP), ids=id_of)
 def test_a_slow_client_that_is_given_up_refuses_nothing_and_is_refused_nothing(part_rows, kind, seed):

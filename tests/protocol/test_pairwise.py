@@ -282,6 +282,7 @@ class TestMasks:
 
 
 class TestDisclosure:
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 2, 1), (7, 2, 2), (9, 1, 2)])
     def test_labels_and_distances_are_those_of_coded(self, n, t, ell):
         runs = [

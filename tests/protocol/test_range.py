@@ -204,7 +204,7 @@ def test_other_fractions_end_the_run(wire, columns, denominator):
     assert error is not None
 
 
-@pytest.mark.some(15)
+@pytest.mark.some(7)
 @pytest.mark.parametrize("disclosure", ["coded", "distances"])
 @pytest.mark.parametrize("victim", [1, 2, 3])
 @pytest.mark.parametrize("only", [0, 1, 2, None])

@@ -124,7 +124,7 @@ def test_the_server_still_says_who_lied_about_shares(of):
     assert net.server.faults.cheats == (3,)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::secfc.errors.PrivacyWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_honest_run_has_the_labels_of_one_that_nobody_rechecks(of, watched, kind):
@@ -159,7 +159,7 @@ def test_as_many_labels_are_rechecked_as_are_to_be(of, monkeypatch, watched, cou
     assert net.server.state is State.DONE
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("kind", "seed"),
     crossed(("random", "k-means++", "helpers", "liars"), sweep(range(20), keep=range(4)), together=1),
@@ -260,7 +260,7 @@ def wrong_labels(net, sets, labels):
     }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("place", [Comparer.DEALER, Comparer.E0])
 @pytest.mark.parametrize("seed", sweep(range(20), keep=range(3)))
 def test_a_lie_is_found_when_its_label_is_rechecked_and_nobody_is_told_a_label(
@@ -363,6 +363,7 @@ class TestTheChoice:
         assert 1 - (1 - 0.001) ** RECHECKED > 0.99
         assert 1 - (1 - 0.001) ** (RECHECKED - 5) < 0.99
 
+    @pytest.mark.some(1)
     @pytest.mark.parametrize(("total", "wrong", "count"), [(5000, 5, 600), (3000, 30, 100), (1 << 40, 0, 9)])
     def test_wrong_ones_are_among_those_drawn_as_often_as_stated(self, total, wrong, count):
         runs, hits = 2000, 0
@@ -616,7 +617,7 @@ class TestTheServer:
         net.hold(Endorsement, recipient=SERVER, sender=AGAIN[2])
         assert net.server.awaited in ((AGAIN[2],), AGAIN[1:])
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("gone", AGAIN)
     @pytest.mark.parametrize("kind", [Assignment, RecheckRequest, Coin, Recheck, Endorsement])
     def test_one_who_rechecks_and_vanishes_ends_the_run(self, of, gone, kind):

@@ -139,7 +139,7 @@ def assert_like(net, plain, gone):
     assert_exact(net)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("kind", "place", "after"),
@@ -187,7 +187,7 @@ def test_one_that_vanishes_while_the_inertia_is_opened_is_replaced(of, place, af
     assert_like(net, plain, gone)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", sweep(range(30), keep=range(2)))
 @pytest.mark.parametrize("kind", ["random", "k-means++", "helpers"])
 def test_one_that_is_slow_and_given_up_is_refused_nothing_and_refuses_nothing(of, plain_of, kind, seed):
@@ -353,7 +353,7 @@ def assert_follows_from_the_coin(net):
     return values
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("kind", "place", "silent"), crossed(UNSEEDED, range(4), [Hello, Ready, Coin]))
 def test_without_a_seed_one_that_is_lost_before_values_are_told_is_replaced(of, kind, place, silent):
@@ -648,6 +648,7 @@ def test_a_server_cannot_ask_something_else_again_nor_of_whom_it_likes(asked, re
         refuses(net.clients[client], wrong, MessageError, f"{text}|Assignment: round")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("client", [1, 2, 3, 6])
 def test_places_only_move_forward(asked, refuses, client):
     """Comparer 4 dealt and was lost: it does not come back, and nobody else is lost in its stead."""
@@ -667,7 +668,7 @@ def test_a_result_says_who_signed_it(of):
         net.deliver(wrong)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("sender", "kind"), [(4, Compared), (6, Compared), (6, MaskedDistances)], ids=["lost", "reserve", "y"]
 )

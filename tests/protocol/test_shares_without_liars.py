@@ -35,7 +35,7 @@ def not_asked(net):
     return net.run(drop=asked)
 
 
-@pytest.mark.some(29)
+@pytest.mark.some(14)
 @pytest.mark.parametrize(("dealer", "victim"), list(permutations(CLIENTS, 2)))
 @pytest.mark.parametrize("by", [1, 1 << 20])
 def test_a_share_on_no_polynomial_ends_the_run_and_names_its_dealer_and_who_differs(dealer, victim, by):

@@ -143,6 +143,7 @@ class TestTwoResults:
         honest = set.union(*groups)
         assert {both.net.clients[j].state for j in honest} == {State.REVEAL}
 
+    @pytest.mark.some(4)
     @pytest.mark.parametrize("n", range(4, 13))
     def test_in_larger_runs_at_most_one_group_does(self, wire, n):
         both, groups, _ = two_results(wire, n)

@@ -66,6 +66,7 @@ def assert_spreads(net, numbers=None):
 
 
 class TestWhoGetsThem:
+    @pytest.mark.some(4)
     @pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
     @pytest.mark.parametrize(("t", "ell"), [(1, 1), (2, 1), (1, 2)])
     def test_the_clients_that_centres_go_to_and_nobody_else(self, five, disclosure, t, ell):
@@ -81,6 +82,7 @@ class TestWhoGetsThem:
         assert found(net) == {}
         assert net.clients[1].centres is not None
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("lost", [(2,), (5,), (2, 3), (4, 7), (2, 5)])
     def test_dealers_that_vanish_after_sharing_are_not_needed(self, five, lost):
         net = five(ROWS + ROWS[:2] if len(lost) == 2 else ROWS, reveal_to=(1,))  # n > 2S + t
@@ -303,7 +305,7 @@ class TestRefused:
             with pytest.raises(TooManyFaultsError, match="another inertia"):
                 check(inertia, converged=converged)
 
-    @pytest.mark.some(2)
+    @pytest.mark.some(1)
     @pytest.mark.parametrize("max_iter", [1, 2, 50])
     @pytest.mark.parametrize("init", ["random", "separation", "k-means++"])
     def test_honest_runs_have_the_inertia_of_their_sums(self, five, max_iter, init):

@@ -177,7 +177,7 @@ def disputed(wire, kind, recipient):
     return net, net.hold(kind, recipient=recipient)
 
 
-@pytest.mark.some(25)
+@pytest.mark.some(12)
 @states
 @kinds
 def test_client_takes_what_the_table_allows_and_nothing_else(

@@ -151,6 +151,7 @@ class TestMissing:
 
 
 class TestCap:
+    @pytest.mark.some(2)
     @pytest.mark.parametrize(("cap", "m"), [(40, 41), (40, 60), (30, 60), (40, 400), (3000, 3100)])
     def test_more_ids_of_all_parties_than_the_cap_are_an_error(self, cap: int, m: int) -> None:
         parties = spread(m, 3)

@@ -296,6 +296,7 @@ def test_job_run_writes_it_and_audit_the_same_from_its_summary(tmp_path):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.some(1)
 def test_a_browser_draws_it_with_faults_without_a_word_of_complaint(summary, ran, tmp_path, dark):
     shown = result(summary, faults=NO_FAULTS | {"absent": [1], "liars": [3]})
     path = write_agreed_report(shown, ran.agreement, tmp_path / "r.html", name="s.json")

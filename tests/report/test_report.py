@@ -257,6 +257,7 @@ def test_bars_have_the_heights_of_their_counts():
 
 @pytest.mark.processes
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.some(1)
 def test_a_browser_draws_the_page_without_a_word_of_complaint(result, tmp_path, dark):
     drawn(result.report(tmp_path / "report.html", names=NAMES, pooled=PARTIES), tmp_path, dark=dark)
 

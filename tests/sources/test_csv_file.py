@@ -177,7 +177,7 @@ def test_another_encoding_is_refused_unless_it_is_given(written, content, encodi
 LETTERS = {"windows-1251": "имя", "windows-1250": "wzróst", "iso-8859-2": "wzróst"}
 
 
-@pytest.mark.some(8)  # each encoding once
+@pytest.mark.some(4)  # each encoding once
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
 @pytest.mark.parametrize("encoding", get_args(Encoding))
 @pytest.mark.parametrize("as_query", [False, True])
@@ -251,6 +251,7 @@ high = 9
 
 
 @pytest.mark.parametrize("query", [False, True])
+@pytest.mark.some(1)
 def test_commands_take_an_encoding(written, tmp_path, query):
     lines = "größe;alter\n" + "".join(f"{at % 3};{at % 5},5\n" for at in range(12))
     encodings = {"a": "utf-8", "b": "windows-1252", "c": "windows-1252", "new": "windows-1252"}

@@ -193,7 +193,7 @@ def test_an_empty_answer_has_no_rows(place):
 # Closed in
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("text", "told"),
@@ -243,7 +243,7 @@ def test_a_query_reaches_its_file_alone_changes_nothing_and_shows_nothing(place,
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("setting", "value"),
     [

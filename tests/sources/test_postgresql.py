@@ -196,7 +196,7 @@ def test_a_query_is_sent_as_it_stands(postgres, url, text):
     assert read_table(query(url, text)).rows.tolist() == [[1.0]]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -418,7 +418,7 @@ def test_a_site_reads_its_rows_from_its_database(postgres, tmp_path):
     assert str(postgres.port) not in repr(site)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("query", "told"),
     [

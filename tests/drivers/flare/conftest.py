@@ -21,6 +21,7 @@ from secfc.agreement.signatures import Signature, collect, sign_job, signatures_
 _NEED_FLARE = (
     "test_flare.py",
     "test_flare_databases.py",
+    "test_flare_deposits.py",
     "test_flare_mnist.py",
     "test_flare_questions.py",
     "test_rehearsal.py",

@@ -344,7 +344,7 @@ def test_where_labels_alone_are_opened_a_reserve_takes_the_place_of_a_lost_compa
     assert report.faults.absent == (number,)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("lost", "kind"),
     [("helper-1", Plan), ("helper-1", CoinRequest), ("helper-2", CoinRequest), ("site-1", Share)],

@@ -41,7 +41,7 @@ def test_a_process_killed_at_any_call_goes_on_to_the_same_labels(what, tmp_path,
         machines.assert_exact()
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 34))]
 )

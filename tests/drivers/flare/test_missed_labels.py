@@ -40,7 +40,7 @@ from secfc.sealing.identity import Identity, Roster
 # Labels are fetched
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("kind", "round_"), [(Assignment, 3), (Finish, 0)], ids=["in the iterations", "with the result"]
 )
@@ -283,7 +283,7 @@ def test_a_site_that_missed_nothing_is_copied_for_itself_alone(organisations, ne
         fetch(made, "site-3")
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "missed",
     [[4, 2], [2, 2], [0], [6], [1], [-1], [True], ["4"], [4.0], "4", {"4": 1}, None],

@@ -94,7 +94,7 @@ def assert_told(run, code):
             assert f": {code} at {SITE}" in one.statement.ended
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", CASES)
 def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, caplog, name):
     case = CASES[name]

@@ -13,7 +13,7 @@ from secfc.drivers.multiprocess import run_multiprocess
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "start",
     [

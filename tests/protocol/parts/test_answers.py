@@ -184,6 +184,7 @@ def test_a_part_of_an_answer_of_the_size_of_another_is_refused(many, refuses):
         refuses(net.server, message, MessageError, "^CodedDistances: of shape .* from client 2, expected")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("lag", [1, 5, 13])
 def test_late_parts_of_the_same_round_change_nothing(many, expected, lag):
     # Client 5's parts reach the server only when `lag` more have been decoded without it.

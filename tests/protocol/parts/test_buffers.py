@@ -24,6 +24,7 @@ from secfc.protocol.states import State
 from secfc.row_layout import WINDOW
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("rows", "seed"), crossed([1, 2, 3], sweep(range(6), keep=range(3)), together=1))
 def test_the_server_never_holds_more_than_a_window_of_parts(wire, part_rows, rows, seed):
     part_rows(rows)
@@ -40,7 +41,7 @@ def test_the_server_never_holds_more_than_a_window_of_parts(wire, part_rows, row
     assert net.server.gathering._answers == {}
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_answers_of_a_client_are_never_more_than_a_window_ahead(many, seed):
     net, chance = many(t=2), random.Random(seed)

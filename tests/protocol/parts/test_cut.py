@@ -91,7 +91,7 @@ def test_labels_do_not_depend_on_the_parts(wire, part_rows, expected, rows):
     assert ending(net) == expected
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("more", "rows"),
     crossed([{"t": 2}, {"ell": 2, "t": 1}, {"init": "separation"}, {"n_init": 3}], [1, 4], together=1),
@@ -136,6 +136,7 @@ def test_the_answers_of_two_slow_clients_are_not_waited_for(wire, part_rows, exp
     assert ending(net, choose=choose) == expected
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("silent", "from_part"), crossed([(1, 2), (1, 5), (3, 4), (4, 5)], [0, 1, 2, 13], together=1)
 )

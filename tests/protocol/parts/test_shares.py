@@ -141,6 +141,7 @@ def with_a_bad_answer(net, part, *, again):
     return refused
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("part", sweep(range(14), keep=(0, 1, 6, 13)))
 def test_a_bad_part_of_an_answer_is_made_up_for_by_another_client(many, expected, part):
     net = many()
@@ -149,6 +150,7 @@ def test_a_bad_part_of_an_answer_is_made_up_for_by_another_client(many, expected
     assert ending(net) == expected
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("part", sweep(range(14), keep=(0, 1, 6, 13)))
 def test_a_bad_part_of_an_answer_can_be_sent_again(many, expected, part):
     net = many(t=2)
