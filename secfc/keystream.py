@@ -15,9 +15,9 @@ from secfc.kernels.interface import Bytes
 from secfc.randomness import Guarded
 from secfc.threads import Turns
 
-ZEROS = memoryview(bytes(6 << 16))  # what a keystream is added to, at most so many bytes at a time
+ZEROS = memoryview(bytes(12 << 16))  # what a keystream is added to, at most so many bytes at a time
 
-_BLOCK_BYTES = 3 << 16
+_BLOCK_BYTES = 6 << 16
 """Residues that are drawn at a time, at most as many bytes as `ZEROS`; a multiple of the cipher's block."""
 
 _ADDED = np.ones(1, dtype=np.int64)  # the sign of masks that are added
