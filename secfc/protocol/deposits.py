@@ -121,7 +121,7 @@ class Call:
         return hashlib.sha256(_CHECK + self.digest + head).digest()
 
     def channel(self, secret: bytes, *, owner: int, ephemeral: bytes, member: int, me: int) -> Channel:
-        """The channel of an owner and a member with this shared secret. `me` is `member`, or 0 at the owner."""
+        """The channel of an owner and a member that share `secret`. `me` is `member`, or 0 at the owner."""
         said = _PAIR + self.digest + _HEAD.pack(owner, member, ephemeral) + self.members[member - 1]
         transcript = hashlib.sha256(said).digest()
         return Channel(secret=secret, transcript=transcript, me=me, peer=_OWNER + member - me)
