@@ -1,9 +1,9 @@
 """Who compares with disclosure "labels": the job's first three, and reserves in the places of lost ones.
 
-An *attempt* is all questions to the same three parties, the *trio*. When one of the trio is lost, the next
-reserve takes its place, and all questions are asked again from the first on, because the values that
-comparers keep from round to round are masked for this trio alone. No party changes its place, so no dealer
-evaluates and no evaluator deals.
+An *attempt* is all questions to the same three parties, the *trio*: a dealer and two evaluators. When one of
+them is lost, the next reserve takes its place, and all questions are asked again from the first on: values
+kept from round to round are masked for one trio alone. No party changes its place, so no dealer evaluates and
+no evaluator deals.
 """
 
 import hashlib

@@ -24,7 +24,7 @@ class Starts:
         return "Starts()"
 
     def end(self) -> EndedStart:
-        """Take out the best start, because the next starts have another k, or there are none."""
+        """Take out the best start. The next starts have another k, or there are none."""
         best, self.best = self.best, None
         assert best is not None
         return best

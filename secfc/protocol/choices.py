@@ -93,8 +93,8 @@ def tell(
 ) -> list[Message]:
     """The message with a comparer's value of the coin. If no party tosses, it only confirms its presence.
 
-    MessageError when this party tosses no coin, the tossing parties are not possible, or the clients left out
-    differ from those that this party was told.
+    MessageError if this party tosses no coin, the tossing parties are impossible, or other clients are left
+    out than this party was told.
     """
     job, number, run, tossing = context.job, context.number, context.session.run, message.tossing
     if not job.tosses or number not in job.comparers:

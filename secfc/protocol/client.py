@@ -47,12 +47,12 @@ class Client:
     is "labels". `weights` are public weights, 1 or more, if the job has weights. The session's roster has the
     public key of `identity` at this number. With `prepared`, means and deviations of all clients' values were
     opened before, and no client may be left out. By default `ephemeral`, the private X25519 key of this run,
-    is fresh, and the salt of hashed IDs follows from the introductions, so no two runs have the same. A
+    is fresh, and the salt of hashed IDs follows from the introductions. So no two runs have the same. A
     simulation that must be repeatable gives both. `name` is the name of this party in errors. If owners hold
     the rows, `deposits` are the deposits that it has.
 
-    Raises DataError for unusable rows, ParameterError when the roster has another key for this party or a
-    helper has rows, LimitError when its limits forbid the job.
+    Raises DataError for unusable rows, ParameterError if the roster has another key for it or a helper has
+    rows, LimitError if its limits forbid the job.
     """
 
     def __init__(

@@ -110,10 +110,7 @@ class ClientDistances(ClientCoded):
         self._masks: PairwiseMasks | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
-        """Raise MessageError unless R different clients answer.
-
-        Otherwise the sum would not be one of R answers, and not masked against t clients.
-        """
+        """Require R different responders. With fewer, the sum is not D, and not masked against t clients."""
         responders = message.responders
         ascending = all(a < b for a, b in pairwise(responders))
         if len(responders) != self._job.threshold or not ascending:

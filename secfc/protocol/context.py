@@ -19,7 +19,7 @@ from secfc.sealing.channel import Channel
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
-if TYPE_CHECKING:  # deposits are checked as shares are that clients deal
+if TYPE_CHECKING:  # for an interface: deposits import this module, so it cannot import them
     from secfc.kmeans.coded_distance import CodedPoints
 
 Allocate = Callable[[tuple[int, ...]], Shares]

@@ -2,9 +2,9 @@
 
 A *dealer* is a client that shares its rows. With each part of its shares it also deals *covers*: shares of
 uniform polynomials of degree below ell + t. When all shares are dealt, every client reports, for each part of
-each dealer, cover + sum r f(alpha_j), with coefficients r from a common seed. Each combination has a cover of
-its own, so it is a uniform polynomial, whatever the rows are (docs/faults.md, "Liars in sharing"). With
-membership privacy this is done part by part, before the dealers' shares of a part are added up.
+each dealer, cover + sum r f(alpha_j). The coefficients r follow from a common seed. Each combination has a
+cover of its own, so it is a uniform polynomial, whatever the rows are (docs/faults.md, "Liars in sharing").
+With membership privacy this is done part by part, before the dealers' shares of a part are added up.
 """
 
 import hashlib
@@ -318,7 +318,7 @@ class Reports:
         """
         wrong = self._located(words, at)
         job, unread = self._job, int(self._unread[:, at].sum())
-        # If the dealer is honest, reporters that could not read its shares lie, so at most these others do.
+        # If the dealer is honest, all that could not read its shares lie, and at most A - unread others.
         others = job.max_liars - unread
         beyond = len(self._reporters) - unread - (job.ell + job.t)
         if beyond >= 2 * others or (wrong is not None and len(wrong) <= beyond - others):

@@ -38,10 +38,7 @@ def at_a_time(width: int) -> int:
 
 @lru_cache(maxsize=len(PRIMES))
 def weights_of(prime: Prime, n: int, coded: int) -> Floats:
-    """Weights, (n, coded), that give a polynomial of degree below `coded` at all members.
-
-    They apply to its values at the first `coded` members.
-    """
+    """Weights, (n, coded), from a polynomial's values at the first `coded` members to all members' values."""
     alpha = evaluation_points(prime, n=n, coded=coded).alpha
     others = lagrange_basis(alpha[:coded], alpha[coded:], prime.p)
     return np.concatenate([np.eye(coded), others])
@@ -81,8 +78,8 @@ def combinations(
 def proof_of(seed: bytes, planes: Bytes, covers: Bytes, primes: tuple[int, ...]) -> bytes:
     """The packed combinations of the first ell + t members, (P, COVERS, ell + t).
 
-    `planes` are their packed shares, (ell + t, P, width, 3 * rows), `covers` their packed shares of covers,
-    (ell + t, P, 3 * COVERS).
+    `planes` are their packed shares, (ell + t, P, width, 3 * rows). `covers` are their packed shares of
+    covers, (ell + t, P, 3 * COVERS).
     """
     members, _, width, size = planes.shape
     moduli = np.array(primes, dtype=np.float64)[:, np.newaxis, np.newaxis]

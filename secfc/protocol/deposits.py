@@ -258,10 +258,7 @@ class Intake:
         return f"Intake(number={self._number}, deposits={len(self._held) + len(self._waiting)})"
 
     def take(self, deposit: bytes) -> None:
-        """Take a deposit. Only the first of an owner counts.
-
-        MessageError for one that is refused, SealError if its owner did not sign it.
-        """
+        """Take a deposit, the first of its owner. MessageError if it is refused, SealError if not signed."""
         call, head = self._call, deposit[: self._call.head_bytes]
         if self._closed:
             raise MessageError("deposit: after the job said whose deposits count")

@@ -32,7 +32,7 @@ from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, KNOWN, SIGNATURE_BYTES
 
 Most = Callable[[Bounds], int]
-"""A bound in bytes or numbers, computed from the job and its rows."""
+"""An upper bound that follows from the job and its rows."""
 
 _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")

@@ -26,10 +26,7 @@ def statement(
     left_out: Collection[int],
     attempt: Attempt,
 ) -> bytes:
-    """The statement that evaluators sign after a round and the server expects.
-
-    `search` must have taken what the round opened.
-    """
+    """The statement that evaluators sign after a round. `search` has taken what the round opened."""
     if follows is Follows.END:
         best = search.result()
         ended = best.n_iter, best.converged, best.opened
@@ -52,7 +49,7 @@ def check_endorsed(
 ) -> Said:
     """Refuse a question or result without the signatures of both evaluators. Returns what they said of it.
 
-    If the job has labels rechecked, a `Finish` also needs the signatures of both that rechecked it.
+    If labels are rechecked, a `Finish` also needs the signatures of both evaluators that rechecked them.
     `question` is the `question_digest` of the sets and draws, or of the labels, without responders. `own`,
     what this party signed last, is not verified again.
     """

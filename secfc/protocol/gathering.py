@@ -1,10 +1,9 @@
 """The answers of a round: from which clients, how many are enough, and which clients are absent.
 
-With A liars tolerated, R + A answers that agree are right: a polynomial of degree below R that differs from
+With A liars tolerated, R + A answers that agree are right. A polynomial of degree below R that differs from
 phi agrees with it in at most R - 1 of them, so it differs in more than A. If they do not agree, liars are
-located once all answers that can come have arrived (docs/faults.md, "Liars in the iteration").
-
-The *head* is the next part of the round to decode.
+located once all answers that can come have arrived (docs/faults.md, "Liars in the iteration"). The *head* is
+the next part of the round to decode.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -116,10 +115,7 @@ class Gathering:
         self.expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}
 
     def expects(self, message: CodedDistances) -> bool:
-        """Whether an answer is useful: not late, and of no liar.
-
-        MessageError unless it is its sender's next one, or the first of a round.
-        """
+        """Whether an answer is useful: not late, and of no liar. MessageError if it is out of order."""
         sender = message.sender
         if not self._is_in(sender):
             return False
@@ -228,9 +224,9 @@ class Gathering:
     def locatable(self, answers: int) -> int:
         """How many wrong answers can be located with certainty among this many to the head.
 
-        At most N - R - A: two codewords differ in more than N - R places, so no other codeword is so near to
-        a word that up to A liars changed. 0 while more answers may come: among R + 2A answers, the word of
-        A + 1 colluding liars can be as near to a wrong codeword as that of A liars is to the right one.
+        At most N - R - A. Two codewords differ in more than N - R places, so no other codeword is so near to
+        a word that up to A liars changed. 0 while more answers may come: of R + 2A answers, those of A + 1
+        colluding liars can be as near to a wrong codeword as those of A liars are to the right one.
         """
         if answers < len(self._candidates()):
             return 0

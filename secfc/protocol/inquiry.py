@@ -42,10 +42,7 @@ class Inquiry:
         self._open = {pair: part for pair, part in self._open.items() if client != pair[1]}
 
     def take_report(self, message: Report) -> None:
-        """Keep a client's report. MessageError for a second one, or one of another shape.
-
-        SealError if the client did not sign it.
-        """
+        """Keep a client's first report. MessageError if it is not valid, SealError if it is not signed."""
         sender, residues = message.sender, message.residues
         if sender in self._reports:
             raise MessageError(f"Report: a second one from client {sender}")

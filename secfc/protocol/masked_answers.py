@@ -60,10 +60,7 @@ class MaskedAnswers:
         return self._members - self._liars.found - self._unfit
 
     def take(self, client: int, part: int, residues: PackedResidues) -> list[tuple[int, PackedResidues]]:
-        """Keep an answer, and return the parts that can now be decoded, in order.
-
-        TooManyFaultsError if there will never be enough answers.
-        """
+        """Keep an answer, and return parts that can now be decoded. TooManyFaultsError if they never can."""
         if part < self._head or client not in self._candidates:
             return []
         self._require()  # the server may have left out too many

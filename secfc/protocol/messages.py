@@ -71,7 +71,7 @@ TOLD_BYTES = COIN_BYTES + SIGNATURE_BYTES
 class Hello(ToServer):
     """The sender's introduction, the weights of its rows if rows have weights, and its given start labels.
 
-    `agreement` is the digest of what the client agreed on. An error can so name a party with another one.
+    `agreement` is the digest of what the client agreed on, so an error can name a party that differs.
     """
 
     number = 0
@@ -156,8 +156,8 @@ class Assignment(FromServer):
     - `draws`: random numbers, if the question is about candidates of a start and more are drawn after them;
     - `lost` and `since`: the attempt (`secfc.protocol.attempt`), that is the lost comparers and the round of
       its first question;
-    - `coin`: in that first question, if a coin is tossed, the signed value of each party that the job names
-      to compare, zeros for one that does not toss.
+    - `coin`: in that first question, if a coin is tossed, the signed value of each named comparer, zeros for
+      one that does not toss.
     """
 
     number = 5

@@ -75,10 +75,7 @@ def coefficients_of(transcript: bytes, seed: bytes) -> MaskSource:
 
 
 class RangeRound(UnaskedRound):
-    """A client's part in the range round. A helper has no `sharing`.
-
-    RangeError at an evaluator, once all is opened and rows are beyond the bound.
-    """
+    """A client's part in this round. A helper has no `sharing`. RangeError at an evaluator, at the end."""
 
     _asked: RangeAsked
 

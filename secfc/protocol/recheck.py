@@ -5,7 +5,7 @@ Exceptions are rows that were moved to emptied clusters (these are alone in thei
 by separation takes out. Labels of the last question are in the result. Labels that parties were not told are
 not rechecked.
 
-If a part f of all these labels is wrong, s of them, chosen at random without replacement, include a wrong one
+s of these labels are chosen at random without replacement. If a part f of all is wrong, a wrong one is chosen
 with probability at least 1 - (1 - f)**s (docs/protocol.md, "Rechecking").
 """
 

@@ -174,7 +174,7 @@ class Server:
     def stand(self, state: bytes) -> list[Message]:
         """Restore the `standing` of a server with the same secrets, and return its questions.
 
-        This server must have reached the first question by the same messages.
+        This server must have come to the first question by the same messages.
         """
         return self._iterate.stand(state)
 

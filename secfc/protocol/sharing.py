@@ -76,7 +76,7 @@ class ClientSharing:
         self._own_values = peers.checks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
         self.shared = 0  # parts of its own rows that it has sent
-        self.announced = 0  # parts that all clients have sent
+        self.announced = 0  # parts that it has sent, and received from all others
 
     def __repr__(self) -> str:
         return f"ClientSharing(number={self._number}, parts={self.shared} of {self.parts.shares})"
@@ -176,10 +176,7 @@ class ClientSharing:
             self._added += 1
 
     def on_challenge(self, message: Challenge) -> list[Message]:
-        """Send the seed's proof to other clients. Report when a quorum has the same seed.
-
-        A check has one seed only, because a second one would need other covers.
-        """
+        """Send others the seed's proof, once: a second seed would need other covers. Report at a quorum."""
         told = self._values.of(message, transcript=self._plan.transcript, left_out=self.left_out)
         self._checked[message.round] = self._columns(message)
         self._challenged += 1

@@ -35,9 +35,9 @@ SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())
 def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: State | None) -> None:
     """Raise MessageError for a message that party `me` must not take in this state, before it is used.
 
-    That is a message of another run, for another recipient, from a sender that may not send it or is `me`,
-    not for helpers, or out of turn. State None allows what the server takes in any state: a message from a
-    client that was left out is dropped later, whatever it answers.
+    It is of another run, for another recipient, not for helpers, out of turn, or its sender may not send it
+    or is `me`. State None allows what the server takes in any state: a message from a client that was left
+    out is dropped later, whatever it answers.
     """
     kind = type(message).__name__
     if message.run != run:

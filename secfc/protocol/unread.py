@@ -3,9 +3,9 @@
 Each such pair has a liar. A client lies if otherwise more than A clients would have to lie. In the remaining
 pairs nobody is accused. Their recipients answer nothing, because they lack shares. In pairs without a client
 in common the dealer answers nothing either. If a liars each have c recipients in such pairs, c + a - 1 <= A.
-So a (1 + c) clients are missing, at least a of them liars. The others are enough for the A - a that may still
-lie if n >= R + S + 2A + a (A - a), so always if n >= R + S + 2A + floor(A^2 / 4)
-(tests/protocol/test_unread.py has other pairs).
+So a (1 + c) clients are missing, at least a of them liars. Of the others A - a may lie. They are enough if
+n >= R + S + 2A + a (A - a), so always if n >= R + S + 2A + floor(A^2 / 4). tests/protocol/test_unread.py has
+other pairs.
 """
 
 from collections.abc import Collection

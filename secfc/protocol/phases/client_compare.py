@@ -36,10 +36,10 @@ from secfc.row_layout import WINDOW, Layout
 class ClientCompare(ClientPhase):
     """From the plan to the result. The helper is a comparer, or a reserve that may become one.
 
-    The first question tells it which clients are left out and, with membership privacy, the number of rows.
-    Before that, `layout` has the maximum. Clients tell each other what they were asked. A helper does not
-    need that: the first message of each type that a party sends it in a round has the digest of the question
-    (docs/protocol.md, "Labels by three comparers").
+    The first question says which clients are left out and, with membership privacy, how many rows there are.
+    `layout` has the maximum. Clients compare questions among themselves. A helper need not, because the first
+    message of each type from a party in a round has the digest of the question (docs/protocol.md, "Labels by
+    three comparers").
     """
 
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout) -> None:

@@ -87,7 +87,7 @@ class ClientShare(ClientPhase):
         return self, self.held.take(message)
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:
-        """Confirm its presence, or send its value of the coin. After the value no client is left out."""
+        """Confirm its presence, or send its value of the coin. Afterwards no client may be left out."""
         if self._told or not self.sharing.seed:
             raise MessageError("CoinRequest: a second one, or before shares were checked")
         told = tell(message, self._context, self._peers, left_out=self.sharing.left_out)

@@ -37,7 +37,7 @@ class ServerIdentify(ServerPhase):
         return self._plan()
 
     def absent(self, client: int) -> ServerStep:
-        """Plan without it."""
+        """Leave it out of the plan."""
         if client <= self.context.job.n:
             self.leave_out({client: "absent"})
         self.introductions.drop(client)

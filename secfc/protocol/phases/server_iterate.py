@@ -132,8 +132,8 @@ class ServerIterate(ServerRounds):
     def _advance(self) -> list[Message]:
         """Decode every part that enough clients have answered. Ask for more, or send the result.
 
-        ResidueError when a client sent a value that is no residue, TooManyFaultsError when the answers do not
-        agree and no more can come, RangeError when distances are larger than the public bound allows.
+        ResidueError for a value that is no residue. TooManyFaultsError when answers do not agree and no more
+        can come. RangeError when distances are larger than the public bound allows.
         """
         messages: list[Message] = []
         while self.outcome is None:

@@ -1,7 +1,6 @@
 """The phase *iterate* of the server with disclosure "labels": evaluators send labels and sign what follows.
 
-The *trio* is the three parties that compare: a dealer and two evaluators. An *attempt* is all questions from
-the first on, with one list of lost comparers.
+`secfc.protocol.attempt` says what the trio and an attempt are.
 """
 
 from collections.abc import Mapping
@@ -106,7 +105,7 @@ class ServerLabels(ServerRounds):
         return tuple(j for j in self._evaluators if j not in self._signed)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """As `awaited`. While the first evaluator waits for answers: the clients that owe it one."""
+        """As `awaited`. While the first evaluator waits for answers: who owes it one, or the dealer."""
         gathering, part = self._gathering, self._parts_done
         if part == self._parts.answers or part in self._opened[self._evaluators[0]]:
             return self.awaited
@@ -154,10 +153,7 @@ class ServerLabels(ServerRounds):
         return replaced
 
     def _check_silence(self) -> None:
-        """TooManyFaultsError if too few clients are left for the first evaluator to find liars.
-
-        It does not know which clients are asked nothing.
-        """
+        """TooManyFaultsError if an evaluator cannot find liars: it does not know who is asked nothing."""
         gathering, needed = self._gathering, self._gathering.needed_to_evaluate
         left = len(gathering.members)
         if gathering.silent and left < needed:

@@ -32,10 +32,7 @@ class ServerUnion(ServerPhase):
         return self, []
 
     def step(self, message: Message) -> ServerStep:
-        """Take a client's share. The last one of a part asks for another part or ends the stage.
-
-        UnionError when there can be no union.
-        """
+        """Take a share. The last of a part asks for another or ends the stage. UnionError if it cannot."""
         assert isinstance(message, UnionOpening)
         messages = self._opened(message)
         if not self.role.finished:
