@@ -61,7 +61,7 @@ class _Predict(PredictOptions):
 
 @called_with(_Predict)
 def predict(call: _Predict) -> Prediction:
-    """Find the nearest centre of rows that were not in a run. No party sees the rows or the centres.
+    """Find the nearest centre of rows that were not in a run, without revealing these rows or the centres.
 
     The centres are the means of the rows of `parties` by their `labels`; new rows do not change them. All
     rows are shared anew. One round of distances decides, in exact arithmetic on the quantised rows; ties go
