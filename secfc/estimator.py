@@ -124,8 +124,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
             One per party.
         y : ignored
+        sample_weight, ids, id_key
             As for `secfc.run`: weights are public, and giving row IDs switches on membership privacy.
-            As for `secfc.run`: weights are public, and row IDs switch on membership privacy.
 
         Raises
         ------

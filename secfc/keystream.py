@@ -15,7 +15,7 @@ from secfc.kernels.interface import Bytes
 from secfc.randomness import Guarded
 from secfc.threads import Turns
 
-ZEROS = memoryview(bytes(6 << 16))  # input that the cipher turns into keystream, a block at a time
+ZEROS = memoryview(bytes(6 << 16))  # input of the cipher for keystreams, at most this many bytes at a time
 
 _BLOCK_BYTES = 3 << 16
 """Bytes of residues drawn at a time: at most the size of `ZEROS`, and a multiple of the cipher's block."""
@@ -82,7 +82,7 @@ class ResidueStream(Guarded):
     """Independent, uniform residues modulo primes, from a key of 32 bytes that is used for nothing else.
 
     Two parties with the same key must draw the same numbers of residues modulo the same primes in each call,
-    because every call also draws spare words. If they are few, the words of all primes are drawn at once.
+    because every call also draws spare words. Few words are drawn for all primes at once.
     """
 
     def __init__(self, key: bytes, kernels: Kernels) -> None:
@@ -94,7 +94,7 @@ class ResidueStream(Guarded):
         self._draw(out, primes, add=False)
 
     def add(self, packed: Bytes, primes: Sequence[int]) -> None:
-        """Add the next residues modulo each prime to packed residues of the same shape, in place."""
+        """Add the next residues modulo each prime to packed ones below it, of the same shape, in place."""
         self._draw(packed, primes, add=True)
 
     def _draw(self, packed: Bytes, primes: Sequence[int], *, add: bool) -> None:

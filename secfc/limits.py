@@ -145,7 +145,7 @@ class Limits:
         self._check_opened(job, layout.hidden_among(labels, job.k), name=name, others="")
         for client in job.reveal_to if not layout.common else ():
             others = layout.hidden_among(labels, job.k, client)
-            # If a cluster has only the recipient's own rows, it learns just that nobody else is in it.
+            # A cluster with only the recipient's own rows reveals to it just that no other rows are in it.
             self._check_opened(job, others, name=name, others=f" that are not client {client}'s, who gets it")
 
     def _check_opened(self, job: Job, sizes: Ints, *, name: str, others: str) -> None:

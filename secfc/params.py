@@ -1,4 +1,9 @@
-"""The job, on which all parties agree before a run, and the arithmetic of its threshold."""
+"""The job, on which all parties agree before a run, and the arithmetic of its threshold.
+
+With disclosure "labels" three parties find the labels together: the comparers, or trio, a dealer and two
+evaluators. Recheckers compare some labels again at the end. A helper is a comparer without rows and shares.
+Owners deposit rows with a committee, whose members compute.
+"""
 
 import hashlib
 import json
@@ -637,8 +642,8 @@ class Job(AgreedClustering):
     def last_round(self) -> int:
         """The largest possible number of a round.
 
-        For each reserve that replaces a comparer, questions are asked again, with one extra round before.
-        Rechecking labels takes one round.
+        For each reserve that replaces a comparer, questions are asked again, with one round before
+        the first. Rechecking labels takes one round.
         """
         return self.max_rounds + self.reserves * (self.max_rounds + 1) + bool(self.recheckers)
 

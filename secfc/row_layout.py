@@ -59,7 +59,7 @@ class Layout:
 
     @cached_property
     def weight(self) -> int:
-        """The sum of all weights, m without weights: a bound on sums in units of one row."""
+        """The sum of all weights, or m: sums are bounded as with this many rows of weight 1."""
         return self.m if self.weights is None else int(self.weights.sum())
 
     def weights_of(self, client: int) -> Ints | None:
@@ -71,7 +71,7 @@ class Layout:
         return set_weights(sets, k, self.weights)
 
     def hidden_among(self, sets: Labels, k: int, client: int | None = None) -> Ints:
-        """How many rows each set counts for in limits (`rows_hidden_among`), without a client's own rows."""
+        """How many rows each set counts for in limits (`rows_hidden_among`), without those of `client`."""
         if client is not None:
             sets = sets.copy()
             sets[self.rows(client)] = -1
@@ -254,7 +254,7 @@ class RangeParts(Parts):
         return slice(self.layout.rows(owners[0]).start, self.layout.rows(owners[-1]).stop)
 
     def whose(self, part: int) -> list[tuple[int, ...]]:
-        """The clients for whose sums, or norms, a part is."""
+        """The clients whose sums, or norms, are in a part."""
         return self.groups if part < self.segments else self.owners[self._within(part)]
 
     def _within(self, part: int) -> slice:

@@ -105,9 +105,8 @@ def run(call: _Run) -> Result:
         If the given bound is so large that most rows are rounded to few different values. If the bound is
         computed from the data, and one row or columns far from 0 make it too large, it is a DataError.
     PrivacyWarning
-        If segments are so narrow that the server sees distances of single columns, and if t or ell is a
-        default for a small number of parties.
-        follows from how few parties there are.
+        If segments are so narrow that the server sees distances of single columns, and if t or ell is
+        chosen by default for fewer than eleven parties.
 
     References
     ----------

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 LEAST = 1 << 16
-"""Residues, or 64-bit words, per thread: working on them takes about ten times as long as its start."""
+"""Residues, or 64-bit words, per thread: work on them takes ten times as long as starting the thread."""
 
 
 def cores(processes: int = 1) -> int:

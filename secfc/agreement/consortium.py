@@ -1,6 +1,7 @@
 """The roster file: all parties in the order of client numbers, with the keys that everybody pins.
 
-A public key file, which an organisation hands over, is a roster file with one party.
+Helpers are parties without rows that compare; the coordinator runs the server. A public key file, which an
+organisation hands over, is a roster file with one party.
 """
 
 import hashlib

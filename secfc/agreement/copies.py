@@ -50,7 +50,7 @@ class SealedCopy(FileSchema):
     """A copy in a report or a summary."""
 
     recipient: Annotated[int, Field(ge=1, le=MAX_CLIENTS)]
-    sealed: Annotated[str, Field(max_length=MOST_TEXT, repr=False)]  # base64, as the signature
+    sealed: Annotated[str, Field(max_length=MOST_TEXT, repr=False)]  # base64, like the signature
     signature: Annotated[str, Field(max_length=_SIGNATURE_TEXT, repr=False)]
 
 

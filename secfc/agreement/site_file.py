@@ -166,7 +166,7 @@ class Site:
         return broken
 
     def check_inputs(self, agreement: Agreement) -> None:
-        """Raise ParameterError if the file lacks something the job needs, or has something useless."""
+        """Raise ParameterError if the file lacks an entry that the job needs, or has one it does not use."""
         job, source = agreement.job, self.source
         owner = self.party not in agreement.names
         if self.certificate is not None and not owner:

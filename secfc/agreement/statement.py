@@ -77,7 +77,7 @@ class Statement(FileSchema):
     party: Short
     client: Count  # its number
     versions: Annotated[dict[Short, Short], Field(max_length=_MOST_ENTRIES)]
-    began: Short  # in UTC, by the party's own clock, as `ended_at`
+    began: Short  # in UTC, by the party's own clock; also `ended_at`
     ended_at: Short
     # Digest of the signed introductions of all clients, as this one received them; None if it received none.
     introductions: Hex32 | None

@@ -2,7 +2,7 @@
 
 `tomllib` parses and pydantic checks types, but neither gives the line of a key. A prefix of the file's lines
 is valid TOML only if it ends between statements. So the line of a key is found by parsing prefixes of the
-file, only after an error.
+file. This is done only after an error.
 """
 
 import json

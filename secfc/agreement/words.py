@@ -1,7 +1,7 @@
 """Fingerprints as words that people can read to each other: BIP-39 words, the last one with a checksum.
 
 The list has 2,048 words, which differ in their first four letters. A misheard word fails the checksum of 12
-words with probability 15/16, and of 24 words with 255/256. So a reading mistake is told from another key.
+words with probability 15/16, and of 24 words with 255/256. So a misread word does not look like another key.
 """
 
 from functools import lru_cache

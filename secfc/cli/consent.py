@@ -30,7 +30,7 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
     """The arguments of `secfc.run` for comparers and recheckers, in the given order."""
     given = {"comparers": options.compared_by, "recheck": options.rechecked_by}
     found, helpers = dict[str, Any](), 0
-    # If no comparers are named and t > 1, the first two helpers compare by default.
+    # By default with t > 1 the first two helpers compare, so those of --recheck come after them.
     t, _ = default_threshold(len(names), options.t, options.ell, max_liars=options.max_liars)
     if options.compared_by is None and t > 1:
         helpers = COMPARERS - 1

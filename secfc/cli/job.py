@@ -68,7 +68,7 @@ def new(
     ] = None,
     days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
 ) -> None:
-    """Write a job file from answers or flags. It has more options (docs/agreeing-on-a-job.md)."""
+    """Write a job file from answers or flags. The file can say more (docs/agreeing-on-a-job.md)."""
     from secfc.agreement.job_draft import write_job
 
     if not columns and prepare is None:
