@@ -39,8 +39,8 @@ def is_header(names: Mapping[str, bool], given: Iterable[str]) -> bool:
     """Whether the first line of a file can only be a header, not a row of values.
 
     It is a header if it has one of the given names. It also is one if at least two columns hold numbers and
-    the first line has a word in each of them: a row of values has numbers there. "NA" and similar texts do not
-    count as words.
+    the first line has a word in each of them: a row of values has numbers there. "NA" and similar texts do
+    not count as words.
 
     Parameters
     ----------
