@@ -41,7 +41,7 @@ SMALLEST_SPREAD = 10
 """Fewest rows of others in a cluster whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
 
 COMPARERS = 3  # a dealer and two evaluators
-MAX_COMPARERS = 16  # with reserves; every comparer is trusted by all parties, so many would be no use
+MAX_COMPARERS = 16  # with reserves; no two of them may collude, so many would be of no use
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
 MAX_OWNERS = 1 << 20  # a million tiny deposits bound the work of a committee member
@@ -136,7 +136,7 @@ def default_start(
 ) -> tuple[Start, int]:
     """The values of init and `n_init` where "auto" is given; `smallest_set` is the largest of all limits.
 
-    K-means++ asks for distances to single rows. With disclosure "labels" nobody learns these distances. The
+    K-means++ asks for distances to single rows. Only disclosure "labels" hides these from everybody. The
     default is one start, because each start reveals more labels.
     """
     if init == AUTO:

@@ -82,7 +82,7 @@ class Statement(FileSchema):
     # Digest of the signed introductions of all clients, as this one received them; None if it received none.
     introductions: Hex32 | None
     took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
-    # What left it, by type of message; empty if labels were fetched, because the counts were lost with it.
+    # What left it, by type of message; empty if labels were fetched, because its counts were lost.
     sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]
     ended: Ending  # "complete" if it received its labels, else its own error, or the one it was sent
     iterations: Count | None  # of the result
