@@ -38,16 +38,10 @@ def are_names(texts: Iterable[str]) -> bool:
 def is_header(names: Mapping[str, bool], given: Iterable[str]) -> bool:
     """Whether the first line of a file can only be a header, not a row of values.
 
-    It is a header if it has one of the given names. It also is one if at least two columns hold numbers and
-    the first line has a word in each of them: a row of values has numbers there. "NA" and similar texts do
-    not count as words.
-
-    Parameters
-    ----------
-    names : mapping of str to bool
-        The names of the first line in normal form, and whether the column below holds numbers.
-    given : iterable of str
-        Names of columns from options, a job or a schema.
+    `names` are its names in normal form, and whether the column below holds numbers. It is a header if it has
+    one of the names `given` by options, a job or a schema. It also is one if at least two columns hold
+    numbers and the first line has a word in each of them: a row of values has numbers there. "NA" and
+    similar texts do not count as words.
     """
     if any(_is_word(name) and name in names for name in normal_all(given)):
         return True
@@ -68,20 +62,11 @@ def left_out(
 ) -> str:
     """Text that lists the columns which later parties have and the first party lacks; "" for none.
 
-    Parameters
-    ----------
-    parties : pairs of str and collection of str
-        The name of a party in errors, and its columns in normal form.
-    hint : str, optional
-        What can be done about a column that is missing.
-    unsure : collection of str, optional
-        Parties whose column names are not shown because they may be values.
+    `parties` are names for errors with columns in normal form. `hint` says what can be done about a missing
+    column. Column names of parties in `unsure` are not shown, because they may be values.
 
-    Raises
-    ------
-    DataError
-        A party lacks a column of the first party. The text lists the columns that it has instead, which may
-        be the same ones under other names.
+    Raises DataError if a party lacks a column of the first. The text lists the columns that it has instead,
+    which may be the same ones under other names.
     """
     first, columns = parties[0]
     more: dict[str, str] = {}

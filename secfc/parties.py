@@ -166,7 +166,6 @@ def _columns(
 
 
 def _positions(columns: Sequence[str], party: str) -> dict[str, int]:
-    """The position of each column."""
     found: dict[str, int] = {}
     for place, name in enumerate(columns):
         if name in found:

@@ -217,10 +217,10 @@ def read_roster(path: Path) -> Consortium:
 def add_members(
     path: Path, members: list[Member], coordinator: Member | None = None, helpers: Sequence[Member] = ()
 ) -> Consortium:
-    """Append parties, a coordinator and helpers to a roster file. The file is created if it does not exist.
+    """Append parties, a coordinator and helpers to a roster file, which is created if it does not exist.
 
-    Existing text is kept. Raises ParameterError if the file is not a valid roster or would not be one. The
-    file is unchanged then.
+    Existing text is kept. Raises ParameterError if the file is not, or would not be, a valid roster. The file
+    is unchanged then.
     """
     text = _HEAD
     if path.exists():

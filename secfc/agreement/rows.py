@@ -70,7 +70,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     """
     site.check_inputs(agreement)
     source, name, job = site.source, site.party, agreement.job
-    if source is None:  # a helper
+    if source is None:
         return SiteRows(table=Table(path=site.path, columns=(), rows=np.empty((0, job.d))))
     columns = [source.columns.get(column, column) for column in agreement.inputs]
     if len(set(columns)) < len(columns):

@@ -427,7 +427,6 @@ def _show_standing(found: dict[str, str]) -> None:
 
 
 def _show_sent(agreement: "Agreement", statements: list["SignedStatement"]) -> None:
-    """Print the bytes that left each party, by type of message."""
     table = Table(title="Bytes that left each party", title_justify="left")
     table.add_column("message")
     for name in agreement.names:

@@ -84,7 +84,6 @@ def prepare(
 
 
 def _draft(parties: "list[Path | Query]", given: TextFormat) -> None:
-    """Print a first schema."""
     from secfc.prepare.draft import draft_schema
 
     if len(parties) != 1:
