@@ -29,7 +29,7 @@ from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
 from secfc.field.fixed_point import quantised_radius, scale_exponent
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
 from secfc.lagrange.sharing import segment_width
-from secfc.options import AUTO, AgreedClustering, Auto, Option, again, choices_of, options_of
+from secfc.options import AUTO, AgreedClustering, Auto, CentreNoise, Option, again, choices_of, options_of
 
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
@@ -156,7 +156,7 @@ def fitting(n: int, t: int, ell: int) -> list[tuple[int, int]]:
 
 @documented
 @dataclass(frozen=True, kw_only=True)
-class Job(AgreedClustering):
+class Job(AgreedClustering, CentreNoise):
     """The public parameters of a run, equal at all parties.
 
     `ids_cap` switches on membership privacy: what is sent depends on it, not on how many rows each party
@@ -180,7 +180,7 @@ class Job(AgreedClustering):
         "labels": every client gives the labels of its rows. A job has no "auto", because `secfc.run` and job
         files have already replaced it.
     **options
-        `secfc.options.AgreedClustering`.
+        `secfc.options.AgreedClustering` and `CentreNoise`.
     compared : tuple of int
         Numbers of clusters that are compared on one sharing, ascending; the last is k. () for k alone.
     reveal_to : tuple of int
@@ -275,6 +275,7 @@ class Job(AgreedClustering):
         self._check_owners()
         self._check_weighted()
         self._check_inertia()
+        self._check_noise()
         self._check_threshold()
         if self.last_round > MAX_ROUNDS:
             raise ParameterError(f"max_iter, n_init: {self.last_round} rounds, {MAX_ROUNDS} can be numbered")
@@ -418,6 +419,33 @@ class Job(AgreedClustering):
         if self.reveal_inertia and self.predict:
             raise ParameterError("reveal_inertia: a prediction has no inertia")
 
+    def _check_noise(self) -> None:
+        for name in ("centres_epsilon", "centres_delta"):
+            value, below = getattr(self, name), inf if name == "centres_epsilon" else 1
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < below:
+                raise ParameterError(
+                    f"{name}: a number above 0{' and below 1' * (below == 1)} is needed, {value!r} was given"
+                )
+            object.__setattr__(self, name, float(value))  # 1 and 1.0 are one job
+        if self.centres_epsilon is None and self.centres_delta is None:
+            return
+        if self.centres_epsilon is None or self.centres_delta is None:
+            raise ParameterError("centres_epsilon: only with centres_delta, and centres_delta only with it")
+        if not self.reveal_to:
+            raise ParameterError(
+                "centres_epsilon: only with reveal_centres, to whose parties centres are opened"
+            )
+        exact = {
+            f"disclosure {self.disclosure!r}, which tells distances": self.disclosure != "labels",
+            "reveal_inertia, which tells the inertia": self.reveal_inertia,
+            "reveal_spread, which tells sums of squares": self.reveal_spread is not None,
+        }
+        for what, asked in exact.items():
+            if asked:
+                raise ParameterError(f"centres_epsilon: not with {what} without noise")
+
     def _check_threshold(self) -> None:
         if self.n >= self.threshold:
             return
@@ -435,13 +463,16 @@ class Job(AgreedClustering):
     def digest(self) -> bytes:
         """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr.
 
-        `owners` and `deposits` are included only if there are owners, and `weighted` only if it is true.
+        `owners` and `deposits` are included only if there are owners, `weighted` only if it is true, and
+        `centres_epsilon` and `centres_delta` only if they are given.
         """
         given = asdict(self)
         if self.owners is None:
             del given["owners"], given["deposits"]
         if not self.weighted:
             del given["weighted"]
+        if self.centres_epsilon is None:
+            del given["centres_epsilon"], given["centres_delta"]
         return hashlib.sha256(b"secfc job 1" + json.dumps(given, sort_keys=True).encode()).digest()
 
     @property

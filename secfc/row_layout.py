@@ -90,6 +90,7 @@ class Layout:
             share=_rows_of_a_part(PART_BYTES // kept, primes * job.width),
             answer=_rows_of_a_part(ANSWER_PARTS * PART_BYTES, primes * job.k),
             layout=self,
+            noise=0 if job.centres_epsilon is None else job.k,
         )
 
     def rows(self, client: int) -> slice:
@@ -131,7 +132,7 @@ class Layout:
         columns = max(job.k, job.width) * PART_ROWS
         if job.reveal_to:
             columns = max(columns, job.sums_revealed * job.k * job.width)
-        if job.reveal_spread is not None:  # sent after the first part of the shares
+        if job.reveal_spread is not None or job.centres_epsilon is not None:  # sent with the first part
             columns += job.k * job.width
         if job.disclosure == "labels":
             compared = most_compared_bytes(self.m, job.k, primes, job.init, job.link)
@@ -180,11 +181,15 @@ def _rows_of_a_part(size: int, columns: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Number of rows in each part of shares and of answers, except the last part."""
+    """Number of rows in each part of shares and of answers, except the last part.
+
+    `noise` is the number of vectors of noise that a client shares after the rows of its first part.
+    """
 
     share: int
     answer: int
     layout: Layout
+    noise: int = 0
 
     @cached_property
     def shares(self) -> int:
@@ -206,6 +211,12 @@ class Parts:
         own = self.layout.rows(client)
         start = min(own.start + part * self.share, own.stop)
         return slice(start, min(start + self.share, own.stop))
+
+    def dealt(self, client: int, part: int) -> int:
+        """How many vectors a client shares in a part: rows, and after those of its first part the noise."""
+        rows = self.share_rows(client, part)
+        count: int = rows.stop - rows.start
+        return count + self.noise if count and part == 0 else count
 
     def answer_rows(self, part: int) -> slice:
         """The rows of an answer's part."""

@@ -32,7 +32,17 @@ from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
-from secfc.options import AgreedClustering, Auto, Driver, RunOptions, Threshold, again, options_of, shared
+from secfc.options import (
+    AgreedClustering,
+    Auto,
+    CentreNoise,
+    Driver,
+    RunOptions,
+    Threshold,
+    again,
+    options_of,
+    shared,
+)
 from secfc.params import (
     COMPARERS,
     ELEVEN,
@@ -48,6 +58,7 @@ from secfc.params import (
     recovery_threshold,
 )
 from secfc.parties import Party, as_parties, is_frame
+from secfc.protocol.noise import noise_of
 from secfc.result import Result
 from secfc.row_layout import Layout
 from secfc.rows import as_labels, as_weights, check_rows, few_steps, largest_norm, rounded_away
@@ -354,7 +365,7 @@ def _setup(
         raise ParameterError(f"bound: a number is needed, {type(bound).__name__} was given")
     if isinstance(bound, int) and abs(bound) > sys.float_info.max:
         raise ParameterError("bound: it exceeds the largest float64")
-    agreed: dict[str, Any] = shared(options, AgreedClustering) | parameters
+    agreed: dict[str, Any] = shared(options, AgreedClustering) | shared(options, CentreNoise) | parameters
     if held is not None:
         agreed["ids_cap"] = held.cap
     init_name, agreed["n_init"] = default_start(
@@ -387,6 +398,8 @@ def _setup(
         weights=None if weights is None else np.concatenate(weights),
     )
     layout.check(job)
+    if job.ids_cap is None:  # else nobody knows whose rows are whose, and every client adds noise
+        noise_of(job, layout)
     starts = None
     if isinstance(init, list | tuple):
         starts = _start_labels(init, members, job)

@@ -21,7 +21,7 @@ from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
 from secfc.limits import SINGLETON_STARTS, Limits
-from secfc.options import MAX_ROWS, AgreedClustering, ClusterOptions
+from secfc.options import MAX_ROWS, AgreedClustering, CentreNoise, ClusterOptions
 from secfc.params import COMPARERS, MAX_OWNERS, PROTOCOL_BYTES, Job, Start, default_start
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
@@ -38,6 +38,7 @@ _SEED_BITS = 63
 
 
 @with_options(AgreedClustering)
+@with_options(CentreNoise)
 class ClusteringSchema(FileSchema):
     """Parameters of the job; defaults are those of `secfc.run`."""
 

@@ -51,13 +51,15 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
 
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
     """Arguments of `secfc.run` for what is opened to whom, and each party's limits with its consent."""
+    opened = {name: getattr(options, name) for name in ("reveal_spread", "centres_epsilon", "centres_delta")}
     if options.reveal_centres is None:
-        if options.reveal_spread:
-            raise ParameterError("--reveal-spread: only with --reveal-centres")
+        for name, given in opened.items():
+            if given not in (None, False):
+                raise ParameterError(f"--{name.replace('_', '-')}: only with --reveal-centres")
         return consenting(options, names)
     to = positions("--reveal-centres", options.reveal_centres, names)
     consented = consenting(options, names, centres=True)
-    return {"reveal_centres": to, "reveal_spread": options.reveal_spread} | consented
+    return {"reveal_centres": to} | opened | consented
 
 
 def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool = False) -> dict[str, Any]:

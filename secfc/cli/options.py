@@ -267,4 +267,6 @@ class Revealing(ClusteringFiles):
             rich_help_panel=OPENED,
         ),
     ] = None
+    centres_epsilon: float | None = again(RevealOptions, "centres_epsilon")
+    centres_delta: float | None = again(RevealOptions, "centres_delta")
     reveal_spread: bool = again(RevealOptions, "reveal_spread")

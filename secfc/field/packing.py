@@ -69,6 +69,16 @@ class PackedResidues(Payload):
         """Uninitialised residues, to be written through `planes`, with room for a header before."""
         return cls._with_room(packed_bytes(shape), shape=shape)
 
+    def cut(self, rows: int) -> tuple[Self, Self]:
+        """The first rows and the others, copied."""
+        primes, columns, _ = self.shape
+        planes = np.split(self.planes(), [BYTES_PER_RESIDUE * rows], axis=2)
+        pieces = [type(self).empty((primes, columns, one.shape[2] // BYTES_PER_RESIDUE)) for one in planes]
+        for piece, one in zip(pieces, planes, strict=True):
+            piece.planes()[...] = one
+        first, rest = pieces
+        return first, rest
+
     def planes(self) -> NDArray[np.uint8]:
         """The packed residues, shape (primes, columns, 3 * rows); a view."""
         primes, columns, rows = self.shape

@@ -6,7 +6,7 @@ from math import log2
 
 import numpy as np
 
-from secfc.array_types import Floats
+from secfc.array_types import Floats, Objects
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import PRIMES, Prime
@@ -53,24 +53,30 @@ class Sharer:
         basis = _basis(prime, n, coded)
         return lambda values, p, out: kernels.encode(values, basis, p, out)
 
-    def share(self, rows: Floats) -> list[PackedResidues]:
-        """Shares of rows (b, d), each of shape (P, width, b); entry j - 1 belongs to client j alone."""
-        job, b = self._job, rows.shape[0]
+    def share(self, rows: Floats, noise: Objects | None = None) -> list[PackedResidues]:
+        """Shares of rows (b, d), each of shape (P, width, b); entry j - 1 belongs to client j alone.
+
+        `noise`, (c, d), are integers of any size that are shared after the rows, of shape (P, width, b + c).
+        """
+        job, b, more = self._job, rows.shape[0], 0 if noise is None else len(noise)
         segments = split(quantise(rows, job.exponent), job.ell)
-        values = np.empty((job.ell + job.t, job.width, b))
+        values = np.empty((job.ell + job.t, job.width, b + more))
         columns, threads = segments.reshape(job.ell * job.width, b), self._kernels.threads
-        reduced = values[: job.ell].reshape(columns.shape)
+        reduced = values[: job.ell].reshape(len(columns), b + more)
         pieces = parts(len(columns), threads.for_work(columns.size))
 
         def coded(p: int) -> Floats:
             def put(piece: slice) -> None:
-                reduced[piece] = reduce(columns[piece], p)
+                reduced[piece, :b] = reduce(columns[piece], p)
 
             threads.each(put, pieces, size=columns.size)
-            values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b), self._kernels)
+            if noise is not None:
+                residues = split((noise % p).astype(np.float64), job.ell)
+                reduced[:, b:] = reduce(residues.reshape(len(columns), more), p)
+            values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b + more), self._kernels)
             return values
 
-        return self._encoded(coded, job.width, b)
+        return self._encoded(coded, job.width, b + more)
 
     def cover(self, count: int) -> list[PackedResidues]:
         """Every client's shares, shape (P, count, 1), of polynomials that are uniform altogether."""

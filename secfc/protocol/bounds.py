@@ -57,12 +57,12 @@ class Bounds:
 
     @property
     def dealt(self) -> int:
-        """Residues, covers and signature of a part of shares."""
+        """Residues, noise included, covers and signature of a part of shares."""
         columns = self.primes * self.job.width
         longest = self.rows if self.layout is None else max(self.layout.counts)
-        return min(most_share_bytes(columns), packed_bytes((columns, longest, 1))) + proof_bytes(
-            self.job, self.primes
-        )
+        noise = 0 if self.job.centres_epsilon is None else self.revealed(1)
+        rows = min(most_share_bytes(columns), packed_bytes((columns, longest, 1)))
+        return rows + noise + proof_bytes(self.job, self.primes)
 
     @property
     def share(self) -> int:

@@ -115,6 +115,7 @@ def drawn(
     """Coefficients of a draw modulo each prime, (c, width, rows).
 
     The rows are those of all columns, or with membership privacy those of one, the same for each column.
+    Noise counts as rows (`secfc.protocol.noise`).
     """
     job, sizes = plan.job, sizes_of(plan.parts, group)
     dealer, part = group[0]
@@ -125,9 +126,8 @@ def drawn(
 
 
 def sizes_of(parts: Parts, columns: Sequence[Column]) -> list[int]:
-    """Number of rows of each column."""
-    rows = [parts.share_rows(*column) for column in columns]
-    return [own.stop - own.start for own in rows]
+    """Number of rows of each column, noise included."""
+    return [parts.dealt(*column) for column in columns]
 
 
 def combined(shares: Floats | Shares, coefficients: Floats, p: int, sizes: Sequence[int]) -> Floats:

@@ -16,7 +16,7 @@ from secfc.sealing.channel import TAG_BYTES, Channel
 class Dealt:
     """The content of a part of shares."""
 
-    residues: PackedResidues  # (P, width, rows)
+    residues: PackedResidues  # (P, width, rows), noise included
     covers: PackedResidues  # (P, c, 1); c is 0 where shares are not checked
     signature: bytes = field(repr=False)  # the dealer's, where liars are tolerated
     zeros: PackedResidues | None  # (P, width, k), of the dealer's first part, where spreads are opened
@@ -29,7 +29,7 @@ def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Ke
         raise MessageError(
             f"Share: part {message.part} from client {message.sender}, which has no rows for it"
         )
-    shape = len(primes), job.width, rows.stop - rows.start
+    shape = len(primes), job.width, plan.parts.dealt(message.sender, message.part)
     covers = len(primes), covers_of(job), 1
     zeros = len(primes), job.width, job.k
     with_zeros = job.reveal_spread is not None and message.part == 0

@@ -87,7 +87,7 @@ class CentreOpening:
 
     def _own_shares(self, labels: Labels) -> PackedResidues:
         """Shares of the sums and, after them, of the sums of squares if these are opened."""
-        sums = self._sharing.points.set_shares(labels)
+        sums = self._sharing.sums(labels)
         if self._job.reveal_spread is None:
             return sums
         both = PackedResidues.empty(self._shape)
@@ -136,9 +136,9 @@ class CentreOpening:
         sizes = self._sharing.layout.divisors(labels_of(result.labels), job.k)
         planes = {j: unpack(share.planes()) for j, share in sorted(self._shares.items())}
         try:
-            sums = open_sums(
-                {j: own[:, : job.width] for j, own in planes.items()}, job=job, primes=primes, sizes=sizes
-            )
+            reach = 0 if self._sharing.noise is None else self._sharing.noise.reach
+            shares = {j: own[:, : job.width] for j, own in planes.items()}
+            sums = open_sums(shares, job=job, primes=primes, sizes=sizes, reach=reach)
         except TooManyFaultsError:
             if len(self._shares) < self._expected:
                 return  # with more shares more wrong ones can be located
@@ -155,13 +155,13 @@ class CentreOpening:
 
 
 def open_sums(
-    shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...], sizes: Ints
+    shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...], sizes: Ints, reach: int = 0
 ) -> list[list[int]]:
     """Sums over clusters, d lists of k signed integers of quantised rows, from shares of them.
 
     `shares`, (P, width, k) by client, are canonical residues of at least ell + t clients. More than ell + t
     are checked. TooManyFaultsError when more are wrong than can be located, or a sum is larger than the
-    number of rows of its cluster, `sizes`, allows.
+    number of rows of its cluster, `sizes`, allows, with noise of up to `reach`.
     """
     residues = np.empty((len(primes), job.ell * job.width, job.k))
     clients = sorted(shares)
@@ -172,7 +172,7 @@ def open_sums(
     found, modulus = radix.integers(radix.digits(residues[:, : job.d])), radix.radices[-1] * primes[-1]
     sums = [[int(one) - (modulus if 2 * int(one) > modulus else 0) for one in line] for line in found]
     for h in np.flatnonzero(sizes).tolist():
-        if any(abs(line[h]) > int(sizes[h]) * job.radius for line in sums):
+        if any(abs(line[h]) > int(sizes[h]) * job.radius + reach for line in sums):
             raise TooManyFaultsError(
                 f"centres: a sum over cluster {h} is larger than its {sizes[h]} rows allow: some client's "
                 f"share of it is wrong"

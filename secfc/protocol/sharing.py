@@ -10,8 +10,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from secfc.array_types import Floats, Labels, Shares
-from secfc.errors import MessageError
+from secfc.array_types import Floats, Labels, Objects, Shares
+from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.residues import reduce
 from secfc.kmeans.coded_distance import CodedPoints
@@ -23,6 +23,7 @@ from secfc.protocol.dealing import Column, by_part, check_after, columns_of, com
 from secfc.protocol.early import EarlyShares
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
+from secfc.protocol.noise import noise_of
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
@@ -75,6 +76,8 @@ class ClientSharing:
         self._values = CheckValues(job, context.session.run, peers.checked)
         self._own_values = peers.checks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
+        self.noise = noise_of(job, layout)
+        self._noise: dict[int, PackedResidues] = {}  # shares of it by dealer, where centres have noise
         self.shared = 0  # parts of its own rows that it has sent
         self.announced = 0  # parts that it has sent, and received from all others
 
@@ -170,7 +173,7 @@ class ClientSharing:
         for part in range(self._added, parts):
             first = self.parts.share_rows(self._number, part).start
             for column in [column for column in self._held if column[1] == part]:
-                self._keeper.store(self._held.pop(column), part, first)
+                self._keeper.store(self._rows_of(column, self._held.pop(column)), part, first)
             del self._testimonies[part + 1], self._checked[part + 1]
             self._echoes.end(part + 1)
             self._added += 1
@@ -274,6 +277,23 @@ class ClientSharing:
             return labels[self.remaining().rows(self._number)]
         return self._own.labels(labels)
 
+    def sums(self, labels: Labels) -> PackedResidues:
+        """Shares of the sums over these clusters, (P, width, k), with the noise of all dealers that are in.
+
+        All clients have the same dealers' noise, as `hidden_squares` says of zeros. TooManyFaultsError when
+        the noise of fewer dealers is in than privacy needs.
+        """
+        sums = self.points.set_shares(labels)
+        if self.noise is None:
+            return sums
+        noise = [one for dealer, one in sorted(self._noise.items()) if dealer not in self.left_out]
+        self._noise.clear()  # used once
+        if len(noise) < self.noise.dealers:
+            raise TooManyFaultsError(
+                f"centres: noise of {len(noise)} clients is in, that of {self.noise.dealers} is needed"
+            )
+        return add_residues([sums, *noise], self.primes)
+
     def hidden_squares(self, labels: Labels) -> PackedResidues:
         """Shares of the sums of squares over these clusters, (P, width, k), hidden by shares of zero.
 
@@ -287,7 +307,10 @@ class ClientSharing:
     def _share_part(self, part: int) -> list[Message]:
         """Encode a part of its own rows. Keep its own share, and send each other client its share."""
         rows = self.parts.share_rows(self._number, part)
-        packed = dict(enumerate(self._sharer.share(self._own.block(rows)), 1))
+        noise = None
+        if self.noise is not None and part == 0 and rows.stop > rows.start:
+            noise = self.noise.draw(self._job, self._context.masks)
+        packed = dict(enumerate(self._sharer.share(self._own.block(rows), noise), 1))
         testimony = self._take(self._number, part, packed.pop(self._number))
         covers: dict[int, PackedResidues] = {}
         if covers_of(self._job) and rows.stop > rows.start:
@@ -332,8 +355,18 @@ class ClientSharing:
         if self._by_part:
             self._held[dealer, part] = residues
         else:
-            self._keeper.store(residues, part, self.parts.share_rows(dealer, part).start)
+            rows = self._rows_of((dealer, part), residues)
+            self._keeper.store(rows, part, self.parts.share_rows(dealer, part).start)
         return self._testimony(part + 1 if self._by_part else 0)
+
+    def _rows_of(self, column: Column, residues: PackedResidues) -> PackedResidues:
+        """The shares of rows among a dealer's shares of a part. Keep those of its noise."""
+        own = self.parts.share_rows(*column)
+        count = own.stop - own.start
+        if self.parts.dealt(*column) == count:
+            return residues
+        rows, self._noise[column[0]] = residues.cut(count)
+        return rows
 
     def _testimony(self, check: int) -> Testimony:
         """The testimony of a check, made at its first part: what this client can report and show."""
@@ -347,12 +380,20 @@ class ClientSharing:
     def _shares(self, column: Column, index: int) -> Floats | Shares:
         if self._by_part:
             return reduce(unpack(self._held[column].planes()[index]), self.primes[index])
-        return self.points.shares(index, self.parts.share_rows(*column))
+        return self._stored(column, index)
+
+    def _stored(self, column: Column, index: int) -> Floats | Shares:
+        """The shares of a column modulo one prime, from those of rows and of noise."""
+        rows = self.points.shares(index, self.parts.share_rows(*column))
+        if self.parts.dealt(*column) == rows.shape[1]:
+            return rows
+        noise = unpack(self._noise[column[0]].planes()[index])
+        return np.concatenate([rows, reduce(noise, self.primes[index])], axis=1)
 
     def _combined(self, columns: Sequence[Column], index: int, coefficients: Floats) -> Floats:
         p, count = self.primes[index], coefficients.shape[0]
         if not self._by_part:
-            held = [self.points.shares(index, self.parts.share_rows(*column)) for column in columns]
+            held: list[Objects] = [self._stored(column, index) for column in columns]
             sizes = [shares.shape[1] for shares in held]
             return combined(np.concatenate(held, axis=1), coefficients, p, sizes)
         out, factors = np.empty((len(columns), count)), coefficients.reshape(count, -1)

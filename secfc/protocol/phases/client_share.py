@@ -15,6 +15,7 @@ from secfc.protocol.messages import (
     LeaveOut,
     Message,
 )
+from secfc.protocol.noise import noise_of
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
@@ -43,6 +44,7 @@ class ClientShare(ClientPhase):
         self.planned, self.union_rows = layout, union_rows
         try:
             layout.check(context.job)
+            noise_of(context.job, layout)
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
         context.limits.check_start(context.job, name=context.name, m=layout.m)

@@ -9,6 +9,7 @@ from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import check_after, covers_of
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
+from secfc.protocol.noise import noise_of
 from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_labels import ServerLabels
@@ -33,6 +34,7 @@ class ServerShare(ServerPhase):
         super().__init__(context, introductions, planned=layout or introductions.layout())
         self._state = State.SHARE
         self.check(self.layout)
+        noise_of(self.context.job, self.layout)
         plan = SharePlan(
             job=context.job,
             session=context.session,
