@@ -116,6 +116,13 @@ SCENES = {
         reveal_spread=True,
         limits=Limits(reveal_centres=True, reveal_spread=10),
     ),
+    "noise": lambda: run(
+        disclosure="labels",
+        reveal_centres="all",
+        centres_epsilon=1,
+        centres_delta=1e-6,
+        limits=Limits(reveal_centres=True),
+    ),
     "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3, disclosure="distances"),
     "lost responders": lost_responders,
     "preparing": prepared,
@@ -145,7 +152,7 @@ def test_masks_between_responders_are_used_by_exactly_two(records):
 def test_only_the_public_coefficients_of_the_check_come_from_a_key_that_was_not_drawn(records):
     for name, scene in SCENES.items():
         scene()
-        assert bool(records.given) == (name in ("opened labels", "spare masks", "liars")), name
+        assert bool(records.given) == (name in ("opened labels", "spare masks", "noise", "liars")), name
         records.given.clear()
 
 

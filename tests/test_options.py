@@ -37,6 +37,8 @@ DEFAULTS = {
     "ids_cap": None,
     "disclosure": "labels",
     "reveal_centres": None,
+    "centres_epsilon": None,
+    "centres_delta": None,
     "reveal_spread": False,
     "sample_weight": None,
     "limits": None,
@@ -57,6 +59,8 @@ DEFAULTS = {
 }
 """Of `secfc.run`, which users rely on."""
 
+OPENED = ("reveal_centres", "reveal_spread", "centres_epsilon", "centres_delta")
+
 
 def defaults(call):
     parameters = inspect.signature(call).parameters.values()
@@ -71,7 +75,7 @@ def without(*names):
     ("call", "expected"),
     [
         (secfc.run, DEFAULTS),
-        (secfc.choose_k, without("reveal_centres", "reveal_spread", "committee", "sample_weight")),
+        (secfc.choose_k, without(*OPENED, "committee", "sample_weight")),
         (
             SecureKMeans,
             without("seed", "ids", "id_key", "committee", "sample_weight")

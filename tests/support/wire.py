@@ -576,8 +576,8 @@ class Wire:
         def dealing(message: Message) -> list[Message]:
             real = sharing.Sharer.share
 
-            def share(sharer: Any, rows: Any) -> Any:
-                packed = real(sharer, rows)
+            def share(sharer: Any, rows: Any, *noise: Any) -> Any:
+                packed = real(sharer, rows, *noise)
                 hit = part in (None, next(dealt)) and rows.size
                 for victim in victims if hit else ():
                     # Modulo every prime: the entry stays within the bound.
