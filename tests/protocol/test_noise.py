@@ -1,0 +1,376 @@
+"""Centres with noise: how much there is, whose it is, what is opened, and what is refused."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from math import ceil, exp, sqrt
+
+import numpy as np
+import pytest
+from support.wire import UnionWire
+
+from secfc.errors import MessageError, ParameterError, TooManyFaultsError
+from secfc.lagrange.basis import lagrange_basis
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.protocol.messages import CentreShare, Share
+from secfc.protocol.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
+from secfc.protocol.revealing import centres_of
+from secfc.protocol.states import State
+from secfc.randomness import MaskSource
+from secfc.row_layout import Layout
+
+_RNG = np.random.default_rng(3)
+ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(2, size=(m, 1)) * 6).tolist() for m in (6, 5, 7, 4, 6)]
+WILLING = Limits(reveal_centres=True)
+PRIVATE = {"centres_epsilon": 1.0, "centres_delta": 1e-6}
+GIVEN = {"n": 5, "k": 2, "t": 1, "ell": 1, "d": 3, "bound": 4.0, "reveal_to": (1, 3)} | PRIVATE
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The noise of each client in units of quantised rows, (k, d), by the source of its masks."""
+    kept, real = {}, Noise.draw
+
+    def draw(noise, job, masks):
+        kept[masks] = real(noise, job, masks)
+        return kept[masks]
+
+    monkeypatch.setattr(Noise, "draw", draw)
+    return kept
+
+
+@pytest.fixture
+def five(wire):
+    """Five clients where three are enough; centres go to clients 1 and 3."""
+
+    def make(rows=ROWS, **more):
+        given = {"reveal_to": (1, 3), "disclosure": "labels", "limits": WILLING, "seed": 2}
+        return wire(rows, **given | PRIVATE | more)
+
+    return make
+
+
+def centres(net):
+    return {j: client.centres for j, client in net.clients.items() if client.centres is not None}
+
+
+def expected(net, drawn, numbers=None):
+    """Centres from the exact sums and the noise of these clients, all by default."""
+    numbers = list(numbers or range(1, net.job.n + 1))
+    labels = np.concatenate([net.clients[j].labels for j in numbers])
+    rows = np.concatenate([net.rows[j - 1] for j in numbers])
+    rows = np.rint(np.ldexp(rows, net.job.exponent)).astype(np.int64).astype(object)
+    noise = sum(drawn[net.masks[j]] for j in numbers if net.masks[j] in drawn)
+    sizes = np.bincount(labels, minlength=net.job.k)
+    sums = [[rows[labels == h, c].sum() + noise[h, c] for h in range(net.job.k)] for c in range(net.job.d)]
+    return centres_of(sums, job=net.job, sizes=sizes)
+
+
+def assert_opened(net, drawn, numbers=None):
+    assert sorted(centres(net)) == [1, 3]
+    for found in centres(net).values():
+        np.testing.assert_array_equal(found, expected(net, drawn, numbers))
+
+
+class TestHowMuch:
+    """h clients with rows neither collude nor are left out; each adds 1/h of the variance."""
+
+    @pytest.mark.parametrize(
+        ("n", "t", "ell", "honest"),
+        # With quorums of 3, 4, 3, 9, 11 and 11 clients.
+        [(3, 1, 1, 2), (5, 1, 1, 3), (4, 1, 1, 2), (10, 4, 1, 5), (11, 4, 2, 7), (20, 1, 1, 10)],
+    )
+    def test_the_noise_of_clients_that_neither_collude_nor_may_vanish_is_enough(self, n, t, ell, honest):
+        job = Job(**GIVEN | {"n": n, "t": t, "ell": ell})
+        noise, rho = noise_of(job, Layout((3,) * n)), largest_rho(1.0, 1e-6)
+        assert noise.dealers == honest + t
+        assert noise.variance == ceil((2 * job.radius) ** 2 / (2 * honest * rho))
+
+    def test_clients_without_rows_add_no_noise_and_do_not_count(self):
+        job = Job(**GIVEN)
+        assert noise_of(job, Layout((3, 0, 3, 3, 3))).dealers == 3
+        two, three = (noise_of(job, Layout(counts)).variance for counts in ((3, 0, 3, 3, 3), (3,) * 5))
+        assert two / three == pytest.approx(3 / 2)
+
+    def test_too_few_clients_with_rows_are_an_error(self):
+        text = r"^centres_epsilon: 1 clients may collude and 1 may vanish, so at least 3 .* needed .* are 2$"
+        with pytest.raises(ParameterError, match=text):
+            noise_of(Job(**GIVEN), Layout((3, 0, 0, 0, 3)))
+
+    def test_weights_move_sums_by_as_much_more(self):
+        job = Job(**GIVEN, weighted=True)
+        weights = np.array([1, 7, 2, 1, 1])
+        heavy = noise_of(job, Layout((1,) * 5, weights=weights)).variance
+        assert heavy / noise_of(job, Layout((1,) * 5)).variance == pytest.approx(49)
+
+    def test_a_single_clients_noise_has_a_variance_that_its_bounds_need(self):
+        job = Job(**GIVEN | {"centres_epsilon": 1e9, "precision": 1})
+        assert noise_of(job, Layout((3,) * 5)).variance == LEAST_VARIANCE
+
+    @pytest.mark.parametrize(
+        ("epsilon", "delta", "text"),
+        [
+            (1e-30, 1e-300, "1e-30 with centres_delta 1e-300 is too small"),
+            (1e-12, 1e-300, "1e-12 with centres_delta 1e-300 needs noise that does not fit in the modulus; "),
+        ],
+    )
+    def test_numbers_so_small_that_noise_does_not_fit_are_an_error(self, epsilon, delta, text):
+        job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta, "precision": 1})
+        with pytest.raises(ParameterError, match=f"^centres_epsilon: {text}"):
+            noise_of(job, Layout((3,) * 5))
+
+    def test_a_job_without_it_has_none(self):
+        assert (
+            noise_of(Job(**GIVEN | {"centres_epsilon": None, "centres_delta": None}), Layout((3,) * 5))
+            is None
+        )
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5), (3.0, 0.1)])
+    def test_the_honest_clients_noise_has_the_guarantee_that_dp_accounting_computes(self, epsilon, delta):
+        dp_accounting = pytest.importorskip("dp_accounting")
+        job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta})
+        noise = noise_of(job, Layout((3,) * 5))
+        multiplier = sqrt(3 * noise.variance) / (2 * job.radius)
+        accountant = dp_accounting.rdp.RdpAccountant(1 + np.geomspace(1e-3, 1e4, 4000))
+        accountant.compose(dp_accounting.GaussianDpEvent(multiplier))
+        assert accountant.get_epsilon(delta) == pytest.approx(epsilon, rel=1e-5)  # as its orders are few
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (4.0, 1e-2), (0.5, 0.1)])
+    def test_the_sum_of_honest_noise_has_the_guarantee_by_its_probabilities(self, epsilon, delta):
+        # A row moved as far as it can go, along one column, with integers so small that all can be summed.
+        job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta, "precision": 1, "d": 1})
+        noise, moved = noise_of(job, Layout((3,) * 5)), 2 * job.radius
+        reach = 40 * ceil(sqrt(noise.variance))
+        of_one = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * noise.variance))
+        of_one /= of_one.sum()
+        of_three = np.convolve(np.convolve(of_one, of_one), of_one)
+        here = np.concatenate([of_three, np.zeros(moved)])
+        there = np.concatenate([np.zeros(moved), of_three])
+        lost = np.maximum(here - exp(epsilon) * there, 0).sum()
+        assert delta / 20 < lost <= delta
+
+
+class TestWhatIsOpened:
+    def test_exact_sums_plus_the_noise_of_all(self, five, drawn):
+        net = five()
+        net.run()
+        assert len(drawn) == 5
+        assert_opened(net, drawn)
+        assert {client.state for client in net.clients.values()} == {State.DONE}
+
+    @pytest.mark.parametrize(("t", "ell"), [(2, 1), (1, 2)])
+    def test_with_more_colluders_or_segments(self, five, drawn, t, ell):
+        net = five(t=t, ell=ell)
+        net.run()
+        assert_opened(net, drawn)
+
+    def test_with_weights(self, five, drawn):
+        ones = [np.ones(len(rows), dtype=np.int64) for rows in ROWS]
+        net = five(weights=ones)
+        net.run()
+        assert_opened(net, drawn)
+
+    def test_without_noise_where_the_job_has_none(self, five, drawn):
+        net = five(centres_epsilon=None, centres_delta=None)
+        net.run()
+        assert not drawn
+        assert sorted(centres(net)) == [1, 3]
+
+    def test_labels_are_what_they_are_without(self, five):
+        noisy, plain = five(), five(centres_epsilon=None, centres_delta=None)
+        noisy.run()
+        plain.run()
+        for one, other in zip(noisy.labels(), plain.labels(), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_two_runs_have_other_noise(self, five):
+        nets = [five(), five()]
+        for net in nets:
+            net.run()
+        assert (centres(nets[0])[1] != centres(nets[1])[1]).all()
+
+    def test_a_client_without_rows_adds_none(self, five, drawn):
+        net = five([*ROWS[:3], np.empty((0, 3)), ROWS[4]])
+        net.run()
+        assert net.masks[4] not in drawn
+        assert_opened(net, drawn)
+
+    def test_the_noise_of_a_client_that_is_left_out_goes_with_its_rows(self, five, drawn):
+        net = five()
+        net.run(
+            drop=lambda message: message.sender == 4 and isinstance(message, Share) and message.recipient > 2
+        )
+        net.post(net.server.absent(4))
+        net.run(drop=lambda message: 4 in (message.sender, message.recipient))
+        assert net.masks[4] in drawn
+        assert_opened(net, drawn, (1, 2, 3, 5))
+
+    def test_a_client_that_vanishes_once_rows_are_shared_leaves_its_noise_in(self, five, drawn):
+        net = five()
+        net.run(drop=lambda message: message.sender == 4 and isinstance(message, CentreShare))
+        assert_opened(net, drawn)
+
+    def test_with_ids_every_client_adds_noise(self, drawn):
+        net = UnionWire(
+            ROWS, reveal_to=(1, 3), disclosure="labels", limits=WILLING, seed=2, ids_cap=40, **PRIVATE
+        )
+        net.run()
+        assert len(drawn) == 5
+        noise = sum(drawn.values())
+        labels = net.server.outcome.labels
+        assert sorted(centres(net)) == [1, 3]
+        union = {}
+        for j, client in net.clients.items():
+            union |= dict(zip(client.union_rows.tolist(), net.rows[j - 1], strict=True))
+        rows = np.rint(np.ldexp([union[i] for i in range(len(union))], net.job.exponent))
+        rows = rows.astype(np.int64).astype(object)
+        sums = [[rows[labels == h, c].sum() + noise[h, c] for h in range(2)] for c in range(3)]
+        found = centres_of(sums, job=net.job, sizes=np.bincount(labels, minlength=2))
+        for one in centres(net).values():
+            np.testing.assert_array_equal(one, found)
+
+
+class TestMalicious:
+    @pytest.mark.parametrize("number", [2, 4, 7])
+    def test_a_liar_that_deals_noise_on_no_polynomial_is_named_and_left_out(self, five, drawn, number):
+        rows = [*ROWS, *ROWS[:2]]
+        net = five(rows, max_liars=1, comparers=(8, 9, 10))
+        other = number % 7 + 1
+        net.deal_badly(number, (other,), at=len(rows[number - 1]) + 1)  # the second vector of noise
+        net.run()
+        assert set(net.server.faults.left_out) == {number}
+        assert_opened(net, drawn, set(range(1, 8)) - {number})
+
+    def test_without_max_liars_it_ends_the_run_and_nothing_is_opened(self, five):
+        net = five()
+        net.deal_badly(4, (2,), at=len(ROWS[3]))
+        with pytest.raises(TooManyFaultsError, match="shares that client 4 dealt lies on no polynomial"):
+            net.run()
+        assert not centres(net)
+
+    def test_noise_of_its_choice_moves_centres_and_tells_it_nothing(self, five, monkeypatch):
+        """A client's own noise never counts for privacy: the others' is as large as without it."""
+        honest = Noise.draw
+        zero = []
+
+        def draw(noise, job, masks):
+            found = honest(noise, job, masks)
+            return found * 0 if masks in zero else found
+
+        monkeypatch.setattr(Noise, "draw", draw)
+        net = five()
+        zero.append(net.masks[2])
+        net.run()
+        exact = five(centres_epsilon=None, centres_delta=None)
+        exact.run()
+        assert (centres(net)[1] != centres(exact)[1]).all()
+
+    def test_where_noise_of_fewer_is_in_than_privacy_needs_nothing_is_opened(self, five):
+        net = five()
+        net.run(until=lambda: all(client.state is State.COMPARE for client in net.clients.values()))
+        sharing = net.clients[2].phase.held.sharing
+        sharing.noise = replace(sharing.noise, dealers=6)
+        with pytest.raises(
+            TooManyFaultsError, match=r"^centres: noise of 5 clients is in, that of 6 is needed$"
+        ):
+            net.run()
+
+    def test_a_first_part_without_noise_is_refused(self, five, refuses):
+        net = five()
+        share = net.hold(Share, recipient=1, sender=2)
+        payload = net.channels[1][2].open(b"share", part=0, sealed=share.sealed.payload)
+        size = 3 * len(net.clients[1].phase.held.sharing.primes) * 3 * 2
+        other = replace(share, sealed=net.seal(2, 1, 0, bytes(payload[size:])))
+        refuses(net.clients[1], other, MessageError, "^Share: .* sealed bytes from client 2, shape ")
+
+    def test_a_sum_beyond_rows_and_noise_is_refused(self, five, monkeypatch):
+        honest = Noise.draw
+        monkeypatch.setattr(
+            Noise, "draw", lambda noise, job, masks: honest(noise, job, masks) + 2 * noise.reach + (1 << 22)
+        )
+        net = five()
+        with pytest.raises(TooManyFaultsError, match=r"^centres: a sum over cluster 0 is larger than its"):
+            net.run()
+
+
+class TestNothingElse:
+    def test_noise_is_masked_as_rows_are(self, five, drawn):
+        """t masks for each of k more vectors, modulo each prime, and nothing less."""
+        used = []
+        for more in ({}, {"centres_epsilon": None, "centres_delta": None}):
+            net = five(**more)
+            net.run(
+                until=lambda net=net: all(one.state is not State.IDENTIFY for one in net.clients.values())
+            )
+            used.append(net.masks[4].drawn)
+            primes = len(net.clients[4].phase.held.sharing.primes)
+        assert used[0] - used[1] == primes * net.job.t * net.job.width * net.job.k
+
+    # At a prime so small that all masks can be tried: t = 1, ell = 1, two rows in the cluster, two dealers.
+    P, BETA, ALPHA = 7, (0, 1), (2, 3, 4)
+
+    def views(self, rows, noise, client):
+        """How often a recipient sees its shares of rows and noise with the polynomial of the noisy sum."""
+        basis = lagrange_basis(self.BETA, self.ALPHA, self.P).astype(int)
+        seen = Counter()
+        for masks in product(range(self.P), repeat=len(rows) + len(noise)):
+            shares = [basis @ pair % self.P for pair in zip((*rows, *noise), masks, strict=True)]
+            total = sum(shares) % self.P
+            seen[(*(one[client] for one in shares), *total)] += 1
+        return seen
+
+    @pytest.mark.parametrize("client", range(3))
+    @pytest.mark.parametrize("other", [((1, 1), (4, 2)), ((6, 0), (3, 6)), ((2, 3), (0, 3))])
+    def test_rows_and_noise_with_one_noisy_sum_look_the_same_to_a_recipient(self, client, other):
+        assert self.views((2, 3), (1, 2), client) == self.views(*other, client)
+
+    def test_rows_and_noise_with_another_sum_do_not(self):
+        assert self.views((2, 3), (1, 2), 0) != self.views((2, 3), (1, 3), 0)
+
+
+class TestTheJob:
+    @pytest.mark.parametrize(
+        ("changed", "text"),
+        [
+            ({"centres_epsilon": 0}, "centres_epsilon: a number above 0 is needed, 0 was given"),
+            ({"centres_epsilon": -1.0}, "centres_epsilon: a number above 0 is needed, -1.0 was given"),
+            ({"centres_epsilon": float("inf")}, "centres_epsilon: a number above 0 is needed, inf was given"),
+            ({"centres_epsilon": float("nan")}, "centres_epsilon: a number above 0 is needed, nan was given"),
+            ({"centres_epsilon": True}, "centres_epsilon: a number above 0 is needed, True was given"),
+            ({"centres_epsilon": "1"}, "centres_epsilon: a number above 0 is needed, '1' was given"),
+            ({"centres_delta": 0.0}, "centres_delta: a number above 0 and below 1 is needed, 0.0 was given"),
+            ({"centres_delta": 1}, "centres_delta: a number above 0 and below 1 is needed, 1 was given"),
+            ({"centres_delta": None}, "centres_epsilon: only with centres_delta, "),
+            ({"centres_epsilon": None}, "centres_epsilon: only with centres_delta, "),
+            ({"reveal_to": ()}, "centres_epsilon: only with reveal_centres, "),
+            ({"disclosure": "distances"}, "centres_epsilon: not with disclosure 'distances', "),
+            ({"disclosure": "coded"}, "centres_epsilon: not with disclosure 'coded', "),
+            ({"reveal_inertia": True}, "centres_epsilon: not with reveal_inertia, "),
+            ({"reveal_spread": 10}, "centres_epsilon: not with reveal_spread, "),
+            ({"compared": (2,), "reveal_inertia": True}, "centres_epsilon: not with reveal_inertia, "),
+        ],
+    )
+    def test_values_and_options_that_do_not_fit_are_refused(self, changed, text):
+        with pytest.raises(ParameterError) as caught:
+            Job(**GIVEN | changed)
+        assert str(caught.value).startswith(text)
+
+    def test_both_numbers_are_in_the_digest(self):
+        job = Job(**GIVEN)
+        others = [replace(job, centres_epsilon=2.0), replace(job, centres_delta=1e-7)]
+        assert len({one.digest for one in (job, *others)}) == 3
+
+    def test_a_whole_epsilon_is_the_same_number(self):
+        assert Job(**GIVEN | {"centres_epsilon": 1}).digest == Job(**GIVEN).digest
+
+
+def test_noise_repeats_nothing_of_the_masks_source():
+    """It comes from the run's cryptographic generator, and moves its position on."""
+    job, masks = Job(**GIVEN), MaskSource()
+    noise = noise_of(job, Layout((3,) * 5))
+    first, position = noise.draw(job, masks), masks.position
+    assert first.shape == (2, 3)
+    assert position > 0
+    assert (first != noise.draw(job, masks)).any()
+    assert masks.position > position
