@@ -74,8 +74,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     n_iter_ : int
     converged_ : bool
     cluster_centers_ : ndarray of shape (n_clusters, d), float64
-        Only if they were revealed (`reveal_centres`); NaN for a cluster without rows. Revealed spreads
-        (`reveal_spread`) are in ``result_.cluster_std``.
+        Only if they were revealed (`reveal_centres`), with the noise of `centres_epsilon` if it was given;
+        NaN for a cluster without rows. Revealed spreads (`reveal_spread`) are in ``result_.cluster_std``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (d,), object
         When every party has columns whose names are strings.

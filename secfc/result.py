@@ -44,8 +44,8 @@ class Result:
     union_rows : list of ndarray of shape (m_j,), int64, or None
         The number of each row in the union, with membership privacy.
     cluster_centers : ndarray of shape (k, d), float64, or None
-        Means of the clusters in the data's units, if they were revealed (`reveal_centres`); NaN for a cluster
-        without rows.
+        Means of the clusters in the data's units, if they were revealed (`reveal_centres`), with the noise
+        of `centres_epsilon` if it was given; NaN for a cluster without rows.
     cluster_std : ndarray of shape (k, d), float64, or None
         Population standard deviations of each column in each cluster, in the data's units, if they were
         revealed (`reveal_spread`); NaN for a cluster without rows.

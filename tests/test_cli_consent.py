@@ -90,6 +90,30 @@ def test_centres_are_written_for_those_that_learn_them_exactly_under_the_columns
     assert json.loads((files / "result/summary.json").read_text())["parameters"]["reveal_to"] == [1, 3]
 
 
+def test_noise_on_centres_is_asked_for_by_two_numbers(files):
+    noise = ("--centres-epsilon", 1, "--centres-delta", 1e-6)
+    done = run("--reveal-centres", "north", "--consent", "all", *noise)
+    assert done.exit_code == 0, done.stderr
+    assert (numbers(files / "result/north.centres.csv") != expected().cluster_centers).all()
+    told = json.loads((files / "result/summary.json").read_text())["parameters"]
+    assert (told["centres_epsilon"], told["centres_delta"]) == (1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--centres-epsilon", 1, "--centres-delta", 1e-6), "--centres-epsilon: only with --reveal-centres"),
+        (("--centres-delta", 1e-6), "--centres-delta: only with --reveal-centres"),
+        (("--reveal-centres", "all", "--consent", "all", "--centres-epsilon", 1), "only with centres_delta"),
+    ],
+)
+def test_numbers_of_noise_that_stand_alone_are_refused(files, options, text):
+    done = run(*options)
+    assert done.exit_code != 0
+    assert text in done.stderr
+    assert not (files / "result").exists()
+
+
 def test_spreads_take_a_number_of_rows_from_every_party_and_the_largest_holds(files):
     done = run("--reveal-centres", "south", "--reveal-spread", "--consent", "all=10,west=12")
     assert done.exit_code == 0, done.stderr

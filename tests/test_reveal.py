@@ -11,6 +11,7 @@ from secfc import Limits, SecureKMeans
 from secfc.drivers import in_process
 from secfc.protocol.client import Client
 from secfc.protocol.revealing import CentreOpening
+from secfc.report.learned import who_learned_what
 
 _RNG = np.random.default_rng(8)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 0, 7, 8)]
@@ -282,3 +283,70 @@ class TestSpread:
             3, t=1, ell=1, random_state=4, reveal_centres="all", reveal_spread=True, limits=self.WILLING
         )
         self.assert_spreads(model.fit(MANY).result_)
+
+
+# With noise
+
+
+NOISE = {"centres_epsilon": 1.0, "centres_delta": 1e-6}
+
+
+@pytest.mark.some(1)
+@pytest.mark.processes
+@pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
+@pytest.mark.parametrize("options", [{}, {"n_init": 3}, {"recheck": [3, 4, 5]}])
+def test_with_centres_epsilon_centres_have_noise_and_labels_none(driver, options):
+    noisy, plain = reveal(driver=driver, **NOISE, **options), reveal(driver=driver, **options)
+    assert [one.tolist() for one in noisy.labels] == [one.tolist() for one in plain.labels]
+    assert (noisy.cluster_centers != plain.cluster_centers).all()
+
+
+def test_noise_is_as_large_as_epsilon_says():
+    """With a large epsilon centres are nearly exact; noise falls as its square root."""
+    off = abs(reveal(centres_epsilon=1e12, centres_delta=1e-6).cluster_centers - reveal().cluster_centers)
+    assert 0 < off.max() < 1e-3
+
+
+def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
+    model = SecureKMeans(
+        3,
+        t=1,
+        ell=1,
+        random_state=4,
+        reveal_centres="all",
+        limits=WILLING,
+        centres_epsilon=50,
+        centres_delta=1e-6,
+    ).fit(FIVE)
+    distances = ((FIVE[0][:, np.newaxis] - model.cluster_centers_) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(model.predict(FIVE[0]), distances.argmin(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"centres_delta": None}, "centres_epsilon: only with centres_delta"),
+        ({"reveal_centres": None}, "centres_epsilon: only with reveal_centres"),
+        ({"disclosure": "distances"}, "centres_epsilon: not with disclosure 'distances'"),
+        ({"centres_epsilon": "1"}, "centres_epsilon: a number above 0 is needed, '1' was given"),
+        (
+            {"parties": [FIVE[0], FIVE[2], FIVE[2]]},
+            "centres_epsilon: 1 clients may collude and 0 may vanish, ",
+        ),
+        ({"committee": 3, "reveal_centres": None}, "centres_epsilon: only with reveal_centres"),
+    ],
+)
+def test_noise_that_does_not_fit_the_run_is_refused(options, text):
+    with pytest.raises(secfc.ParameterError) as caught:
+        reveal(**NOISE | options)
+    assert str(caught.value).startswith(text)
+
+
+def test_who_learned_what_says_that_labels_are_not_covered():
+    lines = {one.who: one.what for one in who_learned_what(reveal(**NOISE).job, 3)}
+    told = lines["client 2, because all consented"]
+    assert told.startswith("the mean, with noise, of every column")
+    assert told.endswith(
+        "differential privacy (epsilon 1, delta 1e-06) of the values of one row, given the labels, which are "
+        "exact and which it does not cover"
+    )

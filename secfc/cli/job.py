@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from secfc.agreement.job_file import Agreement
     from secfc.agreement.site_file import Site
     from secfc.agreement.statement import SignedStatement
+    from secfc.params import Job
 
 job = typer.Typer(
     help="A job that organisations agree on: show, check, sign, collect, verify, run, fetch.",
@@ -111,6 +112,7 @@ def show(file: JobFile) -> None:
         ("disclosure", task.disclosure),
         *_comparers(agreement),
         ("centres revealed to", recipients or "nobody"),
+        *_noise(task),
         ("spreads", "not revealed" if task.reveal_spread is None else spreads),
         ("weights", "of every row, told to everybody" if task.weighted else "none"),
         ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
@@ -402,6 +404,13 @@ def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
     until = "the parties close deposits" if owners.until is None else f"{owners.until.isoformat()} is over"
     text = f"each party admits {owners.most} at most, with {owners.most_rows} rows each; until {until}"
     return [("owners of rows", text)]
+
+
+def _noise(task: "Job") -> list[tuple[str, str]]:
+    if task.centres_epsilon is None:
+        return []
+    given = f"epsilon {task.centres_epsilon!r}, delta {task.centres_delta!r}, in each run"
+    return [("noise on centres", f"{given}; labels are exact and not covered")]
 
 
 def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:

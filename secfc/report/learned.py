@@ -63,13 +63,19 @@ def who_learned_what(
         )
     if job.reveal_to:
         told = ", ".join(called.get(client, job.called(client)) for client in job.reveal_to)
-        what, least = "mean", ""
+        what, least = "the exact mean", ""
+        if job.centres_epsilon is not None:
+            what = "the mean, with noise,"
+            least = (
+                f": differential privacy (epsilon {job.centres_epsilon:g}, delta {job.centres_delta:g}) of "
+                "the values of one row, given the labels, which are exact and which it does not cover"
+            )
         if job.reveal_spread is not None:
-            what, least = "mean and standard deviation", f", which are at least {job.reveal_spread}"
+            what, least = "the exact mean and standard deviation", f", which are at least {job.reveal_spread}"
         lines.append(
             Learned(
                 f"{told}, because all consented",
-                f"the exact {what} of every column in every final cluster and, own rows taken off, of the "
+                f"{what} of every column in every final cluster and, own rows taken off, of the "
                 f"others' in it{least}",
             )
         )

@@ -70,6 +70,20 @@ def test_a_tolerance_is_agreed_on_and_a_wrong_one_named(organisations):
         _ = organisations.agreement
 
 
+def test_noise_on_centres_is_agreed_on_and_a_wrong_number_named(organisations):
+    noise = 'k = 2\nreveal_centres = ["west"]\ncentres_epsilon = 1\ncentres_delta = 1e-6'
+    organisations.replace(organisations.job, "k = 2", noise)
+    agreement = organisations.agreement
+    assert (agreement.job.centres_epsilon, agreement.job.centres_delta) == (1.0, 1e-6)
+    assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
+    shown = CliRunner().invoke(app, ["job", "show", str(organisations.job)], env={"COLUMNS": "200"})
+    assert "epsilon 1.0, delta 1e-06, in each run; labels are exact and not covered" in shown.output
+    organisations.replace(organisations.job, "centres_delta = 1e-6", "centres_delta = 2")
+    text = r"job\.toml:\d+: centres_delta: a number above 0 and below 1 is needed, 2\.0 was given"
+    with pytest.raises(ParameterError, match=text):
+        _ = organisations.agreement
+
+
 CHANGES = {
     "title": ('"Readmissions"', '"Readmission"'),
     "k": ("k = 2", "k = 3"),

@@ -435,6 +435,25 @@ def test_spreads_go_to_the_named_sites(organisations):
     assert (spreads > 0).all()
 
 
+def test_centres_with_noise_go_to_the_named_sites(organisations):
+    made = organisations(
+        40, 30, 50, 35, disclosure="labels", reveal_centres=["site-2"], centres_epsilon=1, centres_delta=1e-6
+    )
+    for name in made.sites:
+        made.configure(name, more='[limits]\nreveal_centres = ["site-2"]\n')
+    network = Network(made)
+    network.run()
+    assert_exact(made, network)
+    (path,) = made.folder.glob("results-*/*/centres.csv")
+    assert path.parent.parent.name == "results-site-2"
+    centres = np.loadtxt(path, delimiter=",", skiprows=1)[:, 1:]
+    assert centres.shape == (made.agreement.job.k, made.agreement.job.d)
+    labels = np.concatenate([made.labels(name) for name in made.sites])
+    rows = np.concatenate(made.rows)
+    exact = [rows[labels == h].mean(axis=0) for h in range(made.agreement.job.k)]
+    assert (abs(centres - exact) > 1e-6).any()
+
+
 def test_too_many_sites_lost_in_round_3_end_the_run_with_the_inequality(organisations, monkeypatch):
     spoil = third_round(monkeypatch, 3, 4)
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 4 < 3 \+ 2.*lost of 4: site-3, site-4"):
