@@ -15,8 +15,8 @@ Octets = Callable[[int], bytes]
 def discrete_gaussian(variance: int, octets: Octets) -> int:
     """An integer x with probability proportional to exp(-x**2 / (2 variance)), variance >= 1.
 
-    How long it takes depends on the sample. The variance of the distribution is at most `variance`, and
-    E exp(s x) <= exp(s**2 variance / 2) for every s (section 2.3 there).
+    How long it takes depends on the sample. E exp(s x) <= exp(s**2 variance / 2) for every s, as of a
+    Gaussian (also shown there).
     """
     scale = isqrt(variance) + 1
     while True:

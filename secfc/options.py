@@ -341,7 +341,8 @@ class CentreNoise:
     centres_delta: float | None = option(
         None,
         "float, optional",
-        "delta of the guarantee of `centres_epsilon`; far below 1 divided by the number of rows.",
+        "delta of the guarantee of `centres_epsilon`. It must be below 1 divided by the number of rows, and "
+        "should be far below it.",
         help="delta of --centres-epsilon; far below 1 divided by the number of rows.",
         panel=OPENED,
     )

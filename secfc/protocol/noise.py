@@ -63,10 +63,16 @@ def noise_of(job: Job, layout: Layout) -> Noise | None:
     A row, replaced by any other with the same label, moves one sum by at most 2 r times its weight (eq. 3).
     Clients open sums only when a quorum has the same result, so at most n minus the quorum are left out by
     then. Without these and t colluding clients, h clients with rows are left. Each adds 1/h of the variance.
-    ParameterError when h < 1, or the noise does not fit in the modulus.
+    ParameterError when h < 1, the noise does not fit in the modulus, or delta is so large that telling a row
+    chosen at random would be allowed.
     """
     if job.centres_epsilon is None or job.centres_delta is None:
         return None
+    if job.centres_delta * layout.m >= 1:
+        raise ParameterError(
+            f"centres_delta: less than 1 divided by the number of rows is needed, {job.centres_delta!r} was "
+            f"given and there are {layout.m} rows"
+        )
     adding, lost = sum(count > 0 for count in layout.counts), job.n - quorum(job, job.n)
     honest = adding - lost - job.t
     if honest < 1:
@@ -92,7 +98,7 @@ def largest_rho(epsilon: float, delta: float) -> Fraction:
     """A rho for which rho-zCDP implies (epsilon, delta)-differential privacy, near the largest one.
 
     For every alpha > 1, delta = exp((alpha - 1)(alpha rho - epsilon)) (1 - 1/alpha)**alpha / (alpha - 1) will
-    do (Canonne, Kamath, Steinke 2020, corollary 13). Solved for rho, at the alpha that a search finds; any
+    do (Canonne, Kamath, Steinke 2020, proposition 12). Solved for rho, at the alpha that a search finds; any
     other is valid too. Decimal's logarithms are correctly rounded, so all parties find the same rho.
     """
     with localcontext(prec=_DIGITS):

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import product
 from math import ceil, exp, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,6 +94,14 @@ class TestHowMuch:
         two, three = (noise_of(job, Layout(counts)).variance for counts in ((3, 0, 3, 3, 3), (3,) * 5))
         assert two / three == pytest.approx(3 / 2)
 
+    def test_a_delta_of_one_row_in_all_is_an_error(self):
+        job = Job(**GIVEN | {"centres_delta": 1 / 16})
+        assert noise_of(job, Layout((3,) * 5))
+        with pytest.raises(
+            ParameterError, match=r"^centres_delta: .* 0\.0625 was given and there are 16 rows$"
+        ):
+            noise_of(job, Layout((3, 3, 3, 3, 4)))
+
     def test_too_few_clients_with_rows_are_an_error(self):
         text = r"^centres_epsilon: 1 clients may collude and 1 may vanish, so at least 3 .* needed .* are 2$"
         with pytest.raises(ParameterError, match=text):
@@ -126,7 +135,7 @@ class TestHowMuch:
             is None
         )
 
-    @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5), (3.0, 0.1)])
+    @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5), (3.0, 0.05)])
     def test_the_honest_clients_noise_has_the_guarantee_that_dp_accounting_computes(self, epsilon, delta):
         dp_accounting = pytest.importorskip("dp_accounting")
         job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta})
@@ -136,7 +145,7 @@ class TestHowMuch:
         accountant.compose(dp_accounting.GaussianDpEvent(multiplier))
         assert accountant.get_epsilon(delta) == pytest.approx(epsilon, rel=1e-5)  # as its orders are few
 
-    @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (4.0, 1e-2), (0.5, 0.1)])
+    @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (4.0, 1e-2), (0.5, 0.05)])
     def test_the_sum_of_honest_noise_has_the_guarantee_by_its_probabilities(self, epsilon, delta):
         # A row moved as far as it can go, along one column, with integers so small that all can be summed.
         job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta, "precision": 1, "d": 1})
@@ -149,6 +158,19 @@ class TestHowMuch:
         there = np.concatenate([np.zeros(moved), of_three])
         lost = np.maximum(here - exp(epsilon) * there, 0).sum()
         assert delta / 20 < lost <= delta
+
+    def test_the_page_about_centres_has_the_standard_deviations(self):
+        """c B sqrt(D / h) / s, with c from its table."""
+        text = (Path(__file__).parents[2] / "docs" / "how-to" / "centres.md").read_text(encoding="utf-8")
+        rows = [
+            line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| ε ", "| c, δ"))
+        ]
+        for row, delta in zip(rows[1:], (1e-6, 1e-9), strict=True):
+            for epsilon, c in zip(rows[0][1:], row[1:], strict=True):
+                given = {"centres_epsilon": float(epsilon), "centres_delta": delta, "precision": 32}
+                job = Job(**GIVEN | given)
+                deviation = sqrt(5 * noise_of(job, Layout((20,) * 5)).variance) / 2.0**job.exponent / 50
+                assert float(c) * job.bound * sqrt(5 / 3) / 50 == pytest.approx(deviation, rel=5e-3)
 
 
 class TestWhatIsOpened:
