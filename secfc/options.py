@@ -330,19 +330,16 @@ class CentreNoise:
     centres_epsilon: float | None = option(
         None,
         "float, optional",
-        "Adds noise to the centres that are opened: (epsilon, delta)-differential privacy of the values of "
-        "one row, given the labels. Labels are exact and public, and the guarantee does not cover them "
-        "(docs/how-to/centres.md). All clients add discrete Gaussian noise; the noise of those who do not "
-        'collude is enough. Only with `centres_delta`, `reveal_centres` and disclosure "labels", and with '
-        "neither `reveal_spread` nor `reveal_inertia`. None: no noise.",
+        "Opened centres have noise: (epsilon, `centres_delta`)-differential privacy of one row's values, "
+        "given the labels, which are exact, public and not covered (docs/how-to/centres.md). Only with "
+        'disclosure "labels", and without `reveal_spread` and `reveal_inertia`. None: no noise.',
         help="Centres with noise for differential privacy; labels are exact and not covered by it.",
         panel=OPENED,
     )
     centres_delta: float | None = option(
         None,
         "float, optional",
-        "delta of the guarantee of `centres_epsilon`. It must be below 1 divided by the number of rows, and "
-        "should be far below it.",
+        "Only with `centres_epsilon`: far below 1 divided by the number of rows.",
         help="delta of --centres-epsilon; far below 1 divided by the number of rows.",
         panel=OPENED,
     )
@@ -356,8 +353,8 @@ class RevealOptions(CentreNoise):
         None,
         'None, "all" or sequence of int',
         "To which parties, by position, the centres of the final clusters are opened: they learn the exact "
-        "means, or means with noise (`centres_epsilon`); docs/threat-model.md says what follows from these. "
-        "Every party must consent by its `limits`; the server learns nothing of them. None: to nobody.",
+        "means (docs/threat-model.md says what follows from these), or means with noise. Every party must "
+        "consent by its `limits`; the server learns nothing of them. None: to nobody.",
     )
     reveal_spread: bool = option(
         False,

@@ -38,7 +38,7 @@ _DEVIATIONS = 16
 """A sum of noise with a standard deviation of at most s is beyond 16 s with probability below 2**-183."""
 
 _DIGITS = 50
-_STEPS = 120  # of a search that shrinks an interval of length 70 by a third in each
+_STEPS = 60  # of a search that shrinks an interval of length 70 by a third in each
 
 
 @dataclass(frozen=True, kw_only=True)
