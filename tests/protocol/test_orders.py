@@ -27,9 +27,11 @@ KINDS = [
         ("end", "rounds"),
         (0, 1),
         (False, True),
-        (None, "centres", "spreads"),
+        (None, "centres", "spreads", "noise"),
     )
-    if not (liars and disclosure != "coded") and not (reveal == "spreads" and (liars or union))
+    if not (liars and disclosure != "coded")
+    and not (reveal == "spreads" and (liars or union))
+    and not (reveal == "noise" and disclosure != "labels")
 ]
 
 
@@ -54,6 +56,8 @@ def run_of(kind, seed):
         more |= {"reveal_to": (1, 4), "limits": Limits(reveal_centres=True, reveal_spread=10)}
     if kind["reveal"] == "spreads":
         more["reveal_spread"] = 10
+    if kind["reveal"] == "noise":
+        more |= {"centres_epsilon": 1.0, "centres_delta": 1e-6}
     rows = ROWS
     if kind["reveal"] == "spreads":  # every cluster has many rows of others
         rows = [np.concatenate([part % 1] * 2 + [part % 1 + 9.0] * 2) for part in ROWS]
