@@ -17,7 +17,7 @@ from secfc.threads import Turns
 
 ZEROS = memoryview(bytes(12 << 16))  # input of the cipher for keystreams, at most this many bytes at a time
 
-_BLOCK_BYTES = 3 << 16
+_BLOCK_BYTES = 6 << 16
 """Bytes of residues drawn at a time: at most the size of `ZEROS`, and a multiple of the cipher's block."""
 
 _ADDED = np.ones(1, dtype=np.int64)  # sign of the masks
