@@ -9,10 +9,7 @@ from secfc.kernels.interface import Words
 
 
 class Arena:
-    """Named buffers that grow as needed.
-
-    One role uses it at a time. It has masks, so its repr has no values.
-    """
+    """Named buffers that grow as needed, for one role at a time. They hold masks, so the repr hides them."""
 
     def __init__(self) -> None:
         self._buffers: dict[Hashable, Words] = {}

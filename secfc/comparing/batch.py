@@ -138,8 +138,8 @@ class Dealing:
 class Evaluating:
     """An evaluator's side of gates. Its steps yield words to send and receive as many words of the other.
 
-    The words to send are valid until the generator resumes. `dealt` is the dealer's message to E1. E0 does
-    not read it. `batch` also separates this batch's buffers in the arena from those of other batches.
+    The words to send are valid until the generator resumes. `dealt` is the dealer's message to E1, unused by
+    E0. `batch` also separates this batch's buffers in the arena from those of others.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Evaluating:
     def open(self, shares: Words) -> Generator[Words, Words, tuple[Words, Words]]:
         """Open wires under new masks. Return Delta, in place of the shares, and this party's halves of masks.
 
-        The halves stay valid during the next call and become invalid at the call after it.
+        The halves stay valid during the next call, but not after it.
         """
         self._opened ^= 1
         halves = self._arena.words((self._batch, "halves", self._opened), shares.shape)
@@ -272,7 +272,7 @@ class Evaluating:
 
 
 def _room(kernels: Kernels, batch: int) -> int:
-    """A number that keeps buffers of steps apart that run at the same time: threads take batches."""
+    """A number that separates the buffers of steps that run at the same time: threads take batches."""
     return batch if kernels.threads.count > 1 else 0
 
 

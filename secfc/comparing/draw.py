@@ -25,7 +25,7 @@ from secfc.field.residues import centred
 from secfc.kmeans.plus_plus import DRAW_BITS
 
 _PIECES = 1 << 10
-"""Limit for one level. A million rows need two levels, and a level takes about six exchanges."""
+"""Most pieces of a level. A million rows need two levels, and a level takes about six exchanges."""
 
 
 def most_draw_bytes(rows: int, draws: int, primes: int) -> int:

@@ -34,8 +34,8 @@ _NUMBER_BYTES = 8
 def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
     """The pairs, level by level, until one entry of each set is left. Sets are ascending.
 
-    Yields the entries whose places the next level has (every second entry of each set), and whether the next
-    entry is the opponent. The last entry of an odd set has no opponent.
+    Yields the entries that have a place in the next level (every second one of each set), and whether the
+    next entry is their opponent. The last entry of an odd set has none.
     """
     while True:
         every = np.arange(sets.size)
@@ -50,10 +50,7 @@ def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
 
 
 class _Field:
-    """The rows that take part: public, and the same for all three.
-
-    The question's champions are the labels.
-    """
+    """The rows that take part: public, the same for all three. The question's champions are the labels."""
 
     def __init__(self, question: Question) -> None:
         if question.champions is None:
@@ -151,10 +148,7 @@ class FarthestDealer(GateDealer):
 
 
 class FarthestEvaluator(GateEvaluator):
-    """E0 or E1: it learns the farthest rows.
-
-    Arguments and errors are those of `FarthestDealer`, with `masked` = y = D + r.
-    """
+    """E0 or E1: it learns the farthest rows. Arguments as of `FarthestDealer`, with `masked` = y = D + r."""
 
     def __init__(
         self, *, question: Question, masked: PackedResidues, **tools: Unpack[EvaluatorTools]
@@ -238,7 +232,6 @@ def _final(question: Question, field: _Field) -> Final:
 
 
 def _next(entries: Floats, heads: Ints, paired: Bools, won: Floats) -> Floats:
-    """Entries of the next level."""
     after: Floats = entries[..., heads]
     after[..., paired] = won
     return after
@@ -253,7 +246,6 @@ def _number(entry: Floats, primes: tuple[int, ...]) -> Generator[NDArray[Any], N
 
 
 def _stage(turn: int, level: int | None = None) -> str:
-    """The stage in the names of keys."""
     return f"farthest {turn} final" if level is None else f"farthest {turn} level {level}"
 
 

@@ -51,7 +51,6 @@ class BearerMasks:
         return masks
 
     def _stream(self) -> ResidueStream:
-        """The stream of the next part."""
         self._parts += 1
         return ResidueStream(self._keys.key(PURPOSE, self._parts - 1), self._kernels)
 
@@ -142,10 +141,7 @@ class MaskDealer:
 def _at_spares(
     n: int, coded: int, bearers: tuple[int, ...], spares: tuple[int, ...], primes: int
 ) -> list[Floats]:
-    """Weights of the bearers' masks in each spare client's mask, each of shape (P, R).
-
-    Most rounds use the same.
-    """
+    """Weights of the bearers' masks in each spare client's mask, each (P, R), the same in most rounds."""
     found = np.empty((len(spares), primes, len(bearers)))
     for index, prime in enumerate(PRIMES[:primes]):
         alpha = evaluation_points(prime, n=n, coded=coded).alpha

@@ -35,9 +35,8 @@ _TIE = (Group(offset=0, count=1, size=2, last=True),)
 def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, primes: Sequence[int]) -> Floats:
     """E1's halves of the values for choosing between entries by a bit that is opened as bit ^ flip.
 
-    The entries' masks have shape (P, c, n), flips (n,). E0's uniform halves have shape (P, 1 + 2 c, n), like
-    E1's. Both halves add up to the flip, to the mask of the entry for an opened 0, and to that of the other
-    entry.
+    The entries' masks have shape (P, c, n), flips (n,), and the uniform halves of E0, like E1's, (P, 1 + 2 c,
+    n). Both halves add up to the flip, to the mask of the entry for an opened 0, and to that of the other.
     """
     zero, one = np.where(flips, second, first), np.where(flips, first, second)
     bits = np.broadcast_to(flips.astype(np.float64), (len(primes), 1, flips.size))

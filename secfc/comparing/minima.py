@@ -25,10 +25,10 @@ def start_residues(radius: int, rows: int) -> int:
 class Minima:
     """Least distances of all rows to the chosen rows: y at an evaluator, r at the dealer.
 
-    A step has some candidates. `add` takes the minima with each candidate, some rows at a time. Then `totals`
-    are compared, and `keep` keeps the minima of the chosen candidate. Then `sums` are used to draw the next
-    candidates. The primes are those of all rounds of the start. If rows have `weights`, shape (m,), a row
-    counts in sums as many times as its weight.
+    In a step `add` takes the minima with each candidate, some rows at a time. Then `totals` are compared, and
+    `keep` keeps the minima of the chosen candidate. The next candidates are drawn by `sums`. The primes are
+    those of all rounds of the start. In sums a row counts as many times as its weight, if there are
+    `weights`, shape (m,).
     """
 
     def __init__(self, *, rows: int, primes: tuple[int, ...], weights: Ints | None = None) -> None:

@@ -200,7 +200,7 @@ def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
 
 @cache
 def _dealt(chunks: int, joined: int, widths: GateWidths) -> tuple[int, int]:
-    """Dealt words per word of a pair of so many leaves, and per word of an output that ANDs so many pairs."""
+    """Dealt words per word of a pair of so many leaves, and of an output that ANDs so many pairs."""
     nodes = levels(chunks, (widths.first_fan, widths.fan), compares=True)
     joins = levels(joined, (widths.fan,))
     leaves = ((1 << widths.chunk) - 1) * chunks

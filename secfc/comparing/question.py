@@ -127,7 +127,6 @@ class Question:
     def _plans(
         self, bracket: Bracket, columns: Ints, weights: Floats, own: Labels, start: int
     ) -> list[BatchPlan]:
-        """Batches of rows from `start` on."""
         step = max(_FEWEST_ROWS, _PAIRS // bracket.first.size // _FEWEST_ROWS * _FEWEST_ROWS)
         differences = Differences(
             columns=columns, weights=weights, first=bracket.first, second=bracket.second, radix=self._radix

@@ -1,7 +1,4 @@
-"""A role of the trio as a state machine: bytes of the others in, bytes for the others out.
-
-No clock, no socket.
-"""
+"""A role of the trio as a state machine without clock or socket: it takes bytes and returns bytes."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
@@ -176,6 +173,5 @@ class EvaluatorRole(Role):
         return [one for _, one in sorted(found.items())]
 
     def _end(self) -> Steps:
-        """Send the message that waits."""
         if self._waiting:
             yield self._waiting, {}

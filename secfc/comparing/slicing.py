@@ -15,10 +15,7 @@ def words_of(rows: int) -> int:
 
 
 def at_most(values: Labels, count: int) -> Words:
-    """Words of [value <= j] for each j below `count`, padded with zeros, shape (count, W).
-
-    Values are >= 0.
-    """
+    """Words of [value <= j] for j below `count`, padded with zeros, shape (count, W), for values >= 0."""
     words = words_of(values.size)
     whole = np.full(STRIPS * words, count, dtype=np.int32)  # padding: above every j
     whole[: values.size] = values

@@ -62,10 +62,7 @@ class NearerDealer(GateDealer):
     """
 
     least: PackedResidues
-    """Masks of the minima with each candidate, shape (P, c, n), for `Minima.add`.
-
-    Set when the role begins.
-    """
+    """Masks of the minima with each candidate, shape (P, c, n), for `Minima.add`, once the role has begun."""
 
     def __init__(
         self,
@@ -84,13 +81,10 @@ class NearerDealer(GateDealer):
 
 
 class NearerEvaluator(GateEvaluator):
-    """E0 or E1 in a step's first role: it opens nothing.
-
-    Distances are masked, shapes as in `NearerDealer`.
-    """
+    """E0 or E1 in a step's first role: it opens nothing. It has masked distances, as in `NearerDealer`."""
 
     least: PackedResidues
-    """Masked minima, shape as in `NearerDealer`. Set when the role ends."""
+    """Masked minima, shape as in `NearerDealer`, once the role has ended."""
 
     def __init__(
         self,
@@ -112,7 +106,7 @@ class NearerEvaluator(GateEvaluator):
 class _Least:
     """Which total is least, and whether it is 0. Only the totals are secret.
 
-    After the last step no row is drawn, so the last step does not ask whether the total is 0.
+    The last step draws no row, so it does not ask whether the total is 0.
     """
 
     def __init__(self, totals: Floats, primes: tuple[int, ...], *, last: bool) -> None:

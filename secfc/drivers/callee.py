@@ -221,7 +221,6 @@ class Callee:
         return self._answer if call.number == self._number else self._taken(call)
 
     def _apply(self, call: Call) -> bytes:
-        """Apply a call and return its answer."""
         try:
             return self._take(call)
         except Exception as error:

@@ -267,10 +267,7 @@ class Collected:
         return f"Collected(member={self._shelf.member})"
 
     def keep(self, job: Job) -> None:
-        """Keep only the deposits of a job.
-
-        AgreementError unless this member has signed that it holds them.
-        """
+        """Keep only the deposits of a job. AgreementError unless it has signed that it holds them."""
         owners = {owner: rows for owner, rows in enumerate(job.owners or (), 1) if rows}
         held = {owner: self._held.get(owner, (0, b"")) for owner in owners}
         said = digest_of({owner: one for owner, (_, one) in held.items()})

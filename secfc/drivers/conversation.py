@@ -15,10 +15,7 @@ from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.sealing.identity import Identity
 
 Send = Callable[[str, bytes, float], bytes | None]
-"""Returns a site's answer to a call, or None if none came within the seconds given.
-
-Raises if none will come.
-"""
+"""Returns a site's answer, or None if there is none within these seconds. Raises if none will come."""
 
 PAUSE_SECONDS = 0.5  # between calls to an unreachable site
 CLOSING_SECONDS = 20.0  # limit on the wait for a hanging site at the end of a run
@@ -231,5 +228,4 @@ class Conversation:
 
 
 def _bounded(seconds: float) -> float:
-    """Seconds for one try."""
     return max(_LEAST_SECONDS, min(_TRY_SECONDS, seconds))

@@ -46,7 +46,7 @@ _LOG = logging.getLogger(__name__)
 _COMPARE_SECONDS = 30.0  # how long sites wait for others to confirm the result
 
 _LOST_SECONDS = 5.0
-"""Time limit for the closing call to a site that the run lost, or to any site of an interrupted run."""
+"""Time limit for closing a site that the run has lost, or any site if the coordinator was interrupted."""
 
 
 class Coordinator:
@@ -228,7 +228,6 @@ class Coordinator:
         self._checkpoint()
 
     def _read(self, client: int, answer: Answer) -> None:
-        """Apply an answer."""
         if client in self.lost:
             return
         try:
@@ -387,7 +386,6 @@ class Coordinator:
         return max(self.server.sizes.most_from_client, prepared)
 
     def _carry(self, client: int, data: bytes) -> None:
-        """Deliver a message to its recipient."""
         try:
             header = envelope(data)
             if header.sender != client or header.recipient > self._job.parties:
@@ -417,7 +415,6 @@ class Coordinator:
         self._go_on(replies)
 
     def _go_on(self, messages: list[Message]) -> None:
-        """Send the server's messages."""
         if self.server.counted_from != self._counted_from:
             self._counted_from = self.server.counted_from
             self._carried.clear()
@@ -465,10 +462,7 @@ class Coordinator:
     def _close(
         self, ended: dict[str, Any], missed: Collection[int] = (), *, now: bool, patience: float
     ) -> None:
-        """Tell every site how the run ended and who missed the result.
-
-        Wait a limited time for their reports.
-        """
+        """Tell every site how the run ended and who missed the result. Wait for reports, but not for long."""
         for j, one in self._conversations.items():
             others = [] if self._terms.simulated else sorted({*missed} - {j})  # a simulation has all labels
             one.close(to_json(ended | ({"missed": others} if others else {})), now=now)

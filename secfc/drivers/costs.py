@@ -148,10 +148,7 @@ class Meter:
 
 
 def seconds_of(report: Mapping[str, Any], *, name: str) -> dict[tuple[str, Role], float]:
-    """CPU seconds by phase from a site's report.
-
-    MessageError with its name if the report has another form.
-    """
+    """CPU seconds by phase from a site's report. MessageError, with its name, if of another form."""
     found: dict[tuple[str, Role], float] = {}
     try:
         for phase, role, value in report.get("seconds", []):

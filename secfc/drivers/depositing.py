@@ -150,7 +150,6 @@ class Depositor:
         return found
 
     def _opened(self, call: Call, receipts: list[ReceiptSchema], run: bytes) -> tuple[ReceiptSchema, Labels]:
-        """Labels of a run, and the receipt of their deposit."""
         copies = self._copies(run)
         for receipt in receipts:
             owner = Owner.of_receipt(
@@ -178,7 +177,6 @@ class Depositor:
         return found
 
     def _runs(self) -> Iterator[bytes]:
-        """Runs with labels in the store."""
         names = self._deposits.store.names(f"{self._deposits.folder}/labels")
         for name in sorted(names)[:_MOST_RUNS]:
             try:

@@ -30,10 +30,7 @@ ANSWER: FrameKind = b"R"
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
 _MOST_BYTES = {JSON: 1 << 26, ARRAY: 1 << 40, CALL: MAX_CALL_BYTES, ANSWER: MAX_CALL_BYTES}
-"""Larger frames are refused unread.
-
-Otherwise text that looks like a frame head would make the reader wait.
-"""
+"""Larger frames are refused unread, so that no reader waits for text that looks like a frame head."""
 
 
 def write_frame(stream: BinaryIO, kind: FrameKind, payload: bytes | bytearray | memoryview) -> None:

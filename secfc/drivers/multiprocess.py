@@ -101,7 +101,6 @@ def _compile(setup: Setup) -> bool:
 
 
 def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes: Pipes, run: str) -> Outcome:
-    """The server's report with the clients' results."""
     given = {client: one for client, one in pipes.processes.items() if one.arrays}
     hidden = setup.ids is not None
     received = {client: one.arrays[0] for client, one in given.items()}

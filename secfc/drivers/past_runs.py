@@ -37,8 +37,7 @@ class PastRuns:
     """A site's files about the runs of a job.
 
     Each run in which the site shared anything has a file next to its results, the run's *mark*. The files
-    count the runs. Later the mark shows whether labels are of the run and of its rows. It never leaves the
-    site.
+    count the runs. A mark shows later whether labels are of the run and of its rows. It stays at the site.
     """
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
@@ -170,7 +169,7 @@ def _append(descriptor: int, noted: dict[str, Any]) -> None:
 
 
 def delete_logs_beside(path: Path) -> None:
-    """Delete the logs of other runs of a job, which cannot continue. A log in use stays."""
+    """Delete the logs of other runs of a job, which no process will continue. A log in use stays."""
     for other in path.parent.glob("*.log"):
         if other != path:
             try:

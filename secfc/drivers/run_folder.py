@@ -89,8 +89,8 @@ class RunFolder:
 def run_folder(setup: Setup) -> RunFolder:
     """The folder of a new run, or of the run that `Setup.resume` continues.
 
-    Raises StorageError if a run was left that no process works on and the call does not say what to do with
-    it. Also if there is no run that the call can continue.
+    Raises StorageError if a run was left and the call does not say what to do with it, or if there is no run
+    that the call can continue.
     """
     with _LOCK:
         assert setup.storage is not None
@@ -98,7 +98,7 @@ def run_folder(setup: Setup) -> RunFolder:
 
 
 def _begin(storage: Path, setup: Setup) -> RunFolder:
-    """The folder of a new run. Runs that were left must be absent or removable."""
+    """The folder of a new run. Runs that were left are removed, or raise StorageError."""
     for path in _runs(storage):
         try:
             folder = RunFolder.open(path)

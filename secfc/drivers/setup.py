@@ -120,8 +120,8 @@ class Setup:
 class Figures:
     """Figures about the best start of a run.
 
-    With disclosure "labels" the history is empty and near_ties is None. The inertia is then None if it was
-    not opened.
+    With disclosure "labels" the history is empty, near_ties is None, and so is an inertia that was not
+    opened.
     """
 
     k: int
@@ -268,7 +268,6 @@ class ServerReport(Figures):
 
 
 def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
-    """Figures about a clustering, as JSON values."""
     measured = clustering if isinstance(clustering, SearchResult) else None
     measures = asdict(clustering.measures) if clustering.measures else {}
     return {

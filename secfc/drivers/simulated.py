@@ -124,7 +124,6 @@ class SimulatedParty(TakingPart):
             return self._encoded(self._client.start())
 
     def _taken(self, call: dict[str, Any]) -> Intake:
-        """The deposits of owners for this member."""
         keys, deposits = self._arrays
         job = Job(**call["job"])
         session = Session.of(job=job, roster=self.terms.roster, run=bytes.fromhex(call["run"]))

@@ -52,10 +52,7 @@ class RunTerms:
         return told | {"text": str(error)} if self.simulated else told
 
     def error_of(self, said: Mapping[str, Any], client: int) -> SecFCError:
-        """The error that a client reported.
-
-        Only in a simulation, with one owner of all data, with its text.
-        """
+        """The error that a client reported. Its text is kept only in a simulation: its data has one owner."""
         name, found = self.names[client - 1], PublicError.read(said)
         if not self.simulated:
             return found.said_by(client, name=name)

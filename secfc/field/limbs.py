@@ -40,15 +40,12 @@ def minimum(a: Limbs, b: Limbs) -> Limbs:
 
 
 def total(values: Limbs, weights: Ints | None = None) -> int:
-    """Sum of the integers, shape (L, m). With weights, shape (m,), each integer counts times its weight."""
+    """Sum of the integers, shape (L, m), times their weights, shape (m,), if there are any."""
     return _as_integer(_weighed(values, weights).sum(axis=1, dtype=np.uint64))
 
 
 class Cumulated:
-    """Searchable running sums of integers, shape (L, m).
-
-    With weights, shape (m,), each counts so many times.
-    """
+    """Searchable running sums of integers, (L, m), times their weights, (m,), if there are any."""
 
     def __init__(self, values: Limbs, weights: Ints | None = None) -> None:
         self._sums = np.cumsum(_weighed(values, weights), axis=1, dtype=np.uint64)
@@ -81,7 +78,6 @@ def _as_integer(limbs: NDArray[np.uint64]) -> int:
 
 
 def _less(a: Limbs, b: Limbs) -> Bools:
-    """Elementwise a < b."""
     less: Bools = a[0] < b[0]
     for low, high in zip(a[1:], b[1:], strict=True):
         less = (low < high) | ((low == high) & less)

@@ -56,10 +56,7 @@ class Entry:
 
 
 class RunLog:
-    """An open log, readable only by its owner and locked against other processes.
-
-    Made by `begin` or `resume`.
-    """
+    """An open log, readable only by its owner and locked against other processes: `begin` or `resume` it."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self.path, self._database = path, database
@@ -73,10 +70,7 @@ class RunLog:
 
     @classmethod
     def begin(cls, path: Path, header: dict[str, Any]) -> Self:
-        """A new log with a header for JSON.
-
-        StorageError if it cannot be written, for example on a full disk.
-        """
+        """A new log with a header for JSON. StorageError if it cannot be written, as on a full disk."""
         make_folder(path.parent)
         with _storage_errors(path):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))

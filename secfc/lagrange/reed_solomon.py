@@ -71,10 +71,7 @@ class ReedSolomon:
         return not np.any(np.mod(matmul(self._parity, words, self._p), self._p))
 
     def wrong(self, words: Floats) -> set[int] | None:
-        """Positions where a column of reduced residues is wrong, by `errors`.
-
-        None if that fails for a column.
-        """
+        """Positions where a column of reduced residues is wrong, or None if `errors` fails for a column."""
         wrong: set[int] = set()
         for word in () if self.contains(words) else words.T:
             errors = self.errors(word)

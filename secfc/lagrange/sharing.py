@@ -12,9 +12,9 @@ def segment_width(d: int, ell: int) -> int:
 
 
 def split(rows: Floats, ell: int) -> Floats:
-    """The ell segments of rows of shape (m, d), shape (ell, ceil(d / ell), m).
+    """The ell segments of rows (m, d), shape (ell, ceil(d / ell), m), padded with zeros at the end.
 
-    The padding is zeros, which add nothing to a squared distance.
+    Zeros add nothing to a squared distance.
     """
     m, d = rows.shape
     width = segment_width(d, ell)

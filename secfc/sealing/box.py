@@ -54,10 +54,7 @@ def x25519_key(public: bytes) -> bytes:
 
 
 def seal_box(payload: bytes, *, recipient: bytes, place: bytes) -> bytes:
-    """Seal a payload to a recipient's Ed25519 public key.
-
-    Raises the errors of `x25519_key`.
-    """
+    """Seal a payload to a recipient's Ed25519 public key. Raises ValueError as `x25519_key` does."""
     theirs, ephemeral = x25519_key(recipient), X25519PrivateKey.generate()
     secret, ours = ephemeral.exchange(check_ephemeral(theirs)), ephemeral.public_key().public_bytes_raw()
     return ours + _cipher(secret, ours, theirs, place).encrypt(_NONCE, payload, None)

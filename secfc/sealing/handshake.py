@@ -38,7 +38,7 @@ _CLIENT_ROWS = struct.Struct("<HI")
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """The names of a run, the same at every party.
+    """Identifies a run, the same at every party.
 
     `run` is its random identifier, 16 bytes. `agreement` is a digest of all that the parties agreed on, 32
     bytes.

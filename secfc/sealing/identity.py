@@ -94,10 +94,7 @@ class Roster:
     def verify(
         self, party: int, signature: bytes, statement: bytes, *, what: str = "what it says of itself"
     ) -> None:
-        """Raise SealError unless this party (0 is the server) signed the statement.
-
-        `what` names it in errors.
-        """
+        """Raise SealError unless this party (0: the server) signed the statement, `what` in words."""
         key = self.coordinator if party == 0 else None
         if 0 < party <= len(self.keys):
             key = self.keys[party - 1]

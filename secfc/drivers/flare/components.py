@@ -45,7 +45,7 @@ LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 class SiteExecutor(Executor):  # type: ignore[misc]
     """A site. Rows, key, limits and job come from its site file.
 
-    It takes only signatures of the other parties from FLARE's job, and verifies them.
+    From FLARE's job it takes only signatures of the other parties, and verifies them.
     """
 
     def __init__(self, signatures: object = "") -> None:
@@ -99,10 +99,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         self._changed, self._ready = threading.Condition(), set[str]()  # sites that can take calls
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Record that a site asks for tasks: it can take calls then.
-
-        FLARE logs an error for an earlier call.
-        """
+        """Record that a site asks for tasks: it can take calls. FLARE logs an error for an earlier call."""
         if event_type == EventType.BEFORE_PROCESS_TASK_REQUEST:
             peer = fl_ctx.get_peer_context()
             if isinstance(peer, FLContext):

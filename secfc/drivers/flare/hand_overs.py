@@ -176,7 +176,6 @@ def _signed(schema: "RequestSchema | ConsortiumSchema", kind: bytes) -> bytes:
 
 
 def _text(head: str, schema: "RequestSchema | ConsortiumSchema", signature: str) -> str:
-    """A TOML file of these values."""
     values = schema.model_dump(exclude_none=True) | {"signature": signature}
     tables = {key: value for key, value in values.items() if isinstance(value, dict)}
     lines = [f"# {head}"]

@@ -90,7 +90,6 @@ class KitProcess:
         stop([self])
 
     def _reap(self) -> None:
-        """Wait for a process that has ended."""
         if self._process is not None:
             self._process.wait()
             assert self._process.stdin is not None
