@@ -1,8 +1,7 @@
 """One batch of rows through all gates. The dealer does it in one step, an evaluator exchange by exchange.
 
-A "half" is an XOR share of a product or of a mask. Both sides use keystreams in the same order: products of
-leaves, of each level of nodes, the lowest bit, of each level of ANDs. Then masks of the wires of each
-exchange.
+A "half" is one of two XOR shares of a product or mask. Both sides use keystreams in the same order: products
+of leaves, of each level of nodes, the lowest bit, of each level of ANDs. Then masks of each exchange's wires.
 """
 
 from collections.abc import Generator, Hashable, Sequence

@@ -67,11 +67,11 @@ def coded_sums(
     source: MaskSource,
     primes: Sequence[int],
 ) -> Floats:
-    """Random sums of shares of each client's rows. Everyone with the same source gets the same coefficients.
+    """Random sums of shares of each client's rows. The source determines the public coefficients.
 
     The sums are canonical, shape (P, clients, VALUES). `shares` takes the index of a prime and a slice of
-    rows and returns reduced residues modulo that prime, shape (width, rows). `owned` are the rows of each
-    client, in order. A segment has `width` columns. Coefficients are public.
+    rows and returns reduced residues, shape (width, rows). `owned` are the rows of each client, in order. A
+    segment has `width` columns.
     """
     modulo = np.array(primes, dtype=np.float64)[:, None, None]
     totals = np.zeros((len(owned), len(primes), width, SUMS))

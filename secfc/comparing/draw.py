@@ -1,9 +1,8 @@
 """Rows drawn with probability proportional to masked distances: the third kind of roles of a step of a start.
 
 For R below 2**32 the drawn row is the first i with (w_1 + ... + w_i) 2**32 > R (w_1 + ... + w_m). The left
-side grows with i, so a search that opens some of these bits shows the row and nothing else. A level of the
-search cuts the remaining rows into pieces and compares at the end of each piece. All draws are searched
-together.
+side grows with i, so a search that opens some of these bits shows the row and nothing else. A level cuts the
+remaining rows into pieces and compares at the end of each, for all draws together.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """The farthest rows for emptied clusters: the trio finds what `secfc.kmeans.relocation` finds.
 
 In each set the rows are compared in pairs until one is left: the farthest, ties to the lowest index. The
-winners of all sets are compared in a final, with an extra entry of distance 0 and the lowest number. If the
-extra entry wins, every row equals its centre and no row moves. The set that won and the number of its row are
-opened. For the next row only that set is compared again, without the row.
+winners of all sets and an entry of distance 0 with the lowest number are compared in a final. If that entry
+wins, every row equals its centre and no row moves. The winning set and the number of its row are opened. For
+the next row only that set is compared again, without the row.
 
 All three know which rows take part, because labels and found rows are public. Nothing else is opened.
 """

@@ -1,10 +1,10 @@
 """Masks under which coded answers stay codewords: any R of them still decode, to D + r.
 
 The dealer shares a key with each of R clients, the bearers. Bearer j adds the residues rho_j of its keystream
-to its answer. R values at distinct points determine one polynomial rho of degree R - 1, the degree of the
-coded distances phi. The dealer sends every other client, a spare, its rho(alpha_j). So all answers are values
-of phi + rho, and decoding gives sum_u (phi + rho)(beta_u) = D + r. The dealer knows r = sum_j w_j rho_j
-before any answer (docs/proofs.md, "Masked answers stay codewords").
+to its answer. R values determine one polynomial rho of degree R - 1, the degree of the coded distances phi.
+The dealer sends every other client, a spare, its rho(alpha_j). So all answers are values of phi + rho, and
+decode to sum_u (phi + rho)(beta_u) = D + r. The dealer knows r = sum_j w_j rho_j before any answer
+(docs/proofs.md, "Masked answers stay codewords").
 """
 
 from collections.abc import Callable, Mapping, Sequence

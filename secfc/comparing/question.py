@@ -42,9 +42,8 @@ class Question:
 
     Sets without rows are no candidates. `rows` is m. `champions` are the sets that the rows are in, shape
     (m,). With them, each row's own centre is compared with the others first, and only rows whose set is not
-    nearest are compared further. Without them all pairs of centres are compared. With `core` the question
-    asks for the core instead of labels: the rows that are at most a third as far from their champion's centre
-    as from any other.
+    nearest are compared further. Without them all pairs are compared. `core` asks for the core instead of
+    labels: rows at most a third as far from their champion's centre as from any other.
     """
 
     primes: tuple[int, ...]

@@ -1,7 +1,7 @@
 """Which of two starts ended better, by their scores (`secfc.kmeans.score`) of masked distances.
 
-A score is linear. So the evaluators compute it from y and the dealer from r. The results modulo each prime
-are a masked score and its mask. Each of the three keeps the sums of the best start so far. The roles of
+A score is linear, so the evaluators compute it from y and the dealer from r. They get a masked score and its
+mask modulo each prime. Each of the three keeps the sums of the best start so far. The roles of
 `secfc.comparing.trio` compare two scores.
 """
 

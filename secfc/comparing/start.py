@@ -57,8 +57,8 @@ def most_nearer_bytes(rows: int, candidates: int, primes: int) -> int:
 class NearerDealer(GateDealer):
     """C in a step's first role: it deals for a part of the rows.
 
-    `closest` are masks of the least distances so far (`Minima.closest`), shape (P, 1, n). `asked` is r of the
-    distances to the candidates, shape (P, c, n).
+    `closest` are masks of the least distances so far (`Minima.closest`), (P, 1, n). `asked` is r of the
+    distances to the candidates, (P, c, n).
     """
 
     least: PackedResidues

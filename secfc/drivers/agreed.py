@@ -43,12 +43,11 @@ def run_agreed(
 
     Signatures and by default the coordinator's key (`COORDINATOR_KEY`) are in the folder of the job `file`.
     `sites` are the site files of all parties, in any order. The summary is also written when the run fails
-    after a party has begun it. Without a deadline a party is lost only when its process has ended.
-    `resumable` keeps a log in a folder next to the job (`LOGS`), so that another call can continue an
-    interrupted run.
+    after a party has begun it. Without a deadline a party is lost only when its process has ended. With
+    `resumable` a log in the folder `LOGS` lets another call continue an interrupted run.
 
-    Raises AgreementError before any process starts if the key is not the coordinator's key in the roster, or
-    if a member has not closed the deposits of owners. Later it raises a party's own error, with its name.
+    Raises AgreementError before any process starts if the key is not the coordinator's in the roster, or a
+    member has not closed the deposits of owners. Later it raises a party's own error, with its name.
     """
     check_deadline(deadline)
     check_signed(agreement, signatures_path(file))

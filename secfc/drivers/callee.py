@@ -34,9 +34,9 @@ _TAKEN = struct.Struct(f"<Q{_DIGEST_BYTES}s")
 class Callee:
     """One organisation's side of a run.
 
-    The roster's coordinator signs every call. The callee drops a call that the coordinator did not sign, or
-    signed for another run, agreement, site or number. A dropped call changes nothing and gets no answer. A
-    party whose job or roster cannot be read can verify no call, and drops all.
+    The roster's coordinator signs every call. A call that it did not sign, or signed for another run,
+    agreement, site or number, is dropped: it changes nothing and gets no answer. A party whose job or roster
+    cannot be read can verify no call, and drops all.
 
     If the party keeps a log, every accepted call is in the log before it is answered. After its process was
     killed, a new one makes the same answers again from the log, byte for byte, and continues after the last.
@@ -329,9 +329,9 @@ class Callee:
 
 
 def _missed(said: dict[str, Any], clients: int, *, me: int) -> list[int]:
-    """Other clients that missed the result, according to the coordinator. Empty if its list is not valid.
+    """Other clients that missed the result, according to the coordinator. Empty if its list is invalid.
 
-    An invalid list does not matter to the result: the run has ended, and this party writes its labels.
+    The run has ended in any case, and this party must write its labels.
     """
     missed: list[int] = said.get("missed", [])
     numbers = isinstance(missed, list) and all(type(one) is int for one in missed)

@@ -233,10 +233,10 @@ class Incoming:
     def feed(self, piece: bytes, *, position: int | None = None) -> Iterator[bytes]:
         """Take a piece and yield the messages that it completes.
 
-        `most` is called for each message after the messages before it were taken. `position` is where the
-        piece begins in the stream: bytes that came before are skipped. Without it the piece follows the last.
-        Raises MessageError if there is a gap, or if the piece announces a larger message than the recipient
-        takes. In the second case the buffered bytes are forgotten.
+        `most` is called for each message after those before it were taken. `position` is where the piece
+        begins in the stream: bytes that came before are skipped. Without it the piece follows the last.
+        Raises MessageError for a gap, or if a larger message is announced than the recipient takes: then
+        buffered bytes are forgotten.
         """
         if position is not None:
             if position > self.position:

@@ -52,8 +52,7 @@ _LOST_SECONDS = 5.0
 class Coordinator:
     """One run. It continues without sites that are lost.
 
-    With a log, if too few sites answer, the run is interrupted and does not end. Another process can continue
-    it from the log.
+    With a log, a run with too few answering sites is interrupted: another process can continue it.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """The coordinator's log of a run: the answers of sites, for a process that continues the run.
 
 A site's answer is on the disk before it has any effect. The server draws only from the secrets in the log's
-header, so the same answers in the same order cause the same messages to every site. Answers are large. When
-the server has asked the next question, its state (`Server.standing`) and that of every conversation replace
-them. The messages to the server before its first question stay: the server needs them to get there again.
+header, so the same answers in the same order cause the same messages to every site. Answers are large. After
+each question of the server, its state (`Server.standing`) and that of every conversation replace them.
+Messages to the server before its first question stay: the server needs them to get there again.
 """
 
 import json

@@ -34,10 +34,10 @@ def detail(error: Exception) -> str:
 def ends_run(error: SecFCError, *, shared: bool) -> bool:
     """Whether a client's error ends the run for all. Otherwise the client is absent from then on.
 
-    The run tolerates a client that breaks: it is a fault. A client that refuses something before all rows are
-    `shared` has found that the parties do not agree. Three errors end a run at any time. A client's limits
-    (LimitError) protect rows whose shares the other clients have. A server that cheats (CheatError) cheats
-    all clients. RangeError is an evaluator's: it found rows beyond the bound.
+    A client that breaks is a fault, which the run tolerates. One that refuses something before all rows are
+    `shared` has found that the parties do not agree. LimitError, CheatError and RangeError end the run at any
+    time. A client's limits protect rows whose shares the others have. A server that cheats cheats all. An
+    evaluator that raises RangeError found rows beyond the bound.
     """
     return isinstance(error, LimitError | CheatError | RangeError) or not (
         shared or isinstance(error, PartyError | StorageError)

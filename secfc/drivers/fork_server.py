@@ -1,12 +1,12 @@
 """The program that forks the processes of parties. It has imported their modules and has no data of a run.
 
 A new interpreter imports for most of a second, and twice as long with compiled kernels. So one program
-imports for all parties of a run. It has no rows and no keys and draws no random numbers: secrets and masks
-come after the fork.
+imports for all parties of a run. It has no rows or keys and draws no random numbers: secrets and masks come
+after the fork.
 
 Standard input is a Unix socket. A request is one byte with three descriptors: standard input and output of a
-new process, and a socket. On that socket the server sends the process's number, and its exit status when it
-has ended. The server reaps the process when the other end is closed, so its number is not reused before.
+new process, and a socket. On that socket the server sends the process's number, and its exit status at its
+end. It reaps the process when the other end is closed, so its number is not reused before.
 """
 
 import ctypes

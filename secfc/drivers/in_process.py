@@ -75,9 +75,8 @@ def run_in_process(
     """Run the protocol in one process.
 
     Messages are encoded and decoded as between processes. They are delivered in the order of sending, but
-    those between clients first. Otherwise all n**2 of them would wait at once while the server's are
-    delivered. `on_delivery` gets each message's envelope and the wall-clock seconds for decoding it, handling
-    it and encoding the messages that it caused.
+    those between clients first: otherwise all n**2 of them would wait at once. `on_delivery` gets each
+    message's envelope and the wall-clock seconds for decoding it, handling it and encoding its replies.
     """
     job, meter = setup.job, Meter()
     server, clients, session, signer = roles_of(setup)

@@ -3,11 +3,11 @@
 The coordinator and the callees are those of runs across machines. Calls go over pipes. A client is lost if
 its process ends, if it breaks (`secfc.drivers.failures.ends_run`), or if it does not answer a call within the
 deadline. The run continues while enough clients are left. With a folder for storage every party keeps a log
-there. A process that was killed is then started again and continues. If this process was killed, the whole
-run can continue (`secfc.drivers.run_folder`).
+there. Then a killed process is started again and continues, and so can the whole run if this process was
+killed (`secfc.drivers.run_folder`).
 
-Clients seal their messages to each other with their own keys. But this process has all rows and gives every
-client its private key, so sealing hides nothing from it.
+Clients seal their messages to each other. But this process has all rows and gives every client its private
+key, so sealing hides nothing from it.
 """
 
 import secrets

@@ -168,9 +168,9 @@ def _runs(storage: Path) -> list[Path]:
 def digests(setup: Setup, key: bytes) -> dict[str, Any]:
     """Digests of everything that a run's messages depend on, by name. Party names and deadline do not matter.
 
-    Another call may continue a run only if all digests are equal. They are keyed. So without the key they
-    show nothing of rows, IDs or a bound that follows from them. The key is in the same folder, like the
-    parties' secrets.
+    Another call may continue a run only if all are equal. They are keyed, so they show nothing of rows, IDs
+    or a bound that follows from them without the key. The key is in the same folder, like the parties'
+    secrets.
     """
 
     def of(*pieces: Buffer) -> str:

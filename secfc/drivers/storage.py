@@ -27,9 +27,9 @@ _ASSIGNED_BYTES = 100  # per row: a hundred assignments of one byte
 def allocator(storage: Path | None, *, name: str) -> Allocate:
     """Allocator of a client's shares: in memory, or in a file of its own in this folder.
 
-    The file is readable only by its owner. It loses its name when it is open (on Windows: when the run has
-    ended), so no file is left however the run ends. Its space is reserved when it is made, so a disk that
-    becomes full later does not end the process. Raises StorageError if the file cannot be made.
+    Only its owner can read the file. It has no name once it is open (on Windows: once the run has ended), so
+    no file is left however the run ends. Its space is reserved when it is made, so a disk that becomes full
+    later does not end the process. Raises StorageError if the file cannot be made.
     """
     if storage is None:
         return in_memory

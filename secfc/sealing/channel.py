@@ -43,10 +43,9 @@ class Sealed(Payload):
 class Channel:
     """Seals messages from one client to another, and opens messages from that client.
 
-    `secret` is the X25519 secret of both, `transcript` the digest of the session and all introductions. The
-    places of sealed messages must ascend, so that no nonce is used twice. For the same reason a channel
-    refuses to be copied, pickled or used in a forked process. Opening has no state: the recipient knows which
-    place is next.
+    `secret` is the X25519 secret of both, `transcript` the digest of the session and all introductions.
+    Places of sealed messages must ascend, so that no nonce is used twice. So a channel also refuses to be
+    copied, pickled or used in a forked process. Opening has no state: the recipient knows the next place.
     """
 
     __slots__ = "_key", "_me", "_peer", "_process", "_sealed"
@@ -110,8 +109,7 @@ class Channel:
     def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
         """The cipher of one direction and purpose, and the start of the associated data of all its messages.
 
-        It is made again for each message. That takes microseconds, and a stored cipher would take kilobytes
-        per pair of clients.
+        It is made for each message, in microseconds. Stored ciphers would take kilobytes per pair of clients.
         """
         link = _LABEL + _LINK.pack(sender, recipient) + purpose
         return AESGCM(self._derive(link)), link + b"\0"

@@ -39,8 +39,8 @@ class Proof:
 class Signer:
     """The server's side: proofs of its messages in one session.
 
-    Ed25519 is deterministic: the same message has the same signature, also after a restart. ParameterError
-    if the roster has another key than the identity's.
+    Ed25519 is deterministic: the same message has the same signature, also after a restart. ParameterError if
+    the identity's key is not the roster's.
     """
 
     def __init__(self, session: Session, identity: Identity) -> None:

@@ -172,9 +172,9 @@ class ServerProcess(KitProcess):
         """Submit a job's folder and wait until its summary is written or FLARE has ended the job.
 
         `each` is called in every poll. Returns FLARE's job number and a copy of the summary, or None if the
-        job ended before. Raises PartyError if FLARE has not begun the job after `begin` seconds, or if the
-        job has not ended after `timeout` seconds. In both cases the job is aborted. Raises PartyError too if
-        the server has ended.
+        job ended before. Raises PartyError if the server has ended, if FLARE has not begun the job after
+        `begin` seconds, or if the job has not ended after `timeout` seconds. In the last two cases it aborts
+        the job.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job.resolve()))["job_id"]
         submitted = asked = time.monotonic()

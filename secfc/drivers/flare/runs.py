@@ -54,10 +54,10 @@ def run_server(
 ) -> str:
     """Start the server, wait for sites, run the signed job, and stop. Return the summary's text.
 
-    The kits are in the job's folder. The server waits `wait` seconds for sites. Then, with `without_absent`,
-    it runs the job without absent sites, if enough are there. Raises AgreementError if a party has not signed
-    the job or the key in the folder is not the roster's. Raises PartyError if sites are missing, FLARE does
-    not begin the job within the deadline, or the job has not ended after `timeout` seconds.
+    The kits are in the job's folder. After `wait` seconds the job runs without absent sites, if
+    `without_absent` is set and enough are there. Raises AgreementError if a party has not signed the job or
+    the key in the folder is not the roster's. Raises PartyError if sites are missing, FLARE does not begin
+    the job within the deadline, or the job has not ended after `timeout` seconds.
     """
     agreement, folder = read_job(job), job.absolute().parent
     key = folder / COORDINATOR_KEY
