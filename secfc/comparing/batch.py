@@ -80,7 +80,7 @@ class Dealing:
         return f"Dealing(words={self._out.size})"
 
     def outputs(self, plan: BatchPlan, masks: Bytes) -> None:
-        """Deal for a batch; `masks` is r."""
+        """Deal for a batch. `masks` is r."""
         self.signs(plan, masks)
         if plan.conjunction:
             self.ands(plan.conjunction, _taken(self.masks((plan.wires,)), plan))
@@ -93,7 +93,7 @@ class Dealing:
         return masks
 
     def signs(self, plan: BatchPlan, masks: Bytes) -> None:
-        """Deal for the outcomes of all pairs; `masks` is r."""
+        """Deal for the outcomes of all pairs. `masks` is r."""
         bits, parity = _bits(plan, masks, self._kernels, self._arena, self._room, self._room)
         for low in range(0, bits.shape[1], _PIECE):
             words = min(_PIECE, bits.shape[1] - low)
@@ -165,7 +165,7 @@ class Evaluating:
         return f"Evaluating(batch={self._batch})"
 
     def outputs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
-        """The opened outputs of a batch, shape (outputs, W); `masked` is y."""
+        """The opened outputs of a batch, shape (outputs, W). `masked` is y."""
         sign = yield from self.signs(plan, masked)
         negations = plan.negations()
         if not plan.conjunction:
@@ -192,7 +192,7 @@ class Evaluating:
         return shares, halves
 
     def signs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
-        """Shares of the outcomes of all pairs, shape (pairs * W,); `masked` is y."""
+        """Shares of the outcomes of all pairs, shape (pairs * W,). `masked` is y."""
         bits, parity = _bits(plan, masked, self._kernels, self._arena, self._room, self._batch)
         shares = self._leaves(plan, bits)
         count = plan.chunks

@@ -25,7 +25,7 @@ from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
 
-LOGS = ".logs"  # suffix of the folder of the coordinator's logs, beside the job
+LOGS = ".logs"  # suffix of the folder of the coordinator's logs, next to the job
 
 
 def run_agreed(
