@@ -104,7 +104,8 @@ class Kernels(Protocol):
     ) -> None:
         """Pack ``constant + matrix @ shares[:, rows]`` modulo p to an answer about rows from `first` on.
 
-        Shares have shape (width + 1, m), `out` (k, 3 * answered). `matrix` and `constant` are from `prepare`.
+        Shares have shape (width + 1, m), `out` (k, 3 * answered). `matrix` and `constant` are
+        those of one prime from `prepare`.
         """
 
     def below(self, packed: Bytes, p: int) -> bool:

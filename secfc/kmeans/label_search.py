@@ -194,7 +194,7 @@ class LabelSearch:
         return [bests[k] for k in self._compared]
 
     def result(self) -> LabelResult:
-        """At the end: the clustering that clients receive. Of several k the most suitable, then the least."""
+        """At the end: the clustering for clients. Of several k the most suitable, of equals the least."""
         return max(self.results(), key=suitability) if self._compared else self.found[self.best]
 
     def choose(self, candidate: int, drawn: Iterable[int]) -> Follows:

@@ -21,7 +21,7 @@ LOAD = 16
 with 8, 16 and 32 (docs/decisions/010-private-set-union.md)."""
 
 CAPACITY = 24
-"""IDs that a bin's series determines. At this load 2.2 % of bins hold more, and their IDs are dealt again."""
+"""IDs that a bin's series determines. In a full table 2.2 % of bins hold more; their IDs are dealt again."""
 
 TABLES = 8
 """The most tables in an attempt. Each is for the overfull bins of the one before, about 1/40 of its size."""

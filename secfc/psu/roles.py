@@ -241,7 +241,7 @@ class UnionClient(_Role):
 
 
 class UnionServer(_Role):
-    """The server's side of the union: it opens shares and finds poles. It does not know the IDs' key."""
+    """The server's side of the union: it opens shares and finds poles. It knows no key."""
 
     def __init__(self, plan: UnionPlan, threads: Threads = ALONE) -> None:
         super().__init__(plan, threads)
