@@ -196,8 +196,7 @@ class Filter:
     g, r, the bound and comparisons with it. 2^-900 is far above the loss by underflow, 2^-1074 in each of
     fewer than 2^32 operations. If g + r >= 2^500, an operation might overflow, so the error is infinite.
 
-    `squares` are ||row||^2, inf beyond float64. `clusters` are those with a centre, ascending. `error` has
-    shape (n_rows,).
+    `squares` are ||row||^2, inf beyond float64. `clusters` have a centre, ascending. `error`: (n_rows,).
     """
 
     def __init__(self, rows: FloatArray, squares: FloatArray, centres: Centres) -> None:

@@ -19,8 +19,7 @@ from plaintext_baselines._start import given_centres, given_labels, random_start
 class Fit:
     """The result of a method's rounds, in the frame's units; other fitted `attributes` in the data's units.
 
-    `history` is the inertia at the centres at the start of each round. Without `labels` every row gets its
-    nearest centre.
+    `history` is the inertia at each round's first centres. Without `labels` rows get their nearest centre.
     """
 
     centres: FloatArray

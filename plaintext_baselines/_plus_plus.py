@@ -29,8 +29,7 @@ def plus_plus_rows(
     probability proportional to their squared distance to the nearest centre so far. The one that lowers the
     sum of these distances most becomes a centre; ties go to the first drawn. When that sum is 0, the lowest
     rows that are not centres follow. Random numbers are taken in each step before this is checked. With
-    `weights`, whole numbers of at least 1, the first row is drawn in proportion to them, and distances are
-    multiplied by them.
+    `weights`, whole numbers from 1, distances and the first row's probability are multiplied by them.
     """
     rng = np.random.default_rng(random_state)
     n_candidates = min(n_clusters, 2 + int(math.log(n_clusters)))

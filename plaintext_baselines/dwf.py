@@ -24,8 +24,7 @@ class Update(NamedTuple):
     """The result of a party in one round.
 
     `centres` are the local centroids c_ij, or the received one if the local cluster stayed empty. `sizes` are
-    the numbers of rows assigned to each *received* centroid. `inertia` is the sum of squared distances to
-    them.
+    the numbers of rows assigned to each *received* centroid. `inertia` is the inertia at these.
     """
 
     centres: FloatArray
@@ -39,8 +38,7 @@ def local_update(
     """Up to `max_iter` steps of classical k-means from the received centroids: Algorithm 2.
 
     Empty clusters are not relocated (section 2.4). Only clusters that gained or lost rows are recomputed.
-    `norms` are the squared norms of the rows. The steps end when the centroids move by less than `tol`
-    (Frobenius norm).
+    `norms` are the rows' squared norms. The steps end if centroids move by less than `tol` (Frobenius norm).
     """
     n_clusters = len(centres)
     local = centres.copy()

@@ -48,15 +48,13 @@ class ExactLloyd(PooledClusterer):
     precision : int
         Bits of a quantised row relative to `bound`, 1 to 52.
     bound : float, optional
-        Public bound on the Euclidean norm of a row, in the data's units. The default is the largest norm in
-        the data (float64).
+        Public bound on a row's Euclidean norm, in the data's units. Default: the largest norm (float64).
     random_state : None or int
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, history_, n_iter_
-        As for :class:`Lloyd`, from the quantised rows, in the data's units and correctly rounded; inf beyond
-        float64.
+        As for :class:`Lloyd`, of the quantised rows, in data units, correctly rounded; inf beyond float64.
     converged_ : bool
         False if more labels than `tol_moved` allows still changed in round `max_iter`. In this case, and if
         `tol_moved` ended the rounds, `labels_` come from one more assignment.

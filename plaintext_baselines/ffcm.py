@@ -28,8 +28,7 @@ class FFCM(FederatedMethod):
     In each round a party computes its memberships u_ij at the received centres (equation 5), then its local
     centres (equation 6) and their supports W_j (equation 7). The server computes the weighted mean of each
     centre (equation 8, ``averaging="weighted"``) or clusters all local centres by unweighted k-means
-    (equation 9, ``averaging="kmeans"``). That starts by k-means++ in the first round, and later from the last
-    global centres.
+    (equation 9, ``averaging="kmeans"``). It starts by k-means++, in later rounds from the global centres.
 
     Memberships are those that minimise equation 4, as in Bezdek's algorithm and in the published code,
     u_ij = 1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)). Equation 5 as printed has squared norms with
@@ -80,8 +79,7 @@ class FFCM(FederatedMethod):
     converged_ : bool
         False if `max_iter` ended the run.
     local_centers_ : list of ndarray of shape (n_clusters, n_features), float64
-        The centres of each party in the last round, before the server averaged them; the global centres for a
-        party without rows.
+        Each party's centres in the last round, before averaging; the global ones for a party without rows.
 
     References
     ----------

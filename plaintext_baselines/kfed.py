@@ -29,8 +29,7 @@ class KFED(FederatedMethod):
     starts from the means of the groups. A party with at most k' rows sends its rows.
 
     *Server* (Algorithm 2): the seeds are the first party's centres. Then, up to k, the received centre
-    farthest from those chosen is added. Lloyd's algorithm, unweighted, clusters all received centres from
-    there.
+    farthest from those chosen is added. Lloyd's algorithm, unweighted, starts there on all received centres.
 
     Some cases in which the published code fails work here. With fewer columns than k', all directions are
     kept. An empty group S_r is replaced by all rows nearest to nu_r, or by nu_r itself if it is a duplicate.
@@ -51,8 +50,7 @@ class KFED(FederatedMethod):
         the means of a random partition of all rows. An array of shape (n_clusters, n_features): centres. A
         list with one label array per party: the means of that partition.
     n_init : int
-        Runs of every k-means that starts by k-means++. The best one is kept. 1 in the experiments of [3]_, 5
-        in its starts.
+        Runs of every k-means++ start. The best one is kept. [3]_ has 1 in experiments and 5 in starts.
     n_clients : int, optional
         Number of parties that take part, drawn at random [3]_. None: all.
     max_iter : int

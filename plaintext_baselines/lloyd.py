@@ -34,8 +34,7 @@ class Lloyd(PooledClusterer):
     tol : float
         Also stop when the squared movement of all centres is at most `tol` times the columns' mean variance.
     empty : {"relocate", "keep"}
-        A cluster that loses all its rows moves to the row farthest from its own centre, or keeps its old
-        centre.
+        A cluster without rows moves to the row farthest from its own centre, or keeps its old centre.
     random_state : None or int
         Seed of the start, for ``numpy.random.default_rng``.
 

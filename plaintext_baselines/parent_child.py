@@ -38,8 +38,7 @@ class ParentChildKMeans(FederatedMethod):
     init : {"k-means++", "random"}, ndarray, or list of int ndarray
         Start of every k-means, as for :class:`KFED`.
     n_init : int
-        Runs of every k-means++ start. The best one is kept. 10 was scikit-learn's default at the time of the
-        notebook.
+        Runs of every k-means++ start. The best one is kept. 10 was scikit-learn's default at that time.
     max_iter, tol
         As in ``sklearn.cluster.KMeans``, with its defaults.
     random_state : None or int

@@ -108,8 +108,7 @@ def nested_clusters(
 ) -> list[IntArray]:
     """Party i holds rows of the first c_i clusters, and each cluster is split equally: FKM's figure 4.
 
-    As in the published code, every holder gets floor(rows / holders) rows of a cluster, and no party gets the
-    remaining rows.
+    As in the published code, every holder gets floor(rows / holders) rows of a cluster; the rest is dropped.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """The cost of the engine of a run: one process, one process per party, or NVIDIA FLARE with mutual TLS.
 
 Each driver runs the same job, data and seed, one after the other. The roles do the same work, so only the
-engine differs. Needs the extra flare. Only the loopback interface is used. With n = 11 and two helpers, FLARE
-starts 28 processes.
+engine differs. Needs the extra flare. Loopback only. FLARE starts 28 processes with n = 11 and two helpers.
 """
 
 import json

@@ -66,8 +66,7 @@ class LabelsRow(Setting):
     ratio : float
         "labels" divided by "coded".
     other_ratio : float or None
-        A client that does not compare with "labels", divided by a client with "coded"; None if all clients
-        compare.
+        A client that does not compare with "labels", divided by one with "coded"; None if all compare.
     dealer_ratio, first_ratio, second_ratio : float
         The same for the dealer and both evaluators, which are clients or helpers.
     first_round_seconds : float

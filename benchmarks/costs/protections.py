@@ -39,8 +39,7 @@ class ProtectionRow(Setting):
     without : str
         The protection that is switched off.
     client, server, sharing : float
-        CPU seconds of a client's iteration, of the server's, and of sharing all rows, divided by those of an
-        iteration of scikit-learn.
+        CPU seconds of a client's and the server's iteration, and of sharing, over scikit-learn's iteration.
     client_ratio, server_ratio, sharing_ratio : float
         The same relative to secfc with all protections.
     """

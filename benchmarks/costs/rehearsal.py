@@ -83,8 +83,7 @@ class RehearsalRow(Setting):
     computed_seconds : float
         Bytes of the busiest line divided by the rate, plus legs times half a round trip.
     message_bytes, relay_bytes : float
-        Bytes of a round, over all sites' lines and both directions: of encoded messages, and as the relay
-        counted.
+        Bytes of a round, on all sites' lines in both directions: of encoded messages, and at the relay.
     free_seconds : float
         `round_seconds` of the rehearsal without delay. If this is that rehearsal, its own.
     exact : bool

@@ -1,8 +1,7 @@
 """A relay between sites and a coordinator on this machine, which makes the loopback interface slow.
 
 Each site has its own port on the loopback interface. The relay forwards bytes from there to the coordinator's
-port, and answers back, without change. It has no key and cannot read them. `benchmarks.costs.lines` computes
-when bytes arrive.
+port, and answers back, without change. It has no key. `benchmarks.costs.lines` computes when they arrive.
 """
 
 import asyncio

@@ -66,8 +66,7 @@ class ResilienceRow(Setting):
     missed_bits : float or None
         Over a whole run, a lie is missed with probability below 2 to the power of minus this.
     runs, exact, stopped, wrong : int
-        Scenarios, and how they ended. For an overhead: passes, and how many gave the labels of the run
-        without the check.
+        Scenarios, and how they ended. For an overhead: passes, and how many gave the same labels.
     named : float or None
         Fraction of the liars that were named, in runs that ended. It counts liars that sent, dealt or kept
         something wrong. An answer that arrives after enough others have agreed is not checked.

@@ -98,8 +98,7 @@ def with_t_clients(
 ) -> Iterator[AttackRow]:
     """The server and the first t = 2 clients, with answers and their shares.
 
-    With "labels" the second client is the first evaluator. In a second run the first client is also the
-    dealer.
+    With "labels" the second client is the first evaluator. In a second run the first is the dealer.
     """
     given: dict[str, Any] = {"k": k, "t": 2, "ell": 1, "seed": seed, "keys": seed, "disclosure": disclosure}
     if disclosure != "labels":

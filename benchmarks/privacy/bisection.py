@@ -4,8 +4,7 @@ Its answer adds chosen numbers to D, for every row and set. In one round it move
 chooses: two sets have only rows of its own, equal to a in the first and to b in the second, and the third set
 has all other rows. In the next round it adds a number o to D for the second set, and a large one for the
 third. A row x then goes to the second set if ``|x - b|**2 + o < |x - a|**2``, which compares ``<x, b - a>``
-with a number. So two rounds give one bit of it for every row of all parties, and d pairs of own rows give all
-columns.
+with a number. So two rounds give one bit of it for every row, and d pairs of own rows give all columns.
 """
 
 import random

@@ -2,8 +2,7 @@
 
 A coalition subtracts the masks that it knows and decodes the rest as a server decodes answers. The dealer and
 an evaluator together know all masks. With only one of them, an unknown mask remains. Two evaluators have the
-bits of the masks of every compared pair. A coalition without an evaluator, but with the server, reads sealed
-bytes as answers.
+bits of the masks of every compared pair. A coalition with the server and no evaluator reads sealed bytes.
 """
 
 from dataclasses import replace

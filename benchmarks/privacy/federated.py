@@ -77,8 +77,7 @@ METHODS = {"k-FED": kfed_uploads, "FKM": fkm_uploads, "DWF": dwf_uploads}
 def disclosed(rows: Floats, uploads: list[Upload]) -> float:
     """Fraction of a party's rows that its server can compute: uploaded directly, or as a difference of sums.
 
-    With sizes, a cluster's sum is known. If the sums of two rounds differ by one row, the difference is that
-    row.
+    With sizes, a cluster's sum is known. If the sums of two rounds differ by a row, that row is known.
     """
     candidates = [means for means, _ in uploads]
     known = [(means * sizes[:, np.newaxis], sizes) for means, sizes in uploads if sizes is not None]

@@ -77,8 +77,7 @@ def beyond_bound(values: Ints, *, levels: int, rounds: int, seed: int) -> Attack
     """Attack j before distances were compared with the bound, on one column of others' rows.
 
     The client has three rows with random integers below Q in the column, and one row for each possible value
-    of the column. Labels follow from D modulo Q, and rows with the same history of labels have the same
-    value.
+    of the column. Labels follow from D modulo Q. Rows with the same history have the same value.
     """
     rng = np.random.default_rng(seed)
     m = 3 + levels + len(values)

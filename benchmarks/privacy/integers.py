@@ -32,8 +32,7 @@ class ExactShape:
     products : ndarray of shape (d, d), dtype object
         Inner products of the d chosen differences.
     combinations : ndarray of shape (m - 1, d), dtype object
-        Row i's difference to row 0 (i from 1) is this combination of the chosen ones divided by
-        `denominator`.
+        Row i's difference to row 0 (i from 1) is this combination of the chosen ones / `denominator`.
     denominator : int
     """
 
@@ -48,8 +47,7 @@ def exact_shape(watched: Watched) -> ExactShape | None:
     Let x_0 be a row and mu_0 a centre. ``G_{ic} = <x_i - x_0, mu_c - mu_0>`` is a sum of four distances. Let
     Y be d differences of rows whose lines of G are independent, on d independent columns. Every difference is
     T Y, with T known from G. So every centre's difference is K Y, since a centre is a mean of known rows.
-    Then ``G = (Y Y^T) K^T`` gives Y Y^T. Below, column c of G is multiplied by 2 s_0**2 s_c**2 and is an
-    integer.
+    Then ``G = (Y Y^T) K^T`` gives Y Y^T. Below, column c of G is multiplied by 2 s_0**2 s_c**2: an integer.
     """
     d, (sets, sizes, exact) = watched.job.d, centres_asked(watched)
     if len(sizes) <= d:
@@ -198,8 +196,7 @@ def oriented(found: Objects, sums: Sequence[tuple[Objects, Objects]]) -> tuple[O
         From `columns_of`.
     sums : sequence of (weights, value)
         Integer weights of shape (m,), and the weighted sum of the rows, shape (d,). All have the same total
-        weight. The first one places row 0. A sum may be a known row, or that of a cluster with an opened
-        centre.
+        weight. The first one places row 0. A sum may be a known row, or follow from an opened centre.
 
     Returns
     -------

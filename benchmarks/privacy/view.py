@@ -46,8 +46,7 @@ class ServerView:
     distances : list of ndarray of shape (m, k), float64
         Squared distances of every row to every centre in the data's units; NaN for an empty set.
     exact : list of ndarray of shape (m, k), dtype object
-        The decoded integers D: |S_h|**2 times the squared distances in steps of the quantised rows, 0 for an
-        empty set.
+        The decoded D: |S_h|**2 times the squared distances in quantised steps, 0 for an empty set.
     answers : list of dict from client to ndarray of shape (P, k, m), int64
         Residues from the clients.
     """

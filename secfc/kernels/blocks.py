@@ -5,8 +5,7 @@ which does not change such results. Rows are processed in blocks that fit in the
 Signatures are explicit: everything is compiled at the first import and later read from Numba's cache on disk.
 The cache of a loop depends on the loop's own file, not on this one.
 
-Indices start at 0 on slices that were made before. So the compiler knows that they are not negative, and it
-can vectorise.
+Indices start at 0 on slices that were made before. So the compiler sees no negative one and vectorises.
 """
 
 import numpy as np

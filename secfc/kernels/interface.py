@@ -53,8 +53,7 @@ class Differences:
 class Kernels(Protocol):
     """Array computations of clients and server. Arrays are C-contiguous.
 
-    Implementations give bitwise equal results, except for reduced residues near +-p/2, where two values mean
-    the same residue.
+    Implementations give bitwise equal results, except that a residue near +-p/2 has two reduced values.
     """
 
     name: str
@@ -178,13 +177,11 @@ class Kernels(Protocol):
 
         A row's slots are the columns without its own: slot s is column s + [own <= s]. If `first` is -1, for
         all pairs or none, a pair is the own column and a slot, in the order of the columns: a < b
-        always. `own`, shape (rows,), is an index among the compared columns, or their number if a row has no
-        own column.
+        always. `own`, shape (rows,), is an index among the compared columns, or their number for none.
 
         Canonical residues x have shape (P, k, 3 * m), and rows [start, start + rows) are compared. `out` has
         shape (chunk, chunks, pairs, W), 64 W >= rows. Row j W + w is bit j of word w, and bits after the last
-        row are 0. Digits, and bits of a digit, go from the highest to the lowest, `chunk` bits to a chunk. P
-        divides `chunks`.
+        row are 0. Digits and their bits go from high to low, `chunk` bits to a chunk. P divides `chunks`.
         """
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:

@@ -43,8 +43,7 @@ def _weighed(addresses, weights, p, offset, target, largest):
 def decode(addresses, weights, primes, rows, start, total):
     """Weighted sums, reduced, of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
 
-    Columns of `total` after the last multiple of PAIR are not written. Returns whether all integers were
-    residues.
+    Columns of `total` after the last multiple of PAIR are not written. Returns whether all were residues.
     """
     count, k, wanted = total.shape
     whole = wanted // PAIR * PAIR

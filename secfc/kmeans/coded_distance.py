@@ -157,8 +157,7 @@ class CodedPoints:
     def square_shares(self, sets: Labels) -> PackedResidues:
         """Squares of the shares, column by column, summed over each set, (P, width, k).
 
-        They lie on polynomials of degree 2(ell + t - 1), which reveal more than sums of squares. The caller
-        must mask them.
+        They lie on polynomials of degree 2(ell + t - 1), which reveal more than the sums, so mask them.
         """
         planes, columns, m = self._shares.shape
         packed = PackedResidues.empty((planes, columns - 1, self._k))

@@ -107,8 +107,7 @@ class Measures:
         Greater is better.
     silhouette : float or None
         Simplified silhouette, 0 to 1: the mean of (b - a) / b, with a and b the distances to the nearest and
-        the second nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better. None if no party
-        knows these distances.
+        the second nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better. None if not known.
     davies_bouldin : float or None
         Less is better. None as for the silhouette. Exact if the distances are to the means of the labels,
         which holds after convergence.

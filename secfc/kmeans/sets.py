@@ -29,8 +29,7 @@ def rows_hidden_among(sets: Labels, k: int, weights: Ints | None) -> Ints:
     """The number of rows that a set counts for in the check against small sets, shape (k,).
 
     If rows have weights, it is the set's weight divided by the weight of its heaviest row, rounded down. That
-    is never more than the number of rows. The reason: if one row has nearly all the weight, the mean nearly
-    equals that row.
+    is never more than the number of rows. A mean is nearly a row that has nearly all the weight.
     """
     if weights is None:
         return set_sizes(sets, k)

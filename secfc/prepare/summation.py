@@ -122,8 +122,7 @@ class Summation:
 def open_sums(sums: Sequence[Floats], *, t: int) -> list[int]:
     """The totals from the sums of shares of all n clients, in the order of the clients.
 
-    CheatError if they do not lie on a polynomial of degree t. It names clients if few enough contradict the
-    others.
+    CheatError unless they lie on a polynomial of degree t. It names clients if few contradict the others.
     """
     opened = np.empty((len(_PRIMES), sums[0].shape[1]))
     for at, prime in enumerate(_PRIMES):

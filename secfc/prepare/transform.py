@@ -34,8 +34,7 @@ class Preparation:
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Prepared columns, in order, with the range of their values; a category is "column=value".
 
-        A job lists its columns in this form. Scaling is monotonic in floats too, so the ends of the agreed
-        ranges stay ends.
+        A job lists its columns in this form. Scaling is monotonic in floats too, so ends of ranges stay ends.
         """
         ranges: dict[str, tuple[float, float]] = {}
         for column in self.schema.columns:

@@ -1,8 +1,7 @@
 """The compiled loops of the set union. `secfc.psu.kernels` describes their types and shapes.
 
 Elements of F_p, p = 2**61 - 1, are uint64 below p. A product has 122 bits. Its low 61 bits and its high 61
-bits are summed separately. A word holds eight of them (8 (2**61 - 1) < 2**64), and their folded sum is the
-result.
+bits are summed separately. A word holds eight (8 (2**61 - 1) < 2**64). The result is their folded sum.
 """
 
 import numpy as np

@@ -69,8 +69,7 @@ class Chart:
 def descent(values: Sequence[float], *, x_label: str, y_label: str) -> Chart | None:
     """The remaining fraction of the fall from the first value to the last, on a logarithmic axis.
 
-    Values equal to the last one have no logarithm. They are drawn at an extra tick for 0. None if values do
-    not fall.
+    Values equal to the last one have no logarithm and are drawn at an extra tick. None unless values fall.
     """
     left = np.array(values) - values[-1]
     if not left[0] > 0:
