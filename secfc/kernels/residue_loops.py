@@ -1,6 +1,6 @@
-"""Compiled loops over residues from outside and random words: is all below its prime.
+"""Compiled loops over received residues and random words, which check that all are below their prime.
 
-`secfc.kernels.compiled` gives them types and shapes; what they hold to is said in `secfc.kernels.blocks`.
+`secfc.kernels.compiled` has their types and shapes, and `secfc.kernels.blocks` the rules they follow.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def below(packed, p):
 
 @njit(boolean(uint8[::1], uint8[::1], int64), **OPTIONS)
 def redraw(words, spare, p):
-    """Spare words below p for those that are not; whether there are enough."""
+    """Replace words that are not below p by spare ones that are. Returns whether there are enough."""
     count, last, next_ = words.size // 3, spare.size // 3, 0
     groups = count // LANES
     found = np.zeros(groups // LANES + 1, dtype=np.uint64)  # a bit for each word
@@ -59,7 +59,7 @@ def redraw(words, spare, p):
 
 @njit(int64(types.Array(uint32, 1, "C", readonly=True), uint32, uint32, float64[::1]), **OPTIONS)
 def accept(words, low_bits, p, kept):
-    """Keep the words whose low bits are below p, centred; how many were kept."""
+    """Write the low bits that are below p, centred, to `kept`. Returns how many."""
     filled = 0
     half = np.float64((p - 1) // 2)
     for i in range(words.size):
