@@ -106,6 +106,11 @@ class CompiledKernels:
             raise ValueError("three bytes are a word")  # the loop checks no bounds
         return bool(residue_loops.redraw(words, spare, p))
 
+    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
+        if words.size != packed.size or words.size % 3 or spare.size % 3:
+            raise ValueError("words or spare words do not fit the residues")
+        return int(residue_loops.add_drawn(packed, words, spare, p))
+
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         if masks.shape[0] != signs.size or masks.shape[1] < packed.size or packed.size % 3:
             raise ValueError("masks or signs do not fit the residues")

@@ -116,6 +116,13 @@ class Kernels(Protocol):
         False if there are too few spare words. Some words are then still not below p.
         """
 
+    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
+        """`redraw` words and add them to packed residues of the same shape, (3 * count,), modulo p, in place.
+
+        Returns the bytes at the start of `packed` to which words are added: all, if there are enough spare
+        words. Otherwise call it again for the rest with new spare words.
+        """
+
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         """Add ``signs @ masks`` to packed residues, shape (3 * count,), modulo p, in place.
 

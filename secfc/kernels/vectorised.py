@@ -92,6 +92,12 @@ class VectorisedKernels:
         triples(words)[wanted[: taken.size]] = triples(spare)[taken]
         return taken.size == wanted.size
 
+    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
+        if not self.redraw(words, spare, p):
+            return 0
+        self.add_masks(packed, words[np.newaxis], np.ones(1, dtype=np.int64), p)
+        return packed.size
+
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         # Sums of fewer than 2**12 integers below 2**24 are exact.
         step = 3 * _BLOCK_ELEMENTS
