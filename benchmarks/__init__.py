@@ -3,7 +3,7 @@
 - `costs`: what a run costs beside plaintext; `studies`: the measurements behind single decisions.
 - `privacy`: attacks by the protocol's own parties.
 - `faults`: a simulated network that loses and changes messages, clients that lie, and a search with both.
-- `peers`: MPyC and SPU on the same data.
+- `peers`: MPyC, SPU and CrypTen on the same data.
 - `reproduce`: tables and figures of papers.
 - `record` stores results in `results/`; `report` makes RESULTS.md from them.
 
