@@ -146,8 +146,8 @@ ABOUT = {
         "Seconds of one Lloyd iteration, all parties on this machine; what differs is who has to be "
         "trusted and what is revealed. SecFC's are all its parties' one after another on one thread, "
         "without sockets, with compiled kernels, which a job of 1,000 rows does not load by itself, since "
-        "that takes half a second; MPyC's and CrypTen's are wall-clock seconds of three processes over loopback "
-        "TCP, SPU's of three threads linked in memory, without its compilation."
+        "that takes half a second; MPyC's and CrypTen's are wall-clock seconds of three processes over "
+        "loopback TCP, SPU's of three threads linked in memory, without its compilation."
     ),
 }
 
