@@ -1,6 +1,6 @@
 """The commands of `python -m benchmarks`. Each prints a table for people, or with --json a list for programs.
 
-A command imports what it measures when it runs: what is loaded must not add to what is measured.
+A command imports its own modules when it runs, so that other imports do not add to what is measured.
 """
 
 from dataclasses import replace

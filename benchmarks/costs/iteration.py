@@ -1,9 +1,9 @@
-"""One secure iteration beside one of scikit-learn's on the pooled rows: same machine, same run, one thread.
+"""One secure iteration and one of scikit-learn on the pooled rows: same machine, same run, one thread.
 
-A client's iteration: a new assignment in, its encoded coded distances out. The server's: R encoded answers
-in, the next assignment out. Plaintext: scikit-learn's own Lloyd step. They take turns, iteration by
-iteration of a real run, so that a machine whose speed drifts slows all of them; a ratio compares the two
-times of one turn, and medians over the turns are shown with their quartiles.
+A client's iteration starts with a new assignment and ends with encoded coded distances. The server's starts
+with R encoded answers and ends with the next assignment. Plaintext is scikit-learn's own Lloyd step. The
+three take turns in each iteration of a real run, so a machine whose speed drifts slows all of them. A ratio
+compares two times of one turn. Results are medians over the turns, with quartiles.
 """
 
 import time
@@ -36,7 +36,7 @@ from secfc.protocol.wire import Envelope
 from secfc.rows import largest_norm
 
 ITERATIONS = 12
-"""Turns of a case; the first, which sums every row and may load compiled code, is left out."""
+"""Turns of a case. The first is left out: it sums every row and may load compiled code."""
 
 CASES = tuple(
     Case(m=m, d=d, k=k, n=n, t=4, ell=ell)
@@ -48,10 +48,10 @@ QUICK_CASES = tuple(Case(m=20_000, d=50, k=16, n=n, t=1, ell=ell) for n, ell in 
 
 @dataclass(frozen=True, kw_only=True)
 class IterationRow(Setting):
-    """What a case took: medians of wall-clock seconds, and of ratios with their quartiles.
+    """Medians of wall-clock seconds of a case, and of ratios with their quartiles.
 
-    `turns` is the number of iterations behind the medians, `moved` the median number of rows that changed
-    cluster in one, `near_ties` the comparisons of the run that exact integers decided.
+    `turns` is the number of iterations behind the medians. `moved` is the median number of rows that changed
+    cluster in one iteration. `near_ties` is the number of comparisons that exact integers decided.
     """
 
     turns: int
@@ -68,7 +68,7 @@ class IterationRow(Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class Turns:
-    """Seconds of each turn of one run or more, in order: one thread, one client."""
+    """Seconds of each turn of one or more runs, in order: one thread, one client."""
 
     plaintext: Floats
     client: Floats
@@ -93,7 +93,7 @@ def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:
 
 
 class _Clock:
-    """Adds up the seconds of each round as messages arrive; scikit-learn takes its turn after each."""
+    """Adds up the seconds of each round as messages arrive. scikit-learn's step runs once in each."""
 
     def __init__(self, plaintext: Iterator[float], n: int) -> None:
         self._plaintext, self._n = plaintext, n

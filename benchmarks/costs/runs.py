@@ -1,8 +1,7 @@
-"""Whole runs against n + 1 whole plaintext runs from the same start: CPU and wall seconds, and labels.
+"""Whole runs compared with n + 1 whole plaintext runs from the same start: CPU seconds, wall seconds, labels.
 
-n + 1 parties work in a secure run, so n + 1 of scikit-learn's runs on the pooled rows are what the same
-number of machines would have spent without privacy. CPU seconds are those of every process, its start and the
-carrying of messages included.
+A secure run has n + 1 parties. So n + 1 runs of scikit-learn on the pooled rows are what the same number of
+machines would spend without privacy. CPU seconds include every process, its start and message transport.
 """
 
 import resource
@@ -33,7 +32,7 @@ from secfc.result import Result
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
 REPEATS = 3
 CLUSTER_STD = 8.0
-"""Overlapping enough for tens of iterations, apart enough to end: with 20 a run takes hundreds."""
+"""Clusters overlap enough for tens of iterations. With 20 a run would take hundreds."""
 
 CASES = (
     Case(m=10_000, d=50, k=8, n=11, t=4, ell=2),
@@ -41,7 +40,7 @@ CASES = (
     Case(m=3010, d=10, k=4, n=301, t=4, ell=2),
 )
 MOST_PROCESSES = 100
-"""Parties of the largest case that has a process for each."""
+"""Parties of the largest case that is also measured with a process per party."""
 
 QUICK_CASES = (Case(m=600, d=8, k=3, n=5, t=1, ell=2),)
 
@@ -99,11 +98,11 @@ def blobs(case: Case) -> Floats:
 def measure_runs(
     case: Case, *, driver: Driver, precision: int = PRECISION, repeats: int = REPEATS, seed: int = 0
 ) -> RunRow:
-    """Run a case to its end, then scikit-learn n + 1 times from the same start, and again."""
+    """Run a case to its end, then scikit-learn n + 1 times from the same start; repeat."""
     rows = blobs(case)
     parties = np.array_split(rows, case.n)
     with threadpool_limits(1):
-        # Compiled code is loaded, and the first pages of everything touched, before anything is timed.
+        # A short run first loads compiled code and touches memory pages, so that neither is timed.
         quiet_run(parties, case, precision=precision, seed=seed, max_iter=2, disclosure="coded")
         taken = [_repeat(rows, parties, case, driver, precision, seed) for _ in range(repeats)]
     result, models = taken[-1][0], taken[-1][2]
@@ -160,7 +159,7 @@ def _repeat(
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, _Seconds]:
-    """What some work returns, and its CPU seconds, ended children included, and wall-clock seconds."""
+    """Return the result of some work, its CPU seconds (with ended children) and its wall-clock seconds."""
     before, started = _cpu_seconds(), time.perf_counter()
     done = work()
     return done, (_cpu_seconds() - before, time.perf_counter() - started)
@@ -175,7 +174,7 @@ def _cpu_seconds() -> float:
 def measure_cases(
     cases: tuple[Case, ...], *, precision: int = PRECISION, repeats: int = REPEATS
 ) -> Iterator[RunRow]:
-    """Measure each case with each driver, with many parties in one process only."""
+    """Measure each case with each driver; cases with many parties run in one process only."""
     for case in cases:
         for driver in DRIVERS if case.n <= MOST_PROCESSES else DRIVERS[:1]:
             yield measure_runs(case, driver=driver, precision=precision, repeats=repeats)

@@ -1,4 +1,4 @@
-"""What every measured row states of itself, and the sums that all benchmarks share."""
+"""The parameters that every measured row states, and helpers that all benchmarks share."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ from secfc.row_layout import Layout
 from secfc.sealing import handshake, identity
 
 PRECISION: int = Job.precision
-"""The product's default: what is measured unless a command says otherwise."""
+"""The default of secfc, used unless a command gives another precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ def split_evenly(job: Job, rows: Floats) -> Setup:
 
 
 def quiet_run(parties: list[Floats], case: Case, **options: Any) -> Result:
-    """`secfc.run`; that it stops at max_iter is no news."""
+    """`secfc.run` without the warning that it stopped at max_iter."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return secfc.run(parties, case.k, case.t, case.ell, **options)
@@ -149,9 +149,9 @@ def stated(job: Job, *, m: int, residues: int) -> dict[str, Any]:
 
 @contextmanager
 def same_kernels() -> Iterator[None]:
-    """Compiled kernels whatever the size, where a compiler is: a sweep must not change them on its way.
+    """Use compiled kernels at every size, if a compiler is installed: a sweep must not change them.
 
-    A user's own choice in the environment stays.
+    A choice that the user made in the environment stays.
     """
     given = os.environ.get(VARIABLE)
     if given is None and chosen_name(sys.maxsize) == "compiled":
@@ -166,10 +166,10 @@ def same_kernels() -> Iterator[None]:
 def run_apart(
     setup: Setup, on_progress: OnProgress | None = None, on_delivery: OnDelivery | None = None
 ) -> Outcome:
-    """`run_in_process`, with each party's own work as in a process of its own.
+    """`run_in_process`, but each party does the work that it would do in its own process.
 
-    A process verifies a statement once. In one process the first party would do it for all others, and their
-    seconds would be too few.
+    A process verifies a statement once. In one process, the first party would do this for all others, and the
+    measured seconds of the others would be too small.
     """
     with (
         patch.object(identity, "check_signature", identity.check_signature.__wrapped__),
@@ -180,13 +180,16 @@ def run_apart(
 
 @contextmanager
 def cpu_seconds() -> Iterator[None]:
-    """Deliveries are told the CPU seconds of this thread: other work on the machine adds nothing."""
+    """Measure deliveries in CPU seconds of this thread, so that other work on the machine is not counted."""
     with patch.object(in_process, "time", SimpleNamespace(perf_counter=time.thread_time)):
         yield
 
 
 def primes_of_rounds(messages: Iterable[MessageRecord], *, m: int, k: int) -> list[int]:
-    """Primes of each round, in order: client 1's answers, whose headers are smaller than one prime's part."""
+    """Number of primes of each round, in order, from client 1's answers.
+
+    The headers of an answer are smaller than the part of one prime, so rounding down is right.
+    """
     sizes: dict[int, int] = defaultdict(int)
     for message in messages:
         if message.kind == "CodedDistances" and message.sender == 1:

@@ -1,8 +1,8 @@
-"""Sharing: float64 rows in, sealed shares for n clients out; what masks, sealing and opening take of that.
+"""CPU seconds from float64 rows to sealed shares for n clients; parts of masks, sealing and opening.
 
-Every client's rows are shared in the parts that a real run cuts them in. Seconds are CPU seconds of one
-thread, so megabytes per second are per core; one of scikit-learn's Lloyd iterations on the same rows is
-timed after each pass for comparison.
+Every client's rows are shared in the same parts as in a real run. Seconds are CPU seconds of one thread, so
+megabytes per second are per core. After each pass, one Lloyd iteration of scikit-learn on the same rows is
+timed for comparison.
 """
 
 import os
@@ -28,9 +28,9 @@ from secfc.rows import largest_norm
 from secfc.sealing.channel import Channel
 
 PASSES = 9
-"""Passes over the rows; one before them, which may load compiled code, is not counted."""
+"""Timed passes over the rows. One earlier pass, which may load compiled code, is not counted."""
 
-# 20,000 rows make shares of 4 residues at 32 bits: a set of them all stays below 95 bits (params.Job).
+# 20,000 rows make shares of 4 residues at 32 bits: the sum over all rows stays below 95 bits (params.Job).
 CASES = tuple(Case(m=20_000, d=d, k=16, n=11, t=4, ell=2) for d in (100, 784))
 QUICK_CASES = (Case(m=16_500, d=20, k=16, n=11, t=4, ell=2),)
 
@@ -44,7 +44,7 @@ class SharingRow(Setting):
     megabytes : float
         10**6 bytes of float64 input, all clients together.
     seconds : float
-        CPU seconds of quantising, masking, encoding, packing and sealing them.
+        CPU seconds to quantise, mask, encode, pack and seal the rows.
     rate, rate_quartiles : float
         megabytes / seconds.
     generator_share : float
@@ -85,7 +85,7 @@ class TimedMasks(MaskSource):
 
 
 class Shared(NamedTuple):
-    """CPU seconds of sharing every client's rows; of its masks and its sealing; of opening all shares."""
+    """CPU seconds: to share every client's rows; of that, masks and sealing; to open all shares."""
 
     seconds: float
     generator: float
@@ -129,13 +129,13 @@ def share_once(job: Job, rows: Floats) -> Shared:
 
 
 def _channels(client: int, other: int) -> tuple[Channel, Channel]:
-    """A channel of both ends."""
+    """Both ends of a channel."""
     keys = {"secret": os.urandom(32), "transcript": bytes(32)}
     return Channel(**keys, me=client, peer=other), Channel(**keys, me=other, peer=client)
 
 
 def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PASSES) -> SharingRow:
-    """Share the rows of a case again and again."""
+    """Share the rows of a case several times."""
     rows = blobs(case)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
     plaintext = plaintext_steps(rows, random_partition(np.random.default_rng(0), case.m, case.k), case.k)

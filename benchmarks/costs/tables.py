@@ -1,6 +1,6 @@
-"""How rows are shown: the same columns in a terminal and in benchmarks/RESULTS.md.
+"""Columns of tables: the same in a terminal and in benchmarks/RESULTS.md.
 
-Columns read rows as JSON gives them back (dictionaries), so that tables can be made again from the files.
+Columns read rows as JSON returns them (dictionaries), so that tables can be made again from the files.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class TableColumn:
 
 
 def seconds_text(seconds: float) -> str:
-    """Seconds in a unit that leaves few zeros."""
+    """Seconds in a unit that avoids many zeros."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     if seconds < 1:
@@ -38,7 +38,7 @@ def bytes_text(count: float) -> str:
 
 
 def setting_columns() -> tuple[TableColumn, ...]:
-    """Size, threshold arithmetic, scale and residues, which every table states."""
+    """Size, threshold, scale and residues, which every table has."""
     return (
         TableColumn("m x d, k", lambda row: f"{row['m']:,} x {row['d']}, {row['k']}"),
         *(_plain(name, name) for name in ("n", "t", "ell", "R")),

@@ -1,10 +1,9 @@
-"""Bytes of a run against the fewest that its elements could take: element bits times elements.
+"""Bytes of a run compared with the fewest that its elements could take: element bits times elements.
 
-An element is a residue (24 bits), a label (ceil(log2(k)) bits), a set or none (ceil(log2(k + 1)) bits), an
-introduction (a row count, a digest, a key and a signature, 1056 bits; in a Hello one more digest), a digest
-(256 bits) or a part
-number (32 bits). How many of each a phase needs follows from the parameters alone, except the number of
-primes of a round, which is read off its answers.
+Element bits: a residue has 24, a label ceil(log2(k)), a label or "none" ceil(log2(k + 1)), an introduction
+1056 (a row count, a digest, a key and a signature; a Hello has one more digest), a digest 256, a part number
+32. The parameters alone give the number of elements of each phase. Only the number of primes of a round is
+read from its answers.
 """
 
 from collections import defaultdict
@@ -28,7 +27,7 @@ _COUNT_BITS = 32
 _DIGEST_BITS = 256
 _INTRODUCTION_BITS = _COUNT_BITS + _DIGEST_BITS + 256 + 512
 LARGE_PAYLOAD = 64 << 10
-"""Bytes of a message from which headers are held to 2 %."""
+"""Headers of messages of at least this many bytes must take at most 2 %."""
 
 CASES = (Case(m=100_000, d=100, k=16, n=11, t=4, ell=2), Case(m=20_000, d=20, k=4, n=11, t=4, ell=2))
 QUICK_CASES = (Case(m=3000, d=20, k=8, n=5, t=1, ell=2),)
@@ -46,7 +45,7 @@ class BytesRow(Setting):
     rounds : int
         Questions of the run.
     messages, bytes, largest : int
-        Messages, bytes of them all, bytes of the largest.
+        Number of messages, bytes of all of them, bytes of the largest.
     element_bits : int
         0 for "all".
     elements : int
@@ -72,7 +71,7 @@ class BytesRow(Setting):
 
 
 def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = ITERATIONS) -> list[BytesRow]:
-    """Run a few iterations in one process and add up what was sent."""
+    """Run a few iterations in one process and add up the bytes that were sent."""
     rows = blobs(case)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations, seed=0)
     sent = run_in_process(split_evenly(job, rows)).costs.messages
@@ -102,7 +101,7 @@ def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = I
 def _elements(
     job: Job, m: int, primes: list[int], by_kind: dict[str, list[MessageRecord]]
 ) -> dict[str, tuple[int, int]]:
-    """Bits of an element and elements of each kind of message that was sent."""
+    """Bits of an element, and number of elements, of each kind of message that was sent."""
     n = job.n
     return {
         "Hello": (_DIGEST_BITS + _INTRODUCTION_BITS, n),
