@@ -1,7 +1,8 @@
-"""A comparison by the trio: CPU seconds of each party, bytes and exchanges, without what makes y and r.
+"""A comparison by the trio (dealer C, evaluators E0 and E1): CPU seconds, bytes and exchanges of a round.
 
-The parties take turns on one thread, with scikit-learn's Lloyd iteration on pooled rows of as many rows and
-centres. Their mail is carried in memory and unsealed.
+The work that makes the inputs y and r is not counted. The parties take turns on one thread, and with
+scikit-learn's Lloyd iteration on the same number of pooled rows and centres. Mail is carried in memory and
+not sealed.
 """
 
 import time
@@ -33,7 +34,7 @@ CHANGED = (0.0, 0.01, 1.0)
 QUICK_CHANGED = (0.0, 1.0)
 PRIMES = 5
 COLUMNS = 100
-"""Of the rows that scikit-learn clusters; a comparison does not depend on them."""
+"""Columns of the rows that scikit-learn clusters. A comparison does not depend on them."""
 
 REPEATS = 15
 _RUN = bytes(16)
@@ -55,13 +56,13 @@ class ComparingRow:
     dealer_seconds, first_seconds, second_seconds : float
         CPU seconds of C, E0 and E1.
     dealt_bytes, each_way_bytes : int
-        From C to E1; from E0 to E1, and as many back.
+        From C to E1; from E0 to E1, and the same number back.
     exchanges : int
-        Times that both evaluators send.
+        How often both evaluators send.
     plaintext_seconds : float
         CPU seconds of scikit-learn's iteration on rows of `COLUMNS` columns.
     ratio, ratio_quartiles : float
-        All three parties' seconds relative to these, turn by turn.
+        Seconds of all three parties relative to these, turn by turn.
     """
 
     m: int
@@ -86,7 +87,7 @@ class ComparingRow:
 
 @dataclass(kw_only=True)
 class Played:
-    """What a round cost."""
+    """The costs of a round."""
 
     seconds: dict[Comparer, float]
     sent: dict[tuple[Comparer, Comparer], list[int]]
@@ -94,7 +95,7 @@ class Played:
 
 
 def play(roles: dict[Comparer, Role]) -> Played:
-    """Carry the mail of a round."""
+    """Deliver the mail of a round."""
     played = Played(
         seconds=dict.fromkeys(roles, 0.0),
         sent={(a, b): [] for a in roles for b in roles},
@@ -123,7 +124,7 @@ def play(roles: dict[Comparer, Role]) -> Played:
 
 
 class TrioRounds:
-    """Rounds of one size, on the same distances under the same masks; costs do not depend on them.
+    """Rounds of one size, with the same distances and masks in all rounds. Costs do not depend on them.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ class TrioRounds:
         return PackedResidues(shape=shape, payload=np.ascontiguousarray(octets).tobytes())
 
     def play(self, champions: Labels | None, widths: GateWidths) -> Played:
-        """A round."""
+        """Run one round."""
         question = Question(
             primes=self.primes, sizes=self.sizes, rows=self.m, champions=champions, widths=widths
         )

@@ -1,8 +1,8 @@
-"""What disclosure "distances" costs beside "coded": CPU seconds of a client's iteration, turn by turn.
+"""CPU seconds of a client's iteration with disclosure "distances" and with "coded", in alternate rounds.
 
-The third way, masks that stay in the code, is counted instead of timed: such a mask is a polynomial of degree
-2(ell + t - 1) whose values at the segments' points add up to zero; each of t + 1 dealers sends every client a
-value of one for every answer that will ever be given.
+A third method, masks that stay in the code, is counted instead of timed. Such a mask is a polynomial of
+degree 2(ell + t - 1) whose values at the segments' points add up to zero. Each of t + 1 dealers would send
+every client the value of one such polynomial for every answer of the run.
 """
 
 import os
@@ -27,7 +27,7 @@ from secfc.row_layout import Layout
 from secfc.sealing.channel import Channel
 
 ITERATIONS = 8
-"""Turns of each, after one that warms up."""
+"""Rounds of each, after one that warms up."""
 
 CASES = (
     Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
@@ -39,18 +39,18 @@ QUICK_CASES = (Case(m=20_000, d=20, k=4, n=5, t=1, ell=2),)
 
 @dataclass(frozen=True, kw_only=True)
 class DisclosureRow(Setting):
-    """Medians over iterations of a client that answers, without carrying messages; a tenth of the rows moves.
+    """Medians over iterations of an answering client, without transport. A tenth of the rows moves.
 
     Attributes
     ----------
     neighbours : int
-        Clients that each responder shares masks with, t + 1 (one of them t + 2 where t is even).
+        Clients that each responder shares masks with, t + 1 (one of them t + 2 if t is even).
     coded_seconds, distances_seconds : float
         CPU seconds of a client's iteration.
     ratio : float
         "distances" to "coded".
     dealt_bytes : int
-        What a client would receive ahead of time, for each round, of masks that stay in the code.
+        Masks that stay in the code: what a client would receive ahead of time for each round.
     """
 
     turns: int
@@ -63,7 +63,7 @@ class DisclosureRow(Setting):
 
 
 def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[DisclosureRow]:
-    """Measure each case, with both disclosures turn by turn."""
+    """Measure each case, with both disclosures in turns."""
     with threadpool_limits(1):
         for case in cases:
             yield _measure(case, precision)

@@ -1,8 +1,8 @@
-"""The paper's Figure 1: seconds of an iteration against n, d and m, beside a whole run of k-FED.
+"""The paper's Figure 1: seconds of an iteration against n, d and m, compared with a whole run of k-FED.
 
-Defaults of the paper (section 5.1): n = 10, m = 1000, d = 20, k = 4, sigma = 1, t = ceil(n/3). It does not
-say which n, d and m its figure has, nor ell; here ell is the largest that fits. k-FED runs with
-k' = 2 = sqrt(k), the number that its own theory asks for.
+Defaults of the paper (section 5.1): n = 10, m = 1000, d = 20, k = 4, sigma = 1, t = ceil(n/3). The paper does
+not state the n, d and m of its figure, nor ell; here ell is the largest that fits. k-FED runs with k' = 2 =
+sqrt(k), the number that its own theory requires.
 """
 
 import time
@@ -30,7 +30,7 @@ SWEEPS: dict[str, tuple[int, ...]] = {
 QUICK_SWEEPS: dict[str, tuple[int, ...]] = {"n": (5, 10), "d": (20, 40), "m": (500, 1000)}
 
 STARTS = 8
-"""Random starts: at sigma = 1 a run ends after a few iterations, so one would give few turns."""
+"""Random starts. At sigma = 1 a run ends after a few iterations, so one start would give few turns."""
 
 
 @dataclass(frozen=True, kw_only=True)

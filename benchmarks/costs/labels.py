@@ -1,7 +1,7 @@
-"""Whole iterations with each disclosure: the work of every party, in runs that take turns, on one thread.
+"""Whole iterations with each disclosure: the work of all parties, on one thread, in runs that take turns.
 
-Messages are encoded, sealed, decoded and handled as between processes, and carried in memory. An iteration
-lasts from one question to the next.
+Messages are encoded, sealed, decoded and handled as between processes, but carried in memory. An iteration is
+the time from one question to the next.
 """
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ TURNS = 3
 """Runs with each disclosure."""
 
 SKIPPED = 3
-"""Iterations at the start of a run that are left out: most rows change in them."""
+"""Iterations left out at the start of a run, because most rows change in them."""
 
 ITERATIONS = 12
 DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
@@ -53,7 +53,7 @@ DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsRow(Setting):
-    """Medians over the iterations of a run, but for the first `SKIPPED`; seconds of ours are CPU seconds.
+    """Medians over the iterations of a run without the first `SKIPPED`. Seconds of secfc are CPU seconds.
 
     Attributes
     ----------
@@ -66,13 +66,14 @@ class LabelsRow(Setting):
     ratio : float
         "labels" to "coded".
     other_ratio : float or None
-        With "labels" a client that does not compare, to one with "coded"; None where all clients compare.
+        With "labels", a client that is no comparer, to a client with "coded"; None if all clients are
+        comparers.
     dealer_ratio, first_ratio, second_ratio : float
-        Likewise the dealer and both evaluators, clients or helpers.
+        The same for the dealer and both evaluators, which are clients or helpers.
     first_round_seconds : float
         The first iteration with "labels", of all parties.
     exchanges : float
-        Times that the evaluators send each other something about a part of the rows, median.
+        How often the evaluators send each other a message about one part of the rows, median.
     dealt_bytes, each_way_bytes : float
         From dealer to second evaluator, and between the evaluators each way, medians.
     wan_exchanges, wan_dealt_bytes : float
@@ -151,9 +152,9 @@ def _measure(case: Case, precision: int) -> LabelsRow:
 
 
 def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = None) -> tuple[Outcome, Floats]:
-    """A run, and CPU seconds of each round and party, shape (rounds, parties + 1); the server's first.
+    """Run a job; return the outcome and CPU seconds of shape (rounds, parties + 1), the server's first.
 
-    Rows, and the given start of a job with init="labels", are split evenly among the clients.
+    The rows are split evenly among the clients. So is the given start of a job with init="labels".
     """
     seconds: dict[int, Floats] = defaultdict(lambda: np.zeros(job.parties + 1))
 
@@ -169,7 +170,7 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
 
 
 def _sent(outcome: Outcome, job: Job, *, parts: int) -> tuple[float, float, float]:
-    """Exchanges of a part, bytes from dealer to second evaluator, and from the first to it, in a round."""
+    """Of a round, medians: exchanges of a part; bytes from dealer and from first evaluator to the second."""
     dealer, first, second = job.comparers
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for message in outcome.costs.messages:

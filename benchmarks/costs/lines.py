@@ -1,10 +1,10 @@
-"""Lines between sites and a coordinator: rate, delay, and what loss does to TCP. No clock, no socket.
+"""Lines between sites and a coordinator: rate, delay, and TCP's reaction to loss. No clock, no socket.
 
 A connection follows RFC 5681 with the initial window of RFC 6928. Its window of unacknowledged bytes starts
-at 10 segments and doubles each round trip, until a segment is lost. Loss halves it; then it grows by a
-segment each round trip. The lost segment arrives a round trip late (fast retransmission), and nothing that
-follows is delivered before it. A window that was not used for a retransmission timeout is halved, down to 10
-segments. Queues are never full, so nothing is lost but by chance.
+at 10 segments and doubles each round trip, until a segment is lost. Loss halves the window. After that it
+grows by a segment each round trip. The lost segment arrives a round trip late (fast retransmission), and no
+later segment is delivered before it. A window that was not used for a retransmission timeout is halved, down
+to 10 segments. Queues are never full, so segments are lost only by chance.
 """
 
 import math
@@ -23,7 +23,7 @@ _LEAST_TIMEOUT = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """What lies between a site and the coordinator.
+    """The line between a site and the coordinator.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Network:
     Raises
     ------
     ParameterError
-        When one of them is none of these.
+        If a value is not in its range.
     """
 
     round_trip: float = 0.0
@@ -52,33 +52,33 @@ class Network:
 
 
 class Line:
-    """One direction of a line: bytes leave it one after another, at its rate. Many connections share it."""
+    """One direction of a line. Bytes leave it one after another, at its rate. Many connections share it."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._free = 0.0  # when all bytes so far have left
+        self._free = 0.0  # time at which all bytes so far have left
 
     def carry(self, now: float, size: int) -> float:
-        """When the last of these bytes, which come now, has left the line."""
+        """Time at which the last of `size` bytes, which come now, has left the line."""
         self._free = max(self._free, now) + 8 * size / self._rate
         return self._free
 
 
 class Window:
-    """One direction of a connection: how much of it may be on its way, and when that arrives."""
+    """One direction of a connection: how many bytes may be in flight, and when they arrive."""
 
     def __init__(self, network: Network, chance: np.random.Generator) -> None:
         self._network, self._chance = network, chance
         self._size, self._threshold = float(INITIAL_BYTES), math.inf
-        self._unacknowledged: deque[tuple[float, int]] = deque()  # when they are acknowledged, bytes
+        self._unacknowledged: deque[tuple[float, int]] = deque()  # time of acknowledgement, bytes
         self._on_the_way = 0
         self._sent = self._arrives = self._recovers = (
             0.0  # when the last bytes left, arrive; loss is repaired
         )
-        self._full = -math.inf  # when the window held bytes back the last time
+        self._full = -math.inf  # time at which the window last held bytes back
 
     def room(self, now: float) -> int:
-        """Bytes that may be sent now; 0 when an acknowledgement must come first (`opens`)."""
+        """Bytes that may be sent now; 0 if an acknowledgement must come first (`opens`)."""
         if self._network.round_trip == 0:
             return 1 << 30
         while self._unacknowledged and self._unacknowledged[0][0] <= now:
@@ -98,16 +98,16 @@ class Window:
         return 0
 
     def opens(self) -> float:
-        """When the next acknowledgement comes."""
+        """Time of the next acknowledgement."""
         return self._unacknowledged[0][0]
 
     def send(self, left: float, size: int) -> float:
-        """When these bytes arrive, the last of which leave the line then."""
+        """Arrival time of `size` bytes, the last of which leaves the line at `left`."""
         arrives, trip = left + self._network.round_trip / 2, self._network.round_trip
         segments = -(-size // SEGMENT_BYTES)
         if self._network.loss and (self._chance.random(segments) < self._network.loss).any():
             arrives += trip
-            if left >= self._recovers:  # one loss of a window lowers it, not each
+            if left >= self._recovers:  # several losses in a window halve it only once
                 self._size = self._threshold = max(self._size / 2, 2.0 * SEGMENT_BYTES)
                 self._recovers = arrives + trip / 2
         self._sent, self._arrives = left, max(arrives, self._arrives)

@@ -1,8 +1,8 @@
 """Seconds that the parties of a run wait for each other over slow lines, computed from what they send.
 
-Every party and the coordinator have a line of the same rate each way. What clients send each other crosses
-the coordinator, as over pipes and FLARE. Nothing is measured: a message takes half a round trip to or from
-the coordinator, work takes no time, and the bytes of the busiest line come on top.
+Every party and the coordinator have a line of the same rate in each direction. Messages between clients go
+through the coordinator, as with pipes and FLARE. Nothing is measured. A message takes half a round trip to or
+from the coordinator, work takes no time, and the bytes of the busiest line are added.
 """
 
 import heapq
@@ -52,7 +52,7 @@ class LinksRow(Setting):
     disclosure, link : str
     part : str
     legs : float
-        Messages to or from the coordinator that wait for each other.
+        Number of messages to or from the coordinator that must follow one another.
     line_bytes : float
         Of the busiest line, in its busier direction.
     seconds : list of float
@@ -69,17 +69,18 @@ class LinksRow(Setting):
 
 @dataclass
 class Carried:
-    """What a round sent: bytes of each line and direction, and when it began."""
+    """Bytes that a round sent on each line and direction, and when the round began."""
 
     lines: defaultdict[tuple[int, str], int]
     began: int
 
 
 def carried(setup: Setup) -> dict[int, Carried]:
-    """Run in one process, messages in the order in which they arrive; by round, 0 before the first question.
+    """Run in one process and deliver messages in order of arrival. Return what each round sent.
 
-    Times are legs: messages to or from the coordinator, one after another. The round behind the last is there
-    with the time at which all had ended.
+    Round 0 is everything before the first question. Times are counted in legs: messages to or from the
+    coordinator, one after another. One more round after the last gives the time at which all parties had
+    ended.
     """
     job, roles = setup.job, roles_of(setup)
     parties: list[Server | Client] = [roles.server, *roles.clients]
@@ -112,7 +113,7 @@ def carried(setup: Setup) -> dict[int, Carried]:
 
 
 def _crossed(sender: int, recipient: int) -> Iterator[tuple[int, str]]:
-    """Lines that a message crosses; those of the server are the coordinator's."""
+    """Lines that a message uses. The server's line is the coordinator's."""
     if sender != SERVER:
         yield from ((sender, "up"), (SERVER, "down"))
     if recipient != SERVER:

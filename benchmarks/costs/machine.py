@@ -35,10 +35,10 @@ def machine() -> dict[str, Any]:
 
 
 def commit(folder: Path) -> str:
-    """The commit of a working copy, "+ changes" when it has some; "unknown" where git cannot tell."""
+    """The commit of a working copy, with "+ changes" if it has some; "unknown" if git cannot tell."""
     try:
         head = _git(folder, "rev-parse", "HEAD")
-        # What the benchmarks themselves write is no change of what they measure.
+        # Files that benchmarks write do not count as changes.
         changed = _git(folder, "status", "--porcelain", "--", *_MEASURED)
     except (OSError, subprocess.SubprocessError):
         return "unknown"

@@ -1,7 +1,7 @@
-"""A whole clustering with membership privacy beside the same one without: seconds, bytes and memory.
+"""A whole run with membership privacy, and the same run without it: seconds, bytes and memory.
 
-A process per party. The ordinary run begins with the sets that the run with membership privacy began with, so
-both have the same iterations to do and must give the same labels.
+Each party has a process. The ordinary run starts from the same assignment as the run with membership privacy.
+So both have the same iterations and must give the same labels.
 """
 
 import tempfile
@@ -22,32 +22,32 @@ from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 
 CLUSTER_STD = 4.0
-"""Clusters that touch: tens of iterations."""
+"""Clusters that touch, for tens of iterations."""
 
 CASES = (
     (Case(m=100_000, d=10, k=8, n=11, t=4, ell=2), False),
     (Case(m=1_000_000, d=10, k=8, n=11, t=4, ell=2), True),
 )
-"""Sizes, and whether shares lie in files."""
+"""Sizes, and whether shares are in files."""
 
 QUICK_CASES = ((Case(m=2000, d=4, k=3, n=3, t=1, ell=1), False),)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRow(Setting):
-    """A run with membership privacy, and the ordinary run from the same sets.
+    """A run with membership privacy, and the ordinary run from the same assignment.
 
     Attributes
     ----------
     storage : bool
-        Whether shares lay in files (``storage=``).
+        Whether shares were in files (``storage=``).
     n_iter : int
         Of both runs.
     converged, labels_equal : bool
-        Whether the run ended by itself; whether both runs gave every row the same label.
+        Whether the run converged; whether both runs gave every row the same label.
     client_peak, driver_peak, total_peak : int
-        Peak anonymous bytes of the client with the most, of the process that has the server, and of all
-        at one time; of the run with membership privacy.
+        Of the run with membership privacy, peak anonymous bytes of: the client with the most, the process
+        with the server, all processes together at one time.
     ordinary_client_peak : int
     union_seconds, share_seconds, round_seconds : float
         CPU seconds of all parties' work in the phases *union* and *share*, and in an iteration.
@@ -83,7 +83,7 @@ class MembershipRow(Setting):
 
 
 def _held(case: Case) -> tuple[list[Floats], list[list[int]]]:
-    """Rows of Gaussian clusters dealt out at random, and their IDs, which are in no order."""
+    """Rows of Gaussian clusters, split at random among the parties, and their IDs in random order."""
     rng = np.random.default_rng(0)
     centres = rng.uniform(-10, 10, (case.k, case.d))
     rows = centres[rng.integers(case.k, size=case.m)]
@@ -104,12 +104,12 @@ def measure_membership(
     storage : bool
         Keep shares in files.
     folder : Path, optional
-        Where these go, in a folder of their own that is removed at the end.
+        Shares go into a new folder in it, which is removed at the end.
 
     Raises
     ------
     ParameterError
-        Where there is no /proc, or no room for the shares.
+        If there is no /proc, or no room for the shares.
     """
     if not Path("/proc/self/status").exists():
         raise ParameterError("membership: this benchmark reads Linux's /proc, which this system lacks")

@@ -1,4 +1,4 @@
-"""What owners of rows cost a committee, by their number: CPU seconds and memory of deposits and of a run."""
+"""What a committee pays for many owners of rows: CPU seconds and memory of deposits and of a run."""
 
 import resource
 import time
@@ -26,25 +26,25 @@ from secfc.sealing.identity import check_signature
 
 OWNERS, QUICK_OWNERS = (1000, 10_000, 100_000), (20, 40)
 ROWS = 10
-"""Of each owner."""
+"""Rows of each owner."""
 
 BASE = Case(m=ROWS, d=20, k=16, n=11, t=4, ell=2)
 QUICK_BASE = Case(m=ROWS, d=4, k=2, n=3, t=1, ell=1)
 ITERATIONS = 20
-"""At most: few rows may need fewer."""
+"""At most; few rows may need fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnersRow(Setting):
-    """One cost; m counts the rows of all owners where they are most.
+    """One cost. m counts the rows of all owners at the largest number of owners.
 
     Attributes
     ----------
     owners : tuple of int
         Numbers of owners, of `ROWS` rows each.
     cost : {"deposits", "run", "together"}
-        Dealing, sealing, opening and checking at all members; a run with disclosure "labels", labels sealed
-        and opened.
+        Dealing, sealing, opening and checking at all members; a run with disclosure "labels", in which labels
+        are sealed and opened; the sum of both.
     iterations : tuple of int
         Of the run.
     seconds : tuple of float
@@ -52,13 +52,13 @@ class OwnersRow(Setting):
     milliseconds : tuple of float
         The same for each owner.
     residues_swept : tuple of int
-        Primes at each number of owners: where they differ, the exponent includes that step.
+        Primes at each number of owners. If they differ, the exponent includes that step.
     exponent : float
         Slope of log(seconds) against log(owners).
     peak_bytes : tuple of int
-        Peak resident memory so far of the process that has all rows and all parties.
+        Peak resident memory so far of the process, which has all rows and all parties.
     member_bytes : int
-        The last of these, divided by the members.
+        The last of these, divided by the number of members.
     deposit_bytes : int
         Bytes that an owner sends to each member.
     """
@@ -88,7 +88,7 @@ class Deposited:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A run: CPU seconds by phase and party; of sealing and opening labels, and of opening; what was sent."""
+    """A run: CPU seconds by phase and party; of sealing and opening labels, of opening; messages."""
 
     seconds: float
     phases: dict[tuple[str, int], float]
@@ -102,7 +102,7 @@ class Ran:
 def measure_owners(
     *, base: Case = BASE, owners: Sequence[int] = OWNERS, precision: int = PRECISION
 ) -> Iterator[OwnersRow]:
-    """Measure both costs; one row each, and their sum. A tenth of the fewest owners warms up."""
+    """Measure both costs: one row for each, one for their sum. A tenth of the smallest number warms up."""
     with same_kernels(), threadpool_limits(1):
         run(deposit(base, max(2, owners[0] // 10), ROWS, precision))
         points = []
@@ -135,7 +135,7 @@ def measure_owners(
 
 
 def deposit(base: Case, count: int, each: int, precision: int) -> Deposited:
-    """Owners of `each` rows deal them; each member verifies signatures by itself."""
+    """Deal the deposits of owners with `each` rows. Each member verifies signatures by itself."""
     rows = blobs(replace(base, m=each * count))
     of_owners = np.array_split(rows, count)
     job = base.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS, seed=0)
@@ -152,7 +152,7 @@ def deposit(base: Case, count: int, each: int, precision: int) -> Deposited:
 
 
 def run(made: Deposited) -> Ran:
-    """A run on what was deposited."""
+    """Run the job on the deposits."""
     job = made.committee.job
     names = [f"member {j}" for j in range(1, job.n + 1)]
     setup = Setup(

@@ -1,4 +1,4 @@
-"""What more owners would cost than are measured, from what each party did in a measured run."""
+"""Projected costs of more owners than can be measured, from the work of each party in a measured run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from secfc.protocol.deposits import label_bytes
 from secfc.protocol.messages import SERVER
 
 MEASURED, QUICK_MEASURED = 10_000, 40
-"""Owners of the run that is measured."""
+"""Owners of the measured run."""
 
 _LINE = 10e9 / 8  # bytes a second
 _SHARE_BYTES = 4  # a residue of a share in memory or in a file
@@ -17,29 +17,30 @@ _SHARE_BYTES = 4  # a residue of a share in memory or in a file
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectedRow:
-    """A part of a run by one party, of all like it the one that is busiest.
+    """A part of a run by one party: of all parties of its kind, the busiest.
 
     Attributes
     ----------
     rows, owners, cores, iterations : int
-        Of the run that is projected.
+        Of the projected run.
     measured : int
-        Owners of the run that constants are from.
+        Owners of the measured run, which gives the constants.
     primes : int
         Of shares.
     party, part : str
     core_seconds : float
         CPU seconds, in proportion to rows, owners and primes.
     seconds : float
-        The same when all cores are busy, which takes processes that divide the rows.
+        The same with all cores busy, which needs processes that divide the rows.
     bytes : int
         Sent and received.
     line_seconds : float
-        Of these on a line of 10 Gbit/s, one direction after the other.
+        Seconds of these bytes on a line of 10 Gbit/s, one direction after the other.
     disk : int
-        What is kept.
+        Bytes that are stored.
     first : bool
-        Whether it takes the most time, by cores or line, of parties but owners: it is divided first.
+        Whether it takes the most time, by cores or line, of all parties except owners. Such a part is the
+        first one to divide among more machines.
     """
 
     rows: int
@@ -61,7 +62,7 @@ class ProjectedRow:
 def project(
     *, rows: int, owners: int, cores: int, base: Case, measured: int, precision: int = PRECISION
 ) -> Iterator[ProjectedRow]:
-    """A row for each part. Deposits are measured with as many rows as an owner has then."""
+    """Yield a row for each part. Measured deposits have as many rows as those of the projection."""
     each = -(-rows // owners)
     with same_kernels():
         run(deposit(base, max(2, measured // 10), ROWS, precision))

@@ -1,7 +1,7 @@
 """What the margin in Q, the range check and the server's signatures cost an iteration and a sharing.
 
-All variants take turns in one run, on one thread, each beside scikit-learn's iterations. One variant is what
-secfc does; in each other one protection is switched off.
+All variants take turns in one run, on one thread, each with scikit-learn's iterations. One variant is secfc
+as it is. Each of the others switches off one protection.
 """
 
 from collections import defaultdict
@@ -39,8 +39,8 @@ class ProtectionRow(Setting):
     without : str
         The protection that is switched off.
     client, server, sharing : float
-        CPU seconds of a client's iteration, of the server's, and of sharing all rows, in iterations of
-        scikit-learn.
+        CPU seconds of a client's iteration, of the server's, and of sharing all rows, in units of an
+        iteration of scikit-learn.
     client_ratio, server_ratio, sharing_ratio : float
         The same relative to secfc with all protections.
     """
@@ -69,7 +69,7 @@ OFF: dict[str, list[Any]] = {
     "the range check": [patch.object(RangeCheck, "take", _nothing)],
     "signatures": [patch.object(Signer, "sign", _unsigned), patch.object(Proof, "verify", _nothing)],
 }
-"""What is switched off, and how."""
+"""Protections to switch off, and the patches that do it."""
 
 
 @contextmanager

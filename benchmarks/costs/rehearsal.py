@@ -1,6 +1,6 @@
-"""A rehearsal on NVIDIA FLARE over slow lines, beside the same one without, and beside what lines alone cost.
+"""A run on NVIDIA FLARE over slow lines, compared with one without delay and with computed delays.
 
-Sites and server are processes of this machine, with mutual TLS, and reach each other through
+Sites and server are processes of this machine, with mutual TLS. They reach each other through
 `benchmarks.costs.relay`. Needs the extra flare.
 """
 
@@ -41,7 +41,7 @@ _SAMPLE_SECONDS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """What is rehearsed: sites with rows, rows in all, columns, clusters, rounds at most."""
+    """The rehearsed run: sites with rows, rows in total, columns, clusters, the largest number of rounds."""
 
     sites: int = 11
     rows: int = 10_000
@@ -50,7 +50,7 @@ class Rehearsal:
     max_iter: int = 8
 
     def setup(self, disclosure: str) -> Setup:
-        """The run; t and ell are the defaults for so many sites."""
+        """The run. t and ell are the defaults for this number of sites."""
         t, ell = default_threshold(self.sites, None, None)
         size = (self.sites, t, ell, self.rows, self.columns, self.k, self.max_iter)
         return setup_of(EngineCase("a rehearsal", *size, cast(Disclosure, disclosure)))
@@ -77,15 +77,16 @@ class RehearsalRow(Setting):
     round_spread : tuple of float
         Least and most of these.
     rounds : int
-        All of them.
+        Number of all rounds.
     legs, line_bytes : float
         Of a later round, as `benchmarks.costs.links` counts them; medians.
     computed_seconds : float
         Bytes of the busiest line over the rate, and legs times half a round trip.
     message_bytes, relay_bytes : float
-        Of a round, over all sites' lines and both ways: of encoded messages, and as they were counted.
+        Of a round, over all sites' lines, both directions: bytes of encoded messages, and bytes through the
+        relay.
     free_seconds : float
-        `round_seconds` of the rehearsal without delay before this one; its own, if it is that.
+        `round_seconds` of the rehearsal without delay that ran before this one, or its own if it is that one.
     exact : bool
         Whether every site's labels are those of exact Lloyd.
     """
@@ -112,25 +113,25 @@ class RehearsalRow(Setting):
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """Seconds of each phase and round, bytes that the relay passed in all rounds, and labels by site."""
+    """Seconds of each phase and round, bytes through the relay in all rounds, and labels by site."""
 
     steps: list[tuple[str, int, float]]
     relay_bytes: int
     labels: list[np.ndarray]
 
     def seconds(self, phase: str) -> float:
-        """Of a phase."""
+        """Seconds of a phase."""
         return sum(seconds for one, _, seconds in self.steps if one == phase)
 
     @property
     def rounds(self) -> list[float]:
-        """Seconds of each."""
+        """Seconds of each round."""
         return [seconds for phase, _, seconds in self.steps if phase == "iterate"]
 
 
 @contextmanager
 def watched(relay: Relay) -> Iterator[list[tuple[float, int]]]:
-    """Moments, in seconds of the day's clock, and bytes that had passed until then."""
+    """Collect pairs: a time (of `time.time`), and the bytes that had passed the relay until then."""
     found: list[tuple[float, int]] = [(0.0, 0)]
     done = threading.Event()
 
@@ -148,7 +149,7 @@ def watched(relay: Relay) -> Iterator[list[tuple[float, int]]]:
 
 
 def rehearse(setup: Setup, network: Network) -> Rehearsed:
-    """Run the job once on this machine, all sites behind such lines."""
+    """Run the job once on this machine, with all sites behind lines of this network."""
     names = names_of(setup)
     with tempfile.TemporaryDirectory(prefix="secfc-rehearsal-") as name:
         folder = Path(name)
@@ -157,7 +158,7 @@ def rehearse(setup: Setup, network: Network) -> Rehearsed:
             federation.start()
             with watched(relay) as passed:
                 summary, path = run_job(federation, folder)
-            # The coordinator wrote its summary when it had told its seconds.
+            # The coordinator writes its summary when it knows its wall seconds.
             began = path.stat().st_mtime - summary["costs"]["wall_seconds"]
         labels = [_labels(folder / f"results-{site}") for site in setup.names]
     timeline = summary["timeline"]
@@ -182,7 +183,7 @@ def _labels(results: Path) -> np.ndarray:
 
 
 def exact_labels(setup: Setup) -> list[np.ndarray]:
-    """Lloyd's in exact arithmetic, from the start that the job draws."""
+    """Labels of Lloyd's algorithm in exact arithmetic, from the start that the job draws."""
     job = setup.job
     start = run_in_process(setup).start
     ends = list(accumulate(map(len, setup.rows)))[:-1]
@@ -190,7 +191,7 @@ def exact_labels(setup: Setup) -> list[np.ndarray]:
         job.k, init=np.split(start, ends), bound=job.bound, precision=job.precision, max_iter=job.max_iter
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # that it stops at max_iter is no news
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it stops at max_iter on purpose
         return list(exact.fit(setup.rows).labels_)
 
 

@@ -1,8 +1,8 @@
-"""A relay between sites and a coordinator of this machine, which makes the loopback interface slow.
+"""A relay between sites and a coordinator on this machine, which makes the loopback interface slow.
 
-Each site has a port of its own on the loopback interface. What comes there goes to one port, the
-coordinator's, and answers go back, as the bytes that came: the relay has no key and reads nothing.
-`benchmarks.costs.lines` says when bytes arrive.
+Each site has its own port on the loopback interface. The relay forwards all bytes from there to the
+coordinator's port, and the answers back, unchanged: it has no key and reads nothing. `benchmarks.costs.lines`
+computes when bytes arrive.
 """
 
 import asyncio
@@ -28,39 +28,39 @@ Counts = tuple[int, int]
 
 
 class Clock(Protocol):
-    """Seconds that pass."""
+    """A source of time in seconds."""
 
     def now(self) -> float:
-        """Seconds since some moment."""
+        """Seconds since a fixed moment."""
 
     async def until(self, when: float) -> None:
-        """Wait for a moment."""
+        """Wait until a moment."""
 
 
 class WallClock:
-    """The seconds of this machine."""
+    """The clock of this machine."""
 
     def now(self) -> float:
         """`time.monotonic()`."""
         return time.monotonic()
 
     async def until(self, when: float) -> None:
-        """Sleep; other connections go on."""
+        """Sleep, while other connections continue."""
         if (rest := when - time.monotonic()) > 0:
             await asyncio.sleep(rest)
 
 
 class Relay:
-    """Forwards the connections of some sites as long as it is entered, in one thread.
+    """Forwards the connections of some sites, in one thread, while its context is active.
 
     Parameters
     ----------
     sites : sequence of str
     network : Network
-        Every site's line, and the coordinator's, which they share.
+        The line of every site, and the coordinator's line, which all sites share.
     clock : Clock
     seed : int
-        Of the segments that are lost.
+        Seed for the segments that are lost.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Relay:
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
 
     def forward_to(self, port: int) -> None:
-        """Where connections go; those that come before are refused."""
+        """Set the target port. Earlier connections are refused."""
         self._target = port
 
     @property
@@ -102,7 +102,7 @@ class Relay:
         self._loop.close()
 
     def cut(self) -> None:
-        """Break every connection that there is; new ones are taken."""
+        """Break every open connection. New ones are accepted."""
         self._do(self._break())
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -129,14 +129,14 @@ class Relay:
             try:
                 await self._forward(site, reader, writer)
             except* OSError:
-                pass  # one end has broken the connection, and the relay the other
+                pass  # one end broke the connection; the relay broke the other
             finally:
                 self._connections.discard(task)
 
         return forward
 
     async def _forward(self, site: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Both directions of a connection, until both have ended; broken at both ends when one breaks."""
+        """Forward both directions of a connection until both end. If one end breaks, break both."""
         ends = [writer]
         up, down = self._lines[site]
         try:
@@ -150,7 +150,7 @@ class Relay:
                 end.transport.abort()
             raise
         for end in ends:
-            end.close()  # once its last bytes are written
+            end.close()  # after its last bytes are written
 
     async def _pass(
         self,

@@ -1,9 +1,9 @@
-"""Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checking costs.
+"""Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checks cost.
 
-Faults are drawn within n >= R + S + 2A and beyond it, where theory promises nothing; a run that ends is
-compared with exact Lloyd on the rows that were in. Overheads are CPU seconds of a role's iterations, or of
-sharing, with a check over those without, in turns on the same rows; that of logs is of a run's wall
-seconds.
+Faults are drawn within n >= R + S + 2A, and beyond it, where the theory promises nothing. The labels of a
+finished run are compared with exact Lloyd on the rows that took part. An overhead is a ratio of CPU seconds,
+of a role's iterations or of sharing, with a check and without it. Both take turns on the same rows. The
+overhead of logs is a ratio of wall seconds of a run.
 """
 
 import random
@@ -42,7 +42,7 @@ RUNS, QUICK_RUNS = 100, 3
 PASSES, QUICK_PASSES = 7, 1
 ITERATIONS = 4
 SPARE = 4
-"""Clients beyond R: two liars, or one and two that vanish, or four that vanish."""
+"""Clients beyond R, enough for two liars, or one liar and two that vanish, or four that vanish."""
 
 CASE = Case(m=240, d=4, k=4, n=11, t=2, ell=2)
 COST_CASES = (Case(m=40_000, d=50, k=16, n=15, t=4, ell=2),)
@@ -54,27 +54,27 @@ QUICK_LABELS_CASES = (Case(m=500, d=10, k=4, n=3, t=1, ell=1),)
 
 @dataclass(frozen=True, kw_only=True)
 class ResilienceRow(Setting):
-    """What became of runs with some faults, or what a check costs.
+    """How runs with some faults ended, or what a check costs.
 
     Attributes
     ----------
     what : str
     absent, liars, tolerated : int
-        Clients that vanish, that lie, and max_liars.
+        Clients that vanish, clients that lie, and max_liars.
     within : bool
-        Whether n >= R + S + 2A holds for those that vanish and lie, and max_liars is not less than they are.
+        Whether n >= R + S + 2A holds with S clients that vanish and A that lie, and max_liars is at least A.
     missed_bits : float or None
-        A lie is missed with probability below 2 to the power of minus this, over a whole run.
+        Over a whole run, a lie is missed with probability below 2 to the power of minus this.
     runs, exact, stopped, wrong : int
-        Scenarios; how they ended. For an overhead: passes, and whose labels were those of the run without the
+        Scenarios, and how they ended. For an overhead: passes, and passes with the same labels as without the
         check.
     named : float or None
-        Part of the liars that sent, dealt or kept something wrong, in runs that ended, who were named. An
-        answer that comes when enough others have agreed is not looked at.
+        In finished runs, of the liars that sent, dealt or kept something wrong: the part that was named. The
+        server does not check an answer that arrives after enough others have agreed.
     seconds : float or None
-        Wall seconds of a run, on average.
+        Mean wall seconds of a run.
     overhead : float or None
-        Median of CPU seconds with the check / without it; of wall seconds of a run for logs.
+        Median of CPU seconds with the check / without it; for logs, of wall seconds of a run.
     """
 
     what: str
@@ -93,7 +93,7 @@ class ResilienceRow(Setting):
 
 
 def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> Iterator[ResilienceRow]:
-    """Faults survived, then overheads."""
+    """Runs with faults, then overheads."""
     runs, passes = (QUICK_RUNS, QUICK_PASSES) if quick else (RUNS, PASSES)
     within: tuple[tuple[int, tuple[Kind, ...]], ...] = (
         (0, ()),
@@ -163,7 +163,7 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
 
 
 def _missed_bits(job: Job) -> float | None:
-    """Of the bound of docs/faults.md, eq. 13."""
+    """The bound of docs/faults.md, eq. 13, in bits."""
     if not job.max_liars:
         return None
     smallest = min(primes_of(job.residues(CASE.m)))
@@ -180,7 +180,7 @@ def _title(absent: int, lies: tuple[Kind, ...], tolerated: int) -> str:
 
 
 def _drawn(job: Job, absent: int, lies: tuple[Kind, ...], seed: int) -> tuple[Fault, ...]:
-    """Crashes anywhere in a run, lies in one answer or all from somewhere on, shares off for some or many."""
+    """Draw crashes at any step, lies in one or all answers from some step on, and wrong shares."""
     rng = random.Random(seed)
     who = rng.sample(range(1, job.n + 1), absent + len(lies))
     crash: Kind = "crash"
@@ -204,7 +204,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
     hidden = _with_ids(plain)
     checked: list[tuple[str, str, tuple[Phase, ...], Setup, int, Comparison]] = [
         ("server: check of answers", "server", iterate, plain, spare, "end"),
-        # An answer that waits for the last Witness is work of the phase that this belongs to.
+        # An answer that waits for the last Witness is work of the Witness's phase.
         ("client: comparison every round", "client", ("iterate", "reveal"), plain, 0, "rounds"),
         ("client: check of shares", "client", ("share", "check"), plain, spare, "end"),
         ("client: check of shares, rows of a union", "client", ("share", "check"), hidden, spare, "end"),
@@ -213,7 +213,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
         job = replace(without.job, max_liars=tolerated, comparison=comparison)
         with_check = replace(without, job=job)
         ratios, equal = [], 0
-        run_apart(with_check)  # loads what there is to load
+        run_apart(with_check)  # loads compiled code
         for _ in range(passes):
             ours, theirs = run_apart(with_check), run_apart(without)
             ratios.append(_seconds(ours, role, phases) / _seconds(theirs, role, phases))
@@ -222,7 +222,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
 
 
 def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
-    """What is found out before the first label, all parties together: shares and rows that are wrong."""
+    """Overheads of checks before the first label, all parties together: wrong shares and wrong rows."""
     plain = _setup(case, blobs(case), precision=precision, seed=0)
     setup = replace(plain, job=replace(plain.job, disclosure="labels"))
     shares: tuple[Phase, ...] = ("share", "check")
@@ -239,7 +239,7 @@ def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[Re
         ("all, labels: check of shares", shares, no_shares),
         (f"all, labels: rows within the bound, beside {ITERATIONS} iterations", ("iterate",), no_rows),
     ]
-    run_apart(setup)  # loads what there is to load
+    run_apart(setup)  # loads compiled code
     for what, phases, patches in compared:
         ratios, equal = [], 0
         for _ in range(passes):
@@ -257,7 +257,7 @@ def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[Re
 
 
 def _with_ids(setup: Setup) -> Setup:
-    """The same run with membership privacy, every row with an ID of its own."""
+    """The same run with membership privacy; every row has its own ID."""
     ends = np.cumsum([0, *(rows.shape[0] for rows in setup.rows)]).tolist()
     job = replace(setup.job, ids_cap=ends[-1])
     held = [
@@ -268,10 +268,10 @@ def _with_ids(setup: Setup) -> Setup:
 
 
 def _logs(case: Case, *, passes: int, precision: int) -> ResilienceRow:
-    """What logs cost: wall seconds of whole runs with storage over those without."""
+    """Overhead of logs: wall seconds of whole runs with storage, relative to runs without."""
     plain = _setup(case, blobs(case), precision=precision, seed=0)
     ratios, equal = [], 0
-    run_multiprocess(plain)  # compiles what there is to compile
+    run_multiprocess(plain)  # compiles what is not compiled yet
     for _ in range(passes):
         with tempfile.TemporaryDirectory() as folder:
             ours = run_multiprocess(replace(plain, storage=Path(folder)))
@@ -282,7 +282,7 @@ def _logs(case: Case, *, passes: int, precision: int) -> ResilienceRow:
 
 
 def _overhead(job: Job, case: Case, what: str, ratios: list[float], equal: int) -> ResilienceRow:
-    """What a protection costs runs without faults, of which so many gave the same labels as those without."""
+    """The overhead of a protection in runs without faults. `equal` runs gave the same labels without it."""
     return ResilienceRow(
         **stated(job, m=case.m, residues=job.residues(case.m)),
         what=what,
