@@ -1,7 +1,8 @@
-"""Attacks k: the programs of all other attacks, run by coalitions that hold a run with disclosure "labels".
+"""Attacks k: all other attack programs, run by coalitions that hold a run with disclosure "labels".
 
-Each is also run on what somebody draws who has the labels alone. With one comparer or none a coalition is to
-do no better than that; with two it has distances, which shows that the programs read views right.
+Each program also runs on random values of somebody who has the labels alone. A coalition with at most one
+comparer must do no better than that. A coalition with two comparers has distances, which shows that the
+programs read views right.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ View = Callable[[Watched], Watched]
 
 
 def coalitions(job: Job) -> dict[str, Coalition]:
-    """The server with as many clients as may collude and at most one comparer, and any two comparers."""
+    """The server with as many clients as may collude and at most one comparer; and any two comparers."""
     dealer, first, second = job.comparers
     outside = [j for j in range(1, job.n + 1) if j not in job.comparers]
     named = {"server + client": Coalition({SERVER, *outside[: job.t]})}
@@ -42,14 +43,14 @@ def coalitions(job: Job) -> dict[str, Coalition]:
 
 
 def comparers_in(job: Job, members: Coalition) -> int:
-    """How many of a coalition compare: two are too many."""
+    """Number of comparers in a coalition. Two are too many."""
     return len(members & set(job.comparers))
 
 
 def views(watched: Watched, seed: int) -> Iterator[tuple[str, int, Watched]]:
-    """What each coalition sees and, last, what is drawn by who has labels alone; with its comparers.
+    """Yield name, number of comparers and view of each coalition; last the random view from labels alone.
 
-    With another disclosure it is the server that sees something.
+    With another disclosure there is one view, the server's.
     """
     if watched.job.disclosure != "labels":
         yield "server", 0, watched
@@ -60,7 +61,7 @@ def views(watched: Watched, seed: int) -> Iterator[tuple[str, int, Watched]]:
 
 
 def programs(view: Watched) -> Iterator[AttackRow]:
-    """Every program that takes distances or answers."""
+    """Every program that uses distances or answers."""
     d = view.job.d
     given: dict[str, Any] = {"swept": "comparers", "value": 0}
     yield distances.whole_run(view, attack="k-rows", **given)
@@ -84,7 +85,7 @@ def run_programs(watched: Watched, seed: int) -> Iterator[AttackRow]:
 
 
 def by_rounds(watched: Watched, seed: int) -> Iterator[AttackRow]:
-    """Attack k: the error of placing rows after so many rounds."""
+    """Attack k: the error of placing rows after each number of rounds."""
     for name, _, view in views(watched, seed):
         for rounds in range(1, min(_ROUNDS, len(watched.server.questions)) + 1):
             row = distances.whole_run(view.after(rounds), attack="k-rounds", swept="rounds", value=rounds)
@@ -95,9 +96,10 @@ def by_rounds(watched: Watched, seed: int) -> Iterator[AttackRow]:
 def with_t_clients(
     parties: list[Floats], *, k: int, disclosure: Disclosure, seed: int
 ) -> Iterator[AttackRow]:
-    """The server and the first t = 2 clients, by answers and their shares.
+    """The server and the first t = 2 clients, with answers and their shares.
 
-    With "labels" the second client is the first evaluator; then the first client is the dealer, too.
+    With "labels" the second client is the first evaluator. In the second of two runs the first client is also
+    the dealer.
     """
     given: dict[str, Any] = {"k": k, "t": 2, "ell": 1, "seed": seed, "keys": seed, "disclosure": disclosure}
     if disclosure != "labels":
@@ -136,10 +138,11 @@ def questions(parties: list[Floats], *, k: int, disclosure: Disclosure, seed: in
 
 
 def bits(parties: list[Floats], *, seed: int) -> Iterator[AttackRow]:
-    """Classifiers that look for a comparison nobody opened in the bits that an evaluator is sent.
+    """Classifiers that look for a comparison nobody opened in the bits that an evaluator receives.
 
-    Of three centres the label tells one. Which of the others is nearer is asked for, with the label and with
-    the bits of every wire of the row in the first round; from labels alone, with random bits.
+    With three centres, the label tells the nearest one. The classifiers predict which of the other two is
+    nearer, from the label and the bits of every wire of the row in the first round. For comparison: from the
+    label and random bits.
     """
     watched = watch(parties, k=3, t=1, ell=1, seed=seed, keys=seed, disclosure="labels")
     rows, sets = watched.rows, watched.server.questions[0]

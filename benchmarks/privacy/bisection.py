@@ -1,10 +1,10 @@
 """Attack l: a client that answers wrongly, and reads others' rows from the labels that follow.
 
-Its answer moves D by numbers of its choice, for every row and set. In one round it so gives all rows the sets
-of its choice: two sets have rows of its own alone, equal ones a and b, and the third has all others. In the
-next it moves D to the second set by a number o, and away from the third. A row x then goes to the second if
-``|x - b|**2 + o < |x - a|**2``, which compares ``<x, b - a>`` with a number. Two rounds are a bit of that for
-every row of everybody, and d pairs of own rows give all columns.
+Its wrong answer adds numbers of its choice to D for every row and set. So in one round it assigns all rows to
+sets of its choice: two sets have only rows of its own (equal rows a and b), and the third has all others. In
+the next round it adds a number o to D of the second set, and moves rows away from the third. A row x then
+goes to the second set if ``|x - b|**2 + o < |x - a|**2``, which compares ``<x, b - a>`` with a number. Two
+rounds give one bit of that for every row of every party, and d pairs of own rows give all columns.
 """
 
 import random
@@ -32,24 +32,25 @@ from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Me
 from secfc.sealing.handshake import DIGEST_BYTES
 
 SETS = 3
-"""Of a job: k."""
+"""k of the job."""
 
 _STEP = 8
-"""The own rows are 0 and, on each axis, this part of the bound."""
+"""The own rows are 0 and, on each axis, a power of two near the bound divided by this."""
 
 _AWAY = 2.0
-"""Squared bounds by which D, over |S|**2, is moved to keep a row from a set. What is so moved stays below the
-largest possible, 4, where the server compares distances with that."""
+"""Added to D / |S|**2, in squared bounds, to keep a row from a set. The sum stays below 4, the largest
+possible value, in the rounds in which the server compares distances with that value.
+"""
 
 _AWAY_ASKING = 1.5
-"""The same in the rounds that ask: the first of the sets has the mean 0, at most 1 away."""
+"""The same in the rounds that ask. There the first set has mean 0, which is at most 1 away."""
 
 _RAISED = 0.5
-"""What all is moved by in these rounds, so that no D is negative."""
+"""Added to every D in these rounds, so that no D is negative."""
 
 
 def own_rows(d: int, bound: float, smallest: int) -> Floats:
-    """The rows that the attack takes: d + 2, each as often as the smallest set has rows.
+    """The rows that the attack needs: d + 2, each repeated `smallest` times.
 
     The last of them stays in the third set.
     """
@@ -58,21 +59,21 @@ def own_rows(d: int, bound: float, smallest: int) -> Floats:
 
 
 class BisectingClient(LyingClient):
-    """The first client, with `own_rows`; the answers of the first R are decoded.
+    """The first client, with `own_rows`. The server decodes the answers of the first R clients.
 
     Parameters
     ----------
     bits : int
-        Bits of each column that it wants.
+        Bits of each column that the client wants.
     smallest : int
-        As `own_rows` takes it.
+        As in `own_rows`.
     **given
-        As for a client.
+        Arguments of `Client`.
 
     Attributes
     ----------
     found : list of (round, ndarray of shape (m, d), float64)
-        All rows as it knows them after so many rounds.
+        All rows, as far as the client knows them after each of these rounds.
     """
 
     def __init__(self, *, bits: int, smallest: int, **given: Any) -> None:
@@ -88,7 +89,7 @@ class BisectingClient(LyingClient):
         self.found: list[tuple[int, Floats]] = []
 
     def receive(self, message: Message) -> list[Message]:
-        """Take a message; answers to it are wrong."""
+        """Take a message; change the answers to it."""
         if isinstance(message, Assignment):
             self._plan(message.round, labels_of(message.sets))
         caused = super().receive(message)
@@ -98,7 +99,7 @@ class BisectingClient(LyingClient):
         ]
 
     def _sealed(self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
-        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 rows are shown to be in range
+        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 clients prove that rows are in range
             columns, rows = self._moved.shape
             digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
             residues = PackedResidues(
@@ -112,7 +113,7 @@ class BisectingClient(LyingClient):
         return self._turn % self._d
 
     def _base(self, m: int) -> Labels:
-        """The sets in which it asks about a column."""
+        """The sets with which it asks about a column."""
         sets = np.full(m, 2, dtype=np.int32)
         own = sets[: self._own].reshape(-1, self._smallest)
         own[0], own[1 + self._axis] = 0, 1
@@ -123,13 +124,13 @@ class BisectingClient(LyingClient):
         return (self._d + 2) * self._smallest
 
     def _plan(self, round_: int, sets: Labels) -> None:
-        """Learn from the sets of a question, and choose what D is moved by in the answer to it."""
+        """Learn from the sets of a question, and choose what the answer adds to D."""
         m = sets.size
         if not self._low.size:
             self._width = [2 * self._radius * int(one) for one in self._axes]
             self._low = np.array([[-one // 2] * m for one in self._width], dtype=object)
         if self._asked:
-            # Set 1 means that <x, axis> is more than the middle.
+            # Set 1 means that <x, axis> is above the middle.
             self._width[self._axis] //= 2
             self._low[self._axis, sets == 1] += self._width[self._axis]
             self._asked, self._turn = False, self._turn + 1
@@ -173,7 +174,7 @@ def by_wrong_answers(
     seed: int,
     max_liars: int = 0,
 ) -> Iterator[AttackRow]:
-    """Attack l: the error of others' rows by rounds, as far as the client gets.
+    """Attack l: the error of others' rows by rounds, until the client is stopped.
 
     Parameters
     ----------

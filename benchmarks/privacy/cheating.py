@@ -1,4 +1,4 @@
-"""Attack e: a server that asks questions of its own, and what the limits of clients stop."""
+"""Attack e: a server that asks its own questions, and what the clients' limits stop."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ def single_rows(m: int, d: int, k: int) -> list[Labels]:
 
 
 def differing_by(row: int, members: int, m: int, *, rest: int = -1) -> list[Labels]:
-    """A set of some rows without and then with one more row; the set of all others, -1 for none."""
+    """A set of some rows, then that set with one more row; other rows are in set `rest` (-1: none)."""
     sets = np.full(m, rest, dtype=np.int32)
     sets[[i for i in range(m) if i != row][:members]] = 0
     with_row = sets.copy()
@@ -34,7 +34,7 @@ def differing_by(row: int, members: int, m: int, *, rest: int = -1) -> list[Labe
 
 
 def tiny_sets(parties: list[Floats], *, k: int, t: int, ell: int, smallest: list[int]) -> Iterator[AttackRow]:
-    """Distances between single rows: what the server places, and how often it was answered."""
+    """Distances between single rows: what the server can place, and how many questions are answered."""
     m, d = sum(map(len, parties)), parties[0].shape[1]
     for size in smallest:
         script = single_rows(m, d, k)
@@ -60,7 +60,7 @@ def tiny_sets(parties: list[Floats], *, k: int, t: int, ell: int, smallest: list
 def differencing(
     parties: list[Floats], *, k: int, t: int, ell: int, smallest: int, members: list[int]
 ) -> Iterator[AttackRow]:
-    """S in one round, S and one row more in the next: that row's distance to every other, exactly."""
+    """S in one round and S with one more row in the next give that row's distance to every other, exactly."""
     m = sum(map(len, parties))
     row = m // 2
     for count in members:
@@ -80,14 +80,14 @@ def differencing(
 
 
 def pairs_known(watched: Watched, found: Floats, row: int) -> float:
-    """Share of the other rows whose distance to a row is found to 0.1 %."""
+    """Part of the other rows whose distance to a row is known to 0.1 %."""
     true = ((watched.rows - watched.rows[row]) ** 2).sum(axis=1)
     known = np.abs(found - true) <= 1e-3 * true
     return float(np.delete(known, row).mean())
 
 
 def from_difference(watched: Watched, row: int, s: int) -> Floats:
-    """Squared distances of every row to one row, from those to the means of S and of S with it.
+    """Squared distances of every row to one row, from those to the means of S and of S with that row.
 
     With x the row, mu the mean of the s rows of S and mu' that of S and x, mu' = mu + (x - mu)/(s + 1), so
     ||y - mu'||^2 = s/(s+1) ||y - mu||^2 + 1/(s+1) ||y - x||^2 - s/(s+1)^2 ||x - mu||^2 for every y (Stewart).
@@ -100,7 +100,7 @@ def from_difference(watched: Watched, row: int, s: int) -> Floats:
 def rounds_answered(
     parties: list[Floats], *, k: int, t: int, ell: int, most: list[int], seed: int
 ) -> Iterator[AttackRow]:
-    """A cap on rounds caps the centres that the server sees, of an honest run too."""
+    """A limit on rounds limits the number of centres that the server sees, in an honest run too."""
     d = parties[0].shape[1]
     for rounds in most:
         watched = watch(parties, k=k, t=t, ell=ell, seed=seed, limits=Limits(most_rounds=rounds))

@@ -1,4 +1,4 @@
-"""One measured attack: who attacks what, with which success."""
+"""One measured attack: adversary, target and success."""
 
 from dataclasses import dataclass
 
@@ -15,18 +15,18 @@ class AttackRow(Setting):
     attack : str
         Its name; `benchmarks.privacy.measure.ATTACKS` describes it.
     adversary : str
-        Who attacks: "3 clients", "server", "server + client", ...
+        The attacking parties: "3 clients", "server", "server + client", ...
     against : str
         The disclosure or the method attacked: "coded", "distances", "any", "k-FED", ...
     swept : str
-        What varies between the points of a line.
+        The parameter that varies between the points of a line.
     value : float
         Its value here.
     measure : str
-        What `success` is.
+        What `success` measures.
     success : float
     nothing, everything : float
-        What the measure is when nothing was learned and when everything was.
+        The measure if nothing was learned, and if everything was learned.
     note : str
     """
 
@@ -81,7 +81,7 @@ class Scale:
 
 EXACT = Scale(measure="values recovered exactly", nothing=0.0, everything=1.0)
 PLACED = Scale(measure="error of placing the rows", nothing=1.0, everything=0.0)
-"""Root of the squared distances between placed and true rows, over those between the rows and their mean."""
+"""Root of the squared distances between placed and true rows, relative to those of the rows to their mean."""
 TOLD_APART = Scale(measure="accuracy of telling two datasets apart", nothing=0.5, everything=1.0)
 P_VALUE = Scale(measure="p-value of chi-square against uniform shares", nothing=1.0, everything=0.0)
 EQUATIONS = Scale(measure="equations about the rows, a column and prime", nothing=0.0, everything=1.0)
@@ -91,4 +91,4 @@ PAIRS = Scale(measure="distances between two rows known to 0.1 %", nothing=0.0, 
 DISCLOSED = Scale(measure="rows disclosed as they are", nothing=0.0, everything=1.0)
 UNKNOWN_BITS = Scale(measure="share of a value's bits that stay unknown", nothing=1.0, everything=0.0)
 CENTRES = Scale(measure="error of placing the centres", nothing=1.0, everything=0.0)
-"""Root of the squared distances between placed and true centres, over those of these to their mean."""
+"""Root of the squared distances between placed and true centres, relative to those of these to their mean."""

@@ -1,4 +1,4 @@
-"""Runs that are watched: what each party holds when the protocol has ended or was refused."""
+"""Watched runs: what each party holds when the protocol has ended or was refused."""
 
 import secrets
 from collections import deque
@@ -32,19 +32,20 @@ from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
 
 FIRST_ROUNDS = 2
-"""Rounds with disclosure "labels" in which a cheating server's questions are tried, one before any labels."""
+"""Rounds with disclosure "labels" in which a cheating server's questions are tried; one is before any labels.
+"""
 
 
 @dataclass
 class ServerView:
-    """What the server holds of each round that was answered; with "labels", what a coalition takes for that.
+    """What the server holds of each answered round. With "labels": what a coalition uses in its place.
 
     Attributes
     ----------
     questions : list of ndarray of shape (m,), int32
         The sets it asked about.
     distances : list of ndarray of shape (m, k), float64
-        Squared distances of every row to every centre in the data's units; NaN where a set is empty.
+        Squared distances of every row to every centre in the data's units; NaN for an empty set.
     exact : list of ndarray of shape (m, k), dtype object
         The integers that it decodes: D = |S_h|**2 times these in steps of the quantised rows, and 0 for an
         empty set.
@@ -60,7 +61,7 @@ class ServerView:
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """What one party sends another with disclosure "labels", and what its recipient opens."""
+    """What one party sends another with disclosure "labels", and what the recipient decrypts."""
 
     message: RoundMessage
     data: bytes = field(repr=False)
@@ -68,7 +69,7 @@ class Opened:
 
 @dataclass
 class Watched:
-    """A run and what its parties hold.
+    """A run, and what its parties hold.
 
     Attributes
     ----------
@@ -76,13 +77,13 @@ class Watched:
     parties : list of ndarray of shape (m_j, d), float64
     server : ServerView
     refusal : str or None
-        Why a client ended the run, or refused a question of a server that cheats, if one did.
+        Why a client ended the run, or refused a question of a cheating server, if one did.
     answered : int
-        Questions of a server that cheats which a client would have answered, with disclosure "labels".
+        With disclosure "labels", number of a cheating server's questions that a client would have answered.
     mail : list of Opened
-        Of all rounds, in order, with disclosure "labels".
+        With disclosure "labels", messages of all rounds, in order.
     rounds : dict of (round, party) to LabelRound
-        Likewise what each party keeps of a round.
+        With disclosure "labels", what each party keeps of a round.
     liars : tuple of int
         Clients that were found to answer wrongly.
     """
@@ -99,7 +100,7 @@ class Watched:
 
     @property
     def rows(self) -> Floats:
-        """The rows of all parties, shape (m, d): what attackers are after."""
+        """The rows of all parties, shape (m, d), which attackers want."""
         return np.concatenate(self.parties)
 
     @property
@@ -109,7 +110,7 @@ class Watched:
 
     @property
     def labels(self) -> Labels:
-        """Of all rows in the end, which everybody is told, shape (m,)."""
+        """Final labels of all rows, which every party gets, shape (m,)."""
         return np.concatenate([cast(Labels, client.labels) for client in self.clients])
 
     @property
@@ -118,16 +119,16 @@ class Watched:
         return all(one.labels is not None for one in self.clients)
 
     def opened(self, client: int) -> tuple[Floats, Floats | None]:
-        """Centres that were opened to a client, (k, d), and deviations where these were too."""
+        """Centres that were opened to a client, (k, d), and deviations if these were opened."""
         own = self.clients[client - 1]
         return cast(Floats, own.centres), own.deviations
 
     def own_rows(self, client: int) -> Bools:
-        """Which rows are a client's, shape (m,)."""
+        """Mask of a client's rows, shape (m,)."""
         return np.repeat(np.arange(1, len(self.parties) + 1) == client, [len(rows) for rows in self.parties])
 
     def after(self, rounds: int) -> "Watched":
-        """The same with what the server holds after so many rounds."""
+        """The same run, with what the server holds after `rounds` rounds."""
         view = self.server
         kept = ServerView(
             questions=view.questions[:rounds],
@@ -145,7 +146,7 @@ class Watched:
 
 
 class _Recorder:
-    """Stands between a server and its search: keeps distances, asks a script's questions if given."""
+    """Wraps a server's search: it keeps distances, and asks a script's questions if there is one."""
 
     def __init__(self, search: Search, view: ServerView, job: Job, script: list[Labels] | None) -> None:
         self._search, self._view, self._job = search, view, job
@@ -188,7 +189,7 @@ class _Recorder:
 
 
 class WatchedServer(Server):
-    """A server that remembers what it was sent, and may ask questions of its own instead of the protocol's.
+    """A server that keeps what it receives. With a script it asks other questions than the protocol's.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ class WatchedServer(Server):
     session : Session
     secret : MaskSource
     script : list of ndarray of shape (m,), int32, or None
-        Sets to ask about instead of the protocol's: a server that cheats.
+        Sets of a cheating server, which it asks about instead of the protocol's.
     """
 
     def __init__(
@@ -250,14 +251,14 @@ def watch(
     parties : list of ndarray of shape (m_j, d), float64
     k, t, ell : int
     seed : int
-        Of the start.
+        Seed of the start.
     script : list of ndarray of shape (m,), int32, optional
-        Questions of a server that cheats. With disclosure "labels" they are tried on every client, beside
-        the questions of the first two rounds.
+        Questions of a cheating server. With disclosure "labels" they are tried on every client, in addition
+        to the questions of the first two rounds.
     limits : Limits, optional
         Of every client.
     keys : int, optional
-        All keys follow from it, so that a view can be had again; by default they are random.
+        Seed of all keys, to repeat a run; by default keys are random.
     client : callable
         Makes a client.
     **parameters
@@ -323,7 +324,7 @@ def watch(
 
 
 def _try(client: Client, question: Message, watched: Watched) -> None:
-    """Ask a question that does not follow from labels."""
+    """Ask a client a question that does not follow from labels."""
     try:
         client.receive(question)
     except MessageError as error:
@@ -333,7 +334,7 @@ def _try(client: Client, question: Message, watched: Watched) -> None:
 
 
 def _note(client: Client, message: Message, watched: Watched) -> None:
-    """Keep what a client has of a round, and what it opened."""
+    """Keep what a client has of a round, and what it decrypted."""
     phase = cast(Any, client.phase)  # its own memory
     if isinstance(message, Assignment):
         now = cast(ClientLabels, phase._disclosure)._round_now
