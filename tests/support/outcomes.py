@@ -1,4 +1,4 @@
-"""Outcomes of runs, compared."""
+"""Comparison of outcomes of runs."""
 
 import numpy as np
 
