@@ -1,4 +1,6 @@
-"""Weights of rows are public, and the same at every party: whoever tells others is refused."""
+"""Weights of rows are public and the same for every party. A party that tells others different ones is
+refused.
+"""
 
 from dataclasses import replace
 
