@@ -1,4 +1,6 @@
-"""Every frame that leaves a site's process whose data is wrong, and every file of the others, is searched."""
+"""If a site's data is wrong, every frame from its process and every file of the others is searched for its
+data.
+"""
 
 import struct
 
