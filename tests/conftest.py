@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fork the parties' processes from one that has imported everything, unless the test needs interpreters."""
+    """Fork parties' processes from one that has imported everything, unless the test needs interpreters."""
     marked = request.node.get_closest_marker
     if marked("processes") is None or marked("interpreters") is not None:
         yield
@@ -103,7 +103,7 @@ def postgres(postgres_server, monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """A clock for coordinator and sites, which moves only when no thread can continue. No thread may be left."""
+    """A clock for coordinator and sites that moves only when no thread can continue. No thread is left."""
     from support.clock import patch  # noqa: PLC0415 - it imports the drivers
 
     before = set(threading.enumerate())

@@ -302,9 +302,7 @@ class LyingClient(Client):
 
 
 def _other_codeword(job: Job, index: int, client: int, lie: Lie) -> int:
-    """The value at a client's point of a polynomial of degree below R that is zero at the points of
-    `sharing`.
-    """
+    """The value at a client's point of a polynomial of degree below R, which is 0 at those of `sharing`."""
     p = PRIMES[index].p
     points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t).alpha
     return prod((points[client - 1] - points[j - 1]) % p for j in lie.sharing) % p

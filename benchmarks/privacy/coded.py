@@ -145,9 +145,7 @@ def server_and_t_clients(watched: Watched, own: int) -> AttackRow:
 def _shifted_rows(
     watched: Watched, coalition: tuple[int, ...], rounds: list[int], index: int, own: int
 ) -> Ints | None:
-    """Every row minus row `own` modulo a prime, (m, d), from linear equations; None if these are
-    contradictory.
-    """
+    """Rows minus row `own` modulo a prime, (m, d), from linear equations; None if these are contradictory."""
     job, prime = watched.job, PRIMES[index]
     p, d, t = prime.p, job.d, job.t
     shares = np.stack([watched.shares(j)[index] for j in coalition])  # (t, d, m)

@@ -124,9 +124,7 @@ class _Round:
         return {j: self._reduced(one - self._masks.get(j, 0)) for j, one in answers.items()}
 
     def decoded(self, answers: dict[int, Ints], masked: Ints | None = None) -> Objects:
-        """The sum that answers decode to, (k, m), in [0, Q). With `masked`: the decoded sum minus known
-        masks.
-        """
+        """What answers add up to, (k, m), in [0, Q). With `masked`: the decoded sum minus known masks."""
         known = self._masks
         total = np.zeros((len(self._primes), self._columns, self.sets.size), dtype=np.int64)
         if masked is not None:

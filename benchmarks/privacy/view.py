@@ -32,8 +32,7 @@ from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
 
 FIRST_ROUNDS = 2
-"""Rounds with disclosure "labels" in which a cheating server's questions are tried; one is before any labels.
-"""
+"""Rounds with disclosure "labels" in which a cheating server's questions are tried; one before any labels."""
 
 
 @dataclass

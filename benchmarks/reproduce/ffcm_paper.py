@@ -35,8 +35,7 @@ REPEATS = 10
 """As in the paper. The small cases take seconds, so they are not shortened."""
 
 QUICK_ROUNDS, ROUNDS = 100, 1000
-"""The code's limit is 1000. Runs that have not settled after 100 rounds mostly do not settle before the end.
-"""
+"""The code's limit is 1000. Runs that have not settled after 100 rounds mostly never settle."""
 
 # Case 1: within, outside SSE.
 TABLE_2 = {"central": (0.3120, 3.7070), "avg1": (0.3588, 3.4078), "avg2": (0.3120, 3.7041)}

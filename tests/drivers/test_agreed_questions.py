@@ -33,7 +33,7 @@ def consent(made, *lines):
 
 
 def ran(made):
-    """Run the job; return the outcome, each party's labels and the summary, after an audit of its statements."""
+    """Run the job; return outcome, each party's labels and the summary, after an audit of its statements."""
     made.sign()
     agreement = read_job(made.job)
     path = made.folder / "summary.json"

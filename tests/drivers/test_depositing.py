@@ -56,9 +56,7 @@ def command(*words, status=0):
 
 
 def assert_exact(made, network, *, without=()):
-    """Labels that clinics open equal those of Lloyd in exact integers on the rows of all clinics that take
-    part.
-    """
+    """Labels that clinics open equal those of Lloyd in exact integers on the rows that take part."""
     rows = {name: one for name, one in made.clinics.items() if name not in without}
     pooled, job = np.concatenate(list(rows.values())), made.agreement.job
     start = [network.coordinator.report.start]
@@ -121,7 +119,7 @@ def test_the_summary_of_a_run_with_deposits_is_audited_with_the_job_alone(closed
 
 
 def test_deposits_are_read_some_at_a_time_and_none_is_kept(closed_clinics, monkeypatch):
-    """With blocks of one byte, each deposit is checked and its shares are moved before the next one is read."""
+    """With blocks of one byte, each deposit is checked and its shares are moved before the next is read."""
     monkeypatch.setattr(collecting, "_BLOCK_BYTES", 1)
     monkeypatch.setattr(deposits.Intake, "take", counted(deposits.Intake.take))
     made = []

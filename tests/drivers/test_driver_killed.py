@@ -88,9 +88,7 @@ def carried(monkeypatch):
 
 
 def interrupted(setup, *, calls=0, round_=0):
-    """Run, and interrupt the driver after `calls` progress reports or at a round; return None if it was
-    interrupted.
-    """
+    """Run; interrupt the driver after `calls` progress reports or at a round, and then return None."""
     told = []
 
     def count(progress):

@@ -1,6 +1,4 @@
-"""Runs on a union of IDs, some with tolerated liars, on a faulty network: exact, or a stop that names
-parties.
-"""
+"""Runs on a union of IDs and a faulty network, some with tolerated liars: exact, or a stop with names."""
 
 from collections import Counter
 from itertools import product

@@ -38,7 +38,7 @@ def read(made, name="north"):
 
 
 def assert_others_stay(made, without, reason=None):
-    """A member takes all deposits except those of these owners, for this reason. No party is blamed for them."""
+    """A member takes all deposits except those of these owners, for this reason. No party is blamed."""
     holding, not_taken = read(made)
     assert set(holding.held) == FIRST - without
     assert holding.refused == {}

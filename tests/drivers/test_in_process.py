@@ -25,9 +25,7 @@ from secfc.sealing import identity
 SIGNATURE = 64
 HEADER = 29
 RESIDUES = HEADER + 4 + 9
-"""A header, the part, a byte for the primes, four bytes each for columns and rows; then three bytes per
-residue.
-"""
+"""Header, part, a byte for the primes, four bytes each for columns and rows; then three bytes per residue."""
 INTRODUCTION = 4 + 32 + 32 + 2 * 32 + 64
 """Rows, digest of start labels, ephemeral key, commitments to two values, signature."""
 COUNT = 4

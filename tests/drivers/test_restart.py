@@ -54,7 +54,7 @@ def stored(setup_of, tmp_path):
 
 @pytest.fixture
 def starts(monkeypatch):
-    """Code for the processes to execute before they work, by number of the start; and the started processes."""
+    """Code that processes execute before they work, by number of the start; and the started processes."""
     codes, started = {}, []
 
     def start(forks):

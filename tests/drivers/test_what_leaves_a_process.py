@@ -1,6 +1,4 @@
-"""If a site's data is wrong, every frame from its process and every file of the others is searched for its
-data.
-"""
+"""If a site's data is wrong, its process's frames and the others' files are searched for its data."""
 
 import struct
 

@@ -52,9 +52,7 @@ def pictured() -> Callable[[Any], Any]:
 
 @pytest.fixture
 def gullible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parties accept any sets in a first question, to test the other checks that keep different questions
-    apart.
-    """
+    """Parties accept any sets in a first question, so that a test reaches the other checks of questions."""
     checked = ClientLabels._check_first
 
     def believe(self: ClientLabels, message: Assignment, sets: Labels) -> None:

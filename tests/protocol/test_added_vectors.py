@@ -1,6 +1,4 @@
-"""With membership privacy a row is the sum of all clients' shares: checks that find a client that adds to
-another's row.
-"""
+"""With membership privacy a row is the sum of all clients' shares: a client that adds to it is detected."""
 
 import numpy as np
 import pytest
@@ -17,9 +15,7 @@ LIAR = 2
 
 @pytest.fixture
 def adding(monkeypatch):
-    """Have client 2 add a number to the first row of the union that is not its own; return the list of such
-    rows.
-    """
+    """Have client 2 add a number to the first row of the union that is not its own; return these rows."""
 
     def to(number):
         rows_of_others = []

@@ -1,6 +1,4 @@
-"""Public choices of disclosure "labels": nobody has to trust the server about the rows that a start begins
-with.
-"""
+"""Public choices of disclosure "labels": nobody has to trust the server about the rows of a start."""
 
 import hashlib
 import struct
@@ -210,9 +208,7 @@ class TestServerThatCheats:
     @pytest.mark.some(2)
     @pytest.mark.parametrize("at", range(3))
     def test_a_comparer_signs_for_which_rows_it_told_its_value(self, net, refuses, at):
-        """Otherwise a server could choose a coin: it would tell comparers of different rows and then lose
-        some.
-        """
+        """Otherwise a server could choose a coin: it would name different rows and then lose comparers."""
         held = [net.hold(Assignment, recipient=j) for j in net.clients]
         liar = net.job.comparers[at]
         value, text = (

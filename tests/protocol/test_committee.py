@@ -294,9 +294,7 @@ def test_a_member_that_vanishes_takes_no_rows_with_it(setup, last):
 
 
 def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
-    """An owner shares integers too large for any row within the bound: its shares are consistent, its norm is
-    not.
-    """
+    """An owner shares integers too large for the bound: its shares are consistent, its norm is not."""
     job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     far = [rows.copy() for rows in PARTIES]
     far[3][2] = 60.0
@@ -346,9 +344,7 @@ def test_a_million_owners_of_a_row_fit_in_messages():
 
 
 def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused(setup):
-    """No member has the first deposit, one member lacks the second: labels are those of the other owners'
-    rows.
-    """
+    """No member has the first deposit, one lacks the second: labels are those of the other owners' rows."""
     made = setup.committee
     intakes = {
         j: committee.Intake(

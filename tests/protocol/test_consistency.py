@@ -157,9 +157,7 @@ def test_a_number_that_is_no_residue_names_its_sender(kernels):
 
 
 def test_coefficients_are_drawn_anew_for_every_check():
-    """The check finds a lie that one set of coefficients misses. With a fixed keystream it would always miss
-    it.
-    """
+    """The check finds a lie that one set of coefficients misses and a fixed keystream would always miss."""
     job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
     p = PRIMES[0].p
     answers = {j: pack(np.zeros((1, 1, 3)), p) for j in range(1, 6)}

@@ -77,7 +77,7 @@ def dealt(party, *, changed=None, number=1, **more):
 
 
 class Changed:
-    """A sharer with one wrong byte for a member: in shares if `at` is from 0 on, in covers if it is up to -1."""
+    """A sharer with one wrong byte for a member: in shares for `at` from 0 on, in covers up to -1."""
 
     def __init__(self, sharer, *, member, at=0):
         self._sharer, self._member, self._at = sharer, member, at
@@ -107,9 +107,7 @@ def test_members_hold_what_honest_owners_dealt_in_any_order(party):
 @pytest.mark.parametrize("member", range(1, JOB.n + 1))
 @pytest.mark.parametrize("at", [pytest.param(0, id="share"), pytest.param(-3, id="cover")])
 def test_shares_that_lie_on_no_polynomial_are_found_by_each_member_that_has_one(party, at, member):
-    """The first ell + t members' combinations are the proof. A change at one of them shows at all other
-    members.
-    """
+    """The first ell + t members' combinations are the proof. A change at one of them shows at all others."""
     given = dealt(party, changed=lambda sharer: Changed(sharer, member=member, at=at))
     found = {j: taken(intake, given[j - 1]).held for j, intake in party.intakes.items()}
     wrong = {j for j, held in found.items() if not held}
@@ -154,9 +152,7 @@ class Above(Changed):
 
 
 def test_a_residue_that_is_not_below_its_prime_is_refused_though_it_is_consistent(party):
-    """Some of 600 residues are so small that residue plus prime fits three bytes. If none is, another deposit
-    is dealt.
-    """
+    """Residue plus prime fits three bytes for some of 600 residues. If for none, another deposit is dealt."""
     below = deposits.PRIMES[0].p
     while True:
         given = dealt(party, number=4, changed=lambda sharer: Above(sharer, member=7))[6]

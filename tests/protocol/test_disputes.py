@@ -1,6 +1,4 @@
-"""A dispute between dealer and recipient: the dealer's signature shows who lies, and only a liar's shares are
-shown.
-"""
+"""Disputes of dealer and recipient: the dealer's signature shows who lies. Only liars' shares are shown."""
 
 from dataclasses import replace
 
@@ -393,9 +391,7 @@ class TestTheServerCannotAskForShares:
     def test_as_many_liars_as_may_collude_cannot_make_an_honest_client_show_an_honest_share(
         self, wire, colluders
     ):
-        """t = 3 clients lie with the server. They report a polynomial that agrees with ell + t - 1 honest
-        reports.
-        """
+        """t = 3 clients lie with the server: they report a polynomial through ell + t - 1 honest reports."""
         net = wire([[[0.1 * j]] for j in range(9)], t=3, ell=1, max_liars=1, seed=4)
         said = {}
         while len(said) < 9:
@@ -411,9 +407,7 @@ class TestTheServerCannotAskForShares:
 
 
 def _off(job, *, keep, at):
-    """Values at a client's point, modulo each prime, of a polynomial that is 0 at ell + t - 1 other clients'
-    points.
-    """
+    """Values at a client's point, modulo each prime, of a polynomial that is 0 at the points of `keep`."""
     values = []
     for prime in PRIMES:
         points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)

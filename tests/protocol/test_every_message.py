@@ -1,4 +1,4 @@
-"""Wrong copies of every message of a run are delivered before it: all are refused, and none changes anything."""
+"""Wrong copies of every message of a run are delivered before it: all are refused and change nothing."""
 
 import random
 from collections import Counter

@@ -215,7 +215,7 @@ UNUSABLE = r"too few answers are left: those of clients [\d, ]+ cannot be used"
 
 
 class TestOtherQuestions:
-    """With two clusters all bits are valid labels, so opened values of different questions would be accepted."""
+    """With two clusters all bits are labels, so opened values of different questions would be accepted."""
 
     @pytest.mark.parametrize(
         ("comparers", "asked", "found"),

@@ -221,9 +221,7 @@ def told(net):
 
 
 def view(net, coalition):
-    """All that a coalition sees: messages from and to its members, and the lengths of the others' sealed
-    messages.
-    """
+    """All that a coalition sees: its members' messages, and the lengths of the others' sealed messages."""
     found = []
     for message in net.seen:
         theirs = bool({message.sender, message.recipient} & coalition)
@@ -420,7 +418,7 @@ def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
 
 @pytest.fixture
 def losing(monkeypatch):
-    """A server that claims in the second round of an attempt that a comparer vanished, although it did not."""
+    """A server that claims wrongly, in the second round of an attempt, that a comparer vanished."""
 
     receive = Server.receive
 

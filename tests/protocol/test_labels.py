@@ -159,7 +159,7 @@ EVERYBODY = (1, 2, 3, 4, 5)
 
 @pytest.fixture
 def five(part_rows):
-    """Five clients, of which three must answer: 1 to 3 draw their masks, 4 and 5 get theirs from the dealer."""
+    """Five clients, three of which must answer: 1 to 3 draw their masks, 4 and 5 get dealt ones."""
     part_rows(6)
 
     def of(**more):
@@ -384,7 +384,7 @@ def test_an_inertia_before_the_end_or_without_consent_ends_the_run(five):
 @pytest.mark.parametrize("n_init", [1, 2])
 @pytest.mark.parametrize("at", [0, 1])
 def test_tampered_openings_of_the_inertia_end_the_run(five, n_init, at):
-    """E0's message to E1 is changed before it is sealed: in a bit that counts, or one beyond those requested."""
+    """E0's message to E1 is changed before it is sealed: a bit that counts, or one that was not requested."""
     net, told = five(n_init=n_init, **CONSENTED), []
     exchanged = InertiaEvaluator._exchanged
 

@@ -70,9 +70,7 @@ def lie(net, liar):
 
 
 def as_exact_lloyd(net):
-    """The server's labels are those of Lloyd's algorithm from its start, computed by hand on the union's
-    rows.
-    """
+    """The server's labels are those of Lloyd's algorithm from its start, by hand on the union's rows."""
     rows = np.empty((net.server.layout.m, 2))
     for number, part in enumerate(net.rows, 1):
         rows[net.clients[number].union_rows] = part
@@ -407,7 +405,7 @@ def _late(message):
 
 
 def test_reports_and_shares_of_t_clients_are_equally_likely_whoever_holds_a_row():
-    """Exhaustive modulo 5, ell = t = 1, two dealers, one coefficient: all that the server and one client see."""
+    """Exhaustive modulo 5, ell = t = 1, two dealers, one coefficient: the view of the server and a client."""
     p, r, alpha = 5, 3, 4
 
     def line(at_0, at_1):

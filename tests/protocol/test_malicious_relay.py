@@ -1,6 +1,4 @@
-"""A server that relays dishonestly: every change of sealed mail gives an error that names a party, never
-data.
-"""
+"""A dishonest server relays: every change of sealed mail gives an error that names a party, never data."""
 
 import gc
 import random
@@ -35,7 +33,7 @@ NOT_SEALED = "^share: part {} of round 0 from client {} was not sealed by it for
 
 @pytest.fixture
 def net(wire, part_rows):
-    """Three clients with two parts of shares each, all of one size, so that only the seal distinguishes them."""
+    """Three clients with two parts of shares each, all of one size: only the seal distinguishes them."""
     part_rows(1)
     return wire(ROWS)
 

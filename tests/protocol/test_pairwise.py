@@ -1,4 +1,4 @@
-"""Masks that cancel: the graph, the sum, the view of a server with colluders, and the protocol around them."""
+"""Masks that cancel: the graph, the sum, the view of a server with colluders, and the protocol."""
 
 from collections import Counter
 from dataclasses import replace
@@ -93,9 +93,7 @@ class TestGraph:
 
 
 class TestExhaustively:
-    """At a tiny prime, with every choice of masks: what the server and t colluders see depends only on the
-    sum.
-    """
+    """At a tiny prime, with all choices of masks: the view of server and t colluders depends on the sum."""
 
     @pytest.mark.parametrize(("t", "p"), [(1, 5), (2, 3)])
     def test_answers_are_uniform_given_their_sum_to_the_server_and_any_t_responders(self, t, p):

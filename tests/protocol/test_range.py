@@ -77,9 +77,7 @@ def test_honest_rows_are_clustered_exactly(wire, setting):
 @each_setting
 @pytest.mark.parametrize("wide", [False, True])
 def test_large_integers_in_a_column_end_the_run_before_a_label_is_told(wire, setting, wide):
-    """Each label would be a periodic function of the row's value in the column, and the liar knows the
-    function.
-    """
+    """Each label would be a periodic function of the row's value in the column, which the liar knows."""
     rng = np.random.default_rng(3)
     for _ in range(3):
         net = small(wire, setting, [np.zeros((6, 4)), *ROWS[1:]])

@@ -474,9 +474,7 @@ class TestAServerThatCheats:
         refuses(net.clients[client], again, MessageError, "not awaited")
 
     def test_cannot_have_other_questions_rechecked_than_were_answered(self, of, monkeypatch):
-        """Clients that recheck get question 2 before a comparer is lost. All others get one that follows a
-        lie.
-        """
+        """Clients that recheck get question 2 before a comparer is lost. Others get one after a lie."""
         again, rows = (5, 6, 7), [*ROWS, ROWS[0] + 1]
         net = of(rows=rows, comparers=(1, 2, 3, 4), recheckers=again)
         sets = {}
@@ -667,7 +665,7 @@ class TestTheServer:
         assert net.server.overdue(lambda *link: carried[link]) == (2, 4, 5, 7)
 
     def late(self, net, withheld):
-        """Run to the end without messages of the rechecking round; return how many of each arrived, by link."""
+        """Run to the end without messages of the rechecking round; return how many arrived, by link."""
         carried = Counter()
 
         def drop(message):

@@ -160,9 +160,7 @@ def test_one_that_vanishes_anywhere_is_replaced_and_the_result_is_the_same(of, p
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("after", [0, 2])
 def test_one_that_vanishes_while_the_inertia_is_opened_is_replaced(of, place, after):
-    """Labels of the last round are already opened. The comparer vanishes after `after` messages about the
-    inertia.
-    """
+    """Labels of the last round are opened. The comparer vanishes after `after` messages about the inertia."""
     net, plain = of(max_iter=2, **CONSENTED), of(max_iter=2, **CONSENTED)
     plain.run()
     gone, said = COMPARERS[place], []
@@ -336,9 +334,7 @@ UNSEEDED = {
 
 
 def assert_follows_from_the_coin(net):
-    """Labels equal those of a run with the coin as seed, on the rows that take part, and those of exact
-    Lloyd.
-    """
+    """Labels equal those of exact Lloyd and of a run with the coin as seed, on the rows that take part."""
     left_out = net.server.faults.left_out
     values = {j: one[:32] for j, one in net.server.phase._told.items()}
     assert all(net.clients[j].phase._peers.coin == value for j, value in values.items())

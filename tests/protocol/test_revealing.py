@@ -231,14 +231,10 @@ class TestRefused:
 
 
 class TestWrongShares:
-    """Shares of sums are a Reed-Solomon word: a wrong share is detected, and corrected if the job allows
-    liars.
-    """
+    """Shares of sums are a Reed-Solomon word: wrong ones show, and are corrected if liars are tolerated."""
 
     def opened(self, job, sums, *, wrong=(), clients=None, size=4):
-        """Open shares of these sums, (ell * width, k) integers. Some clients' shares are off by one in one
-        place.
-        """
+        """Open shares of these sums, (ell * width, k) integers, some clients' off by one in one place."""
         rng = np.random.default_rng(5)
         primes = PRIMES[: job.residues(size)]
         width, shares = job.width, {}

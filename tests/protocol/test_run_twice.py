@@ -26,7 +26,7 @@ SEED = bytes(range(32))
 
 
 def reports(net):
-    """Run until all clients have reported about a challenge chosen by the server; return reports by client."""
+    """Run until all clients have reported about a challenge of the server; return reports by client."""
     said = {}
     while links := net.pending():
         message = net.take(links[0])

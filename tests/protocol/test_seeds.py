@@ -48,9 +48,7 @@ def challenged(net, group_of):
 
 
 def relayed(net, messages, passes):
-    """Deliver the echoes that may pass; return the reports that leave clients, and the clients that detect
-    the server.
-    """
+    """Deliver the echoes that may pass; return reports that leave clients, and who detects the server."""
     reports, found = [], set()
     for message in messages:
         if isinstance(message, Report):
@@ -285,9 +283,7 @@ class TestHonestServer:
         assert net.server.faults.left_out == (6, 7)
 
     def test_who_waits_for_echoes_is_not_absent(self, wire):
-        """One more client than allowed vanishes before it tells its seed, and a liar tells another seed: no
-        one is blamed.
-        """
+        """One client too many vanishes before it tells its seed, and a liar lies: no one is blamed."""
         net, carried = wire([[[float(j)]] for j in range(7)], max_liars=1), Counter()
         while links := net.pending():
             message = net.take(links[0])
@@ -307,7 +303,7 @@ class TestHonestServer:
         assert (net.server.faults.cheats, net.server.faults.liars) == ((), ())
 
     def test_where_more_are_gone_than_may_vanish_one_of_them_was_the_liar(self, wire):
-        """With six clients and one liar, one may vanish. Two are gone, so all four that are left are honest."""
+        """With six clients and one liar, one may vanish. Two are gone, so the four others are honest."""
         net, carried = wire([[[float(j)]] for j in range(6)], max_liars=1), Counter()
         while links := net.pending():
             message = net.take(links[0])
@@ -332,9 +328,7 @@ class TestHonestServer:
 
 
 class TestProofs:
-    """An Echo has the server's signature. Only the server can make evidence of two seeds, however many
-    clients lie.
-    """
+    """An Echo has the server's signature, so only the server can make evidence of two seeds."""
 
     @pytest.mark.parametrize("max_liars", [1, 2])
     def test_one_other_seed_is_evidence_which_convinces_who_has_the_roster_alone(self, wire, max_liars):

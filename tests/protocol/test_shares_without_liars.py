@@ -1,4 +1,4 @@
-"""With disclosure "labels", shares are checked also at max_liars=0: a run ends, and nobody alone is accused."""
+"""With disclosure "labels", shares are checked even at max_liars=0: a run ends; nobody alone is accused."""
 
 from dataclasses import replace
 from itertools import permutations

@@ -106,9 +106,7 @@ def silence(net):
 
 
 def two_results(wire, n=5):
-    """Half of the honest clients get the result. The others get one with a row of client 2 in another
-    cluster.
-    """
+    """Half of the honest clients get the result, the others one with a row of client 2 in another cluster."""
     net = wire(ROWS[:n], limits=WILLING, reveal_to=(SPY,), reveal_spread=10, seed=2, precision=24)
     finish = net.hold(Finish, recipient=SPY)
     silence(net)

@@ -67,9 +67,7 @@ def test_a_dict_that_looks_like_something_else_stays_a_dict():
 
 
 CHANGES = {"gathering", "_gathering", "search", "rng", "secret"}
-"""Attributes that a server's further messages depend on and that its standing contains. The rest follows from
-it.
-"""
+"""Attributes in a server's standing, on which its further messages depend. The rest follows from it."""
 FOLLOWS = {"_primes", "_asked", "_decoder", "_check", "_disclosure", "_sizes"}
 
 

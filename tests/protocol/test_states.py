@@ -163,7 +163,7 @@ def turn_of(number, kind):
 
 
 def honest(net, kind, recipient):
-    """A message of this type that only the state can be a reason to refuse, if the recipient ever accepts it."""
+    """A message of this type with the state as the only reason to refuse it, if it is ever accepted."""
     sender = SERVER if kind in FROM_SERVER else 5
     if sender == recipient:
         sender = 1

@@ -1,6 +1,4 @@
-"""Which clients are said to lie about unreadable shares: nobody honest, and enough for the others to
-continue.
-"""
+"""Who is said to lie about unreadable shares: nobody honest, and enough for the others to continue."""
 
 from itertools import combinations
 

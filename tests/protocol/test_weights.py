@@ -1,6 +1,4 @@
-"""Weights of rows are public and the same for every party. A party that tells others different ones is
-refused.
-"""
+"""Weights of rows are public and the same for every party. A party that sends others is refused."""
 
 from dataclasses import replace
 

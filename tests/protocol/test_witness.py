@@ -272,9 +272,7 @@ def forged(net, message, *, payload):
 
 @pytest.mark.parametrize("comparison", ["end", "rounds"])
 def test_more_liars_than_are_tolerated_cannot_make_an_honest_server_a_cheat(wire, comparison):
-    """If witnesses had only digests, two liars (one is tolerated) could make every honest client blame the
-    server.
-    """
+    """With only digests, two liars (one is tolerated) could make every honest client blame the server."""
     net = wire([*FIVE, [[3.0]]], max_liars=1, comparison=comparison, disclosure="coded")
 
     def lie(message):

@@ -8,7 +8,7 @@ from secfc.protocol.wire import envelope
 
 
 def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
-    """Send a signal to a client's process when it gets a message of a type; return the processes that got it."""
+    """Send a signal to a client's process when it gets a message of a type; return the process in a list."""
     started, hit = [], []
     start, put = ForkServer.start, conversation.Conversation.put
 

@@ -18,9 +18,7 @@ from secfc.drivers import conversation, coordinator
 
 
 class Clock:
-    """Replaces `time`. The thread that makes it belongs to the run, and so do the threads that the run
-    starts.
-    """
+    """Replaces `time`. The thread that makes it belongs to the run, and so do threads that the run starts."""
 
     thread_time = staticmethod(time.thread_time)
 

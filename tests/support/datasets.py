@@ -110,7 +110,7 @@ def skewed(rows: np.ndarray, n: int) -> list[np.ndarray]:
 
 
 def by_class(rows: np.ndarray, n: int) -> list[np.ndarray]:
-    """Row numbers of n parties, sliced along the direction of largest variance: each has one or two classes."""
+    """Row numbers of n parties, sliced along the direction of largest variance: one or two classes each."""
     centred = rows - rows.mean(axis=0)
     direction = np.linalg.svd(centred[:: max(1, len(rows) // 2000)], full_matrices=False)[2][0]
     return np.array_split(np.argsort(centred @ direction, kind="stable"), n)

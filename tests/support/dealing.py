@@ -36,9 +36,7 @@ def add(residues: PackedResidues, column: int, row: int, number: int, only: int 
 
 
 def change_shares(net: Wire, dealer: int, change: Callable[[list[PackedResidues]], None]) -> None:
-    """Let a client change what it deals with the first part. `change` gets a list with one entry per
-    recipient.
-    """
+    """Let a client change what it deals with the first part. `change` gets a list by recipient."""
     client = net.clients[dealer]
     honest = client.receive
 

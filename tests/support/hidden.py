@@ -24,7 +24,7 @@ class Expected:
 def expected(
     agreement: Agreement, rows: list[np.ndarray], ids: list[list[str]], *, key: bytes, transcript: bytes
 ) -> Expected:
-    """The run's expected result. Salted hashes number the rows, so the start depends on the run's transcript."""
+    """The run's expected result. Salted hashes number the rows, so the start depends on the transcript."""
     job = agreement.job
     here = run_in_process(
         Setup(

@@ -11,9 +11,7 @@ from secfc.protocol.states import State
 _RNG = np.random.default_rng(5)
 COUNTS = (6, 9, 0, 5, 8)
 MANY = [_RNG.normal(size=(size, 3)).round(3) for size in COUNTS]
-"""Five clients, of which three answers are enough; one has no rows. In parts of two rows: 3, 5, 0, 3, 4
-parts.
-"""
+"""Five clients, three of whose answers are enough; one has no rows. In parts of two rows: 3, 5, 0, 3, 4."""
 P = 16760833
 
 laws = tries(0.4)

@@ -170,7 +170,7 @@ class Postgres:
 
 
 def _account() -> tuple[int, int] | None:
-    """The account that runs the server. None: the current one, unless that is root, which PostgreSQL refuses."""
+    """The account that runs the server. None: the current one. PostgreSQL refuses root."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):

@@ -68,7 +68,7 @@ def unread(stream) -> int:
 
 
 def patch(monkeypatch) -> None:
-    """Make deadlines of runs pass at a standstill, and end processes at once that do not end by themselves."""
+    """Make deadlines of runs pass at a standstill, and end at once processes that do not end themselves."""
     if not Path("/proc/self/stat").exists():
         return
     clock, enter, hear = Clock(), pipes.Pipes.__enter__, conversation.heard

@@ -197,7 +197,7 @@ def _receive(connection, count):
 
 
 def serve(path):
-    """Fork on request and report how the child ended, until standard input closes. A child returns its work."""
+    """Fork on request and report how children end, until standard input closes. A child returns its work."""
     for module in IMPORTED:
         import_module(module)
     gc.freeze()  # counting references to our objects must not copy pages

@@ -104,7 +104,7 @@ class CountedMasks(MaskSource):
 
 
 class Wire:
-    """A server, its clients and helpers, and the mail between them: one queue for each sender and recipient."""
+    """A server, its clients and helpers, and their mail: one queue for each sender and recipient."""
 
     def __init__(
         self,
@@ -520,7 +520,7 @@ class Wire:
         return Report(**envelope, residues=residues, signature=self.identities[sender - 1].sign(statement))
 
     def lying(self, report: Report, dealers: set[int], *, by: Sequence[int] = (1,) * 8) -> Report:
-        """A client's signed report that is wrong, by a number for each prime, in the columns of some dealers."""
+        """A client's signed report, wrong by a number for each prime in the columns of some dealers."""
         inquiry, planes = self.inquiry(report.round), []
         about = np.array([dealer in dealers for dealer, _ in inquiry._columns])
         for plane, prime, off in zip(report.residues.planes(), PRIMES, by, strict=False):
@@ -641,7 +641,7 @@ def zeros(shape: tuple[int, int, int]) -> PackedResidues:
 
 
 def picture(value: Any) -> Any:
-    """All that a role holds, including bytes of arrays and generator states, as values that == can compare."""
+    """All that a role holds, with bytes of arrays and generator states, as values that == can compare."""
     return _pictured(value, {})
 
 

@@ -83,7 +83,7 @@ class Organisations:
         collect(agreement, signatures_path(job), signed)
 
     def hide(self, job: Path | None = None) -> bytes:
-        """Turn on membership privacy in the job or another one like it, with IDs for rows; return the ID key."""
+        """Turn on membership privacy in the job or one like it, with IDs for rows; return the ID key."""
         job = job or self.job
         cap = 2 * sum(map(len, self.rows))
         job.write_text(self.job.read_text().replace("[columns]", f"ids_cap = {cap}\n[columns]"))

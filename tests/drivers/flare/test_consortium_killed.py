@@ -1,4 +1,4 @@
-"""`secfc consortium run --resumable`: signal 9 kills FLARE's server, and the same command continues the run."""
+"""`secfc consortium run --resumable`: signal 9 kills FLARE's server, and the same command continues."""
 
 import json
 import os

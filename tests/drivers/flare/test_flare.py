@@ -38,9 +38,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def consortium(tmp_path_factory, organisations_of):
-    """Seven organisations with digits as rows, their server and sites running. Nothing of them is left at the
-    end.
-    """
+    """Seven organisations with digits as rows, with running server and sites. Nothing is left at the end."""
     folder = tmp_path_factory.mktemp("flare")
     made = organisations_of(folder, digits(), k=10, t=T, ell=ELL)
     plan = folder / "sabotage.json"

@@ -1,6 +1,4 @@
-"""A FLARE server and four sites, of which three are enough: processes killed by signal 9 continue from their
-logs.
-"""
+"""A FLARE server and four sites, three of them enough: processes killed by signal 9 continue from logs."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""If a site's data is wrong, all bytes from it and all files and logs of the others are searched for its
-data.
-"""
+"""If a site's data is wrong, all bytes from it and all files of the others are searched for its data."""
 
 import errno
 import logging
