@@ -44,7 +44,7 @@ def matrices(rows, columns):
 
 
 def by_fractions(rows, centres, exponent):
-    """The rule, written as it is documented."""
+    """The rule as it is documented."""
     scale = Fraction(2) ** exponent
     found = []
     for row in rows.tolist():
@@ -146,7 +146,7 @@ def test_every_driver_and_disclosure_starts_from_the_nearest_centres(more):
     assert by_centres.job.init == "labels"
 
 
-# What centres are given as
+# Forms of given centres
 
 
 def framed(columns, kind=pd.DataFrame):

@@ -1,4 +1,4 @@
-"""Where results go is looked at first, and what is written is whole or not there."""
+"""Paths of results are checked first, and a written file is complete or absent."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What happens to tests whose programs are not there."""
+"""What happens to tests whose programs are missing."""
 
 import pytest
 from support import tools

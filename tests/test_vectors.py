@@ -1,4 +1,4 @@
-"""The known answers of tests/vectors, replayed through secfc and through galois."""
+"""The known answers of tests/vectors, repeated with secfc and with galois."""
 
 import json
 import runpy
@@ -223,7 +223,7 @@ class TestGalois:
 
 
 def below(shape: list[int], payload: str, primes: list[int]) -> bool:
-    """Whether every residue is below its prime, which both kernels agree on."""
+    """Whether every residue is below its prime; both kernels must agree."""
     packed = PackedResidues(shape=tuple(shape), payload=bytes.fromhex(payload))
     found = [
         all(kernels.below(plane.reshape(-1), p) for plane, p in zip(packed.planes(), primes, strict=True))

@@ -1,4 +1,4 @@
-"""RESULTS.md is made from the JSON files alone, and says where a promise is not kept."""
+"""RESULTS.md is made from the JSON files alone, and says which promises are not kept."""
 
 import json
 import sys

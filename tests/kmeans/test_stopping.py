@@ -1,4 +1,4 @@
-"""When a start stops: by hand."""
+"""When a start stops, by hand."""
 
 import numpy as np
 import pytest
