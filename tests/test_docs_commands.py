@@ -18,7 +18,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES_WITH_A_TEST = {
     "prepare.md": "tests/prepare/test_page.py",  # makes files that fit the page's schema
     "agreeing-on-a-job.md": "tests/test_docs_agreeing.py",  # makes the files that it is about
-    "committee.md": "tests/test_docs_committee.py",  # likewise
+    "committee.md": "tests/test_docs_committee.py",  # makes the files that it is about
     "databases.md": "tests/test_docs_databases.py",  # needs a PostgreSQL server
     "deployment.md": "tests/drivers/flare/test_deployment_page.py",  # needs NVIDIA FLARE
 }

@@ -124,7 +124,7 @@ def test_a_run_from_centres_is_exact_lloyd_from_the_same_labels(rows, centres, m
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
     whole = ExactLloyd(2, init=centres, bound=16.0, max_iter=max_iter + 1).fit(parties)
     assert lists(found.labels) == lists(whole.labels_)
-    assert whole.n_iter_ == found.n_iter + 1  # whose first is the assignment to the given centres
+    assert whole.n_iter_ == found.n_iter + 1  # the first is the assignment to the given centres
 
 
 def test_labels_are_those_of_scikit_learn_from_the_same_centres():

@@ -1,1 +1,1 @@
-"""What a run costs beside plaintext, measured in one go."""
+"""What a run costs compared with plaintext, measured in the same run."""

@@ -50,8 +50,8 @@ QUICK_CASES = tuple(Case(m=20_000, d=50, k=16, n=n, t=1, ell=ell) for n, ell in 
 class IterationRow(Setting):
     """Medians of wall-clock seconds of a case, and of ratios with their quartiles.
 
-    `turns` is the number of iterations behind the medians. `moved` is the median number of rows that changed
-    cluster in one iteration. `near_ties` is the number of comparisons that exact integers decided.
+    `turns` is the number of measured iterations. `moved` is the median number of rows that changed cluster in
+    one iteration. `near_ties` is the number of comparisons that exact integers decided.
     """
 
     turns: int

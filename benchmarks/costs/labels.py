@@ -58,7 +58,7 @@ class LabelsRow(Setting):
     Attributes
     ----------
     turns : int
-        Iterations behind the medians.
+        Number of measured iterations.
     plaintext_seconds : float
         Of scikit-learn's Lloyd iteration on the pooled rows.
     coded_seconds, distances_seconds, labels_seconds : float

@@ -112,7 +112,7 @@ class Case:
             precision=precision,
             max_iter=max_iter,
             seed=seed,
-            disclosure="coded",  # what masks add is a benchmark of its own
+            disclosure="coded",  # the cost of masks has its own benchmark
         )
 
 

@@ -37,7 +37,7 @@ def reproduce(
     ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="The plot is for a dark page.")] = False,
 ) -> None:
-    """Run a published experiment and print our figure beside the paper's, with SecFC as one more column.
+    """Run a published experiment and print our figures and the paper's, with SecFC as one more column.
 
     Finished parts are kept in NAME.parts.json here until all parts are finished. After Ctrl-C, the same
     command continues.

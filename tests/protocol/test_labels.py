@@ -110,7 +110,7 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     plain.run()
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
     np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
-    if not net.job.predict and net.job.init != "separation":  # whose core is a start with rows in no set
+    if not net.job.predict and net.job.init != "separation":  # its core is a start with rows in no set
         assert_exact(net, np.concatenate(net.rows), given["seed"])
     assert (net.server.outcome.opened is not None) == net.job.opens_inertia
     if net.job.opens_inertia:

@@ -180,7 +180,7 @@ class Wire:
             self.post(client.start())
 
     def client(self, number: int, **other: Any) -> Client:
-        """A client as the run has it, some of what it is given replaced."""
+        """A client as in the run, with some of its arguments replaced."""
         given: dict[str, Any] = {
             "job": self.job,
             "session": self.session,
