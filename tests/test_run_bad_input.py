@@ -288,13 +288,11 @@ TOO_FEW = {
 
 
 def cases(table):
-    """The table as parameters."""
     params = [pytest.param(*case, id=name) for name, case in table.items()]
     return pytest.mark.parametrize(("arguments", "text"), params)
 
 
 def error_of(arguments):
-    """The one error of secfc that a call raises."""
     with pytest.raises(secfc.SecFCError) as caught:
         secfc.run(**{"parties": GOOD, "k": 2, "t": 1, "ell": 1} | arguments)
     return caught.value

@@ -38,8 +38,6 @@ _PATIENCE = 180.0
 
 
 class Case:
-    """Files of parties, and a command on them."""
-
     def __init__(self, folder, kind, seed):
         rng = np.random.default_rng(seed)
         counts = (40, 30, 50, 20, 25) if kind == "spare" else (40, 30, 50)
@@ -69,7 +67,6 @@ class Case:
         )
 
     def written(self):
-        """Bytes in the storage."""
         total = 0
         for path in self.storage.glob("run-*/*"):
             try:

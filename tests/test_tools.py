@@ -6,7 +6,6 @@ from support import tools
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """A machine with neither program."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(tools, "glob", lambda _: [])
     return monkeypatch

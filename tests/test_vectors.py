@@ -40,7 +40,6 @@ each_part = pytest.mark.parametrize(
 
 
 def residues(values: list[Any], p: int) -> Floats:
-    """Reduced residues of nested lists of canonical ones."""
     return reduce(np.array(values, dtype=np.float64), p)
 
 

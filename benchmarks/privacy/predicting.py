@@ -1,11 +1,11 @@
 """Attack i: a party predicts rows of its choice, and computes centres that nobody opened from their labels.
 
-A label changes on the plane halfway between two centres. For a point x of the plane between h and g, ``f_h(x)
-= f_g(x)`` with ``f_h(x) = b_h - 2 <a_h, x>``. Any a, b with the same planes can replace c_h and |c_h|**2:
-``c_h = scale a_h + shift``, and with a_0 = b_0 = 0 ``scale |a_h|**2 + 2 <a_h, shift> = b_h``. Points of
-planes give a and b up to the scale, one point for each of the (k - 1)(d + 1) - 1 unknowns. Then k - 1 linear
-equations remain for scale and shift, which are d + 1 unknowns. So k >= d + 2 centres in general position
-whose cells meet are determined. With fewer centres, d + 2 - k numbers stay unknown.
+A label changes on the plane halfway between two centres. For a point x of the plane between h and g,
+``f_h(x) = f_g(x)`` with ``f_h(x) = b_h - 2 <a_h, x>``. Any a, b with the same planes can replace c_h and
+|c_h|**2: ``c_h = scale a_h + shift``, and with a_0 = b_0 = 0 ``scale |a_h|**2 + 2 <a_h, shift> = b_h``.
+Points of planes give a and b up to the scale, one point for each of the (k - 1)(d + 1) - 1 unknowns. Then
+k - 1 linear equations remain for scale and shift, which are d + 1 unknowns. So k >= d + 2 centres in general
+position whose cells meet are determined. With fewer centres, d + 2 - k numbers stay unknown.
 """
 
 from collections.abc import Iterator

@@ -22,7 +22,6 @@ ROW = {
 
 @pytest.fixture
 def results(tmp_path):
-    """A folder with the result of one benchmark."""
     folder = tmp_path / "results"
     folder.mkdir()
     machine = {

@@ -24,7 +24,6 @@ def residues(values, primes):
 
 
 def roles(sums, sizes, *, rows, radius, primes=4, seed=0):
-    """Roles for these sums of D."""
     rng, ring = np.random.default_rng(seed), primes_of(primes)
     masks = [int.from_bytes(rng.bytes(40)) for _ in sums]
     given = {"sizes": np.array(sizes), "rows": rows, "radius": radius, "primes": ring}

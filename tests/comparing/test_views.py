@@ -22,8 +22,6 @@ from secfc.kernels.vectorised import VectorisedKernels
 
 
 class Spelled:
-    """A keystream of given words."""
-
     def __init__(self, planes):
         self.words, self.at = planes.reshape(-1), 0
 

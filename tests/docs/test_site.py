@@ -17,8 +17,6 @@ FETCHED_BY_THE_THEME = {"mermaid": "a library for diagrams", "source": "figures 
 
 
 class Loaded(HTMLParser):
-    """What a page loads when it is opened."""
-
     def __init__(self, text):
         super().__init__()
         self.found, self.parts, self._style = [], set(), False

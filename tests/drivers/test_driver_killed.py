@@ -377,7 +377,6 @@ def test_processes_of_the_killed_driver_are_waited_for(left, monkeypatch):
 
 
 def spoil(path):
-    """Change the body of an entry."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("UPDATE entries SET body = zeroblob(9) WHERE at = (SELECT max(at) FROM entries)")
         database.commit()

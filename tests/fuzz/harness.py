@@ -144,7 +144,6 @@ class Harness:
 
 
 def edited(data: bytes, edits: bytes) -> bytes:
-    """A message with these edits."""
     changed, at = bytearray(data), 0
     while at + 3 <= len(edits):
         operation, place = (

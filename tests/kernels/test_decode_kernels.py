@@ -230,8 +230,6 @@ class TestAccept:
 
 
 class TestCombine:
-    """Linear combinations of an answer's residues."""
-
     def check(self, k: int, rows: int, count: int, p: int, fill: str) -> None:
         rng = np.random.default_rng(rows)
         integers = (

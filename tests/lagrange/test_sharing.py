@@ -26,8 +26,6 @@ each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prim
 
 
 class Scheme:
-    """A prime, its points and its bases."""
-
     def __init__(self, prime: Prime, *, n: int, t: int, ell: int) -> None:
         self.p, self.n, self.t, self.ell = prime.p, n, t, ell
         self.points: EvaluationPoints = evaluation_points(prime, n=n, coded=ell + t)

@@ -248,7 +248,7 @@ def as_fractions(centres):
 
 @st.composite
 def tied_problems(draw):
-    """Few distinct small integers, so ties, duplicates and emptied clusters are the rule."""
+    """Few distinct small integers, so that ties, duplicates and emptied clusters are common."""
     n_features = draw(st.integers(1, 3))
     n_rows = draw(st.integers(1, 14))
     reach = draw(st.sampled_from([1, 2, 5, 1000]))

@@ -21,7 +21,6 @@ def held(*counts):
 
 
 def kinds(net, senders):
-    """Types of messages that these parties have sent."""
     return {type(decode(data)) for data in net.sent if decode(data).sender in senders}
 
 

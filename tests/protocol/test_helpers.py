@@ -44,7 +44,6 @@ def net(of):
 
 
 def to_helper(net, kind, recipient=SECOND):
-    """The first such message for a helper."""
     return net.hold(kind, recipient=recipient)
 
 

@@ -192,7 +192,6 @@ def of_round(net, round_, recipient, kind=Assignment):
 
 
 def go_on_with(net, message):
-    """Deliver a message, then all others."""
     net.deliver(message)
     net.run()
 
@@ -206,7 +205,6 @@ def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, *
 
 
 def other(labels):
-    """Another partition."""
     changed = labels.copy()
     changed[:2] = changed[[1, 0]] if changed[0] != changed[1] else (changed[:2] + 1) % 3
     return changed

@@ -48,7 +48,6 @@ def seeds(kinds):
 
 
 def run_of(kind, seed):
-    """The wire of a run of this kind."""
     more = {key: kind[key] for key in ("disclosure", "comparison", "max_liars")}
     if kind["reveal"] is not None:
         more |= {"reveal_to": (1, 4), "limits": Limits(reveal_centres=True, reveal_spread=10)}

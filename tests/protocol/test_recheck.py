@@ -220,7 +220,6 @@ def true_labels(net, sets):
 
 
 def past_of(net, client):
-    """The questions that a client was asked."""
     return net.clients[client].phase._disclosure._rechecking.past
 
 

@@ -43,7 +43,6 @@ IDS = [["a", "b"], ["c", "d", "e"], ["f", "g"]]
 
 @pytest.fixture
 def union(wire):
-    """A wire whose clients have IDs."""
 
     class Union(wire):
         def __init__(self, ids=IDS, rows=ROWS, **parameters):
@@ -241,7 +240,6 @@ def test_a_client_with_another_key_is_named(union) -> None:
 
 
 def run_changed(net, change):
-    """Run with every message changed."""
     while links := net.pending():
         net.deliver(change(net.take(links[0])))
 

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Organisations whose job has run."""
     made = Organisations(tmp_path_factory.mktemp("agreed"))
     made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
     made.sign()

@@ -45,7 +45,6 @@ def roundings(value):
 
 
 def shown(text, result):
-    """Opened values that occur in a text."""
     numbers = set(re.findall(r"-?\d+\.\d+(?:e[+-]?\d+)?", text))
     return [value for value in opened(result) if roundings(value) & numbers]
 

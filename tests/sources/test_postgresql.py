@@ -29,7 +29,6 @@ WRONG = "not-the-password-5b1c"
 
 
 def visits(rows):
-    """Statements that make a table of rows."""
     values = ", ".join(f"('p{at}', {age!r}, {dose!r})" for at, (age, dose) in enumerate(rows.tolist()))
     return [
         "CREATE TABLE visits (id TEXT, age DOUBLE PRECISION, dose NUMERIC(8, 3))",

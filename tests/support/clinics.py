@@ -92,7 +92,6 @@ class Clinics(Organisations):
         )
 
     def network(self, *, agreement=None, **options):
-        """A run in this process."""
         return Network(self.committee(agreement), **options)
 
     def labels(self, name, run=RUN):

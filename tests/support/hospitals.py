@@ -30,7 +30,6 @@ def command(*words, status=0):
 
 
 def set_up(folder):
-    """Three hospitals ask, and the coordinator answers."""
     for name in NAMES:
         (folder / name).mkdir()
         (folder / name / "rows.csv").write_text("patient,x\na,1\nb,2\nc,99\n")

@@ -106,7 +106,6 @@ class Killer:
 
 
 def patch(monkeypatch, killer: Killer) -> None:
-    """Have processes of the multiprocess driver killed."""
     real = Coordinator._carry
 
     def carry(self, client, data):

@@ -47,7 +47,6 @@ class Secretive:
         return folder
 
     def change(self, column, row, value):
-        """Put another text in the site's file."""
         self.own[column][row] = value
         self.write()
 
@@ -61,7 +60,6 @@ class Secretive:
         return self.secret / f"patients-{MARK}.csv"
 
     def point(self, *, path=None, query=None, url=None, columns=None, id_column="patient", more="", first=""):
-        """Write the site file."""
         source = [f"path = {str(path or self.file)!r}"] if url is None else [f"url = {url!r}"]
         source += [f"query = {query!r}"] if query else []
         source += [f"id = '{id_column}_{MARK}'"] if id_column else []
@@ -256,8 +254,6 @@ DEVIATIONS = SCHEMA.replace("deviations = 8", "deviations = 2")
 
 
 class Narrow(Prepared):
-    """A job with a narrow cut."""
-
     def __init__(self, folder):
         super().__init__(folder, DEVIATIONS)
 

@@ -50,7 +50,6 @@ class Processes:
         self.sites = {name: self._callee(name) for name in names}
 
     def kill(self, name):
-        """Kill a site and start it again."""
         if self.sites[name]._log is not None:
             self.sites[name]._log.close()
         self.sites[name] = self._callee(name)
@@ -210,5 +209,4 @@ class Machines(Processes):
         assert sent == counted
 
     def assert_logs_gone(self):
-        """No log of an ended run is left."""
         assert self.logs == []

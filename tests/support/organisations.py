@@ -34,8 +34,6 @@ age = [0, 120]
 
 
 class Organisations:
-    """Their files, in a folder."""
-
     names = NAMES
     helpers: tuple[str, ...] = ()
 

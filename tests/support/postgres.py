@@ -77,7 +77,6 @@ class Postgres:
         return f"postgresql://{HOST}:{self.port}/{database}"
 
     def count(self, database: str, table: str) -> int:
-        """Rows of a table."""
         with self._admin(database) as admin:
             (number,) = admin.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)
         return int(number)

@@ -68,7 +68,6 @@ class Preparing(Organisations):
         self.sign()
 
     def change(self, name, column, row, value):
-        """Put another value in a site's file."""
         self.values[name][column][row] = value
         self.write_table(name)
 

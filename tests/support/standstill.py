@@ -60,7 +60,6 @@ def waits(process) -> bool:
 
 
 def unread(stream) -> int:
-    """Bytes in a pipe."""
     if stream.closed:
         return 0
     (count,) = struct.unpack("=i", fcntl.ioctl(stream.fileno(), termios.FIONREAD, bytes(4)))

@@ -9,7 +9,6 @@ import pytest
 
 
 def chromium() -> str:
-    """The browser's path."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     return _needed("chromium", found)
 

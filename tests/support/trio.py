@@ -105,7 +105,6 @@ class Trio:
 
     @property
     def core(self) -> np.ndarray:
-        """Core rows that both evaluators found."""
         return self._of_both("core")
 
     @property

@@ -92,8 +92,6 @@ Link = tuple[int, int]
 
 
 class CountedMasks(MaskSource):
-    """Masks that count how many were drawn."""
-
     def __init__(self) -> None:
         super().__init__()
         self.drawn = 0
@@ -224,7 +222,6 @@ class Wire:
 
     @property
     def transcript(self) -> bytes:
-        """Of the handshake."""
         return transcript_of(self.session, {j: one for j, one in enumerate(self._planned, 1) if one})
 
     def seal(
@@ -286,7 +283,6 @@ class Wire:
         return replace(message, residues=residues)
 
     def wrong(self, message: MaskedAnswer) -> MaskedAnswer:
-        """A masked answer whose first residue is wrong."""
         sender, recipient, place = message.sender, message.recipient, message.place
         opened = self.channels[recipient][sender].open(
             message.purpose, part=place, sealed=message.sealed.payload, round_=message.round
@@ -308,11 +304,9 @@ class Wire:
             self.links[link].append((self._posted, self.encode(message)))
 
     def encode(self, message: Message) -> bytes:
-        """The bytes that its sender would send."""
         return encode(message, k=self.job.k, signer=self.signer)
 
     def decode(self, data: bytes) -> Message:
-        """The message that its recipient reads."""
         return decode(data, k=self.job.k, session=self.session)
 
     def proof(self, message: FromServer) -> Proof:
@@ -366,7 +360,6 @@ class Wire:
         return [client.labels.tolist() for j, client in self.clients.items() if j <= self.job.n]
 
     def parts(self) -> Parts:
-        """The parts of shares and answers."""
         return Layout(tuple(part.shape[0] for part in self.rows)).parts(self.job)
 
     def residues(self, columns: int, rows: slice) -> PackedResidues:

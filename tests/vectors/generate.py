@@ -148,7 +148,6 @@ def nested(flat: Sequence[int], *shape: int) -> list[Any]:
 
 
 def transposed(matrix: list[list[int]]) -> list[list[int]]:
-    """Rows to columns."""
     return [list(column) for column in zip(*matrix, strict=True)]
 
 
@@ -181,7 +180,6 @@ def encode(values: list[list[list[int]]], *, alpha: list[int], beta: list[int], 
 
 
 def residue_part(case: dict[str, Any], index: int) -> dict[str, Any]:
-    """One case modulo one prime."""
     (p, generator), n, t, ell = PRIMES[index], case["n"], case["t"], case["ell"]
     rows, sets, k = case["rows"], case["sets"], case["k"]
     alpha, beta = evaluation_points(p, generator, n=n, coded=ell + t)
@@ -332,7 +330,6 @@ def compact(value: Any, indent: str = "") -> str:
 
 
 def text() -> str:
-    """The whole file."""
     source = "tests/vectors/generate.py; verified there and, with galois, in tests/test_vectors.py"
     return compact({"source": source, "cases": [case_of(case) for case in CASES], "checks": checks()}) + "\n"
 

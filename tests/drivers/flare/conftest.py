@@ -73,7 +73,6 @@ class Organisations:
         self.sign(self.job)
 
     def sign(self, job: Path) -> None:
-        """Sign a job file by all."""
         agreement = read_job(job)
         keys = [(name, read_key(self.folder / f"{name}.key")) for name in (*self.sites, *self.helpers)]
         signed = [
@@ -104,7 +103,6 @@ class Organisations:
 
     @property
     def ids(self) -> list[list[str]]:
-        """IDs of each site's rows."""
         return [
             [f"{name}/{at}" for at in range(len(part))]
             for name, part in zip(self.sites, self.rows, strict=True)
@@ -146,7 +144,6 @@ class Organisations:
         return sorted(folder.iterdir()) if folder.exists() else []
 
     def forget(self, name: str) -> None:
-        """Empty the site's folder of results."""
         for folder in self.written(name):
             shutil.rmtree(folder)
 
@@ -164,7 +161,6 @@ class Organisations:
 
 
 def blobs(*counts: int, d: int = 4) -> list[np.ndarray]:
-    """Rows of three blobs."""
     rng = np.random.default_rng(2)
     return [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 4 for m in counts]
 

@@ -104,7 +104,6 @@ def ship_code(job, folder):
 
 
 def spoil(job, name, **changes):
-    """Change entries of a configuration of the job."""
     path = job / name
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 

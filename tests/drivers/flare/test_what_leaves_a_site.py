@@ -45,7 +45,6 @@ class Overheard:
 
     @property
     def told(self):
-        """What the coordinator knows about the site's error."""
         lost = self.network.coordinator.lost
         return lost.get(NUMBER, self.error)
 
