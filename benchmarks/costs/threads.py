@@ -1,9 +1,9 @@
 """Iterations and sharing in several threads: 2 compared with 1, and 16 by counted work.
 
 Runs with one thread and with two take turns, and the best pair is reported: other work on the machine only
-makes pairs worse. For more threads than cores, the work is cut as for that number of threads, but one thread
-does it, and CPU seconds are counted for each piece. The time of 16 threads is the work that is not cut, plus
-for each piece of cut work the longest of 16 queues. A block that only one item may enter at a time, such as a
+makes pairs worse. For more threads than cores, the work is cut as for that number of threads. One thread does
+it, and CPU seconds are counted for each piece. The time of 16 threads is the work that is not cut, plus for
+each piece of cut work the longest of 16 queues. A block that only one item may enter at a time, such as a
 keystream, can lengthen it.
 """
 

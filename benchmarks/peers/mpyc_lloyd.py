@@ -2,8 +2,9 @@
 
 Usage: python mpyc_lloyd.py -M3 FOLDER OUT.json SIZE...   (MPyC starts the three processes itself)
 
-The rows, as integers, are shared in a prime field. Each iteration sums the shares of the public sets, does
-one secure matrix product, opens the m k scaled squared distances |S_h|^2 d^2 to everybody and compares them.
+The rows, as integers, are shared in a prime field. Each iteration sums the shares of the public sets and does
+one secure matrix product. It opens the m k scaled squared distances |S_h|^2 d^2 to everybody and compares
+them.
 """
 
 import json

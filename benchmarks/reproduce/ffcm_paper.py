@@ -75,8 +75,8 @@ G2_SIGMAS = tuple(range(10, 101, 10))
 
 GAP_FLOOR = 0.05
 SSE_FLOOR = {"within SSE": 0.02, "outside SSE": 0.06}
-"""Least tolerances. The paper gives no spread. So a row's tolerance is twice the standard error of the
-difference of two means of 10 runs, by our own runs, and at most a part of the figure.
+"""Least tolerances. The paper gives no spread. A row's tolerance is twice the standard error of the
+difference of two means of 10 of our own runs, and at most a part of the figure.
 """
 LARGEST_PART = 0.25
 """With a larger tolerance everything would agree: matched gaps of single runs differ tenfold."""

@@ -20,7 +20,7 @@ searches = tries(0.6)
 
 
 def assert_exact(setup, ending):
-    """Labels, from start to end, are those of exact Lloyd on the rows that took part."""
+    """Labels and iterations equal those of exact Lloyd from the same start on the rows that took part."""
     parties = [
         rows if count else rows[:0] for rows, count in zip(setup.rows, ending.layout.counts, strict=True)
     ]

@@ -1,9 +1,9 @@
 """One try of the fuzzer: at a moment of a run, bytes made from its messages go to the message's recipient.
 
-An input is one byte for the scenario, one for the moment, two for the message to change (its number among all
-that were sent until then), and edits of it. An edit is an operation (1 byte), a place (2) and, for some, a
-length (1) and that many bytes. An input contains no secret: sealed or signed parts of a message are made anew
-in each run.
+An input is one byte for the scenario, one for the moment, two for the message to change, and edits of it. The
+message is given by its number among all that were sent until then. An edit is an operation (1 byte), a place
+(2) and, for some, a length (1) and that many bytes. An input contains no secret: sealed or signed parts of a
+message are made anew in each run.
 """
 
 import tracemalloc

@@ -57,7 +57,7 @@ def header(kind):
 
 
 def signed(kind, data):
-    """A message as if the server had signed it, because a cheating server can sign anything."""
+    """The bytes, signed by the server if it sends this type: a cheating server can sign anything."""
     if not issubclass(kind, messages.FromServer):
         return data
     return data + SIGNER.sign(data[:HEADER_BYTES], data[HEADER_BYTES:]).signature

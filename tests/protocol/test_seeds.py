@@ -361,8 +361,8 @@ class TestProofs:
         """If echoes had only seeds, two liars (one is tolerated) could end the run of every other client and
         blame the server.
 
-        They show other seeds with signatures of their own, with the server's signature for their own seed and
-        for another client's, and with proofs of what the server sent in another message.
+        They show other seeds, with one of these: their own signature; the server's signature for their own
+        seed or for another client's; a proof of what the server sent in another message.
         """
         net, liars = wire(SIXTEEN, max_liars=1), {2, 3, 4, 5, 6}
         while links := net.pending():

@@ -21,7 +21,7 @@ def compiled(monkeypatch):
 
 @pytest.fixture
 def tables(monkeypatch):
-    """IDs that the table of each stage was made for."""
+    """Number of IDs that the table of each stage was made for."""
     made, table = {}, UnionPlan.table
 
     def counted(self, stage, cap):
