@@ -49,7 +49,7 @@ COST_CASES = (Case(m=40_000, d=50, k=16, n=15, t=4, ell=2),)
 QUICK_COST_CASES = (Case(m=2000, d=10, k=4, n=11, t=2, ell=2),)
 LABELS_CASES = (Case(m=10_000, d=100, k=16, n=3, t=1, ell=1),)
 QUICK_LABELS_CASES = (Case(m=500, d=10, k=4, n=3, t=1, ell=1),)
-"""With disclosure "labels"."""
+"""Cases with disclosure "labels"."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,7 +163,7 @@ def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_tota
         lied = view(*add_up([[one] for one in values], t=t, masks=chosen, spoil=spoil), coalition)
         assert lied != seen
         assert lied == view(*add_up([[one] for one in other], t=t, masks=others, spoil=spoil), coalition)
-        # The view contains what it must: it changes with another total.
+        # With another total the view differs, as it must.
         other[honest[0] - 1] += 1
         assert seen != view(*add_up([[one] for one in other], t=t, masks=others), coalition)
 

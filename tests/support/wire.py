@@ -550,7 +550,7 @@ class Wire:
         return checks and checks._open.get(round_)
 
     def _reports(self) -> tuple[SignedReport, ...]:
-        """Such reports of all clients."""
+        """All-zero reports of all clients, signed."""
         said = {j: self._report(j, {"run": RUN, "sender": j, "recipient": SERVER}) for j in self.clients}
         return tuple(
             SignedReport(client=j, residues=one.residues, signature=one.signature) for j, one in said.items()
