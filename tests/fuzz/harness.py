@@ -135,7 +135,7 @@ class Harness:
             role.receive(message)
         except MessageError as error:
             if isinstance(error, ResidueError) and error.client != message.sender:
-                return "taken"  # it was the last of a part in which another's answer, named, is no answer
+                return "taken"  # it completed a part in which another client's answer is wrong
             assert picture(role) == before, "a role that refused a message has changed"
             return "refused"
         except stops:
