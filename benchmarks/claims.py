@@ -1,4 +1,4 @@
-"""What was promised of the costs, held against results: every bound, and every other ratio above 1."""
+"""Promised bounds on costs, compared with the results; every other ratio is compared with 1."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Claim:
-    """A bound and whether a result keeps it."""
+    """A bound, and whether a result meets it."""
 
     text: str
     asked: str
@@ -33,7 +33,7 @@ AHEAD_OF_PEERS = {"a": 3.0, "b": 9.0, "c": 9.0}
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:
-    """All claims that the results speak of, in the order of the benchmarks."""
+    """All claims about the stored results, in the order of the benchmarks."""
     found: list[Claim] = []
     for name, judge in _JUDGES.items():
         if name in results:
@@ -131,12 +131,15 @@ def _memory(row: dict[str, Any]) -> list[Claim]:
 
 
 def _lost(text: str, ratio: float) -> Claim:
-    """No bound was promised: at most 1 would be even."""
+    """A ratio without a promised bound, compared with 1."""
     return Claim(text, "(even at 1x)", f"{ratio:.3g}x", ratio <= 1)
 
 
 def _peers(rows: list[dict[str, Any]]) -> list[Claim]:
-    """SecFC with three clients against each other system at its size: "labels" where that shows nothing."""
+    """SecFC with three clients against each other system at the same size.
+
+    If the other system reveals nothing in an iteration, it is compared with SecFC's "labels".
+    """
     ours: dict[tuple[str, str], float] = {}
     for row in rows:
         if row["system"].startswith("SecFC"):

@@ -257,7 +257,7 @@ def roles(federation: "Federation") -> dict[int, str]:
 
 
 def row(case: EngineCase, driver: str, measured: dict[str, Any]) -> dict[str, Any]:
-    """Seconds and bytes per phase and round."""
+    """Seconds and bytes of each phase and round."""
     timeline = measured["timeline"]
     steps = [(phase, round_, later[2] - at) for (phase, round_, at), later in pairwise(timeline)]
     rounds = [seconds for phase, _, seconds in steps if phase == "iterate"]

@@ -1,4 +1,4 @@
-"""Whole iterations with each disclosure: the work of every party, in runs that take turns, on one thread.
+"""Whole iterations with each disclosure: the work of all parties, on one thread, in runs that take turns.
 
 Messages are encoded, sealed, decoded and handled as between processes, but stay in memory. An iteration goes
 from one question to the next.

@@ -35,7 +35,7 @@ QUICK_CASES = ((Case(m=2000, d=4, k=3, n=3, t=1, ell=1), False),)
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRow(Setting):
-    """A run with membership privacy, and the ordinary run from the same sets.
+    """A run with membership privacy, and the ordinary run from the same assignment.
 
     Attributes
     ----------

@@ -112,7 +112,7 @@ class RehearsalRow(Setting):
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """Seconds of each phase and round, bytes that the relay passed in all rounds, and labels by site."""
+    """Seconds of each phase and round, bytes through the relay in all rounds, and labels by site."""
 
     steps: list[tuple[str, int, float]]
     relay_bytes: int

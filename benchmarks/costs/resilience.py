@@ -49,7 +49,7 @@ COST_CASES = (Case(m=40_000, d=50, k=16, n=15, t=4, ell=2),)
 QUICK_COST_CASES = (Case(m=2000, d=10, k=4, n=11, t=2, ell=2),)
 LABELS_CASES = (Case(m=10_000, d=100, k=16, n=3, t=1, ell=1),)
 QUICK_LABELS_CASES = (Case(m=500, d=10, k=4, n=3, t=1, ell=1),)
-"""With disclosure "labels"."""
+"""Cases with disclosure "labels"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +71,9 @@ class ResilienceRow(Setting):
         Fraction of the liars that were named, in runs that ended. It counts liars that sent, dealt or kept
         something wrong. An answer that arrives after enough others have agreed is not checked.
     seconds : float or None
-        Wall seconds of a run, on average.
+        Mean wall seconds of a run.
     overhead : float or None
-        Median of CPU seconds with the check / without it; of wall seconds of a run for logs.
+        Median of CPU seconds with the check / without it; for logs, of wall seconds of a run.
     """
 
     what: str

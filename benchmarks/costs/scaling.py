@@ -41,7 +41,7 @@ PAPER: dict[str, tuple[str, Callable[[Case], float]]] = {
         lambda c: c.k * c.m * (c.ell + c.t) * log(c.ell + c.t) ** 2,
     ),
 }
-"""Operations of a client's sharing of its m_j = m/n rows, and of an iteration of a client and the server."""
+"""Operations of sharing a client's m_j = m/n rows, and of an iteration of a client and of the server."""
 
 
 @dataclass(frozen=True, kw_only=True)

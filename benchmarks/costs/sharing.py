@@ -44,7 +44,7 @@ class SharingRow(Setting):
     megabytes : float
         10**6 bytes of float64 input, all clients together.
     seconds : float
-        CPU seconds of quantising, masking, encoding, packing and sealing them.
+        CPU seconds to quantise, mask, encode, pack and seal the rows.
     rate, rate_quartiles : float
         megabytes / seconds.
     generator_share : float

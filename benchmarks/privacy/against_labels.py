@@ -28,7 +28,7 @@ View = Callable[[Watched], Watched]
 
 
 def coalitions(job: Job) -> dict[str, Coalition]:
-    """The server with as many clients as may collude and at most one comparer, and any two comparers."""
+    """The server with as many clients as may collude and at most one comparer; and any two comparers."""
     dealer, first, second = job.comparers
     outside = [j for j in range(1, job.n + 1) if j not in job.comparers]
     named = {"server + client": Coalition({SERVER, *outside[: job.t]})}

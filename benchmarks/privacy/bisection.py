@@ -98,7 +98,7 @@ class BisectingClient(LyingClient):
         ]
 
     def _sealed(self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
-        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 rows are shown to be in range
+        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 clients prove that rows are in range
             columns, rows = self._moved.shape
             digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
             residues = PackedResidues(

@@ -32,7 +32,7 @@ def rounds_of(watched: Watched) -> list[Round]:
 def within_bound(
     parties: list[Floats], *, own: Floats, k: int, starts: int, seed: int, adversary: str
 ) -> Iterator[AttackRow]:
-    """Attack j: the error of others' rows and of the last centres for a client with these rows.
+    """Attack j: the error of others' rows and of the last centres, for a client with the rows `own`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def beyond_bound(values: Ints, *, levels: int, rounds: int, seed: int) -> Attack
     m = 3 + levels + len(values)
     job = Job(n=3, k=2, t=1, ell=1, d=1, bound=float(levels), precision=12, disclosure="distances")
     limit = (2 * m * quantised_radius(job.bound, job.precision, 1)) ** 2
-    modulus = prod(next(p for c in range(1, 9) if prod(p := primes_of(c)) > limit))  # as it was, no margin
+    modulus = prod(next(p for c in range(1, 9) if prod(p := primes_of(c)) > limit))  # as then: no margin
     large = [int.from_bytes(rng.bytes(32), "little") % modulus for _ in range(3)]
     column = np.array(
         [*large, *(v << job.exponent for v in [*range(levels), *values.tolist()])], dtype=object

@@ -80,7 +80,7 @@ def columns_of(watched: Watched) -> Objects | None:
     Returns
     -------
     ndarray of shape (m, d), dtype object, or None
-        None while the shape is not known, or if reduction ends with a basis that is not orthogonal.
+        None if the shape is not known, or if reduction ends with a basis that is not orthogonal.
     """
     shape = exact_shape(watched)
     if shape is None:

@@ -1,7 +1,7 @@
 """Find small integers from a few linear equations modulo Q, as coalitions larger than t can do.
 
-Rows are small integers (33 bits at the default precision) and the modulus Q is large (95 bits with four
-primes), so one equation may already have a single small solution. Lattice reduction finds it: A. K. Lenstra,
+Rows are small integers (33 bits at the default precision), and the modulus Q is large (95 bits with four
+primes). So one equation may already have a single small solution. Lattice reduction finds it: A. K. Lenstra,
 H. W. Lenstra and L. Lovasz, *Factoring polynomials with rational coefficients*, 1982; L. Babai, *On Lovasz'
 lattice reduction and the nearest lattice point problem*, 1986.
 """

@@ -92,7 +92,7 @@ ATTACKS = {
 }
 
 _DECODED: tuple[Disclosure, ...] = ("coded", "distances")
-"""Disclosures whose server holds answers."""
+"""Disclosures with which the server has answers."""
 
 
 _DISCLOSURES: tuple[Disclosure, ...] = (*_DECODED, "labels")
@@ -284,7 +284,7 @@ def _federated(size: Size) -> Iterator[AttackRow]:
 
 
 def _consented(parties: list[Floats], k: int, **parameters: Any) -> Watched:
-    """A run that opens its centres to the first client."""
+    """A run that reveals its centres to the first client."""
     limits = Limits(reveal_centres=True, reveal_spread=SMALLEST_SPREAD)
     given: dict[str, Any] = {"seed": SEED, "reveal_to": (opened.RECIPIENT,)} | parameters
     return watch(parties, k=k, t=1, ell=1, limits=limits, **given)

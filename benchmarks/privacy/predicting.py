@@ -61,7 +61,7 @@ class Oracle:
 
 @dataclass
 class Brackets:
-    """Pairs of points with different labels, between which a plane lies."""
+    """Pairs of points with different labels. A plane lies between them."""
 
     low: Floats
     high: Floats

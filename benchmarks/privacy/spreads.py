@@ -46,7 +46,7 @@ def bits_left(levels: int, *, count: int, total: int, squares: int) -> tuple[flo
 
 
 def others(watched: Watched) -> Iterator[tuple[int, Ints, Ints]]:
-    """For each opened cluster the number of others' rows, their sums and their sums of squares, (d,) each.
+    """For each opened cluster: number of others' rows, their sums and their sums of squares, (d,) each.
 
     The recipient computes them from mean, deviation and its own rows. Rows are small integers here, because
     the values that it gets in float64 have 53 bits. Its own program has the full sums.

@@ -39,7 +39,7 @@ def own_rows(probes: int) -> Floats:
 
 
 def placed(own: Floats, labels: Labels) -> float:
-    """The row, as the middle of the values that agree with the labels of own rows."""
+    """The row's estimate: the middle of the values that agree with the labels of own rows."""
     values, left, right = own[:, 0], labels[0], labels[-1]
     in_left, in_right = labels == left, labels == right
     if left == right or not (in_left | in_right).all():

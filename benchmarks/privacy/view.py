@@ -67,7 +67,7 @@ class Opened:
 
 @dataclass
 class Watched:
-    """A run and what its parties hold.
+    """A run, and what its parties hold.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a client computes when it answers, in both forms: equal to each other and to integers."""
+"""What a client computes when it answers, in both kernels: equal to each other and to integers."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ class TestAnswer:
         self, shares: Floats, matrix: Floats, constant: Floats, p: int, before: int = 0, after: int = 0
     ) -> None:
         columns, rows = shares.shape
-        # NaN elsewhere: what is outside [start, stop) is not read.
+        # NaN elsewhere, because memory outside [start, stop) is not read.
         memory = np.full((columns, before + rows + after), np.nan, dtype=np.float32)
         memory[:, before : before + rows] = shares
         cut = slice(before, before + rows)
