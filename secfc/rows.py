@@ -117,7 +117,7 @@ def check_labels(
 
 
 def _as_integers(given: Any) -> NDArray[Any]:
-    """Given values as an array that remains to be checked. A ragged list becomes an array of two dimensions."""
+    """Given values as an array that still needs checks. A ragged list becomes an array of two dimensions."""
     try:
         found = np.asarray(given)
     except ValueError:
