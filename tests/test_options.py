@@ -57,7 +57,7 @@ DEFAULTS = {
     "seed": None,
     "progress": None,
 }
-"""Of `secfc.run`, which users rely on."""
+"""Options of `secfc.run` that users depend on."""
 
 OPENED = ("reveal_centres", "reveal_spread", "centres_epsilon", "centres_delta")
 
