@@ -1,20 +1,21 @@
 """The page of a run of an agreed job, from its summary: the same for whoever has summary and job, but for a
-party's own copy, which has how its own rows fall into the clusters, and means that were opened to it.
+party's own copy, which has means that were opened to it, how well its own rows fit them and, with membership
+privacy, how its own rows fall into the clusters.
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Summary
-from secfc.array_types import Floats
+from secfc.array_types import Floats, Labels
 from secfc.drivers.participant import CENTRES, LABELS, SPREADS
-from secfc.errors import AgreementError, DataError, ParameterError
+from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.kmeans.sets import set_sizes
 from secfc.outputs import NO_PAGE
 from secfc.params import Job
@@ -23,6 +24,7 @@ from secfc.prepare.summary import read_summary as read_preparation
 from secfc.prepare.transform import Preparation
 from secfc.public_errors import COMPLETE
 from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
+from secfc.report.fit import Fit, fit_of
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
 from secfc.report.profiles import Profile, profile
@@ -41,8 +43,8 @@ def write_agreed_report(
 
     What the coordinator tells in the summary, which errors call `name`, is not signed, and the page says so.
     The agreement is the reader's own. With a site it is that site's copy: its own labels of the run, and what
-    was opened to it, are read from its folder of results. The page is written whole or not at all, over a
-    file there.
+    was opened to it, are read from its folder of results; and its rows once more, where centres were opened.
+    The page is written whole or not at all, over a file there.
 
     Raises
     ------
@@ -59,6 +61,9 @@ def write_agreed_report(
     if site is not None and site.party not in agreement.names:
         raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")
     party = None if site is None or agreement.helps(site.party) else agreement.names.index(site.party)
+    labels = None
+    if site is not None and party is not None and record.result is not None:
+        labels = _own_labels(record, site, party)
     runs = {one.statement.run for one in summary.statements}
     page = Page(
         job=job,
@@ -72,8 +77,9 @@ def write_agreed_report(
         else _figures(
             record.result,
             job,
-            [_own_sizes(record, job, site, party) if j == party else None for j in range(job.n)],
+            _by_party(record.result, job, labels, party),
             _own_profile(record, agreement, site),
+            _own_fit(record, agreement, site, labels),
         ),
         learned=[]
         if record.costs is None
@@ -86,45 +92,88 @@ def write_agreed_report(
     return write_page(page, path)
 
 
-def _own_sizes(record: CoordinatorSchema, job: Job, site: Site | None, party: int | None) -> list[int] | None:
-    """Rows of each cluster of the site's own, by the labels that it has of the run."""
-    if site is None or party is None:
-        return None
-    assert record.result is not None
-    path, k = site.results / str(record.run) / LABELS, record.result.k
-    counts, most = record.result.counts, sum(record.result.sizes)
-    sizes: list[int] = []
+def _by_party(
+    result: ResultSchema, job: Job, labels: Labels | None, party: int | None
+) -> list[list[int] | None]:
+    """Rows of each cluster by party, as far as the reader may know them; its own are those of its labels."""
+    found: list[list[int] | None] = [None] * job.n if result.by_party is None else [*result.by_party]
+    if party is not None and labels is not None:
+        found[party] = set_sizes(labels, result.k).tolist()
+    return found
+
+
+def _own_labels(record: CoordinatorSchema, site: Site, party: int) -> Labels:
+    """The labels that the site has of the run, shape (m_j,); their sizes are those that the record tells."""
+    result = record.result
+    assert result is not None
+    path, k = site.results / str(record.run) / LABELS, result.k
+    labels, sizes = np.empty(0, dtype=np.int32), list[int]()
     try:  # a site without IDs has row numbers there; labels are the last column
-        labels = load_table(path).columns[-1].to_numpy()
-        if labels.dtype.kind == "i" or not labels.size:  # without rows there are no types
-            sizes = set_sizes(labels.astype(np.int64), k).tolist()
+        column = load_table(path).columns[-1].to_numpy()
+        # Without rows there are no types.
+        if not column.size or (column.dtype.kind == "i" and column.min() >= 0 and column.max() < k):
+            labels = column.astype(np.int32)
+            sizes = set_sizes(labels, k).tolist()
     except (ValueError, IndexError):
         pass  # refused below
-    rows = sum(sizes)
-    if len(sizes) != k or (rows > most if counts is None else rows != counts[party]):
-        held = "rows" if counts is None else f"{counts[party]} rows"
+    wrong = sum(sizes) > sum(result.sizes) if result.by_party is None else sizes != result.by_party[party]
+    if len(sizes) != k or wrong:
+        held = "rows" if result.counts is None else f"{result.counts[party]} rows"
         raise DataError(f"{path}: not the labels of the {held} of {site.party}")
-    return sizes
+    return labels
 
 
 def _own_profile(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Profile | None:
     """What was opened to the site; None where nothing was."""
     result = record.result
     assert result is not None
-    folder = None if site is None else site.results / str(record.run)
-    if folder is None or not (folder / CENTRES).is_file():
+    opened = [_opened(name, record, agreement, site) for name in (CENTRES, SPREADS)]
+    if opened[0] is None:
         return None
-    columns: Sequence[str] | Preparation = list(agreement.columns)
-    if agreement.preparation is not None:
-        columns = read_preparation(folder / PREPARATION)
-        if columns.schema != agreement.preparation:
-            raise DataError(f"{folder / PREPARATION}: not of the job's schema")
-    opened = [
-        _means(folder / name, result.sizes, agreement.job.d) if (folder / name).is_file() else None
-        for name in (CENTRES, SPREADS)
-    ]
-    assert opened[0] is not None
+    columns = _preparation(record, agreement, site) or list(agreement.columns)
     return profile(opened[0], opened[1], np.array(result.sizes), inertia=result.inertia, columns=columns)
+
+
+def _own_fit(
+    record: CoordinatorSchema, agreement: Agreement, site: Site | None, labels: Labels | None
+) -> list[Fit]:
+    """How well the site's own rows fit the means that were opened to it.
+
+    [] where none were, or where its rows cannot be read again or are others by now: the page is of the run,
+    and says so.
+    """
+    centres = _opened(CENTRES, record, agreement, site)
+    if site is None or labels is None or centres is None:
+        return []
+    preparation = _preparation(record, agreement, site)
+    try:
+        own = read_rows(site, agreement)
+        if own.unprepared is not None:
+            assert preparation is not None
+            own = own.prepared(preparation, name=site.party)
+    except SecFCError:
+        return []
+    rows = own.table.rows
+    return fit_of(rows, labels, centres) if len(rows) == len(labels) else []
+
+
+def _preparation(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Preparation | None:
+    """What the site's rows were made by; None where the job prepares none."""
+    if site is None or agreement.preparation is None:
+        return None
+    path = site.results / str(record.run) / PREPARATION
+    preparation = read_preparation(path)
+    if preparation.schema != agreement.preparation:
+        raise DataError(f"{path}: not of the job's schema")
+    return preparation
+
+
+def _opened(name: str, record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Floats | None:
+    """What a file of the site's has of the clusters, shape (k, d); None where it was not opened to it."""
+    assert record.result is not None
+    if site is None or not (site.results / str(record.run) / name).is_file():
+        return None
+    return _means(site.results / str(record.run) / name, record.result.sizes, agreement.job.d)
 
 
 def _means(path: Path, sizes: list[int], d: int) -> Floats:
@@ -140,7 +189,11 @@ def _means(path: Path, sizes: list[int], d: int) -> Floats:
 
 
 def _figures(
-    result: ResultSchema, job: Job, by_party: list[list[int] | None], opened: Profile | None
+    result: ResultSchema,
+    job: Job,
+    by_party: list[list[int] | None],
+    opened: Profile | None,
+    fit: list[Fit],
 ) -> Figures:
     return Figures(
         n_iter=result.n_iter,
@@ -153,5 +206,6 @@ def _figures(
         by_party=by_party,
         history=result.history,
         profile=opened,
+        fit=fit,
         compared=result.compared,
     )

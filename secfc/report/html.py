@@ -15,8 +15,9 @@ from secfc.kmeans.sets import set_sizes
 from secfc.outputs import NO_JINJA, NO_PAGE, replace_text
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, descent
+from secfc.report.fit import Fit, fit_of, fit_of_all
 from secfc.report.learned import Learned, who_learned_what
-from secfc.report.pooled import PooledComparison, compare_with_pooled
+from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
 from secfc.report.profiles import Profile, profile
 from secfc.report.sizes import bytes_text
 from secfc.version import VERSION
@@ -34,7 +35,8 @@ class Figures:
     `sizes` are rows of each cluster; `by_party` those of each party, None where a reader may not know them;
     `counts` are rows of each party, None with membership privacy. `part` tells of each party what it failed
     to do. `history` is the inertia of each iteration, where it is known. `distances` are in the server's
-    copy, and `profile` in the copy of a party that clusters were revealed to.
+    copy, and `profile` in the copy of a party that clusters were revealed to. `fit` is that of all rows in
+    the server's copy, and of the party's own rows beside a profile; [] where they are not at hand.
     """
 
     n_iter: int
@@ -48,6 +50,7 @@ class Figures:
     history: list[float]
     distances: Chart | None = None
     profile: Profile | None = None
+    fit: list[Fit] = field(default_factory=list)
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.choose.Candidate`
 
     @property
@@ -105,9 +108,15 @@ def page_of(
         raise ParameterError(f"names: {len(shown)} names of {job.n} parties")
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
-    told = party is not None and party + 1 in set(job.reveal_to) - result.faults.gone
-    distances = None
+    centres, distances = None, None
+    fit: list[Fit] = []
+    if party is not None and party + 1 in set(job.reveal_to) - result.faults.gone:
+        centres = result.cluster_centers
+    if party is not None and centres is not None and pooled is not None:
+        own = rows_of_run(result, pooled)[party]
+        fit = fit_of(own, np.asarray(result.labels[party]), centres)
     if party is None and result.distance_counts.size:
+        fit = fit_of_all(result)
         distances = bars(
             result.distance_counts.tolist(),
             result.distance_edges.tolist(),
@@ -133,18 +142,19 @@ def page_of(
             ],
             history=result.history.tolist(),
             distances=distances,
-            profile=profile(
-                result.cluster_centers,
+            profile=None
+            if centres is None
+            else profile(
+                centres,
                 result.cluster_std,
                 result.sizes,
                 inertia=result.inertia,
                 columns=result.columns if columns is None else columns,
-            )
-            if told and result.cluster_centers is not None
-            else None,
+            ),
+            fit=fit,
         ),
         learned=who_learned_what(job, rounds=result.costs.rounds, names=shown),
-        comparison=None if pooled is None else compare_with_pooled(result, pooled),
+        comparison=compare_with_pooled(result, pooled) if pooled is not None and party is None else None,
         phases=result.costs.phases,
         wall_seconds=result.costs.wall_seconds,
     )

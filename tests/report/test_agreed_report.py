@@ -19,6 +19,7 @@ from secfc.drivers.agreed import run_agreed
 from secfc.errors import AgreementError, DataError, LimitError, ParameterError, SecFCError
 from secfc.prepare.summary import read_summary as read_preparation
 from secfc.report.agreed import write_agreed_report
+from secfc.report.fit import fit_of
 
 pytestmark = pytest.mark.processes
 
@@ -133,6 +134,9 @@ def test_a_statement_that_does_not_hold_is_said(summary, page):
         ({"inertia": None, "near_ties": None, "history": []}, "inertia"),
         ({"inertia": "<script>"}, "inertia"),
         ({"sizes": [-1, 27]}, "sizes"),
+        ({"by_party": None}, "by_party"),
+        ({"by_party": [[0, 0]] * 3}, "by_party"),
+        ({"by_party": [[1], [1], [1]]}, "by_party"),
     ],
 )
 def test_what_cannot_be_told_of_this_job_is_refused_and_leaves_no_page(summary, page, tmp_path, changes, key):
@@ -162,23 +166,55 @@ def test_a_run_that_failed_has_a_page_without_figures(tmp_path):
     assert 'id="clusters"' not in text
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_partys_copy_has_how_its_own_rows_fall_into_clusters(ran, summary, tmp_path, name):
+def sizes_of(ran, name):
+    """Rows of a site's by cluster, from the labels in its folder of results."""
     (labels,) = (ran.folder / f"results-{name}").glob("*/labels.csv")
-    own = np.bincount([int(line.split(",")[-1]) for line in labels.read_text().splitlines()[1:]], minlength=2)
+    lines = labels.read_text().splitlines()[1:]
+    return np.bincount([int(line.split(",")[-1]) for line in lines], minlength=2).tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_partys_copy_says_whose_it_is_and_has_the_sizes_of_all(ran, summary, tmp_path, name):
     arguments = ["audit", str(ran.folder / "job.summary.json"), "--job", str(ran.job)]
     page = tmp_path / "r.html"
     done = CliRunner().invoke(app, [*arguments, "--report", str(page), "--site", str(ran.site(name))])
     assert done.exit_code == 0, done.output
     text = page.read_text(encoding="utf-8")
     assert f"the copy of {name}" in text
+    assert sizes_on(text) == [sizes_of(ran, one) for one in NAMES]
+
+
+def sizes_on(text):
+    """Rows by cluster of each party on a page."""
     table = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
-    cells = [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in table]
-    assert cells == [own.tolist() if one == name else [] for one in NAMES]
+    return [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in table]
+
+
+def test_everybodys_page_has_the_sizes_of_all_parties_as_all_see_all_labels(ran, summary, page):
+    assert sizes_on(page(summary)) == [sizes_of(ran, one) for one in NAMES]
+
+
+def test_sizes_that_are_not_those_of_a_sites_labels_are_refused(ran, summary, tmp_path):
+    by_party = summary.coordinator["result"]["by_party"]
+    swapped = [one[::-1] for one in by_party]  # they add up, as the sizes are swapped too
+    changed = result(summary, by_party=swapped, sizes=summary.coordinator["result"]["sizes"][::-1])
+    with pytest.raises(DataError, match=r"labels\.csv"):
+        write_agreed_report(
+            changed, ran.agreement, tmp_path / "r.html", name="s.json", site=read_site(ran.site("north"))
+        )
+    assert not (tmp_path / "r.html").exists()
 
 
 @pytest.mark.parametrize(
-    "text", ["row,label\n0,1\n", "row,label\n0,x\n", "a,label\n" + "0,7\n" * 12, "", None]
+    "text",
+    [
+        "row,label\n0,1\n",
+        "row,label\n0,x\n",
+        "a,label\n" + "0,7\n" * 12,
+        f"a,label\n{'0,%d' % (1 << 32)}\n" * 12,
+        "",
+        None,
+    ],
 )
 def test_labels_that_are_not_those_of_the_run_are_refused(ran, summary, tmp_path, text):
     site = replace(read_site(ran.site("north")), results=tmp_path / "results")
@@ -229,6 +265,32 @@ def test_the_copy_of_a_site_that_centres_were_opened_to_has_them_in_the_units_of
     for value in restored[:, 0]:
         assert f'title="{value:.6g};' in table
     assert text.count("north, because all consented") == 1
+
+
+def test_that_copy_has_how_well_its_own_rows_fit(opened, tmp_path):
+    table = own_copy(opened, "north", tmp_path).split("<h3>Own rows</h3>")[1].split("</table>")[0]
+    (folder,) = (opened.folder / "results-north").iterdir()
+    lines = (folder / "labels.csv").read_text().splitlines()[1:]
+    labels = np.array([line.split(",")[-1] for line in lines], dtype=np.int32)
+    centres = np.loadtxt(folder / "centres.csv", delimiter=",", skiprows=1)[:, 1:]
+    wanted = fit_of(opened.prepared()[0][0], labels, centres)
+    shown = re.findall(r'class="n part"[^>]*>([^<]+)<', table)
+    assert shown == ["–" if one.silhouette is None else f"{one.silhouette:.2f}" for one in wanted]
+    assert re.findall(r'<td class="n">(\d+)</td>', table) == [str(one.rows) for one in wanted]
+
+
+@pytest.mark.parametrize("left", [0, 5])
+def test_rows_that_are_no_more_those_of_the_run_leave_it_out_and_say_so(opened, tmp_path, left):
+    path = opened.folder / "north.csv"
+    whole = path.read_text()
+    try:
+        path.write_text("\n".join(whole.splitlines()[:left]))
+        text = own_copy(opened, "north", tmp_path)
+    finally:
+        path.write_text(whole)
+    assert 'id="profiles"' in text
+    assert "they could not be read again as they were in the run" in text
+    assert "<h3>Own rows</h3>" not in text
 
 
 @pytest.mark.parametrize("name", ["south", "west", None])

@@ -281,7 +281,7 @@ def test_rows_of_a_party_that_was_left_out_are_not_compared_with_the_pooled_ones
         start=[*result.start[:3], outside],
         faults=secfc.Faults(left_out=(4,)),
     )
-    page = without.report(tmp_path / "a.html", party=3, pooled=[*PARTIES, PARTIES[0][:7]])
+    page = without.report(tmp_path / "a.html", pooled=[*PARTIES, PARTIES[0][:7]])
     text = Reader(page.read_text(encoding="utf-8")).text
     assert "96 of 96" in text
     assert "left out: it vanished or was refused while rows were shared; its rows are not in" in text
