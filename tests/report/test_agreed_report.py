@@ -211,7 +211,7 @@ def test_sizes_that_are_not_those_of_a_sites_labels_are_refused(ran, summary, tm
         "row,label\n0,1\n",
         "row,label\n0,x\n",
         "a,label\n" + "0,7\n" * 12,
-        f"a,label\n{'0,%d' % (1 << 32)}\n" * 12,
+        "a,label\n" + "0,4294967296\n" * 12,
         "",
         None,
     ],
