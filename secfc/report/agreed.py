@@ -70,6 +70,7 @@ def write_agreed_report(
         run=record.run or (runs.pop() if len(runs) == 1 else "unknown"),
         names=list(agreement.consortium.names[: job.n]),
         title=agreement.title,
+        columns=list(agreement.columns),
         ended=None if record.ended == COMPLETE else record.ended,
         party=party,
         figures=None

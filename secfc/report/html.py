@@ -17,8 +17,9 @@ from secfc.params import Job
 from secfc.report.charts import Chart, bars, descent
 from secfc.report.fit import Fit, fit_of, fit_of_all
 from secfc.report.learned import Learned, who_learned_what
+from secfc.report.notes import notes
 from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
-from secfc.report.profiles import Profile, profile
+from secfc.report.profiles import Profile, columns_of, profile
 from secfc.report.sizes import bytes_text
 from secfc.version import VERSION
 
@@ -64,9 +65,9 @@ class Page:
     """What a page shows, wherever it is from.
 
     `run` is the run's identifier, `names` are of the parties, `phases` have `PhaseCost`'s attributes. A run
-    without a result has no `figures`, and `ended` tells how it ended; an agreed job has a `title`. `party` is
-    whose copy it is, `lost` are parties that were lost and why, `findings` are what an audit of the summary
-    found.
+    without a result has no `figures`, and `ended` tells how it ended; an agreed job has a `title`. `columns`
+    are names, () where there are none. `party` is whose copy it is, `lost` are parties that were lost and
+    why, `findings` are what an audit of the summary found.
     """
 
     job: Job
@@ -76,12 +77,22 @@ class Page:
     learned: list[Learned]
     phases: Sequence[Any]
     wall_seconds: float | None
+    columns: Sequence[str] = ()
     title: str | None = None
     ended: str | None = None
     party: int | None = None
     comparison: PooledComparison | None = None
     lost: dict[str, str] = field(default_factory=dict)
     findings: list["Finding"] | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What to look at first."""
+        f = self.figures
+        if f is None:
+            return []
+        stopped_at = None if f.converged or self.job.predict else f.n_iter
+        return notes(sizes=f.sizes, by_party=f.by_party, names=self.names, stopped_at=stopped_at)
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
@@ -157,6 +168,7 @@ def page_of(
         comparison=compare_with_pooled(result, pooled) if pooled is not None and party is None else None,
         phases=result.costs.phases,
         wall_seconds=result.costs.wall_seconds,
+        columns=result.columns if columns is None else columns_of(columns),
     )
 
 
@@ -172,6 +184,7 @@ def render(page: Page) -> str:
     )
     return environment.get_template("page.html.j2").render(
         vars(page),
+        notes=page.notes,
         version=VERSION,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,

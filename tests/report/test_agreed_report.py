@@ -78,7 +78,11 @@ def test_it_says_which_job_ran_who_signed_and_who_learned_what(summary, page):
 
 def test_it_has_no_distances_as_no_party_learns_them(summary, page):
     assert 'id="distances"' not in page(summary)
-    assert summary.coordinator["result"].keys().isdisjoint({"histogram", "largest", "labels", "start"})
+    assert (
+        summary.coordinator["result"]
+        .keys()
+        .isdisjoint({"histogram", "largest", "labels", "start", "spreads", "silhouettes"})
+    )
 
 
 def test_parties_that_failed_are_named_with_what_they_failed_to_do(summary, page):
