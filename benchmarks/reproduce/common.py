@@ -50,6 +50,8 @@ class FigureRow:
         over all runs.
     decimals : int
         Places that the figures are shown with.
+    at : tuple of str and float, or None
+        What varies in a figure of curves, and its value here.
     """
 
     name: str
@@ -65,6 +67,7 @@ class FigureRow:
     same_labels: int
     rows: int
     decimals: int
+    at: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +244,7 @@ def claimed(
     holds: bool = True,
     otherwise: str = "",
     note: str = "",
+    at: tuple[str, float] | None = None,
 ) -> FigureRow:
     """A row of which the paper says something in words or, without a `claim`, nothing that can be checked."""
     verdict: Verdict = "no figure" if not claim else "holds" if holds else "fails"
@@ -258,6 +262,7 @@ def claimed(
         same_labels=secure.same,
         rows=secure.rows,
         decimals=decimals,
+        at=at,
     )
 
 
