@@ -4,6 +4,8 @@ privacy, how its own rows fall into the clusters.
 """
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +29,10 @@ from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, che
 from secfc.report.fit import Fit, fit_of
 from secfc.report.html import Figures, Page, write_page
 from secfc.report.learned import who_learned_what
-from secfc.report.profiles import Profile, profile
+from secfc.report.profiles import profile
 from secfc.tables import load_table
+
+Change = Callable[[Floats], Floats]
 
 
 def write_agreed_report(
@@ -64,6 +68,7 @@ def write_agreed_report(
     labels = None
     if site is not None and party is not None and record.result is not None:
         labels = _own_labels(record, site, party)
+    opened = _opened(record, agreement, site)
     runs = {one.statement.run for one in summary.statements}
     page = Page(
         job=job,
@@ -77,10 +82,10 @@ def write_agreed_report(
         if record.result is None
         else _figures(
             record.result,
-            job,
             _by_party(record.result, job, labels, party),
-            _own_profile(record, agreement, site),
-            _own_fit(record, agreement, site, labels),
+            opened,
+            agreement,
+            _own_fit(opened, agreement, site, labels),
         ),
         learned=[]
         if record.costs is None
@@ -124,66 +129,68 @@ def _own_labels(record: CoordinatorSchema, site: Site, party: int) -> Labels:
     return labels
 
 
-def _own_profile(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Profile | None:
-    """What was opened to the site; None where nothing was."""
-    result = record.result
-    assert result is not None
-    opened = [_opened(name, record, agreement, site) for name in (CENTRES, SPREADS)]
-    if opened[0] is None:
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """What was opened to a site, in the units of the rows that were clustered, and what made these."""
+
+    centres: Floats
+    deviations: Floats | None
+    preparation: Preparation | None
+
+
+def _opened(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> _Opened | None:
+    """What the site's folder of results has of it; None where nothing was."""
+    result, preparation = record.result, None
+    folder = None if site is None else site.results / str(record.run)
+    if result is None or folder is None or not (folder / CENTRES).is_file():
         return None
-    columns = _preparation(record, agreement, site) or list(agreement.columns)
-    return profile(opened[0], opened[1], np.array(result.sizes), inertia=result.inertia, columns=columns)
+    centre: Change | None = None
+    spread: Change | None = None
+    if agreement.preparation is not None:
+        preparation = read_preparation(folder / PREPARATION)
+        if preparation.schema != agreement.preparation:
+            raise DataError(f"{folder / PREPARATION}: not of the job's schema")
+        centre, spread = preparation.scale, preparation.scale_spreads
+    spreads = folder / SPREADS
+    return _Opened(
+        centres=_means(folder / CENTRES, result.sizes, agreement.job.d, centre),
+        deviations=_means(spreads, result.sizes, agreement.job.d, spread) if spreads.is_file() else None,
+        preparation=preparation,
+    )
 
 
 def _own_fit(
-    record: CoordinatorSchema, agreement: Agreement, site: Site | None, labels: Labels | None
+    opened: _Opened | None, agreement: Agreement, site: Site | None, labels: Labels | None
 ) -> list[Fit]:
     """How well the site's own rows fit the means that were opened to it.
 
     [] where none were, or where its rows cannot be read again or are others by now: the page is of the run,
     and says so.
     """
-    centres = _opened(CENTRES, record, agreement, site)
-    if site is None or labels is None or centres is None:
+    if site is None or labels is None or opened is None:
         return []
-    preparation = _preparation(record, agreement, site)
     try:
         own = read_rows(site, agreement)
         if own.unprepared is not None:
-            assert preparation is not None
-            own = own.prepared(preparation, name=site.party)
+            assert opened.preparation is not None
+            own = own.prepared(opened.preparation, name=site.party)
     except SecFCError:
         return []
     rows = own.table.rows
-    return fit_of(rows, labels, centres) if len(rows) == len(labels) else []
+    return fit_of(rows, labels, opened.centres) if len(rows) == len(labels) else []
 
 
-def _preparation(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Preparation | None:
-    """What the site's rows were made by; None where the job prepares none."""
-    if site is None or agreement.preparation is None:
-        return None
-    path = site.results / str(record.run) / PREPARATION
-    preparation = read_preparation(path)
-    if preparation.schema != agreement.preparation:
-        raise DataError(f"{path}: not of the job's schema")
-    return preparation
+def _means(path: Path, sizes: list[int], d: int, prepared: Change | None) -> Floats:
+    """What `secfc.tables.write_centres` wrote, shape (k, d); NaN is possible for a cluster without rows.
 
-
-def _opened(name: str, record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Floats | None:
-    """What a file of the site's has of the clusters, shape (k, d); None where it was not opened to it."""
-    assert record.result is not None
-    if site is None or not (site.results / str(record.run) / name).is_file():
-        return None
-    return _means(site.results / str(record.run) / name, record.result.sizes, agreement.job.d)
-
-
-def _means(path: Path, sizes: list[int], d: int) -> Floats:
-    """What `secfc.tables.write_centres` wrote, shape (k, d); NaN is possible for a cluster without rows."""
+    Numbers are in the data's units there; `prepared` gives those of the rows that were clustered.
+    """
     table = load_table(path)
     numbers = [column.to_numpy() for column in table.columns[1:]]
     if len(numbers) != d or any(len(one) != len(sizes) or one.dtype.kind not in "if" for one in numbers):
         raise DataError(f"{path}: not {len(sizes)} clusters of {d} columns of numbers")
     means = np.stack(numbers, axis=1).astype(np.float64)
+    means = means if prepared is None else prepared(means)
     if not np.isfinite(means[np.array(sizes) > 0]).all():
         raise DataError(f"{path}: a number is missing")
     return means
@@ -191,9 +198,9 @@ def _means(path: Path, sizes: list[int], d: int) -> Floats:
 
 def _figures(
     result: ResultSchema,
-    job: Job,
     by_party: list[list[int] | None],
-    opened: Profile | None,
+    opened: _Opened | None,
+    agreement: Agreement,
     fit: list[Fit],
 ) -> Figures:
     return Figures(
@@ -203,10 +210,18 @@ def _figures(
         near_ties=result.near_ties,
         sizes=result.sizes,
         counts=result.counts,
-        part=result.faults.faults().parts(job.n),
+        part=result.faults.faults().parts(agreement.job.n),
         by_party=by_party,
         history=result.history,
-        profile=opened,
+        profile=None
+        if opened is None
+        else profile(
+            opened.centres,
+            opened.deviations,
+            np.array(result.sizes),
+            inertia=result.inertia,
+            columns=opened.preparation or list(agreement.columns),
+        ),
         fit=fit,
         compared=result.compared,
     )

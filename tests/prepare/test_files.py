@@ -419,6 +419,9 @@ def test_what_is_restored_is_scaled_back(folder):
     np.testing.assert_allclose(preparation.scale(preparation.restore(rows)), rows, atol=1e-12)
     spreads = preparation.restore_spreads(rows.std(axis=0, keepdims=True))
     np.testing.assert_allclose(spreads, preparation.restore(rows).std(axis=0, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        preparation.scale_spreads(spreads), rows.std(axis=0, keepdims=True), atol=1e-12
+    )
     with pytest.raises(secfc.DataError, match="4 columns are needed"):
         preparation.scale(rows[:, 1:])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.browser import drawn
 from support.organisations import NAMES, Organisations
-from support.preparing import Preparing
+from support.preparing import Preparing, tables
 from typer.testing import CliRunner
 
 from secfc.agreement.site_file import read_site
@@ -17,7 +17,6 @@ from secfc.agreement.statement import Summary, read_summary
 from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
 from secfc.errors import AgreementError, DataError, LimitError, ParameterError, SecFCError
-from secfc.prepare.summary import read_summary as read_preparation
 from secfc.report.agreed import write_agreed_report
 from secfc.report.fit import fit_of
 
@@ -170,11 +169,16 @@ def test_a_run_that_failed_has_a_page_without_figures(tmp_path):
     assert 'id="clusters"' not in text
 
 
+def results_of(made, name):
+    """A site's folder of results of its only run, and the labels there."""
+    (folder,) = (made.folder / f"results-{name}").iterdir()
+    lines = (folder / "labels.csv").read_text().splitlines()[1:]
+    return folder, np.array([line.split(",")[-1] for line in lines], dtype=np.int32)
+
+
 def sizes_of(ran, name):
-    """Rows of a site's by cluster, from the labels in its folder of results."""
-    (labels,) = (ran.folder / f"results-{name}").glob("*/labels.csv")
-    lines = labels.read_text().splitlines()[1:]
-    return np.bincount([int(line.split(",")[-1]) for line in lines], minlength=2).tolist()
+    """Rows of a site's by cluster."""
+    return np.bincount(results_of(ran, name)[1], minlength=2).tolist()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -233,11 +237,13 @@ def test_labels_that_are_not_those_of_the_run_are_refused(ran, summary, tmp_path
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    """Organisations that prepared and opened centres to north."""
-    made = Preparing(tmp_path_factory.mktemp("opened"))
-    made.replace(made.job, "k = 2", 'k = 2\nreveal_centres = ["north"]')
+    """Organisations that prepared and opened centres and spreads to north."""
+    values = {name: {column: 4 * one for column, one in site.items()} for name, site in tables().items()}
+    made = Preparing(tmp_path_factory.mktemp("opened"), values=values)
+    consent = 'reveal_centres = ["north"]\nreveal_spread = 10'
+    made.replace(made.job, "k = 2", f"k = 2\n{consent}")
     for name in NAMES:
-        made.replace(made.site(name), "[limits]", '[limits]\nreveal_centres = ["north"]')
+        made.replace(made.site(name), "[limits]", f"[limits]\n{consent}")
     made.sign()
     path = made.folder / "job.summary.json"
     run_agreed(made.agreement, file=made.job, sites=[made.site(name) for name in NAMES], summary=path)
@@ -263,21 +269,22 @@ def test_the_copy_of_a_site_that_centres_were_opened_to_has_them_in_the_units_of
     table = text.split('id="profiles"')[1].split("</table>")[0]
     assert "age (years)" in table
     assert "dose (mg)" in table
-    (folder,) = (opened.folder / "results-north").iterdir()
-    centres = np.loadtxt(folder / "centres.csv", delimiter=",", skiprows=1)[:, 1:]
-    restored = read_preparation(folder / "preparation.json").restore(centres)
-    for value in restored[:, 0]:
-        assert f'title="{value:.6g};' in table
+    pooled = np.concatenate(opened.prepared()[0])  # all labels are those of the same clusters
+    everybodys = np.concatenate([results_of(opened, name)[1] for name in NAMES])
+    for h in range(2):
+        cluster = opened.prepared()[1].restore(pooled[everybodys == h])
+        for column in range(2):
+            mean, deviation = cluster[:, column].mean(), cluster[:, column].std()
+            assert f'title="{mean:.6g} ± {deviation:.6g};' in table
     assert text.count("north, because all consented") == 1
 
 
 def test_that_copy_has_how_well_its_own_rows_fit(opened, tmp_path):
     table = own_copy(opened, "north", tmp_path).split("<h3>Own rows</h3>")[1].split("</table>")[0]
-    (folder,) = (opened.folder / "results-north").iterdir()
-    lines = (folder / "labels.csv").read_text().splitlines()[1:]
-    labels = np.array([line.split(",")[-1] for line in lines], dtype=np.int32)
+    folder, labels = results_of(opened, "north")
     centres = np.loadtxt(folder / "centres.csv", delimiter=",", skiprows=1)[:, 1:]
-    wanted = fit_of(opened.prepared()[0][0], labels, centres)
+    rows, preparation = opened.prepared()
+    wanted = fit_of(rows[0], labels, preparation.scale(centres))
     shown = re.findall(r'class="n part"[^>]*>([^<]+)<', table)
     assert shown == ["–" if one.silhouette is None else f"{one.silhouette:.2f}" for one in wanted]
     assert re.findall(r'<td class="n">(\d+)</td>', table) == [str(one.rows) for one in wanted]
