@@ -2,11 +2,11 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
@@ -15,6 +15,7 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.array_types import Floats, Ints
 
+_T = TypeVar("_T")
 Verdict = Literal["agrees", "differs", "holds", "fails", "no figure"]
 
 LARGEST_T = 4
@@ -80,10 +81,19 @@ class Context:
         Fewer runs and, where a note says so, fewer rows: minutes.
     folder : Path or None
         Where data files are.
+    tell : callable
+        Takes lines of progress, for people.
     """
 
     quick: bool
     folder: Path | None
+    tell: Callable[[str], None] = field(default=lambda line: None, repr=False)
+
+    def steps(self, things: Sequence[_T], what: str = "run") -> Iterator[_T]:
+        """The things in turn, each told before it is worked on."""
+        for number, thing in enumerate(things, start=1):
+            self.tell(f"  {what} {number} of {len(things)}")
+            yield thing
 
 
 @dataclass(frozen=True, kw_only=True)

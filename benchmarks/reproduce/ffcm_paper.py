@@ -153,7 +153,7 @@ def measure(
     values: dict[str, dict[str, list[float]]] = {name: {} for name in METHODS}
     columns: dict[str, dict[str, list[float]]] = {name: {} for name in METHODS}
     same, rows = 0, 0
-    for seed in range(REPEATS):
+    for seed in context.steps(range(REPEATS)):
         drawn = make(random_state=seed)
         run = secure_run(drawn.parties, k, seed=seed)
         same, rows = same + run.same, rows + run.rows
@@ -271,7 +271,7 @@ def table_5(context: Context) -> Iterator[FigureRow]:
     repeats = 1 if context.quick else REPEATS
     gaps: dict[str, list[float]] = {name: [] for name in METHODS}
     secure_gaps, same, rows, drawn_anew = [], 0, 0, 0
-    for features in G2_FEATURES:
+    for features in context.steps(G2_FEATURES, "number of features"):
         for sigma in G2_SIGMAS:
             original = data.g2_rows(context.folder, features, sigma)
             drawn_anew += original is None

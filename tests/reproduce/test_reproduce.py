@@ -296,6 +296,12 @@ def test_progress_names_each_part_and_json_has_none(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_runs_of_a_part_are_told_as_they_begin(monkeypatch):
+    monkeypatch.setattr(ffcm_paper, "REPEATS", 2)
+    lines = command("ffcm-table2").stderr.splitlines()
+    assert lines[:3] == ["part 1 of 1, all", "  run 1 of 2", "  run 2 of 2"]
+
+
 def test_an_interrupted_experiment_goes_on_with_the_parts_that_are_done(monkeypatch, tmp_path):
     Parts(monkeypatch, interrupted="c")
     result = command("notebook")
@@ -342,7 +348,7 @@ def test_a_file_that_has_no_parts_is_refused_and_left(monkeypatch, tmp_path, tex
 def test_parts_are_kept_as_they_were(tmp_path):
     row = claimed(**FIGURE, ours=0.1 + 0.2, claim="c", holds=False, otherwise="why")
     context, path = Context(quick=True, folder=None), tmp_path / "kept"
-    given = {"context": context, "path": path, "tell": lambda line: None}
+    given = {"context": context, "path": path}
     assert Measuring("x", [Part("a", lambda: [row])], **given).rows() == [row]
     assert Measuring("x", [Part("a", lambda: 1 / 0)], **given).rows() == [row]
 
