@@ -133,8 +133,10 @@ class Figures:
     faults: Faults
     histogram: list[int]  # rows by distance to their centre, in equal bins up to `largest`; or empty
     largest: float  # in the data's units
-    spreads: list[float]  # of each cluster, in the data's units, nan without rows; or empty
-    silhouettes: list[float]  # likewise, without unit
+    spreads: list[float] = field(
+        repr=False
+    )  # of each cluster, in the data's units, nan without rows; or empty
+    silhouettes: list[float] = field(repr=False)  # likewise, without unit
     found: list[dict[str, Any]]  # `_figures` of each k compared, else of k alone
 
 

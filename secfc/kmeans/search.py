@@ -90,8 +90,8 @@ class SearchResult(LabelResult):
     history: list[Fraction] = field(default_factory=list)
     near_ties: int = 0
     histogram: tuple[list[int], float] = ([], 0.0)
-    spreads: list[float] = field(default_factory=list)
-    silhouettes: list[float] = field(default_factory=list)
+    spreads: list[float] = field(default_factory=list, repr=False)
+    silhouettes: list[float] = field(default_factory=list, repr=False)
 
 
 class Search:

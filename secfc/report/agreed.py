@@ -5,7 +5,7 @@ privacy, how its own rows fall into the clusters.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -133,8 +133,8 @@ def _own_labels(record: CoordinatorSchema, site: Site, party: int) -> Labels:
 class _Opened:
     """What was opened to a site, in the units of the rows that were clustered, and what made these."""
 
-    centres: Floats
-    deviations: Floats | None
+    centres: Floats = field(repr=False)
+    deviations: Floats | None = field(repr=False)
     preparation: Preparation | None
 
 
