@@ -32,21 +32,22 @@ class RoundSums:
 
         `value`, shape (sets asked about, rows), is inf to empty sets and is left as it was.
         """
-        k, every = self._sizes.size, np.arange(labels.size)
-        nearest = value[labels, every]
-        value[labels, every] = np.inf  # not a copy: it is as large as all distances
-        own, second = np.sqrt(nearest), np.sqrt(value.min(axis=0))
-        value[labels, every] = nearest
-        with np.errstate(invalid="ignore"):
-            width = np.where(second > 0, 1 - own / second, 0.0)  # own <= second
-        between = np.zeros((k, k))
+        k, picked = self._sizes.size, (labels.astype(np.intp), np.arange(labels.size))
+        nearest = value[picked]
+        value[picked] = np.inf  # not a copy: it is as large as all distances
+        second = value.min(axis=0)
+        value[picked] = nearest
+        quotient = np.divide(nearest, second, out=np.ones(labels.size), where=second > 0)
+        width = 1 - np.sqrt(quotient)  # nearest <= second
+        own, between = np.zeros(0), np.zeros((k, k))
         if self._between:
+            own = np.bincount(labels, weights=np.sqrt(nearest), minlength=k).astype(np.float64)
             finite = np.where(np.isfinite(value), value, 0.0)
             member = (self._sets[rows] == np.arange(k)[:, np.newaxis]).astype(np.float64)
             between[:, : len(value)] = member @ finite.T
         self._parts[rows.start] = (
             np.bincount(labels, weights=width, minlength=k).astype(np.float64),
-            np.bincount(labels, weights=own, minlength=k).astype(np.float64),
+            own,
             between,
         )
 
