@@ -59,8 +59,8 @@ class Result:
     distance_edges : ndarray of shape (25,), float64
         Ends of the bins, from 0 to the largest distance, in the data's units; empty likewise.
     cluster_spreads : ndarray of shape (k,), float64
-        Root mean square of the distances of each cluster's rows to its centre, in the data's units; NaN for
-        a cluster without rows; empty likewise.
+        Root mean square of the distances of each cluster's rows to its centre, in the data's units, each row
+        counted once whatever its weight; NaN for a cluster without rows; empty likewise.
     cluster_silhouettes : ndarray of shape (k,), float64
         Simplified silhouette of each cluster (`secfc.Candidate`); NaN and empty likewise.
     costs : Costs
