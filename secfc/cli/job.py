@@ -296,7 +296,7 @@ def audit(
     site: Annotated[
         Path | None,
         typer.Option(
-            help="Your site file: the page is your copy, with what was opened to you and how your rows fit it."
+            help="Your site file: the page is your copy, with what was opened to you and how well rows fit."
         ),
     ] = None,
 ) -> None:
