@@ -133,7 +133,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
                 "sizes",
                 len(result.sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),
             ),
-            ("by_party", _adds_up(result.by_party, counts, result.sizes)),
+            ("by_party", adds_up(result.by_party, counts, result.sizes)),
             ("faults", numbers <= set(range(1, job.n + 1))),
             ("costs", record.costs is not None),
         ):
@@ -142,7 +142,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
     return record
 
 
-def _adds_up(by_party: list[list[int]] | None, counts: list[int] | None, sizes: list[int]) -> bool:
+def adds_up(by_party: list[list[int]] | None, counts: list[int] | None, sizes: list[int]) -> bool:
     """Whether each party's rows of each cluster add up to its rows, and to those of the clusters."""
     if by_party is None or counts is None:
         return by_party is None and counts is None

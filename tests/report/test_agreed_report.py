@@ -18,6 +18,7 @@ from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
 from secfc.errors import AgreementError, DataError, LimitError, ParameterError, SecFCError
 from secfc.report.agreed import write_agreed_report
+from secfc.report.coordinator_schema import adds_up
 from secfc.report.fit import fit_of
 
 pytestmark = pytest.mark.processes
@@ -374,3 +375,20 @@ def test_a_browser_draws_it_with_faults_without_a_word_of_complaint(summary, ran
     shown = result(summary, faults=NO_FAULTS | {"absent": [1], "liars": [3]})
     path = write_agreed_report(shown, ran.agreement, tmp_path / "r.html", name="s.json")
     drawn(path, tmp_path, dark=dark)
+
+
+@pytest.mark.parametrize(
+    ("by_party", "counts", "holds"),
+    [
+        ([[1, 2], [3, 0]], [3, 3], True),
+        (None, None, True),  # membership privacy
+        ([[1, 2], [3, 0]], None, False),
+        (None, [3, 3], False),
+        ([[2, 1], [3, 0]], [3, 3], False),
+        ([[1, 2], [3, 0]], [4, 2], False),
+        ([[1, 2, 0], [3, 0, 0]], [3, 3], False),
+        ([], [], False),
+    ],
+)
+def test_sizes_by_party_add_up_to_clusters_and_parties_or_are_unknown_with_both(by_party, counts, holds):
+    assert adds_up(by_party, counts, [4, 2]) == holds
