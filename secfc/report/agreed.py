@@ -43,7 +43,7 @@ def write_agreed_report(
     name: str,
     site: Site | None = None,
 ) -> Path:
-    """Write the page of an agreed job's run: what all parties know of it, and whether its statements hold.
+    """Write the page of an agreed job's run: what all parties know about it, and whether its statements hold.
 
     What the coordinator tells in the summary, which errors call `name`, is not signed, and the page says so.
     The agreement is the reader's own. With a site it is that site's copy: its own labels of the run, and what
@@ -53,11 +53,11 @@ def write_agreed_report(
     Raises
     ------
     ParameterError
-        When the summary cannot be one of this job, or the file cannot be written.
+        The summary cannot be one of this job, or the file cannot be written.
     AgreementError
-        When the site's party is not in the roster.
+        The site's party is not in the roster.
     DataError
-        When the site's files of the run cannot be used.
+        The site's files of the run cannot be used.
     """
     if agreement.owners is not None:
         raise ParameterError(NO_PAGE)

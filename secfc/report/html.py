@@ -1,4 +1,4 @@
-"""The report of a run as one HTML page that loads nothing, and the table that notebooks show."""
+"""The report of a run as one HTML page that loads no other files, and the table for notebooks."""
 
 import html
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What there is to show of a run with a result; `n_iter` to `near_ties` are those of `secfc.Result`.
+    """The figures of a run with a result. `n_iter` to `near_ties` are those of `secfc.Result`.
 
     `sizes` are rows of each cluster; `by_party` those of each party, None where a reader may not know them;
     `counts` are rows of each party, None with membership privacy. `part` tells of each party what it failed
@@ -56,13 +56,13 @@ class Figures:
 
     @property
     def convergence(self) -> Chart | None:
-        """How the inertia fell, where it did."""
+        """How the inertia fell; None if it did not."""
         return descent(self.history, x_label="iteration", y_label="fall to come") if self.history else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What a page shows, wherever it is from.
+    """The contents of a page, from a result or from a summary.
 
     `run` is the run's identifier, `names` are of the parties, `phases` have `PhaseCost`'s attributes. A run
     without a result has no `figures`, and `ended` tells how it ended; an agreed job has a `title`. `columns`
@@ -96,7 +96,7 @@ class Page:
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page, whole or not at all, over a file there; ParameterError where it cannot be."""
+    """Write a whole page in place of any existing file; ParameterError if that is not possible."""
     target = Path(path)
     replace_text(target, render(page))
     return target
@@ -110,7 +110,7 @@ def page_of(
     party: int | None = None,
     pooled: Sequence[Any] | None = None,
 ) -> Page:
-    """What the page of a result shows."""
+    """The contents of the page of a result."""
     job = result.job
     if job.owners is not None:
         raise ParameterError(NO_PAGE)
@@ -173,7 +173,7 @@ def page_of(
 
 
 def render(page: Page) -> str:
-    """The page as text; ParameterError when Jinja is not installed."""
+    """The page as text; ParameterError if Jinja is not installed."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:
@@ -192,7 +192,7 @@ def render(page: Page) -> str:
 
 
 def summary_table(result: "Result") -> str:
-    """What a notebook shows of a result."""
+    """The table of a result in a notebook."""
     job, end = result.job, "converged" if result.converged else "not converged"
     faults = result.faults.describe([f"party {j}" for j in range(1, job.n + 1)])
     sizes = ", ".join(map(str, result.sizes.tolist()[:20])) + (", …" if job.k > 20 else "")
