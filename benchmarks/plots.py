@@ -93,7 +93,7 @@ def _figure1(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
             if f"{key}_quartiles" in points[0]:
                 low, high = zip(*(row[f"{key}_quartiles"] for row in points), strict=True)
                 axis.fill_between(at, low, high, color=COLOURS[label], alpha=0.2, linewidth=0)
-        _logarithmic(axis, at, name)
+        logarithmic(axis, at, name)
     axes[0].set_ylabel("seconds")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
@@ -118,7 +118,7 @@ def _scaling(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
             paper = [row["seconds"][0] * (value / at[0]) ** row["paper_exponent"] for value in at]
             label = "the paper's slope" if cost == "server" else None
             axis.plot(at, paper, color=COLOURS[cost], linestyle=":", linewidth=1, label=label)
-        _logarithmic(axis, at, name)
+        logarithmic(axis, at, name)
     for row_of_axes in grid:
         row_of_axes[0].set_ylabel("seconds")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
@@ -128,7 +128,8 @@ def _scaling(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
 _COSTS = {"share": "sharing, one client", "client": "iteration, client", "server": "iteration, server"}
 
 
-def _logarithmic(axis: Any, values: list[int], name: str) -> None:
+def logarithmic(axis: Any, values: list[int], name: str) -> None:
+    """Logarithmic axes, with a tick for each of these values of `name`."""
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(values, [f"{value:,}" for value in values])

@@ -143,20 +143,16 @@ class WeightedFederated(FederatedMethod):
         history: list[float] = []
         movements: deque[float] = deque(maxlen=self.window)
         converged = False
-        buffer = np.empty((0, *centres.shape))
         for count in range(1, self.max_iter + 1):
             chosen = participants(parties, self.n_clients, rng)
-            if len(buffer) != len(chosen):
-                buffer = np.empty((len(chosen), *centres.shape))
-            weights = np.empty((len(chosen), self.n_clusters))
-            inertia = 0.0
-            for place, index in enumerate(chosen):
-                update = local_update(parties[index], norms[index], centres, self.local_iter, tol)
-                buffer[place] = update.centres
-                weights[place] = self._weights(parties[index], update)
-                inertia += update.inertia
-            history.append(inertia)
-            aggregated = aggregate(buffer, weights)
+            updates = [
+                local_update(parties[index], norms[index], centres, self.local_iter, tol) for index in chosen
+            ]
+            history.append(sum(update.inertia for update in updates))
+            aggregated = aggregate(
+                np.array([update.centres for update in updates]),
+                np.array([self._weights(parties[i], one) for i, one in zip(chosen, updates, strict=True)]),
+            )
             # Equation 6, with c^(-1) = c^(0).
             new = centres + self.learning_rate * (aggregated - centres) + self.momentum * (centres - old)
             movement = float(np.linalg.norm(new - centres))

@@ -57,7 +57,12 @@ class Result:
     distance_counts : ndarray of shape (24,), int64
         Number of rows by distance to their centre, in equal bins; empty with disclosure "labels".
     distance_edges : ndarray of shape (25,), float64
-        Edges of the bins, from 0 to the largest distance, in the data's units; empty with "labels".
+        Ends of the bins, from 0 to the largest distance, in the data's units; empty likewise.
+    cluster_spreads : ndarray of shape (k,), float64
+        Root mean square of the distances of each cluster's rows to its centre, in the data's units, each row
+        counted once whatever its weight; NaN for a cluster without rows; empty likewise.
+    cluster_silhouettes : ndarray of shape (k,), float64
+        Simplified silhouette of each cluster (`secfc.Candidate`); NaN and empty likewise.
     costs : Costs
         Messages, bytes and CPU seconds per phase and role.
     columns : tuple of str
@@ -83,6 +88,8 @@ class Result:
     faults: Faults
     distance_counts: Ints = field(repr=False)
     distance_edges: Floats = field(repr=False)
+    cluster_spreads: Floats = field(repr=False)
+    cluster_silhouettes: Floats = field(repr=False)
     costs: Costs
     columns: tuple[str, ...] = field(repr=False)
     job: Job
@@ -166,7 +173,8 @@ class Result:
             It leaves out the distances, which no party learns. Without `party` the page is for the operator
             of the server, who learns no mean and no deviation.
         pooled : sequence, optional
-            The parties' rows, if the run was simulated. Lloyd's algorithm is then run on the pooled rows.
+            The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows. In a
+            copy that shows centres only the party's own rows are used: it shows how well they fit.
 
         Returns
         -------

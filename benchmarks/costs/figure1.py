@@ -27,7 +27,7 @@ SWEEPS: dict[str, tuple[int, ...]] = {
     "d": (20, 50, 100, 200, 400),
     "m": (1000, 2000, 5000, 10_000, 20_000),
 }
-QUICK_SWEEPS: dict[str, tuple[int, ...]] = {"n": (5, 10), "d": (20, 40), "m": (500, 1000)}
+QUICK_SWEEPS: dict[str, tuple[int, ...]] = {"n": (5, 10, 20), "d": (20, 40, 80), "m": (500, 1000, 2000)}
 
 STARTS = 8
 """Random starts. At sigma = 1 a run ends after a few iterations, so one start would give few turns."""

@@ -61,13 +61,14 @@ def reproduce(
         require_matplotlib()  # before minutes of work
     kept = Path(f"{name}.parts.json")
     check_file("parts that are done", kept)
-    watched, context = error_console(), Context(quick=quick, folder=data_dir)
+    watched = error_console()
 
     def tell(line: str) -> None:
         if not as_json:
             watched.print(line, soft_wrap=True)
 
-    measuring = Measuring(name, chosen.parts(context), context=context, path=kept, tell=tell)
+    context = Context(quick=quick, folder=data_dir, tell=tell)
+    measuring = Measuring(name, chosen.parts(context), context=context, path=kept)
     try:
         rows = measuring.rows()
     except KeyboardInterrupt:

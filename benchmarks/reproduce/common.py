@@ -2,11 +2,11 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
@@ -15,6 +15,7 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.array_types import Floats, Ints
 
+_T = TypeVar("_T")
 Verdict = Literal["agrees", "differs", "holds", "fails", "no figure"]
 
 LARGEST_T = 4
@@ -50,6 +51,8 @@ class FigureRow:
         same start; number of all rows. Both are sums over all runs.
     decimals : int
         Places that the figures are shown with.
+    at : tuple of str and float, or None
+        What varies in a figure of curves, and its value here.
     """
 
     name: str
@@ -65,6 +68,7 @@ class FigureRow:
     same_labels: int
     rows: int
     decimals: int
+    at: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +80,20 @@ class Context:
     quick : bool
         Minutes: fewer runs and, if a note says so, fewer rows.
     folder : Path or None
-        The folder of data files.
+        Where data files are.
+    tell : callable
+        Takes lines of progress, for people.
     """
 
     quick: bool
     folder: Path | None
+    tell: Callable[[str], None] = field(default=lambda line: None, repr=False)
+
+    def steps(self, things: Sequence[_T], what: str = "run") -> Iterator[_T]:
+        """The things in turn, each told before it is worked on."""
+        for number, thing in enumerate(things, start=1):
+            self.tell(f"  {what} {number} of {len(things)}")
+            yield thing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +254,7 @@ def claimed(
     holds: bool = True,
     otherwise: str = "",
     note: str = "",
+    at: tuple[str, float] | None = None,
 ) -> FigureRow:
     """A row that the paper describes in words or, without a `claim`, a row without anything to check."""
     verdict: Verdict = "no figure" if not claim else "holds" if holds else "fails"
@@ -258,6 +272,7 @@ def claimed(
         same_labels=secure.same,
         rows=secure.rows,
         decimals=decimals,
+        at=at,
     )
 
 

@@ -187,6 +187,7 @@ def _measure(
     secure: list[tuple[SecureRun, Floats]] = []
     for seed, (parties, classes) in enumerate(_draws(context, dataset, distribution, effort)):
         pool = np.concatenate(parties)
+        run_of = f"  run {seed + 1} of {effort.runs}"
         kept: dict[str, Any] = {"max_iter": effort.max_iter, "min_iter": 16, "random_state": seed}
         central = KMeans(k, n_init=1, tol=1e-8, max_iter=ROUNDS_LIMIT, random_state=seed).fit(pool)
         found["k-means"].append(_measures(parties, classes, [central.labels_], central.cluster_centers_))
@@ -195,9 +196,11 @@ def _measure(
             ("DWF", DWF(k, **kept)),
             ("k-FED", KFED(k, variant="dwf", max_iter=ROUNDS_LIMIT, tol=1e-8, random_state=seed)),
         ):
+            context.tell(f"{run_of}, {name}")
             model.fit(parties)
             found[name].append(_measures(parties, classes, model.labels_, model.cluster_centers_))
         if seed < effort.secfc_runs:
+            context.tell(f"{run_of}, SecFC")
             committee = None if dataset == "synthetic" else 5
             run = secure_run(parties, k, seed=seed, committee=committee, max_iter=effort.secfc_iter)
             secure.append((run, _measures(parties, classes, run.labels, run.centres)))

@@ -273,7 +273,7 @@ def figure_5(context: Context) -> Iterator[FigureRow]:
         for seed in range(1 if context.quick else 3)
     ]
     found: dict[str, list[tuple[Sequence[Ints], Floats]]] = {"central": [], "FKM": [], "k-FED": []}
-    for seed in range(runs):
+    for seed in context.steps(range(runs)):
         central = KMeans(WRITERS_CLUSTERS, n_init=CENTRAL_STARTS, random_state=seed).fit(pool)
         found["central"].append(([central.labels_.astype(np.int64)], central.cluster_centers_))
         fkm = FKM(WRITERS_CLUSTERS, max_iter=rounds, n_init=starts, random_state=seed).fit(parties)

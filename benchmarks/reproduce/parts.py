@@ -59,9 +59,7 @@ class Measuring:
     parts : iterable of Part
     context : Context
     path : Path
-        Finished parts are kept there until `forget`.
-    tell : callable
-        Takes lines for people.
+        Where parts that are done are kept until `forget`.
 
     Raises
     ------
@@ -76,9 +74,8 @@ class Measuring:
         *,
         context: Context,
         path: Path,
-        tell: Callable[[str], None],
     ) -> None:
-        self._parts, self._path, self._tell = list(parts), path, tell
+        self._parts, self._path, self._tell = list(parts), path, context.tell
         begun = _Kept(
             experiment=experiment, quick=context.quick, secfc=VERSION, data=str(context.folder), parts={}
         )
@@ -86,7 +83,7 @@ class Measuring:
         goes_on = found is not None and replace(found, parts={}) == begun
         self._kept = found if found is not None and goes_on else begun
         for name in self._kept.parts:
-            tell(f"{name}: taken from {path}")
+            self._tell(f"{name}: taken from {path}")
 
     @property
     def standing(self) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmarks.plots import logarithmic
 from benchmarks.reproduce.common import FigureRow
 from secfc.errors import ParameterError
 
@@ -50,6 +51,8 @@ def require_matplotlib() -> Any:
 def save_plot(rows: Sequence[FigureRow], title: str, path: Path, *, dark: bool = False) -> None:
     """Write a PNG with a panel for each measure: the paper's figures hollow, with tolerance, and ours filled.
 
+    Of a figure of curves, a panel for what varies: a curve for each method, on logarithmic axes.
+
     Parameters
     ----------
     rows : sequence of FigureRow
@@ -61,19 +64,12 @@ def save_plot(rows: Sequence[FigureRow], title: str, path: Path, *, dark: bool =
     """
     figure_class = require_matplotlib()
     theme = DARK if dark else LIGHT
-    shared, rest = split_settings([row.setting for row in rows])
-    panels = {
-        measure: _lines([(one, rest[one.setting]) for one in rows if one.measure == measure])
-        for measure in dict.fromkeys(row.measure for row in rows)
-    }
-    inches = [PANEL_INCHES + LINE_INCHES * len(lines) for lines in panels.values()]
-    figure = figure_class(figsize=(9, 1 + sum(inches)), layout="constrained", facecolor=theme.page)
-    figure.suptitle("\n".join(filter(None, [title, shared])), color=theme.text, fontsize=11)
-    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=inches)[:, 0]
-    for axis, (measure, lines) in zip(axes, panels.items(), strict=True):
-        _draw(axis, lines, measure, theme)
+    draw = _dots if any(row.at is None for row in rows) else _curves
+    figure = draw(figure_class, rows, title, theme)
     drawn: dict[str, Any] = {}  # the first panel may have no figure of the paper
-    for axis in axes:
+    for axis in figure.axes:
+        axis.set_facecolor(theme.page)
+        axis.tick_params(which="both", color=theme.lines, labelcolor=theme.text, labelsize=8)
         handles, labels = axis.get_legend_handles_labels()
         drawn |= dict(zip(labels, handles, strict=True))
     figure.legend(
@@ -89,6 +85,43 @@ def save_plot(rows: Sequence[FigureRow], title: str, path: Path, *, dark: bool =
         figure.savefig(path, format="png", dpi=120)
     except OSError as error:
         raise ParameterError(f"--plot {path}: {error.strerror or 'it cannot be written'}") from error
+
+
+def _curves(figure_class: Any, rows: Sequence[FigureRow], title: str, theme: Theme) -> Any:
+    varied = list(dict.fromkeys(row.at[0] for row in rows if row.at))
+    figure = figure_class(figsize=(10, 3.6), layout="constrained", facecolor=theme.page)
+    figure.suptitle(title, color=theme.text, fontsize=11)
+    axes = figure.subplots(1, len(varied), sharey=True, squeeze=False)[0]
+    names = list(dict.fromkeys(row.name for row in rows))
+    styles = [(theme.secfc, "s-"), (theme.ours, "o-"), (theme.ours, "^--")]
+    for axis, what in zip(axes, varied, strict=True):
+        for name, (colour, style) in zip(names, styles, strict=True):
+            points = [
+                (row.at[1], row.ours) for row in rows if row.at and (row.at[0], row.name) == (what, name)
+            ]
+            axis.plot(*zip(*points, strict=True), style, color=colour, label=name)
+        logarithmic(axis, [int(at) for at, _ in points], what)
+        axis.xaxis.label.set_color(theme.text)
+        axis.grid(color=theme.lines, linewidth=0.5)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.spines[["left", "bottom"]].set_color(theme.lines)
+    axes[0].set_ylabel(rows[0].measure, color=theme.text)
+    return figure
+
+
+def _dots(figure_class: Any, rows: Sequence[FigureRow], title: str, theme: Theme) -> Any:
+    shared, rest = split_settings([row.setting for row in rows])
+    panels = {
+        measure: _lines([(one, rest[one.setting]) for one in rows if one.measure == measure])
+        for measure in dict.fromkeys(row.measure for row in rows)
+    }
+    inches = [PANEL_INCHES + LINE_INCHES * len(lines) for lines in panels.values()]
+    figure = figure_class(figsize=(9, 1 + sum(inches)), layout="constrained", facecolor=theme.page)
+    figure.suptitle("\n".join(filter(None, [title, shared])), color=theme.text, fontsize=11)
+    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=inches)[:, 0]
+    for axis, (measure, lines) in zip(axes, panels.items(), strict=True):
+        _draw(axis, lines, measure, theme)
+    return figure
 
 
 def split_settings(settings: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -143,8 +176,6 @@ def _draw(axis: Any, lines: Sequence[FigureRow | str], measure: str, theme: Them
             axis.axhline(height, color=theme.lines, linewidth=0.5, zorder=1)
     axis.set_ylim(len(lines) - 0.4, -0.6)
     axis.set_xlabel(measure, color=theme.text)
-    axis.set_facecolor(theme.page)
-    axis.tick_params(color=theme.lines, labelcolor=theme.text, labelsize=8)
     axis.tick_params(axis="y", length=0)
     axis.margins(x=0.03)
     axis.spines[["top", "right", "left"]].set_visible(False)

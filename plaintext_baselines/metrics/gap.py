@@ -24,19 +24,28 @@ def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
     return float(distances[linear_sum_assignment(distances)].sum())
 
 
-def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
-    """Sum over the true centres of the distance to the nearest found one, which may be that of several.
+def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike, *, scaled: bool = False) -> float:
+    """Sum over the true centres of the distance to the nearest found one, which may serve several.
 
-    It is never more than the matched gap. If one centre is found twice and another is missing, the value
-    shows this only in part. It is FFCM's "gap" as its code matches centres. Table 3 has it with the arguments
-    exchanged, as a sum over the found centres.
+    Never more than the matched gap; a centre found twice hides that another is missing only in part. FFCM's
+    "gap" as its code matches centres; Tables 3 and 4 have it with the arguments exchanged, a sum over the
+    found centres. With `scaled` each column is divided by its standard deviation (ddof = 1) over true and
+    found centres together, SciPy's "seuclidean", as in the first version of that code and in Table 4.
 
     Examples
     --------
     >>> nearest_knowledge_gap([[0.0], [4.0]], [[5.0], [4.0]])
     4.0
+    >>> round(nearest_knowledge_gap([[0.0], [4.0]], [[5.0], [4.0]], scaled=True), 4)
+    1.804
     """
-    return float(_distances(truth, centers).min(axis=1).sum())
+    distances = _distances(truth, centers)  # checks both
+    if scaled:
+        stacked = np.concatenate([truth, centers])
+        deviations = stacked.std(axis=0, ddof=1)
+        units = np.where(deviations > 0, deviations, 1.0)  # where all are equal no distance is
+        distances = _distances(np.asarray(truth) / units, np.asarray(centers) / units)
+    return float(distances.min(axis=1).sum())
 
 
 def normalised_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:

@@ -44,7 +44,7 @@ def run_files(
         weights = row_weights(tables)
         given = options.options(RunOptions, ids=ids, init=init, sample_weight=weights, **opened)
         result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
-    summary = _summary(options, tables, result)
+    summary, rows = _summary(options, tables, result), [table.rows for table in tables]
     centres, spreads = result.cluster_centers, result.cluster_std
     if preparation is not None:
         centres = None if centres is None else preparation.restore(centres)
@@ -57,10 +57,12 @@ def run_files(
                 if opened_values is not None:
                     write_centres(folder / f"{name}.{kind}", tables[0].columns, opened_values)
             if report is not None:
-                result.report(folder / f"{name}.{PAGE}", names=called, party=names.index(name))
+                own = folder / f"{name}.{PAGE}"
+                party = names.index(name)
+                result.report(own, names=called, columns=preparation, party=party, pooled=rows)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     if report is not None:
-        result.report(report, names=called, pooled=[table.rows for table in tables])
+        result.report(report, names=called, pooled=rows)
     if options.as_json:
         print(json.dumps(summary, indent=2))
     elif not options.quiet:

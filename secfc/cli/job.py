@@ -298,7 +298,7 @@ def audit(
     site: Annotated[
         Path | None,
         typer.Option(
-            help="Your site file: the page is your copy, with how your own rows fall into clusters."
+            help="Your site file: the page is your copy, with what was opened to you and how well rows fit."
         ),
     ] = None,
 ) -> None:

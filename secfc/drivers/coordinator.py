@@ -174,8 +174,7 @@ class Coordinator:
             "timeline": self.timeline,
         }
         if self.report is not None:
-            counts = None if self._job.ids_cap is not None else self.report.counts
-            told["result"] = public_result(self.report, counts)
+            told["result"] = public_result(self.report, self._job)
         return told
 
     def ending(self, error: SecFCError) -> str:

@@ -133,7 +133,11 @@ class Figures:
     faults: Faults
     histogram: list[int]  # rows by distance to their centre, in equal bins up to `largest`; or empty
     largest: float  # in the data's units
-    found: list[dict[str, Any]]  # `_figures` of each compared k, otherwise of k alone
+    spreads: list[float] = field(
+        repr=False
+    )  # of each cluster, in the data's units, nan without rows; or empty
+    silhouettes: list[float] = field(repr=False)  # likewise, without unit
+    found: list[dict[str, Any]]  # `_figures` of each k compared, else of k alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,11 +167,18 @@ class Outcome(Figures):
         return [np.where(rows < 0, np.int32(-1), labels[rows]) for rows in self.union_rows]
 
 
-def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
-    """What all parties know of a result, as JSON values. Only the server knows distances, even counted.
+def public_result(of: "ServerReport", job: Job) -> dict[str, Any]:
+    """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.
 
-    `counts` are the rows of each client in the run. None with membership privacy: then nobody knows them.
+    `counts` are the rows of each client that are in, `by_party` those in each cluster. They are None with
+    membership privacy, where nobody knows; `by_party` with owners, who know labels of their own rows alone.
     """
+    counts = by_party = None
+    if job.ids_cap is None:
+        counts = list(of.counts)
+    if job.ids_cap is None and job.owners is None:
+        parts = np.split(of.labels, np.cumsum(of.counts)[:-1])
+        by_party = [set_sizes(part, of.k).tolist() for part in parts]
     return {
         "n_iter": of.n_iter,
         "converged": of.converged,
@@ -175,7 +186,8 @@ def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
         "history": list(of.history),
         "near_ties": of.near_ties,
         "faults": asdict(of.faults),
-        "counts": None if counts is None else list(counts),
+        "counts": counts,
+        "by_party": by_party,
         "sizes": next(one["sizes"] for one in of.found if one["k"] == of.k),
         "k": of.k,
         "compared": [
@@ -207,6 +219,8 @@ class ServerReport(Figures):
         return cls(
             histogram=counts,
             largest=job.distance_in_data_units(largest),
+            spreads=[job.distance_in_data_units(one) for one in measured.spreads] if measured else [],
+            silhouettes=measured.silhouettes if measured else [],
             found=[_figures(one, job) for one in server.found],
             found_labels=np.array([one.labels for one in server.found], dtype=np.int32),
             start=clustering.start,

@@ -16,10 +16,13 @@ BINS = 24
 
 
 class RoundSums:
-    """Sums over rows of an iteration's distances to the means of `sets`, collected block by block."""
+    """Sums over rows of an iteration's distances to the means of `sets`, taken block by block.
 
-    def __init__(self, sets: Labels, sizes: Ints) -> None:
-        self._sets, self._sizes = sets, sizes
+    Without `between` there are no distances between centres, and `measures` cannot be asked for.
+    """
+
+    def __init__(self, sets: Labels, sizes: Ints, *, between: bool) -> None:
+        self._sets, self._sizes, self._between = sets, sizes, between
         self._parts: dict[
             int, tuple[Floats, Floats, Floats]
         ] = {}  # by first row: rows that are added again replace their sums
@@ -27,37 +30,53 @@ class RoundSums:
     def add(self, rows: slice, labels: Labels, value: Floats) -> None:
         """Add squared distances of some rows whose nearest centres are `labels`.
 
-        `value`, shape (asked sets, rows), is inf for empty sets and is not changed.
+        `value`, shape (sets asked about, rows), is inf to empty sets and is left as it was.
         """
-        k, every = self._sizes.size, np.arange(labels.size)
-        own = np.sqrt(value[labels, every])
-        others = value.copy()
-        others[labels, every] = np.inf
-        second = np.sqrt(others.min(axis=0))
-        with np.errstate(invalid="ignore"):
-            width = np.where(second > 0, 1 - own / second, 0.0)  # own <= second
-        finite = np.where(np.isfinite(value), value, 0.0)
-        member = (self._sets[rows] == np.arange(k)[:, np.newaxis]).astype(np.float64)
-        between = np.zeros((k, k))
-        between[:, : len(value)] = member @ finite.T
+        k, picked = self._sizes.size, (labels.astype(np.intp), np.arange(labels.size))
+        nearest = value[picked]
+        value[picked] = np.inf  # not a copy: it is as large as all distances
+        second = value.min(axis=0)
+        value[picked] = nearest
+        quotient = np.divide(nearest, second, out=np.ones(labels.size), where=second > 0)
+        width = 1 - np.sqrt(quotient)  # nearest <= second
+        own, between = np.zeros(0), np.zeros((k, k))
+        if self._between:
+            own = np.bincount(labels, weights=np.sqrt(nearest), minlength=k).astype(np.float64)
+            finite = np.where(np.isfinite(value), value, 0.0)
+            member = (self._sets[rows] == np.arange(k)[:, np.newaxis]).astype(np.float64)
+            between[:, : len(value)] = member @ finite.T
         self._parts[rows.start] = (
             np.bincount(labels, weights=width, minlength=k).astype(np.float64),
-            np.bincount(labels, weights=own, minlength=k).astype(np.float64),
+            own,
             between,
         )
 
+    def _total(self, kind: int) -> Floats:
+        total: Floats = np.sum([part[kind] for _, part in sorted(self._parts.items())], axis=0)
+        return total
+
+    def silhouettes(self, labels: Labels) -> Floats:
+        """The simplified silhouette of each cluster, shape (k,): the mean of (b - a) / b over its rows.
+
+        0 for a row alone, as in the silhouette; nan for a cluster without rows, and with fewer than two that
+        have some.
+        """
+        rows = np.bincount(labels, minlength=self._sizes.size)
+        if np.count_nonzero(rows) < 2:
+            return np.full(rows.size, nan)
+        width = np.where(rows > 1, self._total(0), 0.0)
+        means: Floats = np.divide(width, rows, out=np.full(rows.size, nan), where=rows > 0)
+        return means
+
     def measures(self, labels: Labels, *, inertia: float, total: float) -> "Measures":
         """The measures of a clustering; `total` is the sum of squared distances to the mean of all rows."""
-        width, own, between = (
-            np.sum(parts, axis=0)
-            for parts in zip(*(part for _, part in sorted(self._parts.items())), strict=True)
-        )
+        own, between = self._total(1), self._total(2)
         rows = np.bincount(labels, minlength=self._sizes.size)
         present = np.flatnonzero(rows)
         k, m = present.size, labels.size
         if not 2 <= k < m:
             return Measures(calinski_harabasz=nan, silhouette=nan, davies_bouldin=nan)
-        silhouette = float(width[rows > 1].sum() / m)  # 0 for a row alone, as in the silhouette
+        silhouette = float((rows * self.silhouettes(labels))[present].sum() / m)
         spread = own[present] / rows[present]
         return Measures(
             silhouette=silhouette,
@@ -128,6 +147,14 @@ def histogram(distances: Floats) -> tuple[list[int], float]:
     largest = float(distances.max(initial=0.0))
     counts, _ = np.histogram(distances, bins=BINS, range=(0.0, largest or 1.0))
     return counts.tolist(), largest
+
+
+def spreads(distances: Floats, labels: Labels, k: int) -> Floats:
+    """The root mean square of the distances of each cluster's rows, shape (k,); nan without rows."""
+    rows = np.bincount(labels, minlength=k)
+    sums = np.bincount(labels, weights=distances**2, minlength=k)
+    squared: Floats = np.divide(sums, rows, out=np.full(k, nan), where=rows > 0)
+    return np.sqrt(squared)
 
 
 def knee(ks: list[int], inertia: list[float]) -> int | None:

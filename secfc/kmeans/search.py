@@ -17,7 +17,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.measures import Measures, RoundSums, histogram
+from secfc.kmeans.measures import Measures, RoundSums, histogram, spreads
 from secfc.kmeans.plus_plus import PlusPlus
 from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
@@ -83,6 +83,9 @@ class SearchResult(LabelResult):
         Comparisons that floats could not decide.
     histogram : tuple of list of int and float
         Distances of the rows to their centres (`secfc.kmeans.measures.histogram`), in quantised units.
+    spreads, silhouettes : list of k float
+        Of each cluster the root mean square of these distances, and `RoundSums.silhouettes`; nan where there
+        is none.
     """
 
     inertia: Fraction = Fraction(0)
@@ -90,6 +93,8 @@ class SearchResult(LabelResult):
     history: list[Fraction] = field(default_factory=list)
     near_ties: int = 0
     histogram: tuple[list[int], float] = ([], 0.0)
+    spreads: list[float] = field(default_factory=list, repr=False)
+    silhouettes: list[float] = field(default_factory=list, repr=False)
 
 
 class Search:
@@ -240,13 +245,12 @@ class Search:
         with self._lock:
             if self._own is None or self._own.shape[0] != part.own.shape[0]:
                 self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
-            if self._compared and self._sums is None:
-                self._sums = RoundSums(self.sets, self.sizes())
+            if self._sums is None:
+                self._sums = RoundSums(self.sets, self.sizes(), between=bool(self._compared))
             own, sums, self._radix = self._own, self._sums, distances.radix
         self._labels[rows], self._core[rows], own[:, rows] = part.labels, part.core, part.own
-        self._near_ties[rows.start] = part.near_ties  # rows that are added again replace their count
-        if sums is not None:
-            sums.add(rows, part.labels, part.value)
+        self._near_ties[rows.start] = part.near_ties  # rows that come again replace their count
+        sums.add(rows, part.labels, part.value)
 
     def end_round(self) -> bool:
         """Move the sets after the distances of every row were added. Returns whether a question follows.
@@ -261,6 +265,7 @@ class Search:
                 self.current.start, self._step, self._seeds = self.sets, _Step.ITERATE, None
             return True
         assert self._own is not None
+        assert self._sums is not None
         labels, own, sizes = self._labels.copy(), self._own, self.sizes()
         near_ties, self._near_ties = sum(self._near_ties.values()), {}
         sums, self._sums = self._sums, None
@@ -286,10 +291,11 @@ class Search:
             return True
         if self.best is None or run.score < self.best.score:
             self.best = run
-            run.histogram = histogram(
-                np.sqrt(self._radix.approximate(own.astype(np.float64))) / sizes[labels]
-            )
-            if sums is not None:
+            distances = np.sqrt(self._radix.approximate(own.astype(np.float64))) / sizes[labels]
+            run.histogram = histogram(distances)
+            run.spreads = spreads(distances, labels, self._k).tolist()
+            run.silhouettes = sums.silhouettes(labels).tolist()
+            if self._compared:
                 total = self.found[0].inertia if self.found else run.inertia
                 run.measures = sums.measures(labels, inertia=float(run.inertia), total=float(total))
         return self._next_start()

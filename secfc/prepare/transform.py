@@ -143,6 +143,16 @@ class Preparation:
 
         return self._by_column(centres, scaled)
 
+    def scale_spreads(self, spreads: Floats) -> Floats:
+        """What `restore_spreads` gives, shape (k, columns), in the units of prepared rows again."""
+
+        def scaled(values: Floats, column: Column) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                numbers: Floats = np.log(values) if column.log else values
+            return numbers / self._zero_and_unit(column)[1]
+
+        return self._by_column(spreads, scaled)
+
     def _by_column(self, rows: Floats, change: Callable[[Floats, Column], Floats]) -> Floats:
         """Rows with changed numbers. Columns of categories stay the same."""
         if rows.ndim != 2 or rows.shape[1] != len(self.names):

@@ -88,6 +88,7 @@ class ResultSchema(_Part):
     near_ties: Count | None
     faults: FaultsSchema
     counts: list[Count] | None
+    by_party: list[list[Count]] | None
     sizes: list[Count]
 
 
@@ -132,9 +133,19 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
                 "sizes",
                 len(result.sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),
             ),
+            ("by_party", adds_up(result.by_party, counts, result.sizes)),
             ("faults", numbers <= set(range(1, job.n + 1))),
             ("costs", record.costs is not None),
         ):
             if not holds:
                 raise ParameterError(f"{name}: coordinator: {key}: not that of a run of this job")
     return record
+
+
+def adds_up(by_party: list[list[int]] | None, counts: list[int] | None, sizes: list[int]) -> bool:
+    """Whether each party's rows of each cluster add up to its rows, and to those of the clusters."""
+    if by_party is None or counts is None:
+        return by_party is None and counts is None
+    if any(len(one) != len(sizes) for one in by_party):
+        return False
+    return list(map(sum, by_party)) == counts and list(map(sum, zip(*by_party, strict=True))) == sizes

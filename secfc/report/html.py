@@ -15,9 +15,11 @@ from secfc.kmeans.sets import set_sizes
 from secfc.outputs import NO_JINJA, NO_PAGE, replace_text
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, descent
+from secfc.report.fit import Fit, fit_of, fit_of_all
 from secfc.report.learned import Learned, who_learned_what
-from secfc.report.pooled import PooledComparison, compare_with_pooled
-from secfc.report.profiles import Profile, profile
+from secfc.report.notes import notes
+from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
+from secfc.report.profiles import Profile, columns_of, profile
 from secfc.report.sizes import bytes_text
 from secfc.version import VERSION
 
@@ -31,10 +33,11 @@ if TYPE_CHECKING:
 class Figures:
     """The figures of a run with a result. `n_iter` to `near_ties` are those of `secfc.Result`.
 
-    `sizes` are rows of each cluster. `by_party` are those of each party, None if the reader may not know
-    them. `counts` are rows of each party, None with membership privacy. `part` says what each party failed to
-    do. `history` is the inertia of each iteration, if it is known. Only the server's copy has `distances`,
-    and only the copy of a party to which clusters were revealed has a `profile`.
+    `sizes` are rows of each cluster; `by_party` those of each party, None where a reader may not know them;
+    `counts` are rows of each party, None with membership privacy. `part` tells of each party what it failed
+    to do. `history` is the inertia of each iteration, where it is known. `distances` are in the server's
+    copy, and `profile` in the copy of a party that clusters were revealed to. `fit` is that of all rows in
+    the server's copy, and of the party's own rows beside a profile; [] where they are not at hand.
     """
 
     n_iter: int
@@ -48,6 +51,7 @@ class Figures:
     history: list[float]
     distances: Chart | None = None
     profile: Profile | None = None
+    fit: list[Fit] = field(default_factory=list)
     compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.choose.Candidate`
 
     @property
@@ -60,10 +64,10 @@ class Figures:
 class Page:
     """The contents of a page, from a result or from a summary.
 
-    `run` is the run's identifier, `names` are those of the parties, and `phases` have `PhaseCost`'s
-    attributes. A run without a result has no `figures`, and `ended` says how it ended. An agreed job has a
-    `title`. `party` is the party whose copy it is. `lost` are parties that were lost and why. `findings` are
-    the results of an audit of the summary.
+    `run` is the run's identifier, `names` are of the parties, `phases` have `PhaseCost`'s attributes. A run
+    without a result has no `figures`, and `ended` tells how it ended; an agreed job has a `title`. `columns`
+    are names, () where there are none. `party` is whose copy it is, `lost` are parties that were lost and
+    why, `findings` are what an audit of the summary found.
     """
 
     job: Job
@@ -73,12 +77,22 @@ class Page:
     learned: list[Learned]
     phases: Sequence[Any]
     wall_seconds: float | None
+    columns: Sequence[str] = ()
     title: str | None = None
     ended: str | None = None
     party: int | None = None
     comparison: PooledComparison | None = None
     lost: dict[str, str] = field(default_factory=dict)
     findings: list["Finding"] | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What to look at first."""
+        f = self.figures
+        if f is None:
+            return []
+        stopped_at = None if f.converged or self.job.predict else f.n_iter
+        return notes(sizes=f.sizes, by_party=f.by_party, names=self.names, stopped_at=stopped_at)
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
@@ -105,9 +119,15 @@ def page_of(
         raise ParameterError(f"names: {len(shown)} names of {job.n} parties")
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
-    told = party is not None and party + 1 in set(job.reveal_to) - result.faults.gone
-    distances = None
+    centres, distances = None, None
+    fit: list[Fit] = []
+    if party is not None and party + 1 in set(job.reveal_to) - result.faults.gone:
+        centres = result.cluster_centers
+    if party is not None and centres is not None and pooled is not None:
+        own = rows_of_run(result, pooled)[party]
+        fit = fit_of(own, np.asarray(result.labels[party]), centres)
     if party is None and result.distance_counts.size:
+        fit = fit_of_all(result)
         distances = bars(
             result.distance_counts.tolist(),
             result.distance_edges.tolist(),
@@ -133,20 +153,22 @@ def page_of(
             ],
             history=result.history.tolist(),
             distances=distances,
-            profile=profile(
-                result.cluster_centers,
+            profile=None
+            if centres is None
+            else profile(
+                centres,
                 result.cluster_std,
                 result.sizes,
                 inertia=result.inertia,
                 columns=result.columns if columns is None else columns,
-            )
-            if told and result.cluster_centers is not None
-            else None,
+            ),
+            fit=fit,
         ),
         learned=who_learned_what(job, rounds=result.costs.rounds, names=shown),
-        comparison=None if pooled is None else compare_with_pooled(result, pooled),
+        comparison=compare_with_pooled(result, pooled) if pooled is not None and party is None else None,
         phases=result.costs.phases,
         wall_seconds=result.costs.wall_seconds,
+        columns=result.columns if columns is None else columns_of(columns),
     )
 
 
@@ -162,6 +184,7 @@ def render(page: Page) -> str:
     )
     return environment.get_template("page.html.j2").render(
         vars(page),
+        notes=page.notes,
         version=VERSION,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,

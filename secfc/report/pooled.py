@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.array_types import Floats, Labels
 from secfc.errors import DataError
 from secfc.parties import as_parties
 
@@ -32,18 +32,24 @@ class PooledComparison:
     seconds: float
 
 
-def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledComparison:
-    """Run scikit-learn's KMeans on the pooled rows, from the run's own start; DataError for other shapes."""
-    from sklearn.cluster import KMeans  # noqa: PLC0415 - takes a second to import
-
+def rows_of_run(result: "Result", parties: Sequence[Any]) -> list[Floats]:
+    """The rows of a run's parties, shape (m_j, d) each; DataError for other shapes."""
     members = as_parties(parties)
     counts = [member.rows.shape[0] for member in members]
     if counts != [len(labels) for labels in result.labels] or members[0].rows.shape[1] != result.job.d:
         raise DataError(
             f"parties: rows {counts} of {members[0].rows.shape[1]} columns are not those of the run"
         )
-    within = [j for j in range(len(members)) if j + 1 not in result.faults.left_out]
-    pooled = np.concatenate([members[j].rows for j in within])
+    return [member.rows for member in members]
+
+
+def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledComparison:
+    """Run scikit-learn's KMeans on the pooled rows, from the run's own start; DataError for other shapes."""
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - takes a second to import
+
+    rows = rows_of_run(result, parties)
+    within = [j for j in range(len(rows)) if j + 1 not in result.faults.left_out]
+    pooled = np.concatenate([rows[j] for j in within])
     start = np.concatenate([result.start[j] for j in within])
     centres = np.array([pooled[start == h].mean(axis=0) for h in range(result.job.k)])
     began = time.perf_counter()

@@ -108,8 +108,7 @@ def profile(
     ParameterError
         The number of names is not d.
     """
-    names = list(columns.names) if isinstance(columns, Preparation) else list(columns)
-    names = names or [str(at) for at in range(centres.shape[1])]
+    names = columns_of(columns) or [str(at) for at in range(centres.shape[1])]
     if len(names) != centres.shape[1]:
         raise ParameterError(f"columns: {centres.shape[1]} names are needed, {len(names)} were given")
     here = np.flatnonzero(sizes)
@@ -156,6 +155,11 @@ def profile(
         map=_map(here, gaps, weights, names),
         explained=None if not total else float(between.sum() / total),
     )
+
+
+def columns_of(columns: Sequence[str] | Preparation) -> list[str]:
+    """The names of the columns that are clustered."""
+    return list(columns.names if isinstance(columns, Preparation) else columns)
 
 
 def _overall_scale(

@@ -110,12 +110,16 @@ def test_a_job_with_deposits_compares_numbers_of_clusters(tmp_path):
     assert (len(report.found), found) == (2, report.labels.tolist())
 
 
-def test_the_summary_of_a_run_with_deposits_is_audited_with_the_job_alone(closed_clinics):
+def test_a_run_with_deposits_is_audited_with_the_job_alone_and_its_summary_has_no_owners_labels(
+    closed_clinics,
+):
     network = closed_clinics.network()
     network.run()
     path = closed_clinics.folder / "summary.json"
     network.write_summary(path, None)
-    assert all(one.holds for one in audit(read_summary(path), closed_clinics.agreement))
+    summary = read_summary(path)
+    assert all(one.holds for one in audit(summary, closed_clinics.agreement))
+    assert summary.coordinator["result"]["by_party"] is None
 
 
 def test_deposits_are_read_some_at_a_time_and_none_is_kept(closed_clinics, monkeypatch):

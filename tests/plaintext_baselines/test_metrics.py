@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from sklearn.metrics import silhouette_samples
 
 from plaintext_baselines import metrics
@@ -115,6 +116,20 @@ def test_gaps_by_hand():
     assert metrics.matched_knowledge_gap(truth, centres) == pytest.approx(34**0.5)
     assert metrics.nearest_knowledge_gap(truth, centres) == pytest.approx(5)
     assert metrics.normalised_knowledge_gap(truth, centres) == pytest.approx(17**0.5)
+
+
+def test_a_scaled_gap_has_columns_in_units_of_the_centres_deviations():
+    truth, centres = np.array([[0.0, 7.0], [4.0, 7.0]]), np.array([[5.0, 7.0], [4.0, 7.0]])
+    deviation = np.std([0, 4, 5, 4], ddof=1)  # the second column has none, and no distance
+    for first, second, gap in ((truth, centres, 4), (centres, truth, 1)):
+        found = metrics.nearest_knowledge_gap(first, second, scaled=True)
+        assert found == pytest.approx(gap / deviation)
+        rescaled = metrics.nearest_knowledge_gap(first * [100, 3], second * [100, 3], scaled=True)
+        assert rescaled == pytest.approx(found)
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 4, 3))
+    expected = cdist(first, second, metric="seuclidean").min(axis=1).sum()
+    assert metrics.nearest_knowledge_gap(first, second, scaled=True) == pytest.approx(expected)
 
 
 def test_matched_gap_needs_as_many_centres():

@@ -330,9 +330,9 @@ def ready(folder):
     return folder
 
 
-def test_centres_and_spreads_are_written_in_the_units_of_the_data_and_centres_are_read_so(ready):
+def test_centres_spreads_and_pages_are_in_the_units_of_the_data_and_centres_are_read_so(ready):
     consent = ("--reveal-centres", "south", "--reveal-spread", "--consent", "north=10,south=10,west=10")
-    done = run(*consent, "--out", "result", cwd=ready)
+    done = run(*consent, "--out", "result", "--report", "page.html", cwd=ready)
     assert done.returncode == 0, done.stderr
     data = pd.concat([pd.read_csv(path) for path in paths(ready)], ignore_index=True)
     labels = pd.concat(
@@ -347,6 +347,10 @@ def test_centres_and_spreads_are_written_in_the_units_of_the_data_and_centres_ar
         found = opened(ready / "result" / f"south.{name}.csv")
         assert list(found) == ["age", "dose", "smoker=never", "smoker=former"]
         np.testing.assert_allclose(found[["age", "dose"]], expected, atol=1e-5)
+    page = (ready / "result" / "south.report.html").read_text(encoding="utf-8")
+    for mean in by_cluster["age"].mean():
+        assert f'title="{mean:.6g} ±' in page
+    assert "<h3>Own rows</h3>" in page
     again = run("--init", "result/south.centres.csv", "--out", "again", cwd=ready)
     assert again.returncode == 0, again.stderr
     summary = json.loads((ready / "again" / "summary.json").read_text())
@@ -419,6 +423,9 @@ def test_what_is_restored_is_scaled_back(folder):
     np.testing.assert_allclose(preparation.scale(preparation.restore(rows)), rows, atol=1e-12)
     spreads = preparation.restore_spreads(rows.std(axis=0, keepdims=True))
     np.testing.assert_allclose(spreads, preparation.restore(rows).std(axis=0, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        preparation.scale_spreads(spreads), rows.std(axis=0, keepdims=True), atol=1e-12
+    )
     with pytest.raises(secfc.DataError, match="4 columns are needed"):
         preparation.scale(rows[:, 1:])
 

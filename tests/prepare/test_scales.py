@@ -49,6 +49,7 @@ def test_centres_are_restored_to_geometric_means_and_spreads_to_factors(tmp_path
     np.testing.assert_allclose(preparation.scale(restored), centre, atol=1e-9)
     spread = preparation.restore_spreads(rows.std(axis=0, keepdims=True))
     assert spread[0, 0] == pytest.approx(np.exp(pooled.std()), rel=1e-6)
+    np.testing.assert_allclose(preparation.scale_spreads(spread), rows.std(axis=0, keepdims=True), atol=1e-9)
     write_summary(tmp_path / "preparation.json", preparation)
     assert read_summary(tmp_path / "preparation.json") == preparation
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.browser import drawn
 from support.organisations import NAMES, Organisations
-from support.preparing import Preparing
+from support.preparing import Preparing, tables
 from typer.testing import CliRunner
 
 from secfc.agreement.site_file import read_site
@@ -17,8 +17,9 @@ from secfc.agreement.statement import Summary, read_summary
 from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
 from secfc.errors import AgreementError, DataError, LimitError, ParameterError, SecFCError
-from secfc.prepare.summary import read_summary as read_preparation
 from secfc.report.agreed import write_agreed_report
+from secfc.report.coordinator_schema import adds_up
+from secfc.report.fit import fit_of
 
 pytestmark = pytest.mark.processes
 
@@ -76,7 +77,11 @@ def test_it_says_which_job_ran_who_signed_and_who_learned_what(summary, page):
 
 def test_it_has_no_distances_as_no_party_learns_them(summary, page):
     assert 'id="distances"' not in page(summary)
-    assert summary.coordinator["result"].keys().isdisjoint({"histogram", "largest", "labels", "start"})
+    assert (
+        summary.coordinator["result"]
+        .keys()
+        .isdisjoint({"histogram", "largest", "labels", "start", "spreads", "silhouettes"})
+    )
 
 
 def test_parties_that_failed_are_named_with_what_they_failed_to_do(summary, page):
@@ -132,6 +137,9 @@ def test_a_statement_that_does_not_hold_is_said(summary, page):
         ({"inertia": None, "near_ties": None, "history": []}, "inertia"),
         ({"inertia": "<script>"}, "inertia"),
         ({"sizes": [-1, 27]}, "sizes"),
+        ({"by_party": None}, "by_party"),
+        ({"by_party": [[0, 0]] * 3}, "by_party"),
+        ({"by_party": [[1], [1], [1]]}, "by_party"),
     ],
 )
 def test_what_cannot_be_told_of_this_job_is_refused_and_leaves_no_page(summary, page, tmp_path, changes, key):
@@ -161,23 +169,60 @@ def test_a_run_that_failed_has_a_page_without_figures(tmp_path):
     assert 'id="clusters"' not in text
 
 
+def results_of(made, name):
+    """A site's folder of results of its only run, and the labels there."""
+    (folder,) = (made.folder / f"results-{name}").iterdir()
+    lines = (folder / "labels.csv").read_text().splitlines()[1:]
+    return folder, np.array([line.split(",")[-1] for line in lines], dtype=np.int32)
+
+
+def sizes_of(ran, name):
+    """Rows of a site's by cluster."""
+    return np.bincount(results_of(ran, name)[1], minlength=2).tolist()
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_partys_copy_has_how_its_own_rows_fall_into_clusters(ran, summary, tmp_path, name):
-    (labels,) = (ran.folder / f"results-{name}").glob("*/labels.csv")
-    own = np.bincount([int(line.split(",")[-1]) for line in labels.read_text().splitlines()[1:]], minlength=2)
+def test_a_partys_copy_says_whose_it_is_and_has_the_sizes_of_all(ran, summary, tmp_path, name):
     arguments = ["audit", str(ran.folder / "job.summary.json"), "--job", str(ran.job)]
     page = tmp_path / "r.html"
     done = CliRunner().invoke(app, [*arguments, "--report", str(page), "--site", str(ran.site(name))])
     assert done.exit_code == 0, done.output
     text = page.read_text(encoding="utf-8")
     assert f"the copy of {name}" in text
+    assert sizes_on(text) == [sizes_of(ran, one) for one in NAMES]
+
+
+def sizes_on(text):
+    """Rows by cluster of each party on a page."""
     table = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
-    cells = [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in table]
-    assert cells == [own.tolist() if one == name else [] for one in NAMES]
+    return [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in table]
+
+
+def test_everybodys_page_has_the_sizes_of_all_parties_as_all_see_all_labels(ran, summary, page):
+    assert sizes_on(page(summary)) == [sizes_of(ran, one) for one in NAMES]
+
+
+def test_sizes_that_are_not_those_of_a_sites_labels_are_refused(ran, summary, tmp_path):
+    by_party = summary.coordinator["result"]["by_party"]
+    swapped = [one[::-1] for one in by_party]  # they add up, as the sizes are swapped too
+    changed = result(summary, by_party=swapped, sizes=summary.coordinator["result"]["sizes"][::-1])
+    with pytest.raises(DataError, match=r"labels\.csv"):
+        write_agreed_report(
+            changed, ran.agreement, tmp_path / "r.html", name="s.json", site=read_site(ran.site("north"))
+        )
+    assert not (tmp_path / "r.html").exists()
 
 
 @pytest.mark.parametrize(
-    "text", ["row,label\n0,1\n", "row,label\n0,x\n", "a,label\n" + "0,7\n" * 12, "", None]
+    "text",
+    [
+        "row,label\n0,1\n",
+        "row,label\n0,x\n",
+        "a,label\n" + "0,7\n" * 12,
+        "a,label\n" + "0,4294967296\n" * 12,
+        "",
+        None,
+    ],
 )
 def test_labels_that_are_not_those_of_the_run_are_refused(ran, summary, tmp_path, text):
     site = replace(read_site(ran.site("north")), results=tmp_path / "results")
@@ -192,11 +237,13 @@ def test_labels_that_are_not_those_of_the_run_are_refused(ran, summary, tmp_path
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    """Organisations that prepared and opened centres to north."""
-    made = Preparing(tmp_path_factory.mktemp("opened"))
-    made.replace(made.job, "k = 2", 'k = 2\nreveal_centres = ["north"]')
+    """Organisations that prepared and opened centres and spreads to north."""
+    values = {name: {column: 4 * one for column, one in site.items()} for name, site in tables().items()}
+    made = Preparing(tmp_path_factory.mktemp("opened"), values=values)
+    consent = 'reveal_centres = ["north"]\nreveal_spread = 10'
+    made.replace(made.job, "k = 2", f"k = 2\n{consent}")
     for name in NAMES:
-        made.replace(made.site(name), "[limits]", '[limits]\nreveal_centres = ["north"]')
+        made.replace(made.site(name), "[limits]", f"[limits]\n{consent}")
     made.sign()
     path = made.folder / "job.summary.json"
     run_agreed(made.agreement, file=made.job, sites=[made.site(name) for name in NAMES], summary=path)
@@ -222,12 +269,39 @@ def test_the_copy_of_a_site_that_centres_were_opened_to_has_them_in_the_units_of
     table = text.split('id="profiles"')[1].split("</table>")[0]
     assert "age (years)" in table
     assert "dose (mg)" in table
-    (folder,) = (opened.folder / "results-north").iterdir()
-    centres = np.loadtxt(folder / "centres.csv", delimiter=",", skiprows=1)[:, 1:]
-    restored = read_preparation(folder / "preparation.json").restore(centres)
-    for value in restored[:, 0]:
-        assert f'title="{value:.6g};' in table
+    pooled = np.concatenate(opened.prepared()[0])  # all labels are those of the same clusters
+    everybodys = np.concatenate([results_of(opened, name)[1] for name in NAMES])
+    for h in range(2):
+        cluster = opened.prepared()[1].restore(pooled[everybodys == h])
+        for column in range(2):
+            mean, deviation = cluster[:, column].mean(), cluster[:, column].std()
+            assert f'title="{mean:.6g} ± {deviation:.6g};' in table
     assert text.count("north, because all consented") == 1
+
+
+def test_that_copy_has_how_well_its_own_rows_fit(opened, tmp_path):
+    table = own_copy(opened, "north", tmp_path).split("<h3>Own rows</h3>")[1].split("</table>")[0]
+    folder, labels = results_of(opened, "north")
+    centres = np.loadtxt(folder / "centres.csv", delimiter=",", skiprows=1)[:, 1:]
+    rows, preparation = opened.prepared()
+    wanted = fit_of(rows[0], labels, preparation.scale(centres))
+    shown = re.findall(r'class="n part"[^>]*>([^<]+)<', table)
+    assert shown == ["–" if one.silhouette is None else f"{one.silhouette:.2f}" for one in wanted]
+    assert re.findall(r'<td class="n">(\d+)</td>', table) == [str(one.rows) for one in wanted]
+
+
+@pytest.mark.parametrize("left", [0, 5])
+def test_rows_that_are_no_more_those_of_the_run_leave_it_out_and_say_so(opened, tmp_path, left):
+    path = opened.folder / "north.csv"
+    whole = path.read_text()
+    try:
+        path.write_text("\n".join(whole.splitlines()[:left]))
+        text = own_copy(opened, "north", tmp_path)
+    finally:
+        path.write_text(whole)
+    assert 'id="profiles"' in text
+    assert "they could not be read again as they were in the run" in text
+    assert "<h3>Own rows</h3>" not in text
 
 
 @pytest.mark.parametrize("name", ["south", "west", None])
@@ -300,3 +374,20 @@ def test_a_browser_draws_it_with_faults_without_a_word_of_complaint(summary, ran
     shown = result(summary, faults=NO_FAULTS | {"absent": [1], "liars": [3]})
     path = write_agreed_report(shown, ran.agreement, tmp_path / "r.html", name="s.json")
     drawn(path, tmp_path, dark=dark)
+
+
+@pytest.mark.parametrize(
+    ("by_party", "counts", "holds"),
+    [
+        ([[1, 2], [3, 0]], [3, 3], True),
+        (None, None, True),  # membership privacy
+        ([[1, 2], [3, 0]], None, False),
+        (None, [3, 3], False),
+        ([[2, 1], [3, 0]], [3, 3], False),
+        ([[1, 2], [3, 0]], [4, 2], False),
+        ([[1, 2, 0], [3, 0, 0]], [3, 3], False),
+        ([], [], False),
+    ],
+)
+def test_sizes_by_party_add_up_to_clusters_and_parties_or_are_unknown_with_both(by_party, counts, holds):
+    assert adds_up(by_party, counts, [4, 2]) == holds

@@ -12,6 +12,7 @@ import secfc
 from secfc.params import Job
 from secfc.report.charts import bars, descent
 from secfc.report.learned import who_learned_what
+from secfc.report.notes import notes
 
 _RNG = np.random.default_rng(4)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 7 for m in (40, 25, 31)]
@@ -281,7 +282,41 @@ def test_rows_of_a_party_that_was_left_out_are_not_compared_with_the_pooled_ones
         start=[*result.start[:3], outside],
         faults=secfc.Faults(left_out=(4,)),
     )
-    page = without.report(tmp_path / "a.html", party=3, pooled=[*PARTIES, PARTIES[0][:7]])
+    page = without.report(tmp_path / "a.html", pooled=[*PARTIES, PARTIES[0][:7]])
     text = Reader(page.read_text(encoding="utf-8")).text
     assert "96 of 96" in text
     assert "left out: it vanished or was refused while rows were shared; its rows are not in" in text
+
+
+def noted(**changes):
+    given = {"sizes": [20, 30], "by_party": [[10, 15], [10, 15]], "names": ["a", "b"], "stopped_at": None}
+    return notes(**given | changes)
+
+
+def test_nothing_is_noted_of_a_run_without_faults():
+    assert noted() == []
+    assert noted(by_party=[None, None]) == []
+
+
+def test_a_cluster_that_is_almost_one_partys_is_noted_with_its_name():
+    (one,) = noted(by_party=[[19, 5], [1, 25]])
+    assert "cluster 0 are of a" in one
+
+
+def test_a_party_with_nearly_all_rows_is_not_noted_for_having_the_clusters():
+    assert noted(by_party=[[19, 29], [1, 1]]) == []
+
+
+def test_clusters_of_few_rows_are_noted_and_not_whose_they_are():
+    assert noted(sizes=[9, 41], by_party=[[9, 16], [0, 25]]) == ["Fewer than 10 rows: cluster 0 has 9."]
+
+
+def test_a_run_that_was_stopped_is_noted():
+    assert noted(stopped_at=3) == ["Labels still changed when the run stopped after 3 iterations."]
+
+
+def test_the_page_names_the_columns_of_the_run(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frames = [pandas.DataFrame(rows, columns=["age", "<bmi>"]) for rows in PARTIES]
+    page = secfc.run(frames, 2, 1, 1, seed=0).report(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "Columns: age, &lt;bmi&gt;." in page

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import secfc
 from benchmarks.app import app
+from benchmarks.costs import figure1
 from benchmarks.reproduce import data, dwf_paper, ffcm_paper, plot
 from benchmarks.reproduce.common import (
     Context,
@@ -295,6 +296,12 @@ def test_progress_names_each_part_and_json_has_none(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_runs_of_a_part_are_told_as_they_begin(monkeypatch):
+    monkeypatch.setattr(ffcm_paper, "REPEATS", 2)
+    lines = command("ffcm-table2").stderr.splitlines()
+    assert lines[:3] == ["part 1 of 1, all", "  run 1 of 2", "  run 2 of 2"]
+
+
 def test_an_interrupted_experiment_goes_on_with_the_parts_that_are_done(monkeypatch, tmp_path):
     Parts(monkeypatch, interrupted="c")
     result = command("notebook")
@@ -341,7 +348,7 @@ def test_a_file_that_has_no_parts_is_refused_and_left(monkeypatch, tmp_path, tex
 def test_parts_are_kept_as_they_were(tmp_path):
     row = claimed(**FIGURE, ours=0.1 + 0.2, claim="c", holds=False, otherwise="why")
     context, path = Context(quick=True, folder=None), tmp_path / "kept"
-    given = {"context": context, "path": path, "tell": lambda line: None}
+    given = {"context": context, "path": path}
     assert Measuring("x", [Part("a", lambda: [row])], **given).rows() == [row]
     assert Measuring("x", [Part("a", lambda: 1 / 0)], **given).rows() == [row]
 
@@ -379,13 +386,50 @@ def test_a_plot_is_a_png_on_a_light_or_a_dark_page(tmp_path):
         assert corner[3] == 1
 
 
-def test_no_two_labels_of_a_plot_overlap(monkeypatch, tmp_path):
+CURVES = [
+    claimed(**FIGURE | {"name": name}, ours=ours * at, at=(what, float(at)))
+    for what in ("n", "d")
+    for at in (5, 10, 20)
+    for name, ours in (("a", 1e-3), ("b", 2e-3), ("c", 5e-5))
+]
+
+
+@pytest.fixture
+def figure_of(monkeypatch, tmp_path):
+    """The figure that would be saved of rows."""
     figure_module = pytest.importorskip("matplotlib.figure")
     kept = []
     monkeypatch.setattr(figure_module.Figure, "savefig", lambda self, *a, **o: kept.append(self))
-    plot.save_plot(PLOTTED, "title", tmp_path / "plot.png")
-    (figure,) = kept
-    figure.draw_without_rendering()
+
+    def draw(rows):
+        plot.save_plot(rows, "title", tmp_path / "plot.png")
+        kept[-1].draw_without_rendering()
+        return kept[-1]
+
+    return draw
+
+
+def test_a_figure_of_curves_has_a_panel_for_what_varies_and_a_curve_for_each_method(figure_of):
+    panels = figure_of(CURVES).axes
+    assert [panel.get_xlabel() for panel in panels] == ["n", "d"]
+    for panel in panels:
+        assert {line.get_label(): line.get_xdata().tolist() for line in panel.lines} == {
+            name: [5, 10, 20] for name in "abc"
+        }
+        assert panel.lines[0].get_ydata() == pytest.approx([5e-3, 1e-2, 2e-2])
+
+
+def test_figure_1_is_drawn_as_curves_over_n_d_and_m(monkeypatch):
+    monkeypatch.setattr(figure1, "QUICK_SWEEPS", {"n": (5, 6), "d": (4,), "m": (50,)})
+    monkeypatch.setitem(figure1.DEFAULTS, "m", 40)
+    rows = rows_of("secfc-figure1")
+    assert_sound(rows)
+    assert [row.at for row in rows[::3]] == [("n", 5), ("n", 6), ("d", 4), ("m", 50)]
+
+
+@pytest.mark.parametrize("rows", [PLOTTED, CURVES], ids=["dots", "curves"])
+def test_no_two_labels_of_a_plot_overlap(figure_of, rows):
+    figure = figure_of(rows)
     texts = [figure._suptitle, *figure.legends[0].get_texts()]
     for axis in figure.axes:
         texts += [*axis.get_yticklabels(), *axis.get_xticklabels()[1:-1], axis.xaxis.label]

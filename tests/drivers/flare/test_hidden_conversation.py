@@ -36,7 +36,8 @@ def test_labels_equal_exact_lloyd_on_the_union_and_nobody_is_told_whose_rows_are
     network.write_summary(tmp_path / "summary.json", None)
     summary = read_summary(tmp_path / "summary.json")
     assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
-    assert summary.coordinator["result"]["counts"] is None
+    told = summary.coordinator["result"]
+    assert (told["counts"], told["by_party"]) == (None, None)
     page = write_agreed_report(summary, made.agreement, tmp_path / "page.html", name="summary").read_text()
     assert page.count('<td class="n">hidden</td>') == 3
     assert [step[0] for step in network.coordinator.timeline[:4]] == ["identify", "union", "share", "iterate"]
