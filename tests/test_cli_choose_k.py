@@ -86,7 +86,7 @@ def test_help_groups_what_parties_refuse_and_has_an_example(files):
     shown = " ".join(CliRunner().invoke(app, ["choose-k", "--help"]).stdout.split())
     for option in ("--max-liars", "--disclosure", "--storage", "--most-rows", "--smallest-set"):
         assert option in shown
-    assert "What every party refuses" in shown
+    assert "Limits of every party" in shown
     assert "Example: secfc choose-k a.csv b.csv c.csv" in shown
 
 
