@@ -63,9 +63,9 @@ def test_limits_that_fit_change_nothing(files):
             "a.csv answers for sets of at least 2 rows, init='k-means++' asks",
         ),
         (("--most-rounds", 0), "limits.most_rounds: at least 1 is needed, 0 was given"),
-        (("--most-rounds", 1), "client 1 answers 1 rounds, the server asks for round 2"),
+        (("--most-rounds", 1), "client 1 answers 1 rounds at most, but the server asks for round 2"),
         (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),
-        (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, the parties have 30"),
+        (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, but the parties have 30"),
         (("--never-share", "income, dose"), "a.csv: column 'dose' is never shared"),
         (("--never-share", "dose", "--never-share", "income"), "a.csv: column 'dose' is never shared"),
         (("--storage", "a.csv"), "storage: a.csv is a file, a folder is needed"),
@@ -101,6 +101,6 @@ def test_with_labels_it_compares_by_the_inertia_that_all_consent_to_open(files):
     assert f"the Calinski-Harabasz measure is best at k = {found['best']}" in done.output
     refused = choose(*labels)
     assert refused.exit_code == 2
-    assert "reveal_inertia=True alone, if every party consents" in " ".join(refused.output.split())
+    assert "reveal_inertia: True is needed to compare several k" in " ".join(refused.output.split())
     refused = choose(*labels, "--reveal-inertia", "--consent", "a,b,c,d")
     assert "e.csv did not consent" in refused.output

@@ -189,12 +189,12 @@ ARGUMENTS = {
     "n_init float": ({"n_init": 1.5}, "n_init: an integer is needed, float was given"),
     "n_init with start labels": (
         starting(ZEROS, ONES, ONES) | {"n_init": 2},
-        "n_init: given centres or start labels make one start, 2 were asked for",
+        "n_init: 1 is needed with given centres or start labels, 2 was given",
     ),
     "max_iter 0": ({"max_iter": 0}, "max_iter: at least 1 is needed, 0 was given"),
     "max_iter beyond all numbers of rounds": (
         {"max_iter": 2**32},
-        "max_iter, n_init: 4294967299 rounds, 4294967294 can be numbered",
+        "max_iter, n_init: the job has 4294967299 rounds, 4294967294 are possible",
     ),
     "max_iter infinite": ({"max_iter": np.inf}, "max_iter: an integer is needed, float was given"),
     "tol_moved negative": (
@@ -229,7 +229,7 @@ ARGUMENTS = {
     "init a number": ({"init": 3}, "init: "),
     "start labels of two parties": (
         starting(ZEROS, ONES),
-        "init: start labels of 2 parties, there are 3",
+        "init: start labels of 2 parties were given, there are 3",
     ),
     "a start cluster empty": (
         starting(ZEROS, [0, 0, 2, 2], ZEROS) | {"k": 4},

@@ -174,12 +174,12 @@ WRONG = {
     "hidden start": (
         "seed = 7",
         'init = "labels"\nids_cap = 9',
-        "10: init: start labels, also those by given centres, would tell",
+        "10: init: given centres or start labels are not possible with ids",
     ),
     "single rows": (
         "seed = 7\n",
         'init = "k-means++"\n[limits]\nsmallest_set = 2\n',
-        "10: init: 'k-means++' asks about single rows, limits.smallest_set is 2",
+        "10: init: 'k-means++' uses sets of a single row, but limits.smallest_set is 2",
     ),
     "cap": ("seed = 7", "ids_cap = 0", "10: ids_cap: at least 1 is needed"),
     "salt": ("seed = 7", 'ids_salt = "00"', "10: clustering.ids_salt: unknown key"),

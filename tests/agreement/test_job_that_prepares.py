@@ -94,7 +94,7 @@ def test_canonical_content_is_an_agreement_again(made):
         (lambda c: c["prepare"].pop("smallest"), "not the canonical content"),
         (lambda c: c.pop("prepare"), "columns: at least 1 is needed"),
         (lambda c: c["job"].update(prepare="schema.toml"), "not the canonical content"),
-        (lambda c: c["job"]["columns"].append(["age", 0, 1]), "columns: prepare has them"),
+        (lambda c: c["job"]["columns"].append(["age", 0, 1]), "columns: not with prepare"),
     ],
 )
 def test_what_is_no_canonical_content_is_refused(made, change, told):
@@ -105,11 +105,11 @@ def test_what_is_no_canonical_content_is_refused(made, change, told):
 
 
 WRONG_JOBS = {
-    "ranges twice": ("seed = 7\n", "seed = 7\n[columns]\nage = [0, 1]\n", "12: columns: prepare has them"),
+    "ranges twice": ("seed = 7\n", "seed = 7\n[columns]\nage = [0, 1]\n", "12: columns: not with prepare"),
     "membership privacy": (
         "seed = 7\n",
         "ids_cap = 90\n",
-        "2: prepare: means and deviations of age are opened, and with them how many values",
+        "2: prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of age",
     ),
     "phases": (
         "[clustering]",
@@ -207,10 +207,9 @@ def test_everything_that_does_not_fit_is_told_under_the_sites_own_names_without_
     with pytest.raises(DataError) as caught:
         read(made)
     assert str(caught.value) == (
-        f"north: {made.folder / 'north.csv'}: 3 things to mend\n"
-        "  no column 'smokes'; the schema needs it\n"
-        "  column 'alter' is not numeric: it has 1 values that are no numbers, the first in row 1\n"
-        "  column 'dose' misses 1 values, the first in row 6"
+        f"north: {made.folder / 'north.csv'}: 3 errors\n  no column 'smokes'; the schema needs it\n  "
+        "column 'alter' is not numeric: it has 1 values that are no numbers, the first in row 1\n  "
+        "column 'dose' misses 1 values, the first in row 6"
     )
 
 

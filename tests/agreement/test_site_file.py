@@ -95,9 +95,9 @@ def test_what_is_wrong_in_a_site_file_is_told_by_line(organisations, old, new, t
 
 
 REFUSED = {
-    "smallest_set = 5": "the job asks about sets of 1 rows, 5 is the smallest",
-    "most_rounds = 302": "the job asks for up to 303 rounds, 302 are the most",
-    "least_t = 2": "the job has t = 1, 2 is the least",
+    "smallest_set = 5": "the job allows sets of 1 rows, this site allows 5 or more",
+    "most_rounds = 302": "the job has up to 303 rounds, this site allows 302 at most",
+    "least_t = 2": "the job has t = 1, this site allows 2 or more",
     "least_segment_columns = 3": r"segments of the job have 2 columns \(ell = 1\), 3 are the least",
     "most_precision = 31": "the job has a precision of 32 bits, 31 are the most",
     'columns = ["age"]': "the job clusters bmi; age are allowed",

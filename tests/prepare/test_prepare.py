@@ -233,7 +233,7 @@ def test_names_are_for_all_parties():
 )
 def test_totals_that_no_values_have_are_noticed(totals):
     column = Column(name="a", low=0, high=1)
-    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the totals"):
+    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the opened totals"):
         Statistics.of(totals, column, holders=3, smallest=2)
 
 

@@ -48,7 +48,7 @@ IDENTITY_KEY, TLS_KEY = "identity.key", "tls.key"  # beside the site file
 _LOCAL = "localhost"  # where the coordinator itself reaches its server
 
 _SITE = """\
-# What this site does in its consortium. The file does not leave it; docs/agreeing-on-a-job.md has its keys.
+# The settings of this site. Do not send this file to others. docs/agreeing-on-a-job.md explains its keys.
 party = {party}
 job = "{folder}/{job}"
 key = "{key}"
