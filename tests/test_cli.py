@@ -486,7 +486,7 @@ def test_a_report_that_is_there_already_is_refused_before_anything_runs(files):
     (files / "r.html").write_text("mine")
     done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--report", "r.html", cwd=files)
     assert done.returncode == 2
-    assert "--report: r.html is there already" in done.stderr
+    assert "--report: r.html already exists" in done.stderr
     assert not (files / "result").exists()
 
 
@@ -602,7 +602,7 @@ def test_a_column_never_shared_ends_the_run_and_leaves_nothing(files):
     never = ("--never-share", "income, dose")
     done = secfc_command("run", *ARGUMENTS, *COLUMNS, *never, "--out", "result", cwd=files)
     assert done.returncode == 2
-    assert "LimitError: a.csv: column 'dose' is never shared" in done.stderr
+    assert "LimitError: a.csv: the party's limits forbid sharing column 'dose'" in done.stderr
     assert not (files / "result").exists()
 
 

@@ -332,7 +332,7 @@ def test_a_run_with_membership_privacy_is_not_predicted_for(files):
 def test_a_folder_of_results_is_not_written_over(files):
     run()
     done = predict(*NEWS, "--out", "result")
-    assert "--out: result already holds something" in " ".join(done.stderr.split())
+    assert "--out: result is not empty" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("command", ["run", "predict"])

@@ -280,5 +280,5 @@ def test_an_estimator_without_centres_predicts_with_all_parties():
 def test_after_a_fit_with_ids_no_rows_are_counted():
     ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(OLD)]
     model = SecureKMeans(3, t=1, ell=1, limits=WILLING, random_state=1).fit(OLD, ids=ids)
-    with pytest.raises(secfc.ParameterError, match=r"^ids: a prediction tells how many rows"):
+    with pytest.raises(secfc.ParameterError, match=r"^ids: no prediction is possible"):
         model.predict_parties(OLD, NEW)

@@ -119,7 +119,7 @@ class Site:
             )
         if refuses.most_precision is not None and job.precision > refuses.most_precision:
             asked = f"the job has a precision of {job.precision} bits"
-            broken.append(("most_precision", f"{asked}, {refuses.most_precision} are the most"))
+            broken.append(("most_precision", f"{asked}, this site allows {refuses.most_precision} at most"))
         if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))
             broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
@@ -165,7 +165,9 @@ class Site:
                 broken.append(("open_statistics", f"{told}; no consent was given"))
             elif smallest < refuses.open_statistics:
                 asked = f"{told}, of {job.t + 2} parties with {smallest} values each"
-                broken.append(("open_statistics", f"{asked}; {refuses.open_statistics} is the least"))
+                broken.append(
+                    ("open_statistics", f"{asked}; this site allows {refuses.open_statistics} or more")
+                )
         return broken
 
     def check_inputs(self, agreement: Agreement) -> None:

@@ -51,7 +51,7 @@ WRONG = {
     "turned round": (["--column", "age=2:1"], "NAME=LOW:HIGH is needed"),
     "infinite": (["--column", "age=0:inf"], "NAME=LOW:HIGH is needed"),
     "no name": (["--column", "=0:1"], "NAME=LOW:HIGH is needed"),
-    "twice": (["--column", "a=0:1", "--column", "a=0:2"], "'a' is there twice"),
+    "twice": (["--column", "a=0:1", "--column", "a=0:2"], "'a' is given twice"),
     "both": (
         ["--column", "a=0:1", "--prepare", "schema.toml"],
         "--column: name columns with their ranges, or",

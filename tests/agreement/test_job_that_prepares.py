@@ -114,7 +114,7 @@ WRONG_JOBS = {
     "phases": (
         "[clustering]",
         'phases = ["identify", "share", "check", "iterate", "reveal"]\n[clustering]',
-        "7: phases: this job has prepare, identify, share, check, iterate, reveal",
+        "7: phases: this job has exactly prepare, identify, share, check, iterate, reveal",
     ),
 }
 
@@ -153,7 +153,7 @@ def test_what_is_wrong_in_the_schema_is_told_by_its_own_line(made):
     ("limits", "told"),
     [
         ("", "opens means and deviations of age; no consent was given$"),
-        ("open_statistics = 4", "of age, of 3 parties with 3 values each; 4 is the least$"),
+        ("open_statistics = 4", "of age, of 3 parties with 3 values each; this site allows 4 or more$"),
     ],
 )
 def test_a_job_that_opens_more_than_the_site_consents_to_is_refused(made, limits, told):

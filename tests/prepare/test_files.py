@@ -267,7 +267,7 @@ def test_columns_that_are_not_in_the_schema_do_not_matter(folder):
 def test_a_folder_that_holds_something_is_left_alone(folder):
     (folder / "ready").mkdir()
     (folder / "ready" / "mine").write_text("mine")
-    with pytest.raises(secfc.ParameterError, match=r"--out: .*ready already holds something"):
+    with pytest.raises(secfc.ParameterError, match=r"--out: .*ready is not empty"):
         prepare_files(paths(folder), Schema.read(folder / "schema.toml"), t=1, out=folder / "ready")
     assert listing(folder / "ready") == ["mine"]
 

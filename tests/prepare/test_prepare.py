@@ -162,7 +162,7 @@ def test_columns_that_too_few_parties_hold_stay_closed(holding, t):
     schema = Schema(columns=(Column(name="a", low=0, high=9, missing="mean"),))
     with pytest.raises(
         secfc.LimitError,
-        match=rf"at least 1 value: t \+ 2 = {t + 2} are needed of 5, .*; column 'a' {holding}$",
+        match=rf"at least 1 value: t \+ 2 = {t + 2} of 5 are needed, .*; column 'a' {holding}$",
     ):
         Prepare(schema, t=t).fit([{"a": one} for one in values])
 
