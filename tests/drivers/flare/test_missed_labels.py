@@ -198,7 +198,7 @@ def test_a_process_that_was_killed_fetches_by_the_command(organisations, monkeyp
     done = CliRunner().invoke(app, ["job", "fetch", str(made.config("site-4")), str(path)])
     said = " ".join(done.output.split())
     assert done.exit_code == 0
-    assert "5 labels, as site-1, site-2, site-3, site-5 have copied them" in said
+    assert "5 labels, equal in the copies of site-1, site-2, site-3, site-5" in said
     for name, labels in zip(made.sites, outcome.labels, strict=True):  # the lost one's are the server's
         np.testing.assert_array_equal(made.labels(name), labels)
 
@@ -440,7 +440,7 @@ def test_the_command_names_copies_that_it_did_not_take(missed):
     said = re.sub(r"\s+", " ", done.output)
     assert done.exit_code == 0
     assert "not taken: site-1: client 1: its copy is not base64" in said
-    assert "5 labels, as site-2, site-3, site-5 have copied them" in said
+    assert "5 labels, equal in the copies of site-2, site-3, site-5" in said
     again = CliRunner().invoke(app, ["job", "fetch", str(missed.config("site-4")), str(path)])
     assert again.exit_code == 2
     assert "the site already has its labels" in re.sub(r"\s+", " ", again.output)

@@ -443,7 +443,7 @@ def test_a_signing_key_is_told_of_without_its_content(made):
 def test_parameter_errors_of_the_commands_name_the_option(tmp_path):
     words = ["consortium", "request", "a", "--folder", tmp_path]
     assert "--rows: exactly one of --rows, --helper and --committee is needed" in command(*words, status=2)
-    assert "--rows: name" in command(*words, "--rows", "x", "--helper", status=2)
+    assert "--rows: exactly one" in command(*words, "--rows", "x", "--helper", status=2)
     for name in ("server", "coordinator"):
         words = ["consortium", "request", name, "--rows", "x", "--folder", tmp_path]
         assert f"name: '{name}' is " in command(*words, status=2)
