@@ -17,7 +17,7 @@ from secfc.threads import Turns
 
 ZEROS = memoryview(bytes(12 << 16))  # input of the cipher for keystreams, at most this many bytes at a time
 
-_BLOCK_BYTES = 3 << 16
+_BLOCK_BYTES = 6 << 16
 """Bytes of residues drawn at a time: at most the size of `ZEROS`, and a multiple of the cipher's block."""
 
 _ADDED = np.ones(1, dtype=np.int64)  # sign of the masks
@@ -71,6 +71,18 @@ def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: 
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
+def _draw_and_add(
+    stream: CipherContext, part: Bytes, words: Bytes, spare: Bytes, p: int, kernels: Kernels
+) -> None:
+    """Add the residues of `draw` to a part, in one pass over both."""
+    stream.update_into(ZEROS[: words.size], words.data)
+    stream.update_into(ZEROS[: spare.size], spare.data)
+    done = kernels.add_drawn(part, words, spare, p)
+    while done < part.size:
+        stream.update_into(ZEROS[: spare.size], spare.data)
+        done += kernels.add_drawn(part[done:], words[done:], spare, p)
+
+
 @lru_cache(maxsize=32)
 def _ends(count: int, primes: tuple[int, ...]) -> tuple[int, ...]:
     """Byte offsets where the words of each prime begin, and where the last ones end."""
@@ -114,7 +126,7 @@ class ResidueStream(Guarded):
                 else:
                     plane[...] = words
             return
-        turns = Turns()
+        turns, alone = Turns(), kernels.threads.for_work(planes.size // BYTES_PER_RESIDUE) == 1
 
         def of_piece(item: tuple[int, Bytes, int]) -> None:
             number, part, p = item
@@ -122,6 +134,9 @@ class ResidueStream(Guarded):
             spare = np.empty(
                 BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p), dtype=np.uint8
             )
+            if add and alone:
+                _draw_and_add(stream, part, words, spare, p, kernels)
+                return
             with turns.take(number):
                 draw(stream, words, spare, p, kernels)
             if add:

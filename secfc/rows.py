@@ -100,12 +100,7 @@ def as_labels(given: Any, *, name: str, m: int, k: int, least: int = 0, what: st
 
     Raises DataError that names the party, never a value.
     """
-    try:
-        labels = np.asarray(given)
-    except ValueError:
-        labels = np.zeros((0, 0))
-    if labels.shape == (0,):
-        labels = labels.astype(np.int32)
+    labels = _as_integers(given)
     check_labels(labels, name=name, m=m, k=k, least=least, what=what)
     return labels.astype(np.int32)
 
@@ -122,17 +117,21 @@ def check_labels(
         raise DataError(f"{name}: {what} must lie in {least}..{k - 1}", code=Code.BAD_LABELS)
 
 
+def _as_integers(given: Any) -> NDArray[Any]:
+    """Given values as an array that still needs checks. A ragged list becomes an array of two dimensions."""
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        return np.zeros((0, 0))
+    return found.astype(np.int64) if found.shape == (0,) else found  # an empty list has the dtype of floats
+
+
 def as_weights(given: Any, *, name: str, m: int) -> Ints:
     """Given weights for m rows, as an array of shape (m,), int64.
 
     Raises DataError that names the party, never a value.
     """
-    try:
-        weights = np.asarray(given)
-    except ValueError:
-        weights = np.zeros((0, 0))
-    if weights.shape == (0,):
-        weights = weights.astype(np.int64)
+    weights = _as_integers(given)
     check_weights(weights, name=name, m=m)
     return weights.astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Copies of labels that were changed, swapped, forged, or are of another run or other rows."""
+"""Copies of labels that were changed, swapped or forged, or that belong to another run or other rows."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def test_a_summary_with_a_copy_of_another_form_is_refused(missed, act, told):
 
 
 def test_copies_of_another_run_and_for_another_site_are_of_no_use(organisations, network_of, monkeypatch):
-    """A coordinator keeps copies of a run and shows them as those of another, or to another site."""
+    """A coordinator keeps copies of a run and presents them as those of another run, or to another site."""
     made = organisations(20, 10, 30, 5, 5)
     network = network_of(made, [4, 5])
     network.run()
