@@ -89,7 +89,7 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         check_is_fitted(self)
         data = check_parties([X] if _is_array(X) else X)
         if data[0].shape[1] != self.n_features_in_:
-            raise ValueError(f"parties have {data[0].shape[1]} columns, fitted were {self.n_features_in_}")
+            raise ValueError(f"parties have {data[0].shape[1]} columns, the fit had {self.n_features_in_}")
         return data
 
     def _check_training_parties(self, parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:

@@ -29,8 +29,8 @@ class Code(StrEnum):
     )
     EXTRA_COLUMN = (
         "extra-column",
-        "the party's data has a column that it must not have",
-        "Remove the column, or name it as one that is left out.",
+        "the party's data has a column that the job does not allow",
+        "Remove the column, or list it as a column to leave out.",
     )
     REPEATED_COLUMN = (
         "repeated-column",
@@ -40,7 +40,7 @@ class Code(StrEnum):
     NO_COLUMN = ("no-column", "no column is left to cluster", "Name at least one column.")
     NOT_A_NUMBER = (
         "not-a-number",
-        "a column of numbers holds something else",
+        "a column of numbers has a value that is not a number",
         "Correct the values, or leave the column out.",
     )
     MISSING_VALUE = (
@@ -60,7 +60,7 @@ class Code(StrEnum):
     )
     UNKNOWN_CATEGORY = (
         "unknown-category",
-        "a value is none of the categories of the schema",
+        "a value is not among the categories of the schema",
         "Correct the values, or agree on a schema with the category.",
     )
     BAD_LABELS = (
@@ -70,8 +70,8 @@ class Code(StrEnum):
     )
     BAD_WEIGHTS = (
         "bad-weights",
-        "weights of rows are missing, too many or too few, or no whole numbers from 1 on",
-        "Write one whole number, 1 or more, for each row; leave rows without weight out.",
+        "weights of rows are missing, too many or too few, or not whole numbers of 1 or more",
+        "Write one whole number, 1 or more, for each row; leave out rows without weight.",
     )
     BAD_ID = (
         "bad-id",
@@ -80,37 +80,37 @@ class Code(StrEnum):
     )
     DUPLICATE_ID = (
         "duplicate-id",
-        "a row ID is held twice",
-        "Remove the rows that are there twice, or agree on who brings them.",
+        "a row ID occurs twice",
+        "Remove the repeated rows, or agree on which party has them.",
     )
     TOO_FEW_ROWS = (
         "too-few-rows",
-        "there are too few rows for what the job asks for",
-        "Bring more rows, or agree on fewer clusters.",
+        "there are too few rows for the job",
+        "Add rows, or agree on fewer clusters.",
     )
-    MISSING_FILE = ("missing-file", "a file is not there", "Look at the paths in the site file.")
+    MISSING_FILE = ("missing-file", "a file does not exist", "Check the paths in the site file.")
     UNREADABLE_FILE = (
         "unreadable-file",
         "a file cannot be read: its type, its encoding, its form or its permissions are wrong",
-        "Look at the file that the party's own log names.",
+        "Check the file that the party's own log names.",
     )
     DATABASE = (
         "database",
         "a database cannot be reached, or refuses the query",
-        "Look at the URL, the account and the query in the site file.",
+        "Check the URL, the account and the query in the site file.",
     )
-    BAD_DATA = ("bad-data", "the party's data cannot be used", "Look at the party's own log.")
+    BAD_DATA = ("bad-data", "the party's data cannot be used", "Read the party's own log.")
 
     # A party's machine
-    DISK_FULL = ("disk-full", "a disk is full", "Make room and run again.")
+    DISK_FULL = ("disk-full", "a disk is full", "Free some space and run again.")
     UNWRITABLE = (
         "unwritable",
         "a file or folder for results or storage cannot be written",
-        "Look at the permissions of the folders that the site file names.",
+        "Check the permissions of the folders that the site file names.",
     )
     STORAGE = (
         "storage",
-        "what the party stored of the run cannot be used",
+        "the files that the party stored for the run cannot be used",
         "The run cannot be resumed at this party; start a new run.",
     )
 
@@ -118,7 +118,7 @@ class Code(StrEnum):
     BAD_PARAMETER = (
         "bad-parameter",
         "a setting, an argument or a key file cannot be used",
-        "Look at the party's own log.",
+        "Read the party's own log.",
     )
     THRESHOLD = ("threshold", "there are too few clients for t and ell", "Agree on a smaller t or ell.")
     LIMIT = ("limit", "the party's limits forbid the job", "Agree on another job, or change the limits.")
@@ -129,13 +129,13 @@ class Code(StrEnum):
     )
     LIMIT_ROUNDS = (
         "limit-rounds",
-        "the server asks more rounds than the party's limits allow",
+        "the server asks for more rounds than the party's limits allow",
         "Agree on fewer iterations and starts, or change the limits.",
     )
     LIMIT_ROWS = (
         "limit-rows",
         "the parties have more rows than the party's limits allow",
-        "Bring fewer rows, or change the limits.",
+        "Use fewer rows, or change the limits.",
     )
     NO_CONSENT = (
         "no-consent",
@@ -150,12 +150,12 @@ class Code(StrEnum):
     EXPIRED = ("expired", "the last day of the job has passed", "Agree on a new job with a later day.")
     NO_RUNS_LEFT = (
         "no-runs-left",
-        "the party has taken part in as many runs as the job allows",
+        "the party has taken part in all the runs that the job allows",
         "Agree on a new job, or on more runs.",
     )
     KEY_NOT_IN_ROSTER = (
         "key-not-in-roster",
-        "the party's key is not the one that the roster has",
+        "the party's key is not its key in the roster",
         "Use the key of the roster, or agree on a new roster.",
     )
     NOT_SIGNED = (
@@ -168,28 +168,29 @@ class Code(StrEnum):
     BAD_MESSAGE = (
         "bad-message",
         "a message is refused",
-        "Look at the versions of all parties. If they are equal, a party or the network does not follow the "
-        "protocol.",
+        "Compare the versions of all parties. If they are equal, a party or the network does not follow "
+        "the protocol.",
     )
     BAD_SIGNATURE = (
         "bad-signature",
-        "a signed or sealed message is not from the party that it names, or not for this place in this run",
-        "A key is another than the roster's, or somebody changed the message.",
+        "a signed or sealed message is not from the party that it names, or is for another step or "
+        "another run",
+        "Compare the party's key with the roster. If they are equal, somebody changed the message.",
     )
     CHEATING_SERVER = (
         "cheating-server",
-        "the server told clients different things, or something that their shares contradict",
-        "Do not run again with this server before the cause is known.",
+        "the server sent clients different values, or values that contradict their shares",
+        "Do not use this server again before you know the cause.",
     )
     IMPOSSIBLE_TOTALS = (
         "impossible-totals",
-        "totals were opened that no values have",
+        "the opened totals cannot be totals of any values",
         "A party did not follow the protocol when the totals were opened.",
     )
     UNION = (
         "union",
-        "the parties' IDs make no union",
-        "Look at the number of IDs of all parties and at the job's cap on it.",
+        "the union of the parties' IDs cannot be found",
+        "Compare the number of IDs of all parties with ids_cap of the job.",
     )
     OTHER_ID_KEY = (
         "other-id-key",
@@ -198,32 +199,32 @@ class Code(StrEnum):
     )
     IMPOSSIBLE_DISTANCES = (
         "impossible-distances",
-        "distances of a round are larger than the bound allows: shared rows or an answer are wrong",
-        "Ask who took part whether their copies of secfc and their rows are as agreed.",
+        "distances of a round are larger than the bound allows, so shared rows or an answer are wrong",
+        "Ask all parties whether their versions of secfc and their rows are as agreed.",
     )
     TOO_MANY_FAULTS = (
         "too-many-faults",
-        "more parties vanished or lied than the run can bear",
-        "Look at the parties that are named as lost.",
+        "too many parties vanished or lied for the run to continue",
+        "Ask the parties that the error names as lost.",
     )
     UNION_OPENED = (
         "union-opened",
-        "a party was lost after the union was opened, and nobody can be left out",
-        "The union of a new run without the party shows how many rows it held, and which to those who can "
-        "guess IDs. Start a new run with all parties, or agree to show that.",
+        "a party was lost after the union of IDs was opened; the run needs all its parties",
+        "Start a new run with all parties. A new run without the lost party shows how many rows it "
+        "held, and somebody who can guess IDs learns which; do so only if all parties agree.",
     )
     PARTY_VANISHED = (
         "party-vanished",
-        "the party's process ended, or the connection to it",
-        "Look at the party's own log and at the network.",
+        "the party's process ended, or the connection to it was lost",
+        "Read the party's own log and check the network.",
     )
     TIMEOUT = (
         "timeout",
-        "nothing was heard from the party in time",
-        "Look at the party's own log and at the network.",
+        "the party did not answer in time",
+        "Read the party's own log and check the network.",
     )
-    STOPPED = ("stopped", "the run was stopped from outside", "Start a new run.")
-    INTERNAL = ("internal", "an error in the program", "Look at the party's own log, and report the error.")
+    STOPPED = ("stopped", "a user or another program stopped the run", "Start a new run.")
+    INTERNAL = ("internal", "an error in the program", "Read the party's own log, and report the error.")
 
 
 def code_of_write(error: OSError) -> Code:

@@ -193,7 +193,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         centres: Floats = self._opened("predict", "cluster_centers", how)
         (member,) = as_parties([X], ["X"], columns=tuple(getattr(self, "feature_names_in_", ())))
         if member.rows.shape[1] != self.n_features_in_:
-            raise DataError(f"X: {member.rows.shape[1]} columns, the fit had {self.n_features_in_}")
+            raise DataError(
+                f"X: {member.rows.shape[1]} columns were given, the fit had {self.n_features_in_}"
+            )
         filled = np.flatnonzero(~np.isnan(centres[:, 0]))
         nearest = pairwise_distances_argmin(member.rows, centres[filled])
         labels: Labels = filled[nearest].astype(np.int32)
@@ -240,7 +242,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         self._check_parties(parties)
         if self.result_.ids is not None:
             raise ParameterError(
-                "ids: a prediction tells how many rows each party holds; not after such a fit"
+                "ids: no prediction is possible after a fit with ids, because a prediction discloses "
+                "how many rows each party has"
             )
         given = shared(self, PredictOptions) | shared(self, Threshold) | {"sample_weight": self._weights}
         return predict(parties, self.labels_, new_rows, self.n_clusters, **given).labels
@@ -282,13 +285,13 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         centres = self.result_.cluster_centers
         if centres is None:
             raise ParameterError(
-                "warm_start: the centres of the fit before were not opened; reveal_centres opens them, if "
-                "every party consents"
+                "warm_start: the centres of the previous fit were not opened; fit with reveal_centres, "
+                "to which every party must consent"
             )
         if not columns or not self._columns:
             return centres
         if set(self._columns) != set(columns):
-            raise DataError("warm_start: the fit before had other columns", code=Code.MISSING_COLUMN)
+            raise DataError("warm_start: the previous fit had other columns", code=Code.MISSING_COLUMN)
         return centres[:, [self._columns.index(name) for name in columns]]
 
     def _set_names(self, parties: Sequence[Any], columns: Sequence[str]) -> None:

@@ -78,14 +78,14 @@ class Limits:
         """Raise LimitError if a round has too small a set or its number is too large."""
         if smallest < self.smallest_set:
             raise LimitError(
-                f"client {client} answers for sets of at least {self.smallest_set} rows, "
-                f"round {round_} has one of {smallest}",
+                f"client {client} answers for sets of at least {self.smallest_set} rows, but round "
+                f"{round_} has a set of {smallest}",
                 code=Code.LIMIT_SMALLEST_SET,
             )
         most = min(self.most_rounds or job.max_rounds, job.max_rounds)
         if round_ > most:
             raise LimitError(
-                f"client {client} answers {most} rounds, the server asks for round {round_}",
+                f"client {client} answers {most} rounds at most, but the server asks for round {round_}",
                 code=Code.LIMIT_ROUNDS,
             )
 
@@ -96,19 +96,19 @@ class Limits:
         """
         if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
             raise LimitError(
-                f"{name} answers for sets of at least {self.smallest_set} rows, init={job.init!r} asks about "
-                f"single rows",
+                f"{name} answers for sets of at least {self.smallest_set} rows, but init={job.init!r} "
+                "uses sets of a single row",
                 code=Code.LIMIT_SMALLEST_SET,
             )
         if m is not None and self.most_rows is not None and m > self.most_rows:
             raise LimitError(
-                f"{name} keeps shares of {self.most_rows} rows at most, the parties have {m}",
+                f"{name} keeps shares of {self.most_rows} rows at most, but the parties have {m}",
                 code=Code.LIMIT_ROWS,
             )
         if m is not None and not job.predict and m < job.k * self.smallest_set:
             raise LimitError(
-                f"{name} answers for sets of at least {self.smallest_set} rows, {m} rows cannot make "
-                f"k={job.k} of them",
+                f"{name} answers for sets of at least {self.smallest_set} rows, but {m} rows are too few "
+                f"for k={job.k} such sets",
                 code=Code.TOO_FEW_ROWS,
             )
 
@@ -124,8 +124,8 @@ class Limits:
                 raise LimitError(f"{name} does not consent to {what} (limits.{limit})", code=Code.NO_CONSENT)
         if job.reveal_spread is not None and job.reveal_spread < (self.reveal_spread or 0):
             raise LimitError(
-                f"{name} consents to revealing spreads of at least {self.reveal_spread} rows "
-                f"(limits.reveal_spread), the job reveals those of {job.reveal_spread}",
+                f"{name} consents to revealing spreads of clusters of at least {self.reveal_spread} rows "
+                f"(limits.reveal_spread), but the job has {job.reveal_spread}",
                 code=Code.NO_CONSENT,
             )
 
@@ -133,7 +133,9 @@ class Limits:
         """Raise LimitError if one of the columns is never shared."""
         forbidden = [column for column in columns if column in self.never_shared]
         if forbidden:
-            raise LimitError(f"{name}: column {forbidden[0]!r} is never shared, by the party's own limits")
+            raise LimitError(
+                f"{name}: the party's limits forbid sharing column {forbidden[0]!r} (limits.never_shared)"
+            )
 
     def check_revealed(self, job: Job, *, name: str, layout: Layout, labels: Labels) -> None:
         """Raise LimitError if a cluster to open is too small, with or without a recipient's own rows.
@@ -154,8 +156,8 @@ class Limits:
             if not small.size:
                 continue
             raise LimitError(
-                f"{name} opens {what} of at least {smallest} rows, cluster {small[0]} has "
-                f"{sizes[small[0]]}{others}",
+                f"{name} opens {what} only of clusters of at least {smallest} rows, but cluster "
+                f"{small[0]} has {sizes[small[0]]}{others}",
                 code=Code.LIMIT_SMALLEST_SET,
             )
 

@@ -35,7 +35,7 @@ def membership(
     if isinstance(ids, str | bytes) or not hasattr(ids, "__len__") or not hasattr(ids, "__iter__"):
         raise ParameterError("ids: a list with one sequence of row IDs per party is needed")
     if len(ids) != len(members):
-        raise ParameterError(f"ids: IDs of {len(ids)} parties, there are {len(members)}")
+        raise ParameterError(f"ids: IDs of {len(ids)} parties were given, there are {len(members)} parties")
     held = [_as_list(given, member) for given, member in zip(ids, members, strict=True)]
     key = _of_seed(seed, "simulated key", KEY_BYTES) if key is None else check_key(key)
     hashed = [

@@ -62,7 +62,7 @@ MAX_THREADS = 1024  # more than a machine's cores
 
 MACHINE = "How the parties are run, and what is shown"  # a heading in the help of commands
 OPENED = "What is opened, if every party consents"  # a heading too
-WRITTEN = "How text files are written, where it is not found"  # a heading too
+WRITTEN = "Format of text files, if it is not detected"  # a heading too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,17 +125,17 @@ class TextFormat:
     separator: Separator | None = option(
         None,
         "str, optional",
-        "What stands between values.",
+        "The separator between values.",
         choices=get_args(Separator),
-        help="What stands between values of .csv and .tsv files; found by default.",
+        help="Separator between values of .csv and .tsv files; detected by default.",
         panel=WRITTEN,
     )
     decimal: DecimalMark | None = option(
         None,
         "str, optional",
-        "What stands before decimals.",
+        "The decimal mark.",
         choices=get_args(DecimalMark),
-        help="What stands before decimals in such files; found by default.",
+        help="Decimal mark in such files; detected by default.",
         panel=WRITTEN,
     )
     encoding: Encoding | None = option(
@@ -164,19 +164,21 @@ class Threshold:
     t: int | None = option(
         None,
         "int, optional",
-        "Clients that may collude and still learn nothing about other clients' rows. By default 4 where "
-        "there are eleven clients or more, else the largest number, up to 4, that leaves a client to spare "
-        "where one can be left.",
+        "Number of clients that may collude and still learn nothing about other clients' rows. The "
+        "default is 4 with eleven clients or more. With fewer it is the largest number up to 4 with "
+        "which the run still succeeds if one client is lost, if there is such a number.",
         least=1,
-        help="Colluding parties that learn nothing; 4 by default, fewer of less than eleven.",
+        help="Number of parties that learn nothing even if they collude; by default 4, less with fewer than "
+        "eleven parties.",
     )
     ell: int | None = option(
         None,
         "int, optional",
-        "Segments a row is split in: more make shares and iterations cheaper and need more clients. At least "
-        "2(ell + t) - 1 clients are needed. By default 2 where there are eleven clients or more, else 1.",
+        "Number of segments of a row. More segments make shares and iterations cheaper but need more "
+        "clients: at least 2(ell + t) - 1. The default is 2 with eleven clients or more, else 1.",
         least=1,
-        help="Segments of a row; 2(ell + t) - 1 parties are needed. 2 by default, 1 of less than eleven.",
+        help="Number of segments of a row; 2(ell + t) - 1 parties are needed. By default 2, or 1 with fewer "
+        "than eleven parties.",
     )
 
 
@@ -196,32 +198,34 @@ class Agreed:
     disclosure: Disclosure = option(
         "labels",
         '{"labels", "distances", "coded"}',
-        'What the server receives. "labels": labels alone, which three parties find together; no two of '
-        'these three may collude (docs/threat-model.md). "distances": answers under masks that cancel in '
-        'their sum, which leave it the distances alone. "coded": every client\'s coded distances, as in the '
-        'paper, from which it can compute more than distances. `max_liars` > 0 needs "labels" or "coded".',
+        'What the server receives. "labels": only labels, which three parties compute together; no two '
+        'of these three may collude (docs/threat-model.md). "distances": answers under masks that '
+        'cancel in their sum, so that it learns only the distances. "coded": every client\'s coded '
+        "distances, as in the paper, from which it can compute more than distances. `max_liars` > 0 "
+        'needs "labels" or "coded".',
         help="What the server receives: labels, distances or coded distances.",
     )
     max_liars: int = option(
         0,
         "int",
-        "A: clients that may share inconsistently or send wrong answers; they are found out, named in "
-        "``result.faults`` and heard no more, and the result stays exact. Takes n >= 2(ell + t) - 1 + S + 2A "
-        "clients when S of them vanish. 0 checks nothing.",
+        "A: number of clients that may share inconsistently or send wrong answers. They are detected, "
+        "named in ``result.faults`` and excluded, and the result stays exact. If S clients vanish, n >= "
+        "2(ell + t) - 1 + S + 2A clients are needed. With 0 nothing is checked.",
         least=0,
-        help="Parties that may send wrong answers; takes two more parties for each.",
+        help="Number of parties that may send wrong answers; each needs two more parties.",
     )
     comparison: Comparison = option(
         "end",
         '{"end", "rounds"}',
-        "When clients compare what the server gave them: after the run, or also before each answer.",
+        "When clients check that the server sent all of them the same: after the run, or also before "
+        "each answer.",
     )
     link: Link = option(
         "lan",
         '{"lan", "wan"}',
-        'What joins the parties that compare, with disclosure "labels". With "wan" they compare few rows in '
-        "fewer exchanges and more bytes.",
-        help="What joins the parties that compare: wan takes fewer exchanges and more bytes.",
+        'The network between the parties that compare, with disclosure "labels". With "wan" a '
+        "comparison of few rows takes fewer exchanges and more bytes.",
+        help="Network between the parties that compare; wan takes fewer exchanges and more bytes.",
     )
 
 
@@ -232,11 +236,11 @@ class AgreedClustering(Agreed):
     n_init: int | Auto = option(
         AUTO,
         'int or "auto"',
-        "Starts; the best result is returned, by the inertia with rounded weights (docs/protocol.md). "
-        'Sharing is paid once. "auto": 5 for each k where several are compared, else 1; every start '
-        "tells further labels.",
+        "Number of starts. The result with the least inertia is returned, computed with rounded weights "
+        '(docs/protocol.md). Rows are shared only once. "auto": 5 for each k if several are compared, '
+        "else 1. Every start discloses more labels.",
         least=1,
-        help="Starts, or auto; the best is kept, sharing is paid once.",
+        help="Number of starts, or auto; the best result is kept, and rows are shared only once.",
     )
     max_iter: int = option(
         300, "int", "Most iterations of a start.", least=1, help="Most iterations of a start."
@@ -244,30 +248,32 @@ class AgreedClustering(Agreed):
     tol_moved: float = option(
         0.0,
         "float",
-        "Fraction of all rows, 0 <= tol_moved < 1. The first iteration that changes the label of fewer rows, "
-        "against the iteration before, is the last; one more assignment follows, as after `max_iter`. With 0 "
-        "a start ends when no label changes.",
+        "Fraction of all rows, 0 <= tol_moved < 1. A start ends with the first iteration that changes "
+        "the label of fewer rows than this. One more assignment follows, as after `max_iter`. With 0 a "
+        "start ends when no label changes.",
         below=1,
         help="Stop when an iteration changes the label of fewer rows than this fraction.",
     )
     reveal_inertia: bool = option(
         False,
         "bool",
-        'With disclosure "labels", whether the inertia of the result is opened, to everybody; with others '
-        "everybody is told it anyway. Every party must consent by its `limits`. `reveal_spread` implies it; "
-        "`choose_k` needs it, and opens that of each k and of one cluster to the server.",
+        'With disclosure "labels", whether everybody learns the inertia of the result; with the other '
+        "disclosures everybody learns it in any case. Every party must consent by its `limits`. "
+        "`reveal_spread` implies it. `choose_k` needs it, and opens to the server the inertia of each k "
+        "and of one cluster.",
         help="With --disclosure labels: everybody learns the inertia of the result.",
         panel=OPENED,
     )
     ids_cap: int | None = option(
         None,
         "int, optional",
-        "Public bound on the rows of all parties together; hides how many each holds. By default that number "
-        "itself, which only a simulation can know. Only with `ids`.",
+        "Public bound on the number of rows of all parties together. It hides how many rows each party "
+        "holds. By default it is the number of rows, which only a simulation can know. Only with `ids`.",
         least=1,
         most=MAX_ROWS,
         unit="rows",
-        help="Public bound on all rows; by default from the data. With --membership.",
+        help="Public bound on the number of rows of all parties; by default from the data. With "
+        "--membership.",
     )
 
 
@@ -279,17 +285,17 @@ class ClusterOptions(AgreedClustering):
         AUTO,
         '{"auto", "k-means++", "random", "separation"}, ndarray or DataFrame of shape (k, d), or list of '
         "integer arrays of shape (m_j,)",
-        '"auto": "k-means++" with disclosure "labels", unless `limits` of a party forbid sets of one row; '
-        'else "random", which tells nobody a distance to a single row. "random": the means of a random '
-        'partition (the paper). "separation": the cores after one Lloyd step '
-        "from a random partition, rows at most a third as far from their centre as from any other (the "
-        'paper, section 5). "k-means++": single rows drawn by their distance to those drawn before, of '
-        "several candidates the best, as scikit-learn's; the server learns every row's distance to each "
-        'candidate, but not with disclosure "labels", and a client whose `limits` forbid sets of one row '
-        "refuses. An ndarray or DataFrame: public centres, such as those of a run before or of a published "
-        "model; columns are matched by name. Every row begins with its nearest centre, which everybody "
-        "learns, and every centre needs a row. Or start labels, one array a party, each cluster with at "
-        "least one row.",
+        '"auto": "k-means++" with disclosure "labels", unless `limits` of a party forbid sets of one '
+        'row; else "random", which shows nobody a distance to a single row. "random": the means of a '
+        'random partition (the paper). "separation": the cores after one Lloyd step from a random '
+        "partition, that is, rows at most a third as far from their centre as from any other (the "
+        'paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn before; '
+        "the best of several candidates is taken, as scikit-learn does. The server learns every row's "
+        'distance to each candidate, but not with disclosure "labels". A client whose `limits` forbid '
+        "sets of one row refuses. An ndarray or DataFrame: public centres, such as those of an earlier "
+        "run or of a published model; columns are matched by name. Every row starts with its nearest "
+        "centre, which everybody learns, and every centre must be the nearest of at least one row. "
+        "Start labels: one array per party; each cluster needs at least one row.",
         choices=(AUTO, "k-means++", "random", "separation"),
         help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
         "such as NAME.centres.csv.",
@@ -303,21 +309,23 @@ class OfData:
     ids: Sequence[Any] | None = option(
         None,
         "sequence of one sequence of row IDs per party, optional",
-        "Switches on membership privacy: first the parties find the union of their IDs (str, int, UUID or "
-        "bytes) so that nobody learns who holds which, then every party shares a vector for every row of it. "
-        "A run whose parties hold an ID twice ends with an error. IDs are compared as text in Unicode's NFC "
-        'without blanks at either end: 7 is "7", but "007", "a" and "A" are other IDs.',
+        "Switches on membership privacy. First the parties find the union of their IDs (str, int, UUID "
+        "or bytes), and nobody learns who holds which ID. Then every party shares a vector for every ID "
+        "of the union. If an ID is held twice, the run ends with an error. IDs are compared as text in "
+        'Unicode\'s NFC without blanks at either end: 7 equals "7", but "7" and "007" differ, and so do '
+        '"a" and "A".',
     )
     id_key: bytes | None = option(
         None,
         "bytes of length 32, optional",
-        "Hashes the IDs; shared by the clients and unknown to the server. By default a random one, and with "
-        "a seed one that follows from it: a simulation can be repeated, a deployment must give its own.",
+        "The key that hashes the IDs. All clients have it, and the server must not. By default it is "
+        "random; with a seed it is derived from the seed, so that a simulation can be repeated. A "
+        "deployment must give its own key.",
     )
     seed: int | None = option(
         None,
         "int, optional",
-        "Of public choices (the random start). Masks never depend on it.",
+        "Seed of public choices (the random start). Masks never depend on it.",
         least=0,
         help="Seed of public choices; masks never depend on it.",
     )
@@ -352,17 +360,17 @@ class RevealOptions(CentreNoise):
     reveal_centres: Recipients = option(
         None,
         'None, "all" or sequence of int',
-        "To which parties, by position, the centres of the final clusters are opened: they learn the exact "
-        "means (docs/threat-model.md says what follows from these), or means with noise. Every party must "
-        "consent by its `limits`; the server learns nothing of them. None: to nobody.",
+        "The parties, by position, that receive the centres of the final clusters. They learn the exact "
+        "means (docs/threat-model.md says what follows from them), or means with noise. Every party must "
+        "consent by its `limits`. The server learns nothing about the centres. None: nobody receives them.",
     )
     reveal_spread: bool = option(
         False,
         "bool",
-        "Whether the same parties also learn each column's standard deviation in each cluster. Every party "
-        "must consent by ``limits.reveal_spread``, the smallest cluster that it consents for; the largest of "
-        "all these holds for all, and a run that ends with a smaller cluster opens nothing and raises "
-        "LimitError.",
+        "Whether the same parties also learn each column's standard deviation in each cluster. Every "
+        "party must consent by ``limits.reveal_spread``, the size of the smallest cluster for which it "
+        "consents. The largest of these sizes applies to all. A run that ends with a smaller cluster "
+        "opens nothing and raises LimitError.",
         help="The same parties also learn standard deviations: NAME.spreads.csv.",
         panel=OPENED,
     )
@@ -375,12 +383,12 @@ class Computing:
     threads: int | None = option(
         None,
         "int, optional",
-        "Threads that compute in a process. By default as many as there are cores; with the multiprocess "
-        "driver these are divided by the number of processes. The result is the same with any number.",
+        "Number of threads that compute in a process. By default it is the number of cores, divided by "
+        "the number of processes with the multiprocess driver. The result does not depend on it.",
         least=1,
         most=MAX_THREADS,
         unit="threads",
-        help="Threads of a process; by default the cores, divided by the processes.",
+        help="Number of threads of a process; by default the number of cores, divided by that of processes.",
         panel=MACHINE,
     )
 
@@ -404,36 +412,39 @@ class Execution(Computing):
     comparers: Sequence[int] | None = option(
         None,
         "sequence of int, optional",
-        'With disclosure "labels" the parties, by position, that compare: dealer, first and second '
-        "evaluator, then reserves, the next of which takes the place of one that is lost. Positions behind "
-        "the last party, n and on, are helpers, parties without rows and shares. By default the first three "
-        "where t = 1, else the first and two helpers.",
+        'With disclosure "labels" the parties, by position, that compare: dealer, first evaluator, '
+        "second evaluator, then reserves. If one of them is lost, the next reserve replaces it. "
+        "Positions from n on are helpers, parties without rows and shares. By default the first three "
+        "parties if t = 1, else the first party and two helpers.",
     )
     recheck: Sequence[int] | None = option(
         None,
         "sequence of three int, optional",
-        'With disclosure "labels" three other parties, by position, that compare labels again once all are '
-        "known: dealer, first and second evaluator. 4,605 labels, chosen by a coin that they toss, or all if "
-        "there are fewer; no result is told if one differs. So a comparer that changed one label in a "
-        "thousand is found with probability 0.99 at least, if it is a helper or `max_liars` is 1 or more: "
-        "with 0 a client hides its lie by a wrong answer.",
+        'With disclosure "labels" three other parties, by position, that compare labels again when all '
+        "are known: dealer, first evaluator, second evaluator. They compare 4,605 labels, chosen by a "
+        "coin that they toss, or all labels if there are fewer. If one label differs, there is no "
+        "result. A comparer that changed one label in a thousand is detected with probability 0.99 at "
+        "least, if it is a helper or `max_liars` is 1 or more. With `max_liars` 0, a comparer that is "
+        "also a client can hide its lie by a wrong answer.",
     )
     storage: str | os.PathLike[str] | None = option(
         None,
         "path, optional",
-        "Folder for the clients' shares, which are else in memory; free space is checked first, and nothing "
-        "stays behind. With the multiprocess driver every party also keeps a journal there, and one whose "
-        "process is killed is started again and goes on where it was; without, it is absent.",
-        help="Folder for shares, and for journals from which killed parties go on.",
+        "Folder for the clients' shares; by default they are kept in memory. Free space is checked "
+        "first, and no file remains after the run. With the multiprocess driver every party also keeps "
+        "a journal there: if its process is killed, it is started again and continues. Without "
+        "`storage` such a party is absent.",
+        help="Folder for shares, and for journals from which killed parties continue.",
         panel=MACHINE,
     )
     resume: bool | None = option(
         None,
         "bool, optional",
-        "What becomes of a run in `storage` whose calling process was killed or interrupted. True: go on "
-        "with it, from the parties' journals; the call must be the same, rows included. False: remove it and "
-        "begin anew. By default a call finds it and raises StorageError. Only with the multiprocess driver.",
-        help="Go on with the run in --storage whose command was killed, by that command; or remove it.",
+        "What to do with a run in `storage` whose calling process was killed or interrupted. True: "
+        "continue it from the parties' journals; the call must be the same, with the same rows. False: "
+        "remove it and start a new run. By default a call that finds such a run raises StorageError. "
+        "Only with the multiprocess driver.",
+        help="Continue the run in --storage whose command was killed; repeat that command. Or remove it.",
         panel=MACHINE,
     )
     driver: Driver = option(
@@ -446,16 +457,16 @@ class Execution(Computing):
     deadline: float | None = option(
         None,
         "float, optional",
-        "Seconds that a client's process has to answer a call, with the multiprocess driver; then it is "
-        "lost. By default only a client whose process has ended is.",
-        help="Seconds that a party has to answer; then it is lost.",
+        "Seconds that a client's process has to answer a call, with the multiprocess driver; after that "
+        "the client is lost. By default a client is lost only if its process has ended.",
+        help="Seconds that a party has to answer; after that it is lost.",
         panel=MACHINE,
     )
     progress: "Callable[[Progress], None] | Literal['bar'] | None" = option(
         None,
         '"bar" or callable, optional',
-        "A bar in the terminal or the notebook, or what is called with a `Progress` whenever the server has "
-        "taken a message.",
+        "A bar in the terminal or the notebook, or a function that is called with a `Progress` each "
+        "time the server has accepted a message.",
     )
 
 
@@ -466,11 +477,12 @@ class Weights:
     sample_weight: Sequence[Any] | None = option(
         None,
         "sequence of one integer array per party, optional",
-        "How many times each row counts: in means, the inertia, scores of starts and draws of k-means++, as "
-        'scikit-learn weighs them (first sets of "random" and "separation" do not depend on it). Whole '
-        f"numbers from 1 to {MAX_WEIGHT}, {MAX_ROWS} in all at most. **Weights are public**: all parties and "
-        "the server are told that of every row. A set counts in `limits` for the number of its heaviest row "
-        "that would weigh as much. Not with `ids` or `committee`.",
+        "How many times each row counts: in means, the inertia, scores of starts and draws of "
+        'k-means++, as in scikit-learn (the first sets of "random" and "separation" do not depend on '
+        f"it). Whole numbers from 1 to {MAX_WEIGHT}, with a sum of {MAX_ROWS} at most. **Weights are "
+        "public**: all parties and the server learn the weight of every row. For `limits` the size of a "
+        "set is its total weight divided by its largest weight, rounded down. Not with `ids` or "
+        "`committee`.",
     )
 
 
@@ -499,11 +511,11 @@ class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
     committee: int | Sequence[int] | None = option(
         None,
         "int or sequence of int, optional",
-        "Who computes: parties, by position, that may be fewer than those with rows; c stands for the first "
-        "c. Positions behind the last party, n and on, are members without rows. Each party deals its rows "
-        "to the committee once, with a proof that its shares are consistent, and is then sent the labels of "
-        "its own rows alone; members learn everybody's. t and ell are about members, and `comparers` and "
-        "`recheck` count positions in the committee. `limits` are one for all then. Not with `ids`, given "
-        "centres or start labels, `reveal_centres`, or `storage` where every party has a process. By default "
-        "all parties compute.",
+        "The parties that compute, by position; a number c means the first c parties. They may be fewer "
+        "than the parties with rows. Positions from n on are members without rows. Each party deals its "
+        "rows to the committee once, with a proof that its shares are consistent, and then receives "
+        "only the labels of its own rows. Members learn all labels. t and ell refer to members, and "
+        "`comparers` and `recheck` are positions in the committee. There is one `limits` for all. Not "
+        "with `ids`, given centres or start labels, `reveal_centres`, or `storage` with a process per "
+        "party. By default all parties compute.",
     )

@@ -27,7 +27,7 @@ def check_new_folder(option: str, out: Path) -> None:
             raise _unwritable(option, out, "it is a mount point; name a new folder in it")
         _check_writable(option, out, near=next(one for one in out.absolute().parents if one.exists()))
         if out.exists() and any(out.iterdir()):
-            raise ParameterError(f"{option}: {out} already holds something; name a new folder")
+            raise ParameterError(f"{option}: {out} is not empty; name a new folder")
 
 
 def check_new_file(option: str, path: Path | None) -> None:
@@ -36,11 +36,11 @@ def check_new_file(option: str, path: Path | None) -> None:
         return
     with _looking(option, path):
         if path.exists():
-            raise ParameterError(f"{option}: {path} is there already; name a new file")
+            raise ParameterError(f"{option}: {path} already exists; name a new file")
     check_file(option, path)
 
 
-NO_PAGE = "report: not of a run with a committee, whose owners of rows have no place in it"
+NO_PAGE = "report: not possible for a run with a committee"
 
 
 def check_report(path: Path | None, *, committee: bool = False) -> None:

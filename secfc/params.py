@@ -98,7 +98,8 @@ def check_smallest_spread(name: str, value: object) -> None:
     check_positive(name, value)
     if isinstance(value, int) and value < SMALLEST_SPREAD:
         raise ParameterError(
-            f"{name}: at least {SMALLEST_SPREAD} rows are needed, or their sums tell them; {value} was given"
+            f"{name}: at least {SMALLEST_SPREAD} rows are needed, because sums of fewer rows disclose them; "
+            f"{value} was given"
         )
 
 
@@ -259,12 +260,12 @@ class Job(AgreedClustering, CentreNoise):
         check_seed(self.seed)
         if self.init == "labels" and self.n_init != 1:
             raise ParameterError(
-                f"n_init: given centres or start labels make one start, {self.n_init} were asked for"
+                f"n_init: 1 is needed with given centres or start labels, {self.n_init} was given"
             )
         if self.init == "labels" and self.ids_cap is not None:
             raise ParameterError(
-                "init: start labels, also those by given centres, would tell the server whose rows they are; "
-                "not with ids"
+                "init: given centres or start labels are not possible with ids, because start labels "
+                "would show the server which party has which rows"
             )
         self._check_liars()
         self._check_comparers()
@@ -278,7 +279,9 @@ class Job(AgreedClustering, CentreNoise):
         self._check_noise()
         self._check_threshold()
         if self.last_round > MAX_ROUNDS:
-            raise ParameterError(f"max_iter, n_init: {self.last_round} rounds, {MAX_ROUNDS} can be numbered")
+            raise ParameterError(
+                f"max_iter, n_init: the job has {self.last_round} rounds, {MAX_ROUNDS} are possible"
+            )
         if self.n < self.threshold + 2 * self.max_liars:
             most = (self.n - self.threshold) // 2
             raise ThresholdError(
@@ -289,8 +292,9 @@ class Job(AgreedClustering, CentreNoise):
     def _check_liars(self) -> None:
         if self.max_liars and self.disclosure == "distances":
             raise ParameterError(
-                f"max_liars: lies cannot be located under masks that cancel; disclosure 'coded' or 'labels', "
-                f"or 0, is needed; disclosure='distances' and {self.max_liars} were given"
+                "max_liars: 0 or another disclosure ('coded' or 'labels') is needed, because wrong "
+                "answers cannot be located under masks that cancel; disclosure='distances' and "
+                f"{self.max_liars} were given"
             )
 
     def _check_comparers(self) -> None:
@@ -320,8 +324,8 @@ class Job(AgreedClustering, CentreNoise):
             )
         if helpers != set(range(self.n + 1, self.parties + 1)):
             raise ParameterError(
-                f"comparers: clients are 1 to {self.n}, helpers {self.n + 1} and on without a gap; "
-                f"given were {_clients(comparers + self.recheckers)}"
+                f"comparers: clients have the numbers 1 to {self.n}, helpers {self.n + 1}, {self.n + 2} "
+                f"and so on; given were {_clients(comparers + self.recheckers)}"
             )
 
     def _check_compared(self) -> None:
@@ -332,11 +336,11 @@ class Job(AgreedClustering, CentreNoise):
         ):
             raise ParameterError(f"compared: ascending numbers up to k={self.k} are needed")
         if self.compared and self.init == "labels":
-            raise ParameterError("init: given start labels are of one k, several are compared")
+            raise ParameterError("init: given start labels have one k, but several k are compared")
         if self.compared and not self.tells_inertia:
             raise ParameterError(
-                "reveal_inertia: with disclosure 'labels' several k are compared by their inertia, which is "
-                "opened with reveal_inertia=True alone, if every party consents"
+                "reveal_inertia: True is needed to compare several k with disclosure 'labels', because "
+                "they are compared by their inertia; every party must consent"
             )
 
     def _check_recipients(self) -> None:
@@ -351,8 +355,8 @@ class Job(AgreedClustering, CentreNoise):
         stands = self.init, self.max_iter, self.tol_moved, self.reveal_to
         if self.predict and stands != ("labels", 1, 0.0, ()):
             raise ParameterError(
-                "predict: init='labels', max_iter=1, tol_moved=0 and no reveal_centres are needed: a "
-                "prediction moves and opens no centre"
+                "predict: init='labels', max_iter=1, tol_moved=0 and no reveal_centres are needed, "
+                "because a prediction moves and opens no centre"
             )
 
     def _check_spread(self) -> None:
@@ -361,24 +365,25 @@ class Job(AgreedClustering, CentreNoise):
         check_smallest_spread("reveal_spread", self.reveal_spread)
         if not self.reveal_to:
             raise ParameterError(
-                "reveal_spread: only with reveal_centres, to whose parties spreads are opened"
+                "reveal_spread: only with reveal_centres; the same parties receive the spreads"
             )
         if self.max_liars:
             raise ParameterError(
-                f"reveal_spread: what hides sums of squares is not checked for lies, max_liars=0 is needed; "
-                f"{self.max_liars} was given"
+                "reveal_spread: max_liars=0 is needed, because the masks of sums of squares are not "
+                f"checked; {self.max_liars} was given"
             )
         if self.tol_moved:
             raise ParameterError(
-                "reveal_spread: with tol_moved > 0 the inertia is about means that rows have left, and with "
-                f"spreads it tells more of these rows; {self.tol_moved!r} was given"
+                "reveal_spread: tol_moved=0 is needed, because otherwise the inertia refers to means of "
+                "earlier sets and together with spreads discloses more about the rows that moved; "
+                f"{self.tol_moved!r} was given"
             )
         if self.ids_cap is not None:
             raise ParameterError("reveal_spread: not with ids (docs/decisions/024-spreads-by-consent.md)")
 
     def _check_owners(self) -> None:
         if (self.owners is None) != (self.deposits is None):
-            raise ParameterError("owners: with the digest of their deposits, and only with it")
+            raise ParameterError("owners, deposits: both are needed, or none")
         if self.owners is None:
             return
         for rows in self.owners:
@@ -414,7 +419,8 @@ class Job(AgreedClustering, CentreNoise):
             )
         if self.reveal_inertia and self.disclosure != "labels":
             raise ParameterError(
-                f"reveal_inertia: only with disclosure 'labels'; with {self.disclosure!r} all are told it"
+                f"reveal_inertia: only with disclosure 'labels'; with {self.disclosure!r} everybody "
+                "learns the inertia"
             )
         if self.reveal_inertia and self.predict:
             raise ParameterError("reveal_inertia: a prediction has no inertia")
@@ -623,7 +629,9 @@ class Job(AgreedClustering, CentreNoise):
         """
         if self.predict:
             if start.max(initial=-1) < 0:
-                raise ParameterError("labels: no row has one, so there is no centre")
+                raise ParameterError(
+                    "labels: at least one row needs a label, because otherwise there is no centre"
+                )
             if start.min(initial=0) >= 0:
                 raise ParameterError("predict: no party has a new row", code=Code.BAD_LABELS)
             return
@@ -695,13 +703,13 @@ class Job(AgreedClustering, CentreNoise):
             )
         if self.recheckers and clients and not self.max_liars:
             return PrivacyWarning(
-                f"recheck: clients {', '.join(map(str, clients))} compare and max_liars=0, so one of them "
-                "that compares wrongly may hide it by a wrong answer when labels are rechecked"
+                f"recheck: clients {', '.join(map(str, clients))} compare and max_liars=0, so one of "
+                "them that compares wrongly can hide this by a wrong answer when labels are rechecked"
             )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
             return None
         columns = "one column" if self.width == 1 else "two columns"
         return PrivacyWarning(
-            f"disclosure 'coded' shows the server distances per segment, and with d={self.d}, "
-            f"ell={self.ell} a segment has {columns}; ell=1 shows whole distances only"
+            f"disclosure 'coded' shows the server distances per segment. With d={self.d} and "
+            f"ell={self.ell} a segment has {columns}. With ell=1 the server sees only whole distances"
         )

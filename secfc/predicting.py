@@ -163,7 +163,9 @@ def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Part
     if not isinstance(new_rows, list | tuple):
         raise ParameterError("new_rows: a list with one array or DataFrame per party is needed")
     if len(new_rows) != len(members):
-        raise ParameterError(f"new_rows: of {len(new_rows)} parties, there are {len(members)}")
+        raise ParameterError(
+            f"new_rows: rows of {len(new_rows)} parties were given, there are {len(members)} parties"
+        )
     names = [member.name for member in members] + [f"new_rows[{j}]" for j in range(len(members))]
     together = as_parties([*parties, *new_rows], names)
     return together[: len(members)], together[len(members) :]
@@ -180,5 +182,5 @@ def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]
         for member, given in zip(members, labels, strict=True)
     ]
     if max(array.max(initial=-1) for array in checked) < 0:
-        raise ParameterError("labels: no row has one, so there is no centre")
+        raise ParameterError("labels: at least one row needs a label, because otherwise there is no centre")
     return checked

@@ -90,7 +90,8 @@ def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int
     return (
         f"precision: {precision} bits of the largest norm, that of row {norms[party].argmax()} of "
         f"{names[party]}, round half of all rows to few different values; leave out rows far from all "
-        "others, clip or centre columns (secfc.prepare), raise precision, or give a bound to run all the same"
+        "others, clip or centre columns (secfc.prepare), raise precision, or give a bound to run with "
+        "these rows"
     )
 
 

@@ -189,7 +189,7 @@ def run_outcome(
         setup = _deposited(setup, computing, options)
     if None in given and len(computing) < ELEVEN:
         chosen = f"{len(computing)} parties: t = {t} and ell = {ell} by default"
-        promised = PrivacyWarning(f"{chosen}; up to {t} of them together learn nothing")
+        promised = PrivacyWarning(f"{chosen}; up to {t} of the parties together learn nothing")
         warnings.warn(promised, stacklevel=_CALLER)
     warning = setup.job.privacy_warning()
     if warning is not None:
@@ -198,7 +198,7 @@ def run_outcome(
         outcome = _DRIVERS[options.driver](setup, on_progress)
     faults = outcome.faults.describe(computing)
     if setup.job.reveal_to and outcome.centres is None:
-        faults = "; ".join(filter(None, (faults, "too few were left to open the centres")))
+        faults = "; ".join(filter(None, (faults, "too few clients were left to open the centres")))
     if faults:
         warnings.warn(FaultWarning("; ".join([faults, *map(str, outcome.lost.values())])), stacklevel=_CALLER)
     if not outcome.converged:
@@ -229,7 +229,9 @@ def limits_of(given: object, members: list[Party]) -> list[Limits]:
         other = next(type(one).__name__ for one in each if not isinstance(one, Limits))
         raise ParameterError(f"limits: a secfc.Limits is needed, {other} was given")
     if len(limits) != len(members):
-        raise ParameterError(f"limits: of {len(limits)} parties, there are {len(members)}")
+        raise ParameterError(
+            f"limits: limits of {len(limits)} parties were given, there are {len(members)} parties"
+        )
     return limits
 
 
@@ -276,9 +278,7 @@ def _computing(members: list[Party], options: RunOptions) -> list[str]:
     }
     names = ", ".join(name for name, found in asked.items() if found)
     if names:
-        raise ParameterError(
-            f"committee: not with {names}: docs/decisions/051-owners-and-a-committee.md says why"
-        )
+        raise ParameterError(f"committee: not with {names} (docs/decisions/051-owners-and-a-committee.md)")
     n = len(members)
     positions = _committee(options.committee, n)
     return [members[at].name if at < n else f"member {at - n + 1}" for at in positions]
@@ -296,11 +296,11 @@ def _committee(given: object, n: int) -> list[int]:
         or len(set(positions)) < len(positions)
     ):
         raise ParameterError(
-            f"committee: a number of parties is needed, or different positions of parties, 0 to {n - 1}, or "
-            f"{n} and on for members without rows"
+            f"committee: a number of parties is needed, or different positions of parties, 0 to {n - 1}, "
+            f"or from {n} on for members without rows"
         )
     if isinstance(given, int | np.integer) and given > n:
-        raise ParameterError(f"committee: the first {given} parties are to compute, there are {n}")
+        raise ParameterError(f"committee: the first {given} parties were given, there are {n} parties")
     return [int(at) for at in positions]
 
 
@@ -320,7 +320,7 @@ def _comparers(name: str, given: object, n: int) -> tuple[int, ...]:
         not _is_position(at, n + MAX_COMPARERS + COMPARERS) for at in given
     ):
         raise ParameterError(
-            f"{name}: positions of parties, 0 to {n - 1}, are needed, or {n} and on for helpers"
+            f"{name}: positions of parties, 0 to {n - 1}, are needed, or from {n} on for helpers"
         )
     return tuple(int(at) + 1 for at in given)
 
@@ -441,7 +441,9 @@ def _start_name(init: object) -> Start | Auto:
 
 def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[Labels]:
     if len(init) != len(members):
-        raise ParameterError(f"init: start labels of {len(init)} parties, there are {len(members)}")
+        raise ParameterError(
+            f"init: start labels of {len(init)} parties were given, there are {len(members)} parties"
+        )
     starts = [
         as_labels(given, name=member.name, m=member.rows.shape[0], k=job.k, least=job.least_label)
         for member, given in zip(members, init, strict=True)
@@ -471,7 +473,8 @@ def _labels_by_centres(init: Any, members: list[Party], job: Job) -> list[Labels
     lonely = np.setdiff1d(np.arange(job.k), np.concatenate(starts))
     if lonely.size:
         raise ParameterError(
-            f"init: {lonely.size} of {job.k} centres are the nearest of no row, the first is {lonely[0]}"
+            f"init: {lonely.size} of {job.k} centres are not the nearest centre of any row, the first is "
+            f"{lonely[0]}"
         )
     return starts
 

@@ -407,8 +407,8 @@ def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
     if is_code or are_row_numbers(values):
         why = "leading zeros" if is_code else "whole numbers one after the other"
         raise DataError(
-            f"{where} looks like an identifier ({why}); --id or --drop it, or name all columns with "
-            "--columns",
+            f"{where} looks like an identifier ({why}); give it to --id or --drop, or name all columns "
+            "with --columns",
             code=Code.EXTRA_COLUMN,
         )
 

@@ -158,7 +158,7 @@ def test_numbers_that_cannot_be_compared_are_refused(ks, text):
 
 
 def test_given_labels_are_refused():
-    with pytest.raises(secfc.ParameterError, match="start labels are of one k"):
+    with pytest.raises(secfc.ParameterError, match="start labels have one k"):
         choose(init=[[0, 1]])
 
 

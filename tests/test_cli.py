@@ -275,12 +275,12 @@ REFUSED = {
     "a file given twice": (
         lambda files: None,
         (*COLUMNS, "../{}/a.csv"),
-        "FILES: ../{}/a.csv is given twice, every party has a file of its own",
+        "FILES: ../{}/a.csv is given twice, each party needs its own file",
     ),
     "a file of two names": (
         lambda files: (files / "d.csv").hardlink_to(files / "a.csv"),
         (*COLUMNS, "d.csv"),
-        "FILES: d.csv is given twice, every party has a file of its own",
+        "FILES: d.csv is given twice, each party needs its own file",
     ),
     "a link to itself": (
         lambda files: (files / "d.csv").symlink_to("d.csv"),
@@ -384,7 +384,7 @@ def test_an_output_folder_with_something_in_it_is_not_touched(files):
     (files / "result" / "old").write_text("kept")
     done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
     assert done.returncode == 2
-    assert "already holds something" in done.stderr
+    assert "is not empty" in done.stderr
     assert [path.name for path in (files / "result").iterdir()] == ["old"]
 
 
@@ -486,7 +486,7 @@ def test_a_report_that_is_there_already_is_refused_before_anything_runs(files):
     (files / "r.html").write_text("mine")
     done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--report", "r.html", cwd=files)
     assert done.returncode == 2
-    assert "--report: r.html is there already" in done.stderr
+    assert "--report: r.html already exists" in done.stderr
     assert not (files / "result").exists()
 
 
@@ -602,7 +602,7 @@ def test_a_column_never_shared_ends_the_run_and_leaves_nothing(files):
     never = ("--never-share", "income, dose")
     done = secfc_command("run", *ARGUMENTS, *COLUMNS, *never, "--out", "result", cwd=files)
     assert done.returncode == 2
-    assert "LimitError: a.csv: column 'dose' is never shared" in done.stderr
+    assert "LimitError: a.csv: the party's limits forbid sharing column 'dose'" in done.stderr
     assert not (files / "result").exists()
 
 

@@ -60,14 +60,14 @@ def test_limits_that_fit_change_nothing(files):
         (("--smallest-set", 0), "limits.smallest_set: at least 1 is needed, 0 was given"),
         (
             ("--smallest-set", 2, "--init", "k-means++"),
-            "a.csv answers for sets of at least 2 rows, init='k-means++' asks",
+            "a.csv answers for sets of at least 2 rows, but init='k-means++' uses",
         ),
         (("--most-rounds", 0), "limits.most_rounds: at least 1 is needed, 0 was given"),
-        (("--most-rounds", 1), "client 1 answers 1 rounds, the server asks for round 2"),
+        (("--most-rounds", 1), "client 1 answers 1 rounds at most, but the server asks for round 2"),
         (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),
-        (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, the parties have 30"),
-        (("--never-share", "income, dose"), "a.csv: column 'dose' is never shared"),
-        (("--never-share", "dose", "--never-share", "income"), "a.csv: column 'dose' is never shared"),
+        (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, but the parties have 30"),
+        (("--never-share", "income, dose"), "a.csv: the party's limits forbid"),
+        (("--never-share", "dose", "--never-share", "income"), "a.csv: the party's limits forbid"),
         (("--storage", "a.csv"), "storage: a.csv is a file, a folder is needed"),
         (("--log", "nowhere/log"), "--log: nowhere/log cannot be written (No such file or directory)"),
         (("--ids-cap", 40), "--ids-cap: only with --membership"),
@@ -86,7 +86,7 @@ def test_help_groups_what_parties_refuse_and_has_an_example(files):
     shown = " ".join(CliRunner().invoke(app, ["choose-k", "--help"]).stdout.split())
     for option in ("--max-liars", "--disclosure", "--storage", "--most-rows", "--smallest-set"):
         assert option in shown
-    assert "What every party refuses" in shown
+    assert "Limits of every party" in shown
     assert "Example: secfc choose-k a.csv b.csv c.csv" in shown
 
 
@@ -101,6 +101,6 @@ def test_with_labels_it_compares_by_the_inertia_that_all_consent_to_open(files):
     assert f"the Calinski-Harabasz measure is best at k = {found['best']}" in done.output
     refused = choose(*labels)
     assert refused.exit_code == 2
-    assert "reveal_inertia=True alone, if every party consents" in " ".join(refused.output.split())
+    assert "reveal_inertia: True is needed to compare several k" in " ".join(refused.output.split())
     refused = choose(*labels, "--reveal-inertia", "--consent", "a,b,c,d")
     assert "e.csv did not consent" in refused.output

@@ -214,7 +214,7 @@ WRONG = {
     "seventeen": ({"comparers": range(17)}, "comparers: positions of parties"),
     "seventeen at most": ({"comparers": (*range(17),)}, "comparers: .* at most 16 with reserves"),
     "beyond": ({"comparers": (0, 1, 24)}, "comparers: positions of parties, 0 to 4, are needed"),
-    "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients are 1 to 5, helpers 6 and on without a gap"),
+    "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients have the numbers 1 to 5, helpers 6, 7 and so on"),
     "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
     "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
     "rechecks too": ({"recheck": (2, 3, 4)}, "recheck: three different parties are needed that do not"),

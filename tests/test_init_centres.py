@@ -114,7 +114,9 @@ def test_a_run_from_centres_is_exact_lloyd_from_the_same_labels(rows, centres, m
     exponent = 32 - 4
     start = np.split(np.array(by_fractions(rows, centres, exponent)), [4, 4])
     if len(np.unique(np.concatenate(start))) < 2:
-        with pytest.raises(secfc.ParameterError, match="init: 1 of 2 centres are the nearest of no row"):
+        with pytest.raises(
+            secfc.ParameterError, match="init: 1 of 2 centres are not the nearest centre of any row"
+        ):
             run(parties, 2, init=centres, disclosure=disclosure, **options)
         return
     found = run(parties, 2, init=centres, disclosure=disclosure, **options)
@@ -170,7 +172,7 @@ def test_columns_of_frames_are_matched_by_name(kind):
 def test_whole_numbers_are_centres_in_an_array_and_labels_in_a_list():
     rows = [np.array([[0.0, 0.0], [1.0, 7.0]]), np.array([[0.0, 1.0], [9.0, 9.0]]), np.array([[1.0, 1.0]])]
     assert lists(run(rows, 2, init=np.array([[0, 0], [9, 9]])).start) == [[0, 0], [0, 1], [0]]
-    with pytest.raises(secfc.ParameterError, match="init: start labels of 2 parties, there are 3"):
+    with pytest.raises(secfc.ParameterError, match="init: start labels of 2 parties were given, there are 3"):
         run(rows, 2, init=[[0, 0], [9, 9]])
 
 
@@ -181,7 +183,8 @@ def test_a_party_refuses_centres_with_few_rows():
     found = run(k=2, init=CENTRES[:2], limits=Limits(smallest_set=10))
     assert np.bincount(np.concatenate(found.start)).tolist() == [10, 30]
     with pytest.raises(
-        secfc.LimitError, match=r"^client \d answers for sets of at least 11 rows, round 1 has one of 10$"
+        secfc.LimitError,
+        match=r"^client \d answers for sets of at least 11 rows, but round 1 has ",
     ):
         run(k=2, init=CENTRES[:2], limits=Limits(smallest_set=11))
 
@@ -201,16 +204,16 @@ SPOILED[2, 1] = np.nan
         (np.full((4, 3), np.inf), {}, "^init: 12 values are NaN or infinite"),
         (CENTRES.astype(complex), {}, "^init: numbers are needed, dtype complex128 was given$"),
         (CENTRES.astype(str), {}, "^init: numbers are needed, dtype "),
-        (CENTRES, {"n_init": 2}, "^n_init: given centres or start labels make one start, 2 were asked for$"),
+        (CENTRES, {"n_init": 2}, "^n_init: 1 is needed with given centres or start labels, 2 was given$"),
         (
             CENTRES,
             {"ids": [[f"{j}-{at}" for at in range(len(rows))] for j, rows in enumerate(PARTIES)]},
-            "^init: start labels, also those by given centres, would tell the server whose rows they are",
+            "^init: given centres or start labels are not possible with ids",
         ),
         (
             CENTRES * [[1], [1], [1e9], [1e9]],
             {},
-            "^init: 2 of 4 centres are the nearest of no row, the first is 2$",
+            "^init: 2 of 4 centres are not the nearest centre of any row, the first is 2$",
         ),
         (CENTRES.tolist(), {"k": 4}, r"^parties\[0\]: start labels must be a one-dimensional integer array$"),
     ],
@@ -273,14 +276,14 @@ def test_columns_of_the_fit_before_are_matched_by_name():
     first = lists(found.labels_)
     found.fit([frame[["c", "a", "b"]] for frame in frames])
     assert (found.n_iter_, lists(found.labels_)) == (1, first)
-    with pytest.raises(secfc.DataError, match=r"^warm_start: the fit before had other columns$"):
+    with pytest.raises(secfc.DataError, match=r"^warm_start: the previous fit had other columns$"):
         found.fit([frame.rename(columns={"a": "z"}) for frame in frames])
 
 
 def test_a_fit_whose_centres_were_not_opened_is_not_continued():
     found = model(warm_start=True).fit(OVERLAPPING)
     with pytest.raises(
-        secfc.ParameterError, match=r"^warm_start: the centres .* not opened; reveal_centres "
+        secfc.ParameterError, match=r"^warm_start: the centres .* not opened; fit with reveal_centres"
     ):
         found.fit(OVERLAPPING)
 

@@ -170,7 +170,7 @@ class TestBadInput:
         [
             ("abc", "ids: a list with one sequence"),
             (7, "ids: a list with one sequence"),
-            ([["a", "b"], ["c", "d"]], "ids: IDs of 2 parties, there are 3"),
+            ([["a", "b"], ["c", "d"]], "ids: IDs of 2 parties were given, there are 3"),
             ([["a", "b"], ["c"], ["d"]], r"parties\[1\]: 1 IDs for 2 rows"),
             ([["a", "b"], "cd", ["d"]], r"parties\[1\]: a sequence of IDs is needed, str was given"),
             ([["a", "b"], ["c", None], ["d"]], r"parties\[1\]: ID 1 is of type NoneType"),
@@ -191,7 +191,7 @@ class TestBadInput:
             self.run([["a", "b"], ["c", "d"], ["e"]], **options)
 
     def test_start_labels(self):
-        with pytest.raises(secfc.ParameterError, match="whose rows they are"):
+        with pytest.raises(secfc.ParameterError, match="which party has which rows"):
             self.run([["a", "b"], ["c", "d"], ["e"]], init=[[0, 1], [0, 1], [0]])
 
     def test_a_result_without_ids_maps_none(self):

@@ -46,10 +46,10 @@ def test_a_folder_that_somebody_filled_meanwhile_is_left_alone(tmp_path):
 @pytest.mark.parametrize(
     ("check", "name", "text"),
     [
-        (check_new_folder, "full", "--x: .*full already holds something; name a new folder"),
+        (check_new_folder, "full", "--x: .*full is not empty; name a new folder"),
         (check_new_folder, "file", "--x: .*file is a file; name a new folder"),
         (check_new_folder, "file/below", "--x: .*below cannot be written, .*file is no folder"),
-        (check_new_file, "file", "--x: .*file is there already; name a new file"),
+        (check_new_file, "file", "--x: .*file already exists; name a new file"),
         (check_new_file, "no/file", "--x: .*file cannot be written, there is no folder .*no"),
         (check_new_file, "file/below", "--x: .*below cannot be written, .*file is no folder"),
         (check_file, "full", "--x: .*full is a folder; name a file"),

@@ -187,7 +187,7 @@ def test_the_smallest_set_holds_for_the_clusters_and_not_for_new_rows():
     old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
     limits = Limits(predict=True, smallest_set=2)
     assert plain(predicted(old, labels, [[[1.0]], [], []], 2, limits=limits).labels) == [[0], [], []]
-    with pytest.raises(secfc.LimitError, match="at least 2 rows, round 1 has one of 1"):
+    with pytest.raises(secfc.LimitError, match="at least 2 rows, but round 1 has a set of 1"):
         predicted(old, [[0, 0], [1], [0]], [[[1.0]], [], []], 2, limits=limits)
 
 
@@ -214,8 +214,8 @@ ADDED = [[[1.0]], [], []]
         ({"labels": [[0, [0]], [1], [1]]}, secfc.DataError, r"^parties\[0\]: labels must be a one-dim"),
         ({"labels": LABELS[:2]}, secfc.ParameterError, "^labels: a list with one integer array for each"),
         ({"labels": None}, secfc.ParameterError, "^labels: a list with one integer array"),
-        ({"labels": [[-1, -1], [-1], [-1]]}, secfc.ParameterError, "^labels: no row has one"),
-        ({"new": ADDED[:2]}, secfc.ParameterError, "^new_rows: of 2 parties, there are 3$"),
+        ({"labels": [[-1, -1], [-1], [-1]]}, secfc.ParameterError, "^labels: at least one row needs a label"),
+        ({"new": ADDED[:2]}, secfc.ParameterError, "^new_rows: rows of 2 parties were given, there are 3"),
         ({"new": np.zeros((3, 1))}, secfc.ParameterError, "^new_rows: a list with one array"),
         ({"new": [[], [], []]}, secfc.ParameterError, "^predict: no party has a new row$"),
         ({"new": [[[1.0, 2.0]], [], []]}, secfc.DataError, r"^new_rows\[0\]: 2 columns, parties\[0\] has 1$"),
@@ -280,5 +280,5 @@ def test_an_estimator_without_centres_predicts_with_all_parties():
 def test_after_a_fit_with_ids_no_rows_are_counted():
     ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(OLD)]
     model = SecureKMeans(3, t=1, ell=1, limits=WILLING, random_state=1).fit(OLD, ids=ids)
-    with pytest.raises(secfc.ParameterError, match=r"^ids: a prediction tells how many rows"):
+    with pytest.raises(secfc.ParameterError, match=r"^ids: no prediction is possible"):
         model.predict_parties(OLD, NEW)

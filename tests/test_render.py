@@ -28,15 +28,16 @@ def test_names_are_printed_as_they_are_and_lines_to_a_file_are_not_broken(capsys
 def test_parties_that_failed_are_one_line_with_their_names_as_they_are():
     said = shown(secfc.Faults(absent=(1,), left_out=(3,), liars=(2,)))
     assert said == (
-        "not all did their part: north.csv did not answer to the end; west.csv vanished before all "
-        "rows were shared, and their rows are not in; [bold]south[/] sent wrong answers and were excluded\n"
+        "parties with faults: north.csv stopped answering; west.csv vanished before all rows were "
+        "shared, and their rows are not clustered; [bold]south[/] sent wrong answers and were "
+        "excluded\n"
     )
 
 
 def test_of_a_share_that_cannot_be_read_both_are_named_and_neither_is_accused():
     assert shown(secfc.Faults(unread=((1, 3),))) == (
-        "not all did their part: west.csv says that it cannot read the shares of north.csv, and nobody can "
-        "tell which of both is at fault; their rows are in\n"
+        "parties with faults: west.csv reports that it cannot read the shares of north.csv, and it is "
+        "not known which of the two is at fault; their rows are clustered\n"
     )
 
 

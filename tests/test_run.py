@@ -361,7 +361,7 @@ def test_a_convergence_warning_points_at_the_callers_line():
 )
 def test_segments_of_at_most_two_columns_are_warned_of(d, ell, columns):
     rows = [np.ones((2, d)) * j for j in range(2 * (ell + 1) - 1)]
-    with pytest.warns(secfc.PrivacyWarning, match=f"d={d}, ell={ell} a segment has {columns}") as caught:
+    with pytest.warns(secfc.PrivacyWarning, match=f"d={d} and ell={ell} a segment has {columns}") as caught:
         secfc.run(rows, 2, t=1, ell=ell, seed=0, disclosure="coded")
     assert caught[0].filename == __file__
 
@@ -411,7 +411,7 @@ def test_an_error_in_progress_comes_out_unchanged():
 
 
 def test_a_limit_that_a_round_breaks_ends_the_run():
-    with pytest.raises(secfc.LimitError, match="sets of at least 6 rows, round 1 has one of"):
+    with pytest.raises(secfc.LimitError, match="sets of at least 6 rows, but round 1 has a set of"):
         run(limits=secfc.Limits(smallest_set=6))
 
 

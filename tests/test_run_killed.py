@@ -210,7 +210,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on_and_says_so(working):
     assert "--resume" in errors
     code, errors = finish(case)
     assert code == 2
-    assert "go on with it" in " ".join(errors.split())
+    assert "continue it" in " ".join(errors.split())
     assert finish(case, "--resume")[0] == 0
     case.assert_exact()
 
@@ -222,13 +222,13 @@ def test_of_two_commands_that_go_on_at_once_one_is_refused(working):
     errors = [one.communicate(timeout=_PATIENCE * 3)[1] for one in both]
     assert sorted(one.returncode for one in both) == [0, 2], errors
     (refused,) = [text for one, text in zip(both, errors, strict=True) if one.returncode]
-    assert "there is no run to go on with" in " ".join(refused.split())
+    assert "there is no run to continue" in " ".join(refused.split())
 
 
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        (("--resume", "--seed", "3"), "it was begun with other values: seed"),
+        (("--resume", "--seed", "3"), "it was started with other values: seed"),
         (("--resume", "--driver", "in-process"), "only with storage and the multiprocess driver"),
     ],
 )

@@ -92,7 +92,7 @@ def admit(
     Raises AgreementError for a name in the roster, or a number that this member may not assign.
     """
     if name.lower() in _taken(agreement):
-        raise AgreementError(f"{name!r} is a name of the roster; an owner of rows needs one of its own")
+        raise AgreementError(f"{name!r} is a name in the roster; an owner of rows needs another name")
     signature = identity.sign(_statement(agreement, member, number, key, name))
     found = Certificate(name=name, number=number, key=key, member=member, signature=signature)
     found.check(agreement)
@@ -126,7 +126,9 @@ def read_certificate(path: Path, agreement: Agreement) -> Certificate:
 def own_certificate(site: Site, agreement: Agreement, public: bytes) -> Certificate:
     """The certificate of a site that is an owner; AgreementError unless it has the site's name and key."""
     if site.certificate is None:
-        raise ParameterError(f"{site.path}: certificate is needed, by which a member admits {site.party}")
+        raise ParameterError(
+            f"{site.path}: certificate is needed: the file with which a member admits {site.party}"
+        )
     found = read_certificate(site.certificate, agreement)
     if (found.name, found.key) != (site.party, public):
         raise AgreementError(f"{site.certificate}: not of {site.party} and the key in {site.key}")

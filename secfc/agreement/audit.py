@@ -39,7 +39,7 @@ def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
         if party in by_name:
             by_name[party].append(one)
         else:
-            findings.append(_wrong(f"{party!r}: an unknown signer, no party of the roster has this name"))
+            findings.append(_wrong(f"{party!r}: unknown signer; no party of the roster has this name"))
     valid: list[SignedStatement] = []
     for number, (name, given) in enumerate(by_name.items(), 1):
         finding = _of_party(number, name, given, agreement)
@@ -132,7 +132,7 @@ def _agree(valid: list[SignedStatement], key: str, what: str, otherwise: str) ->
     values = Counter(getattr(one.statement, key) for one in valid)
     if len(values) <= 1:
         shown = f" {next(iter(values))[:16]}" if values else ""
-        return Finding(holds=True, text=f"those signatures speak of the same {what}{shown}")
+        return Finding(holds=True, text=f"all statements with a valid signature have the same {what}{shown}")
     usual = values.most_common(1)[0][0]
     others = [one.statement.party for one in valid if getattr(one.statement, key) != usual]
     return _wrong(f"{otherwise}: {', '.join(others)} differ from the others")

@@ -63,7 +63,7 @@ def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
     assert agreement.owners is not None
     count, most = rows.table.rows.shape[0], agreement.owners.most_rows
     if not 1 <= count <= most:
-        raise DataError(f"{name}: {rows.table.path}: {count} rows; 1 to {most} are possible")
+        raise DataError(f"{name}: {rows.table.path}: it has {count} rows; 1 to {most} are possible")
 
 
 def _check_ids(site: Site, rows: list[SiteRows]) -> None:

@@ -34,7 +34,7 @@ def read_ids_key(path: Path) -> bytes:
     """
     key = of_base64(read_private_text(path, what="an ID key").strip(), KEY_BYTES, kind=_KIND)
     if key is None:
-        raise ParameterError(f"{path}: no ID key, as secfc ids-key writes it")
+        raise ParameterError(f"{path}: not an ID key as secfc ids-key writes it")
     return key
 
 

@@ -38,7 +38,7 @@ def write_job(
     for given in columns:
         name, ends = _column(given)
         if name in ranges:
-            raise ParameterError(f"--column: {name!r} is there twice")
+            raise ParameterError(f"--column: {name!r} is given twice")
         ranges[name] = ends
     expires = (datetime.now(UTC) + timedelta(days=days)).date()
     lines = [f"title = {as_toml(title)}", 'roster = "roster.toml"', f"expires = {expires.isoformat()}"]
@@ -65,7 +65,7 @@ def _column(given: str) -> tuple[str, tuple[str, str]]:
     except ValueError:
         values = (0.0, -1.0)
     if not name or not all(map(isfinite, values)) or values[0] > values[1]:
-        raise ParameterError(f"--column: {given!r}: NAME=LEAST:GREATEST is needed, such as age=0:120")
+        raise ParameterError(f"--column: {given!r}: NAME=LOW:HIGH is needed, such as age=0:120")
     return name, (_number(values[0]), _number(values[1]))
 
 

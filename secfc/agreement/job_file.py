@@ -235,7 +235,9 @@ def _agreement(
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
         raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
     if consortium.coordinator is None:
-        raise fault("roster: it has no [coordinator], who runs the server (secfc roster add)", "roster")
+        raise fault(
+            "roster: [coordinator] is missing, the party that runs the server (secfc roster add)", "roster"
+        )
     columns, ranges = _columns(schema, preparation, fault)
     values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers", "recheck"})
     values["compared"] = tuple(schema.clustering.compared)
@@ -265,19 +267,19 @@ def _agreement(
         keys = ("clustering", name) if given else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
     if job.helpers != helpers:
-        needed = f"helpers that compare in the job: {job.helpers}, those in the roster: {helpers}"
+        needed = f"the job needs {job.helpers} helpers, the roster has {helpers}"
         ways = "secfc roster add --helper, clustering.comparers or recheck, or another clustering.disclosure"
         raise fault(f"roster: {needed} ({ways})", "roster")
     opened = _opened_by(preparation)
     if opened and job.ids_cap is not None:
         text = (
-            f"prepare: means and deviations of {', '.join(opened)} are opened, and with them how many values "
-            "all parties hold, which membership privacy (clustering.ids_cap) hides"
+            "prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of "
+            f"{', '.join(opened)} discloses how many values the parties hold"
         )
         raise fault(text, "prepare")
     phases = phases_of(job, opened)
     if schema.phases is not None and tuple(schema.phases) != phases:
-        raise fault(f"phases: this job has {', '.join(phases)}, in this order and no others", "phases")
+        raise fault(f"phases: this job has exactly {', '.join(phases)}, in this order", "phases")
     try:
         limits = Limits(**schema.limits.model_dump())
     except ParameterError as error:
@@ -288,7 +290,9 @@ def _agreement(
     if limits.smallest_set > MAX_ROWS:
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible", "limits", "smallest_set")
     if limits.smallest_set > 1 and job.init in SINGLETON_STARTS:
-        text = f"init: {job.init!r} asks about single rows, limits.smallest_set is {limits.smallest_set}"
+        text = (
+            f"init: {job.init!r} uses sets of a single row, but limits.smallest_set is {limits.smallest_set}"
+        )
         raise fault(text, "clustering", "init")
     return Agreement(
         title=schema.title,
@@ -316,7 +320,8 @@ def _check_owners(owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault
         raise fault(text, "owners")
     if opened:
         text = (
-            f"prepare: means of {', '.join(opened)} are opened by parties with rows, and a committee has none"
+            "prepare: not with a committee: only parties with rows can open means of "
+            f"{', '.join(opened)}, and its members have no rows"
         )
         raise fault(text, "prepare")
     try:
@@ -353,7 +358,7 @@ def _columns(
     """The clustered columns with their ranges, and ranges that bound a row's norm."""
     if preparation is not None:
         if schema.columns:
-            raise fault("columns: prepare has them, and their ranges follow from it", "columns")
+            raise fault("columns: not with prepare, which gives the columns and their ranges", "columns")
         return _prepared_columns(preparation, fault)
     columns: dict[str, Range] = {}
     if not schema.columns:

@@ -65,7 +65,7 @@ def read_key(path: Path) -> Identity:
         key = load_pem_private_key(text.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ParameterError(
-            f"{path}: no private key without a password, as secfc keygen writes it"
+            f"{path}: not a private key as secfc keygen writes it, without a password"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise ParameterError(f"{path}: a key of another kind; an Ed25519 key is needed (secfc keygen)")

@@ -102,21 +102,24 @@ class Site:
         most_rounds = agreement.limits.most_rounds or job.max_rounds
         broken: list[tuple[str, str]] = []
         if agreement.limits.smallest_set < refuses.smallest_set:
-            asked = f"the job asks about sets of {agreement.limits.smallest_set} rows"
-            broken.append(("smallest_set", f"{asked}, {refuses.smallest_set} is the smallest"))
+            asked = f"the job allows sets of {agreement.limits.smallest_set} rows"
+            broken.append(("smallest_set", f"{asked}, this site allows {refuses.smallest_set} or more"))
         if refuses.most_rounds is not None and most_rounds > refuses.most_rounds:
-            asked = f"the job asks for up to {most_rounds} rounds"
-            broken.append(("most_rounds", f"{asked}, {refuses.most_rounds} are the most"))
+            asked = f"the job has up to {most_rounds} rounds"
+            broken.append(("most_rounds", f"{asked}, this site allows {refuses.most_rounds} at most"))
         if job.t < refuses.least_t:
-            broken.append(("least_t", f"the job has t = {job.t}, {refuses.least_t} is the least"))
+            broken.append(("least_t", f"the job has t = {job.t}, this site allows {refuses.least_t} or more"))
         if job.width < refuses.least_segment_columns:
             asked = f"segments of the job have {job.width} columns (ell = {job.ell})"
             broken.append(
-                ("least_segment_columns", f"{asked}, {refuses.least_segment_columns} are the least")
+                (
+                    "least_segment_columns",
+                    f"{asked}, this site allows {refuses.least_segment_columns} or more",
+                )
             )
         if refuses.most_precision is not None and job.precision > refuses.most_precision:
             asked = f"the job has a precision of {job.precision} bits"
-            broken.append(("most_precision", f"{asked}, {refuses.most_precision} are the most"))
+            broken.append(("most_precision", f"{asked}, this site allows {refuses.most_precision} at most"))
         if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))
             broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
@@ -162,7 +165,9 @@ class Site:
                 broken.append(("open_statistics", f"{told}; no consent was given"))
             elif smallest < refuses.open_statistics:
                 asked = f"{told}, of {job.t + 2} parties with {smallest} values each"
-                broken.append(("open_statistics", f"{asked}; {refuses.open_statistics} is the least"))
+                broken.append(
+                    ("open_statistics", f"{asked}; this site allows {refuses.open_statistics} or more")
+                )
         return broken
 
     def check_inputs(self, agreement: Agreement) -> None:
@@ -170,16 +175,21 @@ class Site:
         job, source = agreement.job, self.source
         owner = self.party not in agreement.names
         if self.certificate is not None and not owner:
-            text = f"certificate: {self.party} is in the roster, an owner that is not has one"
+            text = (
+                f"certificate: {self.party} is in the roster; only an owner that is not in the roster has a "
+                "certificate"
+            )
             raise self._file.error("certificate", text=text)
         if not agreement.has_rows(self.party):
             is_one = "a helper" if agreement.helps(self.party) else "in a committee"
             for key, unneeded in (("data", source is not None), ("ids_key", self.ids_key is not None)):
                 if unneeded:
-                    raise self._file.error(key, text=f"{key}: {self.party} is {is_one}, which has no rows")
+                    raise self._file.error(
+                        key, text=f"{key}: {self.party} is {is_one} and has no rows; remove {key}"
+                    )
             return
         if source is None:
-            raise self._file.error(text="data is needed: where the rows are")
+            raise self._file.error(text="data is needed: the file or database of the rows")
         if job.ids_cap is not None and source.id_column is None:
             raise self._file.error("data", text="data.id is needed: the job has membership privacy")
         for keys, given, used, what in (
@@ -250,7 +260,7 @@ def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
         except ParameterError as error:
             raise fault(f"data.{key}: {error}", key) from None
         if (origin.kind == "file") != (key == "path"):
-            raise fault("data: a file to query is its path, a database is a url", key)
+            raise fault("data: give a file as path, and a database as url", key)
         rows = Query(origin=origin, query=data.query, name="database", given=given)
     id_column, start, weight = (
         None if name is None else normal(name) for name in (data.id, data.start, data.weight)

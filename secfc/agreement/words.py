@@ -48,5 +48,5 @@ def check_words(text: str) -> str:
         raise ParameterError(f"words: a key has 12 and a roster 24, {len(words)} were given")
     joined = " ".join(words)
     if not _scheme().check(joined):
-        raise ParameterError("words: their checksum is wrong, one of them was misread or misheard")
+        raise ParameterError("words: their checksum is wrong; at least one word was misread or misheard")
     return joined

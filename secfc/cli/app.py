@@ -50,7 +50,7 @@ def _main(
 @grouped
 def run(
     k: Annotated[int, typer.Option("-k", "--clusters", help="Clusters.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the results; must not hold anything.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results; must be new or empty.")],
     files: Files = None,
     urls: Urls = None,
     queries: Queries = None,
@@ -73,22 +73,23 @@ def run(
 )
 @grouped
 def predict(
-    run: Annotated[Path, typer.Option("--run", help="Folder that secfc run has written.")],
+    run: Annotated[Path, typer.Option("--run", help="Folder of results that secfc run wrote.")],
     new: Annotated[
         list[str],
         typer.Option(
-            help="NAME=FILE: new rows of the party NAME, its file's name without the ending; repeatable."
+            help="NAME=FILE: FILE has new rows of the party NAME, the name of its file without the ending; "
+            "repeatable."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the labels; must not hold anything.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the labels; must be new or empty.")],
     files: Files = None,
     urls: Urls = None,
     queries: Queries = None,
     consent: Annotated[
         str | None,
         typer.Option(
-            help="Parties that consent to predicting, by name, separated by commas, or 'all'. You speak for "
-            "all of them here.",
+            help="Parties that consent to predicting, by name, separated by commas, or 'all'. Here you "
+            "consent for all of them.",
             rich_help_panel=OPENED,
         ),
     ] = None,
@@ -122,8 +123,8 @@ def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 
 @grouped
 def choose_k(
     files: Annotated[list[Path], ONE_FILE_PER_PARTY],
-    first: Annotated[int, typer.Option("--from", help="Least number of clusters.")] = 2,
-    last: Annotated[int, typer.Option("--to", help="Greatest number of clusters.")] = 10,
+    first: Annotated[int, typer.Option("--from", help="Smallest number of clusters.")] = 2,
+    last: Annotated[int, typer.Option("--to", help="Largest number of clusters.")] = 10,
     plot: Annotated[
         Path | None, typer.Option(help="Also write a picture; needs the extra 'plots' (matplotlib).")
     ] = None,

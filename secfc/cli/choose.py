@@ -43,7 +43,11 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
     out.print(threshold_line(choice.job))
     faults_line(out, choice.faults, list(map(str, files)))
     out.print(choice_table(choice))
-    knee = "there is no knee" if choice.knee is None else f"the knee of the inertia is at k = {choice.knee}"
+    knee = (
+        "the inertia has no knee"
+        if choice.knee is None
+        else f"the knee of the inertia is at k = {choice.knee}"
+    )
     measure = "silhouette" if choice[choice.best].silhouette is not None else "Calinski-Harabasz measure"
     out.print(f"* best of its column; the {measure} is best at k = {choice.best}, {knee}")
 

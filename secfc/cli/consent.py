@@ -17,11 +17,11 @@ def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
     """Positions of the parties that an option names, "all" for all; ParameterError for an unknown name."""
     given = names_of(text)
     if not given:
-        raise ParameterError(f"{option}: names no party; they are {', '.join(names)}")
+        raise ParameterError(f"{option}: no party is named; the parties are {', '.join(names)}")
     found: set[int] = set()
     for name in given:
         if name != ALL and name not in names:
-            raise ParameterError(f"{option}: no party {name!r}; they are {', '.join(names)}")
+            raise ParameterError(f"{option}: there is no party {name!r}; the parties are {', '.join(names)}")
         found |= set(range(len(names))) if name == ALL else {names.index(name)}
     return sorted(found)
 

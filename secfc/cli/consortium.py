@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from secfc.agreement.job_file import Agreement
 
 consortium = typer.Typer(
-    help="Runs across organisations on NVIDIA FLARE: from nothing to a signed result.", no_args_is_help=True
+    help="Runs across organisations on NVIDIA FLARE, from the first keys to a signed result.",
+    no_args_is_help=True,
 )
 
 _DEADLINE = 600.0
@@ -38,25 +39,26 @@ _WAIT = 3600.0
 _SITE = Path("site.toml")
 
 Deadline = Annotated[float, typer.Option(help="Seconds that a site has to answer a call.")]
-Timeout = Annotated[float, typer.Option(help="Seconds until the whole job is given up.")]
+Timeout = Annotated[float, typer.Option(help="Seconds after which the whole job is aborted.")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for sites before the run begins.")]
 WithoutAbsent = Annotated[
     bool,
     typer.Option(
         "--without-absent",
-        help="Begin without sites that have not come by then, if enough are there; their rows are not in. By "
-        "default the run is given up then, and does not count.",
+        help="After --wait, begin without the missing sites if enough sites are connected; rows of missing "
+        "sites are not clustered. By default the run is then aborted and does not count.",
     ),
 ]
 OwnFile = Annotated[
-    Path, typer.Argument(help="A site's site file, or the job file in the coordinator's consortium folder.")
+    Path,
+    typer.Argument(help="The site file of a site, or the job file in the coordinator's consortium folder."),
 ]
 Resumable = Annotated[
     bool,
     typer.Option(
         "--resumable",
-        help="The coordinator keeps a log in the server's kit: the same command goes on with a run that was "
-        "interrupted. Sites keep theirs in the storage of their site files.",
+        help="The coordinator keeps a log in the server's kit, and the same command continues an interrupted "
+        "run. Sites keep their logs in the storage of their site files.",
     ),
 ]
 
@@ -76,43 +78,45 @@ def _check_seconds(**given: float) -> None:
 def request(
     name: Annotated[str, typer.Argument(help="Short name: letters, digits, - and _.")],
     rows: Annotated[
-        str | None, typer.Option(help="The file of your rows; a database is named in site.toml later.")
+        str | None, typer.Option(help="The file of your rows; write a database into site.toml later.")
     ] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="Column of row IDs.")] = None,
     helper: Annotated[
-        bool, typer.Option("--helper", help="You bring no rows: you compare those of others.")
+        bool, typer.Option("--helper", help="You have no rows; you compare the rows of others.")
     ] = False,
     committee: Annotated[
-        bool, typer.Option("--committee", help="You bring no rows: owners deposit theirs with you.")
+        bool, typer.Option("--committee", help="You have no rows; owners deposit theirs with you.")
     ] = False,
-    organisation: Annotated[str, typer.Option(help="Full name, for people.")] = "",
-    folder: Annotated[Path, typer.Option(help="Where to write; by default here.")] = Path(),
+    organisation: Annotated[str, typer.Option(help="Full name of the organisation.")] = "",
+    folder: Annotated[Path, typer.Option(help="Folder for the files; by default the current one.")] = Path(),
 ) -> None:
     """A site's first step: make your keys, your site file, and the request to hand to the coordinator."""
     _need_flare()
     from secfc.drivers.flare.setting_up import request
 
     if helper + committee + (rows is not None) != 1:
-        raise ParameterError("--rows: name the file of your rows, or be a --helper or in a --committee")
+        raise ParameterError("--rows: exactly one of --rows, --helper and --committee is needed")
     data = None if rows is None else {"path": rows} | ({} if id_column is None else {"id": id_column})
     handed = request(folder, name, organisation=organisation, data=data, helper=helper)
     out = console()
-    out.print(f"{handed}: hand it to the coordinator; it holds no secret", soft_wrap=True)
-    out.print(f"{folder / _SITE}: yours; say in it where your rows are, and what you refuse", soft_wrap=True)
+    out.print(f"{handed}: send it to the coordinator; it contains no secret", soft_wrap=True)
+    out.print(f"{folder / _SITE}: keep it; write into it where your rows are and your limits", soft_wrap=True)
 
 
 @consortium.command(
     epilog="Example: secfc consortium new job.toml a.request b.request c.request --host server.example.com"
 )
 def new(
-    job: Annotated[Path, typer.Argument(help="The job file; it names its roster roster.toml.")],
+    job: Annotated[Path, typer.Argument(help="The job file; its roster must be roster.toml.")],
     requests: Annotated[
         list[Path], typer.Argument(help="Files of requests, in the order of client numbers.")
     ],
-    host: Annotated[str, typer.Option(help="Name or address at which sites reach this machine.")],
-    port: Annotated[int, typer.Option(help="The one port at which sites reach this machine.")] = 8002,
-    project: Annotated[str, typer.Option(help="What FLARE calls all of it.")] = "secfc",
-    out: Annotated[Path, typer.Option("--out", help="Folder to write; must not hold anything.")] = Path(
+    host: Annotated[str, typer.Option(help="Host name or address at which sites reach this machine.")],
+    port: Annotated[
+        int, typer.Option(help="The port at which sites reach this machine; no other is needed.")
+    ] = 8002,
+    project: Annotated[str, typer.Option(help="Name of the project in FLARE.")] = "secfc",
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files; must be new or empty.")] = Path(
         "consortium"
     ),
 ) -> None:
@@ -123,14 +127,14 @@ def new(
 
     address = Address(project=project, host=host, port=port)
     agreement = found(job, requests, out, address=address)
-    console().print(f"{out / CONSORTIUM}: hand it to every site; it holds no secret", soft_wrap=True)
-    console().print(f"{out}: the rest of it is yours; it holds private keys", soft_wrap=True)
+    console().print(f"{out / CONSORTIUM}: send it to every site; it contains no secret", soft_wrap=True)
+    console().print(f"{out}: keep the other files; they contain private keys", soft_wrap=True)
     _show_words(agreement)
 
 
 @consortium.command(epilog="Example: secfc consortium accept consortium.toml")
 def accept(
-    file: Annotated[Path, typer.Argument(help="The file that the coordinator handed over.")],
+    file: Annotated[Path, typer.Argument(help="The file that the coordinator sent.")],
     site: Annotated[Path, typer.Option(help="Your site file.")] = _SITE,
 ) -> None:
     """A site's second step: take job, roster and certificate, and check your rows; then compare the words."""
@@ -144,10 +148,12 @@ def accept(
     accept(file, own)
     console().print(f"{own.job.parent}: the job, its roster and your startup kit", soft_wrap=True)
     _show_words(read_job(own.job))
-    console().print("compare them with the other sites, by a way that the coordinator does not control")
+    console().print(
+        "compare these words with the other sites, over a channel that the coordinator does not control"
+    )
     show_checked(own, check_site(own))
     console().print(
-        f"Next, if all is as agreed: secfc job show {own.job}, secfc job sign {site}", soft_wrap=True
+        f"Next, if everything is as agreed: secfc job show {own.job}, secfc job sign {site}", soft_wrap=True
     )
 
 
@@ -175,7 +181,7 @@ def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
 def run(
     job: Annotated[Path, typer.Argument(help="The job file in the consortium's folder.")],
     signatures: Annotated[
-        list[Path] | None, typer.Argument(help="Files of signatures that sites have handed over.")
+        list[Path] | None, typer.Argument(help="Files of signatures that sites have sent.")
     ] = None,
     summary: SummaryFile = None,
     report: Report = None,
@@ -226,16 +232,16 @@ def status(file: OwnFile = _SITE) -> None:
         at, said = told
         out.print(f"{process.name}: {said} ({at})", soft_wrap=True)
     if process.pids:
-        running = "it waits for a job" if told is None else "its processes run"
+        running = "it waits for a job" if told is None else "its processes are running"
     else:
-        running = "no run was begun" if told is None else "none of its processes runs"
+        running = "no run was started" if told is None else "none of its processes is running"
     out.print(f"{process.name}: {running}", soft_wrap=True)
 
 
 @consortium.command(epilog="Example: secfc consortium logs site.toml --lines 100")
 def logs(
     file: OwnFile = _SITE,
-    lines: Annotated[int, typer.Option(min=1, help="How many lines, from the end.")] = 50,
+    lines: Annotated[int, typer.Option(min=1, help="Number of lines, from the end.")] = 50,
 ) -> None:
     """Show what FLARE and secfc logged in the last run. Only for you, because it may quote your data."""
     _need_flare()
@@ -256,7 +262,7 @@ def rehearse(
     report: Report = None,
     key: CoordinatorKey = None,
     workspace: Annotated[
-        Path | None, typer.Option(help="Folder to keep kits and logs in; by default none are kept.")
+        Path | None, typer.Option(help="Folder for kits and logs; by default they are deleted.")
     ] = None,
     deadline: Deadline = _DEADLINE,
     timeout: Timeout = _TIMEOUT,
@@ -307,7 +313,7 @@ def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, 
     told = read_summary(path).coordinator
     if told["interrupted"]:
         path.unlink()
-        raise PartyError(f"{told['ended']}; interrupted: the same command goes on with the run")
+        raise PartyError(f"{told['ended']}; interrupted; the same command continues the run")
     write_page(report, path, agreement)
     if told["ended"] != "complete":
         raise PartyError(f"{told['ended']}")

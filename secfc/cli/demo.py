@@ -31,10 +31,10 @@ def run_demo(*, seed: int) -> None:
     members = uneven_parties(rows, classes)
     out = console()
     out.print(
-        f"scikit-learn's digits: {rows.shape[0]} rows of {rows.shape[1]} columns at {CLIENTS} clients, "
-        f"{min(map(len, members))} to {max(map(len, members))} rows and "
+        f"scikit-learn's digits: {rows.shape[0]} rows of {rows.shape[1]} columns at {CLIENTS} clients; "
+        f"each client has {min(map(len, members))} to {max(map(len, members))} rows and "
         f"{min(len(np.unique(classes[m])) for m in members)} to "
-        f"{max(len(np.unique(classes[m])) for m in members)} of {CLUSTERS} digits each"
+        f"{max(len(np.unique(classes[m])) for m in members)} of the {CLUSTERS} digits"
     )
     parties = [rows[member] for member in members]
     result = secfc.run(parties, CLUSTERS, T, ELL, seed=seed, driver="multiprocess", progress="bar")
@@ -46,8 +46,8 @@ def run_demo(*, seed: int) -> None:
     out.print(cost_table(result.costs, result.job))
     out.print()
     out.print(
-        f"{pooled.same} of {pooled.rows} rows have the label that Lloyd's algorithm gives them when all rows "
-        "are pooled. Next: secfc run --help, for files of your own."
+        f"{pooled.same} of {pooled.rows} rows have the same label as with Lloyd's algorithm on the "
+        "pooled rows. Next, for your own files: secfc run --help"
     )
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from secfc.agreement.site_file import Site
 
 deposit = typer.Typer(
-    help="Without a command: deposit your rows with the committee of a job. Until its members close the "
-    "deposits this can be repeated, and the last one counts.",
+    help="Without a command: deposit your rows with the committee of a job. You can repeat this until its "
+    "members close the deposits; the last deposit counts.",
     no_args_is_help=True,
     invoke_without_command=True,
 )
@@ -26,9 +26,7 @@ _SHOWN = 20  # most lines about owners
 
 MemberSite = Annotated[Path, typer.Argument(help="Your site file, as a member of the committee.")]
 OwnSite = Annotated[Path, typer.Option("--site", help="Your site file, with the certificate of a member.")]
-OwnJob = Annotated[
-    Path | None, typer.Option("--job", help="The job file; by default the one that the site file names.")
-]
+OwnJob = Annotated[Path | None, typer.Option("--job", help="The job file; by default that of the site file.")]
 
 
 @deposit.callback(epilog="Example: secfc deposit --job job.toml --site clinic.toml")
@@ -42,7 +40,7 @@ def make(
     """Seal your rows to the members of a committee, in one file for each member."""
     if context.invoked_subcommand is not None:
         if site is not None or job is not None:
-            raise ParameterError("--site, --job: behind the name of the command")
+            raise ParameterError("--site, --job: give them after the name of the command")
         return
     if site is None:
         raise ParameterError("--site: your site file is needed")
@@ -51,8 +49,8 @@ def make(
     depositor = Depositor(_site(site, job))
     rows, members = depositor.deposit(), depositor.agreement.job.n
     out = console()
-    out.print(f"{rows} rows are deposited with {members} members; you need not be there any more")
-    out.print("keep the receipt beside your results: it opens your labels, and nothing else does")
+    out.print(f"{rows} rows are deposited with {members} members; you can go offline now")
+    out.print("keep the receipt beside your results: only this receipt opens your labels")
 
 
 @deposit.command(name="open", epilog="Example: secfc deposit open --site clinic.toml")
@@ -71,20 +69,23 @@ def open_(site: OwnSite, job: OwnJob = None) -> None:
 @deposit.command(epilog="Example: secfc deposit admit north.toml clinic-1.pub clinic-2.pub")
 def admit(
     site: MemberSite,
-    keys: Annotated[list[Path], typer.Argument(help="Public key files of owners, whose words you compared.")],
+    keys: Annotated[
+        list[Path], typer.Argument(help="Public key files of owners; compare their words first.")
+    ],
 ) -> None:
     """Admit owners of rows to a job, as a member of its committee; writes a certificate beside each key."""
     from secfc.drivers.collecting import Member
 
     for path in Member.of(_site(site)).admit(keys):
-        console().print(f"{path}: hand it over", soft_wrap=True)
+        console().print(f"{path}: send it to the owner", soft_wrap=True)
 
 
 @deposit.command(epilog="Example: secfc deposit close north.toml --without clinic-7")
 def close(
     site: MemberSite,
     without: Annotated[
-        list[str] | None, typer.Option(help="An owner to leave out, by name; repeatable, and later too.")
+        list[str] | None,
+        typer.Option(help="Name of an owner to leave out; repeatable. You can leave out owners later too."),
     ] = None,
 ) -> None:
     """Check the deposits for you, sign which you hold, and accept no more; all members do so before a run."""

@@ -24,7 +24,7 @@ def told_how_to_go_on(options: Running) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if options.goes_on:
-            error_console().print("the same command with --resume goes on with the run", soft_wrap=True)
+            error_console().print("the same command with --resume continues the run", soft_wrap=True)
         raise
 
 

@@ -23,11 +23,14 @@ def sources(
     """
     for at, file in enumerate(files):
         if any(_same(file, other) for other in files[:at]):
-            raise ParameterError(f"FILES: {file} is given twice, every party has a file of its own")
+            raise ParameterError(f"FILES: {file} is given twice, each party needs its own file")
     if not files and not urls:
         raise ParameterError("FILES: name a file for each party, or databases with --from and --query")
     if len(queries) not in ({1, len(urls)} if urls else {0}):
-        raise ParameterError(f"--query: {len(queries)} queries for {len(urls)} --from")
+        raise ParameterError(
+            f"--query: one for each --from is needed, or one for all; {len(queries)} for {len(urls)} --from "
+            "were given"
+        )
     asked = list(queries) * (len(urls) if len(queries) == 1 else 1)
     databases = []
     for at, (url, query) in enumerate(zip(urls, asked, strict=True), start=1):

@@ -35,7 +35,7 @@ JobFile = Annotated[Path, typer.Argument(help="The job file.")]
 SiteFiles = Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")]
 SummaryFile = Annotated[Path | None, typer.Option(help="The summary to write; by default beside the job.")]
 OwnSite = Annotated[
-    Path, typer.Argument(help="Your site file: it names the job, your key, your rows and your limits.")
+    Path, typer.Argument(help="Your site file, with the job, your key, your rows and your limits.")
 ]
 Report = Annotated[
     Path | None, typer.Option(help="Also write one self-contained HTML page of the run; a new file.")
@@ -55,17 +55,18 @@ def new(
     k: Annotated[int, typer.Option("-k", "--clusters", prompt="Clusters", help="Clusters.")],
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            "--column", help="NAME=LEAST:GREATEST, a column and the range of its values; repeatable."
-        ),
+        typer.Option("--column", help="NAME=LOW:HIGH, a column and the range of its values; repeatable."),
     ] = None,
     prepare: Annotated[
-        str | None, typer.Option(help="Instead: the file of a schema, such as schema.toml, beside the job.")
+        str | None,
+        typer.Option(help="Instead of --column: the file of a schema, such as schema.toml, beside the job."),
     ] = None,
-    t: Annotated[int, typer.Option("--t", help="Colluding parties that learn nothing.")] = 1,
-    ell: Annotated[int, typer.Option("--ell", help="Segments that rows are cut into.")] = 1,
+    t: Annotated[
+        int, typer.Option("--t", help="Number of parties that learn nothing even if they collude.")
+    ] = 1,
+    ell: Annotated[int, typer.Option("--ell", help="Number of segments of a row.")] = 1,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of public choices; by default a coin is tossed.")
+        int | None, typer.Option(help="Seed of public choices; by default the parties toss a coin for it.")
     ] = None,
     days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
 ) -> None:
@@ -77,7 +78,7 @@ def new(
     write_job(
         file, title=title, columns=columns or [], prepare=prepare, days=days, k=k, t=t, ell=ell, seed=seed
     )
-    console().print(f"{file}: read it, and agree on what else it should say", soft_wrap=True)
+    console().print(f"{file}: read it, and agree on its other settings", soft_wrap=True)
 
 
 @job.command(epilog="Example: secfc job show job.toml")
@@ -94,13 +95,18 @@ def show(file: JobFile) -> None:
     table.add_column()
     table.add_column(overflow="fold")
     most_rounds = agreement.limits.most_rounds or task.max_rounds
-    few = f", until one changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
+    few = (
+        f", until an iteration changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
+    )
     start = f"{task.init}, {task.n_init} of them, seed {task.seed}"
     if task.predict:
-        start = "a prediction: labels of the sites, which stay; rows without one get that of the nearest mean"
+        start = (
+            "a prediction: rows keep the labels of the sites; rows without a label get the label of the "
+            "nearest mean"
+        )
     shown = "not hidden: everybody learns which rows are whose"
     recipients = ", ".join(agreement.names[client - 1] for client in task.reveal_to)
-    spreads = f"revealed to the same, of clusters of {task.reveal_spread} rows of others or more"
+    spreads = f"revealed to the same parties, for clusters with at least {task.reveal_spread} rows of others"
     columns = [f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()]
     for name, value in (
         ("digest", agreement.digest.hex()),
@@ -114,8 +120,8 @@ def show(file: JobFile) -> None:
         ("centres revealed to", recipients or "nobody"),
         *_noise(task),
         ("spreads", "not revealed" if task.reveal_spread is None else spreads),
-        ("weights", "of every row, told to everybody" if task.weighted else "none"),
-        ("inertia", "told to everybody" if task.tells_inertia else "not revealed"),
+        ("weights", "of every row, sent to everybody" if task.weighted else "none"),
+        ("inertia", "sent to everybody" if task.tells_inertia else "not revealed"),
         ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
         *_owners(agreement),
         *_preparation(agreement),
@@ -154,14 +160,14 @@ def sign(site: OwnSite) -> None:
     signed = Signature(party=own.party, digest=agreement.digest, signature=signature)
     standing = collect(agreement, path, [signed])
     console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True)
-    console().print(f"{path}: hand it over", soft_wrap=True)
+    console().print(f"{path}: send it to the other parties", soft_wrap=True)
     _show_standing(standing)
 
 
 @job.command(name="collect", epilog="Example: secfc job collect job.toml from-south/job.signatures")
 def collect_(
     file: JobFile,
-    others: Annotated[list[Path], typer.Argument(help="Files of signatures that others have sent.")],
+    others: Annotated[list[Path], typer.Argument(help="Files of signatures that other parties have sent.")],
 ) -> None:
     """Add signatures that others have sent to the file beside the job; wrong ones are refused."""
     collect_files(file, others)
@@ -197,8 +203,8 @@ Resumable = Annotated[
     bool,
     typer.Option(
         "--resumable",
-        help="The coordinator keeps a log beside the job: the same command goes on with a run that was "
-        "interrupted. Parties keep theirs in the storage of their site files.",
+        help="The coordinator keeps a log beside the job, and the same command continues an interrupted run. "
+        "Parties keep their logs in the storage of their site files.",
     ),
 ]
 
@@ -212,7 +218,7 @@ def run(
     key: CoordinatorKey = None,
     deadline: Deadline = None,
     resumable: Resumable = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress bar and no table.")] = False,
 ) -> None:
     """Run a job on this machine with a process per party; each reads only its own site file.
 
@@ -257,7 +263,7 @@ def run(
         out.print(f"lost: {why}", soft_wrap=True)
     out.print(threshold_line(agreement.job))
     if agreement.job.predict:
-        out.print("rows without a label have that of the nearest mean")
+        out.print("rows without a label have the label of the nearest mean")
     else:
         end = "converged" if outcome.converged else "stopped at max_iter"
         out.print(f"{end} after {outcome.n_iter} iterations")
@@ -275,7 +281,9 @@ def run(
 @job.command(epilog="Example: secfc job fetch north.toml job.summary.json")
 def fetch(
     site: OwnSite,
-    summary: Annotated[Path, typer.Argument(help="The summary of the run, with copies that others made.")],
+    summary: Annotated[
+        Path, typer.Argument(help="The summary of the run, with copies of labels that other parties made.")
+    ],
 ) -> None:
     """Fetch labels that you missed, because your site was lost in a run that others completed."""
     from secfc.agreement.site_file import read_site
@@ -286,19 +294,19 @@ def fetch(
     for why in fetched.refused:
         out.print(f"not taken: {shown(why)}", soft_wrap=True, markup=False)
     agreed = ", ".join(fetched.makers)
-    out.print(f"{fetched.folder}: {fetched.rows} labels, as {agreed} have copied them", soft_wrap=True)
+    out.print(f"{fetched.folder}: {fetched.rows} labels, equal in the copies of {agreed}", soft_wrap=True)
 
 
 def audit(
     summary: Annotated[
-        Path, typer.Argument(help="The summary of a run, or evidence that a party has of the coordinator.")
+        Path, typer.Argument(help="The summary of a run, or a party's evidence against the coordinator.")
     ],
     job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
     report: Report = None,
     site: Annotated[
         Path | None,
         typer.Option(
-            help="Your site file: the page is your copy, with what was opened to you and how well rows fit."
+            help="Your site file: the page is your copy, with what was opened to you and how well your rows fit."
         ),
     ] = None,
 ) -> None:
@@ -316,7 +324,7 @@ def audit(
     evidence = read_evidence(summary)
     if evidence is not None:
         if report is not None:
-            raise ParameterError(f"--report: {summary} is evidence, and has no result")
+            raise ParameterError(f"--report: {summary} is evidence, which contains no result")
         show_findings(audit_evidence(evidence, agreement))
         return
     read = read_summary(summary)
@@ -344,7 +352,7 @@ def show_checked(site: "Site", found: "Checked") -> None:
     text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
     if site.source is None:
         is_one = "a helper" if agreement.helps(site.party) else "a member of the committee"
-        out.print(f"{site.party}: {is_one} in {text}; it needs no rows", soft_wrap=True)
+        out.print(f"{site.party}: {is_one} in {text}; no rows are needed", soft_wrap=True)
         return
     out.print(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}", soft_wrap=True)
     if rows.table.written:
@@ -355,7 +363,7 @@ def show_checked(site: "Site", found: "Checked") -> None:
                 out.print(f"  {count} values of {column!r} are {what}", soft_wrap=True)
     if rows.unprepared is not None:
         opened = ", ".join(agreement.opened)
-        out.print(f"  prepared in the run, once means are known of {opened}", soft_wrap=True)
+        out.print(f"  prepared during the run, after the means of {opened} are known", soft_wrap=True)
     elif rows.table.rows.size:
         table = Table()
         for heading in ("column", "least", "greatest", "the job's range"):
@@ -426,7 +434,7 @@ def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
     if not reserves:
         return [("who compares", f"{trio}; no two of them may collude"), *rechecked]
     # It is not known in advance which reserve replaces whom, so any two may compare together.
-    replaced = f"if one is lost, {', then '.join(reserves)} in its place"
+    replaced = f"if one is lost, {', then '.join(reserves)} replaces it"
     return [("who compares", f"{trio}; {replaced}; no two of all these may collude"), *rechecked]
 
 

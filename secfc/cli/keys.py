@@ -20,7 +20,7 @@ RosterFile = Annotated[Path, typer.Argument(help="The roster file.")]
 def keygen(
     file: Annotated[Path, typer.Argument(help="The private key file to write, such as north.key.")],
     name: Annotated[str, typer.Option(help="Short name: letters, digits, - and _.")],
-    organisation: Annotated[str, typer.Option(help="Full name, for people.")] = "",
+    organisation: Annotated[str, typer.Option(help="Full name of the organisation.")] = "",
 ) -> None:
     """Make a key: a private file for yourself, and beside it a public one (.pub) for the other parties."""
     from secfc.agreement.consortium import Member, check_member
@@ -35,14 +35,16 @@ def keygen(
     member = Member(name=name, organisation=organisation, key=identity.public)
     write_new(public, member.to_toml().encode())
     out = console()
-    out.print(f"{file}: the private key; it stays with you", soft_wrap=True)
-    out.print(f"{public}: the public key; hand it over and read its words aloud", soft_wrap=True)
+    out.print(f"{file}: the private key; keep it secret", soft_wrap=True)
+    out.print(
+        f"{public}: the public key; send it to the other parties and read them its words", soft_wrap=True
+    )
     read_out(member.words)
 
 
 def ids_key(
     file: Annotated[Path, typer.Argument(help="The key file to write, or with --show to read.")],
-    show: Annotated[bool, typer.Option("--show", help="Show the words of a key that is there.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Show the words of an existing key.")] = False,
 ) -> None:
     """Make the key that hashes row IDs. All parties need it, but the coordinator must not have it."""
     from secfc.agreement.ids_key import ids_key_words, read_ids_key, write_new_ids_key
@@ -50,7 +52,7 @@ def ids_key(
     key, out = read_ids_key(file) if show else write_new_ids_key(file), console()
     if not show:
         out.print(
-            f"{file}: hand it to the other parties as you would a password, never to the coordinator",
+            f"{file}: send it to the other parties as you would send a password, never to the coordinator",
             soft_wrap=True,
         )
     read_out(ids_key_words(key))
@@ -63,10 +65,14 @@ def add(
         list[Path] | None, typer.Argument(help="Public key files, in the order of client numbers.")
     ] = None,
     coordinator: Annotated[
-        Path | None, typer.Option(help="The public key file of who runs the server; every job needs one.")
+        Path | None,
+        typer.Option(
+            help="The public key file of the coordinator, who runs the server; every job needs one."
+        ),
     ] = None,
     helper: Annotated[
-        list[Path] | None, typer.Option(help="The public key file of a party without rows, who compares.")
+        list[Path] | None,
+        typer.Option(help="The public key file of a helper, a party without rows that compares."),
     ] = None,
 ) -> None:
     """Append parties to a roster; the file is created if it does not exist."""
@@ -114,7 +120,8 @@ def verify(
         Path | None, typer.Option(help="Your private key: is its public part in the roster?")
     ] = None,
     words: Annotated[
-        str | None, typer.Option(help="Words that somebody read to you, of the roster (24) or of a key (12).")
+        str | None,
+        typer.Option(help="Words that another party read to you: those of the roster (24) or of a key (12)."),
     ] = None,
 ) -> None:
     """Check a roster file, whether your key is in it, and words that somebody read to you."""
@@ -157,7 +164,7 @@ def _show(file: Path, before: int) -> None:
         name = f"{member.name}\n{member.organisation}" if member.organisation else member.name
         table.add_row(number, name, "\n".join(in_lines(member.words)))
     out.print(table)
-    out.print(f"words of the roster as it stands, {len(consortium.parties)} parties:")
+    out.print(f"words of this roster, {len(consortium.parties)} parties:")
     read_out(consortium.words)
 
 

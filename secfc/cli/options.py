@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # imported only by the commands that need it
     from secfc.prepare.transform import Preparation
 
 Options = TypeVar("Options", bound=Execution)
-REFUSED = "What every party refuses"  # a heading of the help
+REFUSED = "Limits of every party"  # a heading of the help
 
 ONE_FILE_PER_PARTY = typer.Argument(
     help="One file per party: .csv, .tsv (or .gz of these), .xlsx, .parquet or .npy."
@@ -40,12 +40,14 @@ Urls = Annotated[
     typer.Option(
         "--from",
         help="A party's database (postgresql://host/name, sqlite:///file or duckdb:///file, without a "
-        "password), or a .csv, .tsv or .parquet file to query; repeatable.",
+        "password), or a .csv, .tsv or .parquet file that --query reads; repeatable.",
     ),
 ]
 Queries = Annotated[
     list[str] | None,
-    typer.Option("--query", help="SELECT for each --from, or one for all; a file is the table 'data'."),
+    typer.Option(
+        "--query", help="One SELECT for each --from, or one for all; the table of a file is called 'data'."
+    ),
 ]
 Dropped = Annotated[
     list[str] | None, typer.Option(help="Columns to leave out, separated by commas; repeatable.")
@@ -66,22 +68,25 @@ class Refusing:
     smallest_set: Annotated[
         int,
         typer.Option(
-            help="Every party refuses rounds with a set of fewer rows, 0 excepted.", rich_help_panel=REFUSED
+            help="Every party refuses a round with a set of fewer rows; empty sets are allowed.",
+            rich_help_panel=REFUSED,
         ),
     ] = 1
     most_rounds: Annotated[
-        int | None, typer.Option(help="Rounds that every party answers at most.", rich_help_panel=REFUSED)
+        int | None,
+        typer.Option(help="Every party refuses to answer more rounds than this.", rich_help_panel=REFUSED),
     ] = None
     most_rows: Annotated[
         int | None,
         typer.Option(
-            help="Rows of all parties that every party keeps shares of at most.", rich_help_panel=REFUSED
+            help="Every party refuses to keep shares of more rows than this.", rich_help_panel=REFUSED
         ),
     ] = None
     never_share: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns that end the run if they are to be clustered, separated by commas; repeatable.",
+            help="Columns that every party refuses to share; the run ends if one is to be clustered. "
+            "Separated by commas; repeatable.",
             rich_help_panel=REFUSED,
         ),
     ] = None
@@ -104,15 +109,13 @@ class Running(Execution, Refusing, TextFormat):
     log: Annotated[
         Path | None, typer.Option(help="Append log lines to this file.", rich_help_panel=MACHINE)
     ] = None
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=MACHINE)
-    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON.", rich_help_panel=MACHINE)] = False
     quiet: Annotated[
         bool,
         typer.Option(
             "--quiet",
             "-q",
-            help="No progress bar, and no table of what is in --out.",
+            help="Print no progress bar and no table of results.",
             rich_help_panel=MACHINE,
         ),
     ] = False
@@ -140,8 +143,8 @@ class Prepared:
     prepared: Annotated[
         Path | None,
         typer.Option(
-            help="The preparation.json of prepared files. It gives columns and bound. Opened centres and "
-            "spreads are in the data's units, and so are centres of --init.",
+            help="The preparation.json of prepared files. It gives columns and bound. Opened centres, "
+            "spreads and the centres of --init are in the data's units.",
         ),
     ] = None
 
@@ -170,50 +173,57 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
 
     columns: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to cluster, separated by commas, repeatable; all by default."),
+        typer.Option(help="Columns to cluster, separated by commas; repeatable; all by default."),
     ] = None
     drop: Dropped = None
     id_column: Annotated[
         str | None,
         typer.Option(
             "--id",
-            help="Column of row IDs: not clustered, written beside the labels. With --membership, compared "
-            "as text in Unicode's NFC without blanks at either end; case and leading zeros count.",
+            help="Column of row IDs. It is not clustered; it is written beside the labels. With "
+            "--membership, IDs are compared as text in Unicode's NFC without blanks at either end; case "
+            "and leading zeros count.",
         ),
     ] = None
     membership: Annotated[
         bool,
         typer.Option(
-            "--membership", help="Hide whose rows are whose: share by the union of the IDs of --id."
+            "--membership",
+            help="Hide which party has which rows: rows are shared by the union of the IDs of --id.",
         ),
     ] = False
     compare_rounds: Annotated[
-        bool, typer.Option("--compare-rounds", help="Parties compare each assignment before they answer.")
+        bool,
+        typer.Option(
+            "--compare-rounds",
+            help="Before each answer, parties check that the server sent all of them the same assignment.",
+        ),
     ] = False
     compared_by: Annotated[
         str | None,
         typer.Option(
             "--comparers",
             help="With --disclosure labels: the three parties that compare, by the names of their files, "
-            "dealer first, separated by commas; 'helper' is one without rows. Names behind the third are "
-            "reserves: the next takes the place of one that is lost. By default the first three where "
-            "t = 1, else the first and two helpers.",
+            "dealer first, separated by commas; 'helper' is a party without rows. Names after the third "
+            "are reserves: if a party is lost, the next reserve replaces it. By default the first three "
+            "parties if t = 1, else the first party and two helpers.",
         ),
     ] = None
     rechecked_by: Annotated[
         str | None,
         typer.Option(
             "--recheck",
-            help="With --disclosure labels: three other parties that compare some labels again before "
-            "anybody is told the result, named as for --comparers.",
+            help="With --disclosure labels: three other parties that compare some labels again before the "
+            "result is sent, named as for --comparers.",
         ),
     ] = None
     consent: Annotated[
         str | None,
         typer.Option(
-            help="Parties that consent to what is opened, or 'all'; NAME=ROWS consents to spreads too, of "
-            "clusters with at least so many rows of others, 10 or more. Separated by commas. You speak for "
-            "all of them here; across organisations each says it in its own site file.",
+            help="Parties that consent to what is opened, or 'all'. NAME=ROWS consents also to spreads of "
+            "clusters with at least ROWS rows of others; ROWS is 10 or more. Separated by commas. Here "
+            "you consent for all of them; across organisations each party consents in its own site "
+            "file.",
             rich_help_panel=OPENED,
         ),
     ] = None
@@ -255,15 +265,15 @@ class Revealing(ClusteringFiles):
         str | None,
         typer.Option(
             "--weight",
-            help="Column of weights, whole numbers from 1 on: how many times each row counts. Not clustered. "
-            "Everybody is told the weight of every row.",
+            help="Column of weights, whole numbers of 1 or more: how many times each row counts. It is not "
+            "clustered. Everybody learns the weight of every row.",
         ),
     ] = None
     reveal_centres: Annotated[
         str | None,
         typer.Option(
-            help="Parties, by the names of their files without the ending, or 'all', that learn the centres: "
-            "each gets NAME.centres.csv in --out. Separated by commas.",
+            help="Parties that learn the centres, by the names of their files without the ending, or 'all'; "
+            "separated by commas. Each gets NAME.centres.csv in --out.",
             rich_help_panel=OPENED,
         ),
     ] = None

@@ -64,7 +64,9 @@ def predict_files(
     before = _read_run(run / SUMMARY)
     preparation = options.preparation
     if preparation is not None and list(preparation.names) != before.columns:
-        raise ParameterError(f"--prepared: {options.prepared} gives other columns than the run in {run} had")
+        raise ParameterError(
+            f"--prepared: the columns of {options.prepared} are not those of the run in {run}"
+        )
     of_run, names = before.parameters, party_names(files)
     if len(names) != of_run.n:
         raise ParameterError(f"FILES: {len(names)} parties, the run in {run} had {of_run.n}")
@@ -121,10 +123,11 @@ def _read_run(path: Path) -> _Run:
     except OSError as error:
         raise ParameterError(f"--run: {path}: {error.strerror}; name the folder of a secfc run") from None
     except ValidationError:
-        raise ParameterError(f"--run: {path} is no summary that secfc run has written") from None
+        raise ParameterError(f"--run: {path} is not a summary that secfc run wrote") from None
     if before.parameters.ids_cap is not None:
         raise ParameterError(
-            "--run: a prediction tells how many rows each party holds; not after a run with --membership"
+            "--run: not possible after a run with --membership, because a prediction discloses how many "
+            "rows each party has"
         )
     return before
 

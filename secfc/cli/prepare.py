@@ -30,24 +30,34 @@ def prepare(
     schema: Annotated[Path | None, typer.Option("--schema", help="The agreed schema, a TOML file.")] = None,
     by: Annotated[
         Path | None,
-        typer.Option("--by", help="Instead: the preparation.json of before; nobody else is asked."),
+        typer.Option(
+            "--by",
+            help="Instead of --schema: the preparation.json of an earlier preparation; no other party takes "
+            "part.",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the prepared files; must not hold anything.")
+        Path | None, typer.Option("--out", help="Folder for the prepared files; must be new or empty.")
     ] = None,
     t: Annotated[
-        int, typer.Option("--t", help="Colluding parties that learn totals alone; 2t + 1 are needed.")
+        int,
+        typer.Option(
+            "--t",
+            help="Number of parties that learn only totals even if they collude; 2t + 1 parties are needed.",
+        ),
     ] = 4,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of row IDs: written beside the prepared columns.")
+        str | None, typer.Option("--id", help="Column of row IDs; it is written beside the prepared columns.")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the files; nothing is shared or written.")
+        bool, typer.Option("--check", help="Only check the files; share and write nothing.")
     ] = False,
     draft: Annotated[
-        bool, typer.Option("--draft", help="Only print a schema to begin with, guessed from one file.")
+        bool, typer.Option("--draft", help="Only print a draft of a schema, guessed from one file.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, not tables.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON instead of tables.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     *,
     given: TextFormat,
@@ -62,7 +72,7 @@ def prepare(
         _draft(sources(files or [], urls or [], queries or [], given), given)
         return
     if (schema is None) == (by is None):
-        raise ParameterError("--schema: name a schema, or the preparation of before with --by")
+        raise ParameterError("--schema: name a schema, or an earlier preparation with --by")
     if out is None and not check:
         raise ParameterError("--out: name a folder for the prepared files, or --check the files only")
     parties = sources(files or [], urls or [], queries or [], given)
@@ -87,7 +97,7 @@ def _draft(parties: "list[Path | Query]", given: TextFormat) -> None:
     from secfc.prepare.draft import draft_schema
 
     if len(parties) != 1:
-        raise ParameterError(f"--draft: of one file, {len(parties)} were given")
+        raise ParameterError(f"--draft: one file is needed, {len(parties)} were given")
     typer.echo(draft_schema(parties[0], given=given), nl=False)
 
 

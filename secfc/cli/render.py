@@ -91,7 +91,7 @@ def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
     """Print who vanished or lied, if anybody."""
     said = faults.describe(names)
     if said:
-        out.print("not all did their part:", style="yellow", end=" ")
+        out.print("parties with faults:", style="yellow", end=" ")
         out.print(said, markup=False, soft_wrap=True)
 
 

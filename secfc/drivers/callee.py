@@ -130,8 +130,8 @@ class Callee:
             return self._report(call, party.reported(run))
         if call.place.agreement != terms.digest:
             error = AgreementError(
-                f"{party.name}: it agreed to the job {terms.digest.hex()[:16]}, the coordinator runs "
-                f"{call.place.agreement.hex()[:16]}"
+                f"{party.name}: it agreed to the job {terms.digest.hex()[:16]}, but the coordinator runs "
+                f"the job {call.place.agreement.hex()[:16]}"
             )
             return self._told(call.number, error)
         if party.number not in (None, call.place.recipient):
@@ -145,7 +145,7 @@ class Callee:
             self._drop("before the run was opened")
             return None
         if party.has_been(run):
-            self._drop("it opens a run that has been")
+            self._drop("it opens a run that has ended")
             return None
         self._place = call.place
         return self._taken(call)
@@ -180,7 +180,7 @@ class Callee:
                 self._again(entry, call.place, party)
         except Exception as error:
             self._fail(as_error(error))
-        _LOG.info("run %s: goes on after call %d", call.place.run.hex(), self._number)
+        _LOG.info("run %s: continues after call %d", call.place.run.hex(), self._number)
         if self._error is not None:
             self._number, self._answer = call.number, self._told(call.number, self._error)
             return self._answer
@@ -193,8 +193,8 @@ class Callee:
         answer = self._apply(Call(kind=kind, number=entry.number, position=position, place=place, body=body))
         if _digest(answer) != digest:
             raise StorageError(
-                f"{party.name}: call {entry.number} of the log has another answer than it had; what the run "
-                f"was begun with, or the program, has changed"
+                f"{party.name}: call {entry.number} of the log now has a different answer; the inputs of "
+                "the run or the program have changed"
             )
         self._number, self._answer = entry.number, answer
 
@@ -212,8 +212,8 @@ class Callee:
         if done and call.kind is Kind.MESSAGES and call.number < self._number:
             return self._over(call)
         if self._log is not None and call.number > self._number + 1:
-            # The coordinator has answers of this party that are not in its log.
-            self._fail(StorageError(f"{self._party().name}: its log lacks what had been written to it"))
+            # The coordinator has answers of this party that its log does not have.
+            self._fail(StorageError(f"{self._party().name}: entries are missing from its log"))
             self._number = call.number - 1
         if call.number not in (self._number, self._number + 1):
             self._drop("out of order")
@@ -337,7 +337,7 @@ def _missed(said: dict[str, Any], clients: int, *, me: int) -> list[int]:
     numbers = isinstance(missed, list) and all(type(one) is int for one in missed)
     if numbers and missed == sorted({*missed} - {me}) and all(1 <= one <= clients for one in missed):
         return missed
-    _LOG.error("the coordinator says no list of clients that missed the result")
+    _LOG.error("the coordinator sent no valid list of clients that missed the result")
     return []
 
 

@@ -145,7 +145,7 @@ class Member:
         given = [one for path in keys for one in read_roster(path).members]
         targets = [path.with_suffix(".certificate") for path in keys]
         if len(given) != len(keys):
-            raise ParameterError("public key files of one owner each are needed")
+            raise ParameterError("KEYS: each public key file must have one owner")
         for target in targets:
             check_new_file("certificate", target)
         folder.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,9 @@ class Member:
                 raise AgreementError(f"{self.site.party}: it has admitted another key as {one.name!r}")
             number = admitted.get(said) or (self.number - 1) * most + len(admitted) + 1
             if number > self.number * most:
-                text = f"{self.site.party}: it has admitted {len(admitted)} owners, {most} are the most"
+                text = (
+                    f"{self.site.party}: it has admitted {len(admitted)} owners; at most {most} are possible"
+                )
                 raise AgreementError(f"{text} (owners.most)")
             text = admit(
                 self.agreement,
@@ -195,7 +197,7 @@ class Member:
         assert self.agreement.owners is not None
         until, not_taken = self.agreement.owners.until, dict[int, str]()
         if until is not None and datetime.now(UTC).date() <= until:
-            raise AgreementError(f"deposits are possible until {until.isoformat()} is over, in UTC")
+            raise AgreementError(f"deposits are possible until the end of {until.isoformat()}, in UTC")
         if last is None:
             holding, not_taken = self._read(deposits)
         else:
@@ -335,6 +337,6 @@ def _noted(path: Path, text: str) -> None:
         finally:
             draft.unlink(missing_ok=True)
     except FileExistsError:
-        raise AgreementError(f"{path}: another process of this site has written it meanwhile") from None
+        raise AgreementError(f"{path}: another process of this site changed it at the same time") from None
     except OSError as error:
         raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None

@@ -212,7 +212,7 @@ class Conversation:
             raise self._terms.error_of(from_json(said.body), self._number)
         expected = (Kind.REPORT,) if kind is Kind.CLOSE else (Kind.ANSWER, Kind.MORE, Kind.DONE)
         if said.kind is Kind.MORE and not said.body:
-            raise MessageError(f"{self.name}: an answer that announces more, without a byte")
+            raise MessageError(f"{self.name}: an answer announces more bytes and is empty")
         if said.kind not in expected:
             raise MessageError(f"{self.name}: a {said.kind.name} in answer to {kind.name}")
         return said

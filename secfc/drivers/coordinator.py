@@ -193,7 +193,7 @@ class Coordinator:
         heard_at = time.monotonic()
         self._mark()
         for client in sorted(self._absent - self.lost.keys() - self._done):
-            self._vanished(client, PartyError("it was not there when the run was started", code=Code.TIMEOUT))
+            self._vanished(client, PartyError("it was not connected when the run started", code=Code.TIMEOUT))
         while self.server.state is not State.DONE or len(self._done | self.lost.keys()) < self._job.parties:
             if self._aborted():
                 self.interrupted = self._log is not None
@@ -308,8 +308,8 @@ class Coordinator:
         for client in list(self._away):
             self._come_back(client)
         if count:
-            self._absent = frozenset()  # every party of the run may come back
-            _LOG.info("run %s: goes on in round %d", self._run.hex(), self.server.progress.round)
+            self._absent = frozenset()  # who took part may come back
+            _LOG.info("run %s: continues in round %d", self._run.hex(), self.server.progress.round)
         self._checkpoint()
 
     def _come_back(self, client: int) -> None:
@@ -355,14 +355,14 @@ class Coordinator:
         else:
             waiting = list(self.server.overdue(lambda *link: self._carried[link]))
         names = ", ".join(map(self._name, waiting))
-        silence = f"nothing was heard for {self._patience:.0f} s from those waited for: {names}"
+        silence = f"no message for {self._patience:.0f} s from {names}"
         for client in waiting:
             if client not in self.lost:
                 self._vanished(client, PartyError(silence, code=Code.TIMEOUT))
 
     def _unconfirmed(self, waiting: list[int]) -> TooManyFaultsError:
         names = ", ".join(map(self._name, waiting))
-        return TooManyFaultsError(f"nobody confirms the result to {names}; {self._lost_names()}")
+        return TooManyFaultsError(f"too few parties can confirm the result to {names}; {self._lost_names()}")
 
     def _lost_names(self) -> str:
         return f"lost of {self._job.parties}: {', '.join(self._name(j) for j in sorted(self.lost)) or 'none'}"
@@ -454,7 +454,7 @@ class Coordinator:
             named = {j for j in error.clients if j <= self._job.n}
             told = replace(PublicError.of(failed), clients=tuple(sorted(self.lost.keys() | named)))
             raise told.error(f"{failed}; {self._lost_names()}; the last: {text}") from None
-        _LOG.warning("%s (phase %s); the run goes on without it", shown(text), phase)
+        _LOG.warning("%s (phase %s); the run continues without it", shown(text), phase)
         self._go_on(replies)
 
     def _close(
@@ -478,7 +478,7 @@ class Coordinator:
                 self.lost.setdefault(j, error)
             if not report and j not in self.lost:
                 self.lost[j] = conversation.failure or PartyError(
-                    "it was not heard when the run was closed", code=Code.TIMEOUT
+                    "it did not answer when the run was closed", code=Code.TIMEOUT
                 )
 
     def _note(self, client: int, report: dict[str, Any]) -> None:

@@ -98,10 +98,10 @@ class Depositor:
         assert agreement.owners is not None
         until = agreement.owners.until
         if until is not None and datetime.now(UTC).date() > until:
-            text = f"{name}: deposits were possible until {until.isoformat()} was over"
+            text = f"{name}: deposits were possible until the end of {until.isoformat()}"
             raise AgreementError(text, code=Code.EXPIRED)
         if self._deposits.closed:
-            raise AgreementError(f"{name}: a member has closed the deposits; this one would not count")
+            raise AgreementError(f"{name}: a member has closed the deposits, so a new deposit does not count")
         rows, certificate = check_site(self._site).rows, self._certificate
         count: int = rows.table.rows.shape[0]
         owner = Owner(
@@ -196,7 +196,7 @@ class Depositor:
         mark = mark_of(rows)
         text = "\n".join(
             (
-                "# What opens the labels of a deposit. It is a secret, and there is no other copy.",
+                "# This receipt opens the labels of a deposit. Keep it secret; there is no other copy.",
                 f'job = "{self.agreement.digest.hex()}"',
                 f"rows = {mark['count']}",
                 f'mark_key = "{mark["key"]}"',

@@ -65,7 +65,7 @@ def fetch_labels(site: Site, summary: Path) -> Fetched:
     votes = _Votes(agreement, identity, number, past)
     read = read_summary(summary)
     if read.agreement != agreement.to_json():
-        raise AgreementError(f"{summary}: not of the job {agreement.digest.hex()[:16]}")
+        raise AgreementError(f"{summary}: it is not of the job {agreement.digest.hex()[:16]}")
     for one in read.statements:
         for copy in one.copies:
             if copy.recipient == number:
@@ -73,15 +73,17 @@ def fetch_labels(site: Site, summary: Path) -> Fetched:
     run, payload = votes.winner(f"{name}: {summary}")
     mark, folder, copied = past.noted(run), site.results / run.hex(), read_copy(payload, job=agreement.job)
     if (folder / LABELS).exists():
-        raise AgreementError(f"{folder / LABELS}: the site has its labels of the run")
+        raise AgreementError(f"{folder / LABELS}: the site already has its labels of this run")
     _check_idle(past, run)
     rows = read_rows(site, agreement)
     if not is_marked(mark, rows):
         raise AgreementError(f"{name}: {rows.table.path}: not the rows that it had in the run {run.hex()}")
     labels = own_of(mark, copied.labels.unpack())
     if labels is None:
-        raise AgreementError(f"{name}: the copies are of {copied.labels.size} labels, not of its rows")
-    if folder.exists():  # with the site's statement how the run ended for it
+        raise AgreementError(
+            f"{name}: the copies have {copied.labels.size} labels, which are not those of its rows"
+        )
+    if folder.exists():  # it has stated how the run ended for it
         _add_labels(folder / LABELS, rows.table, labels)
     else:
         statement = _statement(agreement, number, run, mark, copied)
@@ -133,13 +135,14 @@ class _Votes:
         agreed = [key for key, makers in self.found.items() if len(makers) >= needed]
         if len(agreed) > 1:
             raise AgreementError(
-                f"{where}: copies of {len(agreed)} results, each by {needed} clients or more"
+                f"{where}: the copies are of {len(agreed)} different results, each from {needed} clients "
+                "or more"
             )
         if not agreed:
             most = max(map(len, self.found.values()), default=0)
             why = "".join(f"; {one}" for one in self.refused[:_SHOWN])
             raise AgreementError(
-                f"{where}: equal copies of its labels by {most} clients, {needed} are needed{why}"
+                f"{where}: equal copies of its labels from {most} clients; {needed} are needed{why}"
             )
         return agreed[0]
 

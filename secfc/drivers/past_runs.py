@@ -102,8 +102,8 @@ class PastRuns:
         others = {path.name for path in self._counted.glob("*")} - {run.hex()}
         if len(others) >= self._agreement.runs:
             raise AgreementError(
-                f"{self.name}: the job {self._agreement.digest.hex()[:16]} had {len(others)} runs, it was "
-                f"agreed on {self._agreement.runs}",
+                f"{self.name}: the job {self._agreement.digest.hex()[:16]} had {len(others)} runs; "
+                f"{self._agreement.runs} were agreed",
                 code=Code.NO_RUNS_LEFT,
             )
 

@@ -182,5 +182,5 @@ def how_it_ended(process: Process) -> str:
     except subprocess.TimeoutExpired:
         return "it still runs"
     if status == _UNKNOWN:
-        return "nobody knows how"
+        return "the reason is unknown"
     return f"signal {-status}" if status < 0 else f"exit status {status}"

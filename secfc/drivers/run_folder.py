@@ -74,7 +74,7 @@ class RunFolder:
         """Why a call cannot continue the run. None if it can."""
         called = digests(setup, bytes.fromhex(self.log.begun["key"]))
         differ = differences(self.log.begun["call"], called, setup.parties)
-        return f"it was begun with other values: {', '.join(differ)}" if differ else None
+        return f"it was started with other values: {', '.join(differ)}" if differ else None
 
     def leave(self) -> None:
         """Release the folder so that another call can continue the run."""
@@ -111,8 +111,8 @@ def _begin(storage: Path, setup: Setup) -> RunFolder:
         if folder is not None and setup.resume is None:
             folder.leave()
             raise StorageError(
-                f"{storage}: {path.name} was left by a run that was interrupted: go on with it "
-                f"(resume=True, --resume) or remove it (resume=False, --no-resume)"
+                f"{storage}: {path.name} was left by an interrupted run: continue it (resume=True, "
+                "--resume) or remove it (resume=False, --no-resume)"
             )
         if folder is not None:
             folder.remove()
@@ -123,7 +123,9 @@ def _begin(storage: Path, setup: Setup) -> RunFolder:
 def _go_on(storage: Path, setup: Setup) -> RunFolder:
     """The only folder whose run this call can continue."""
     if setup.ids is not None and setup.job.seed is None:
-        raise ParameterError("resume: with ids only a run with a seed; without, each call hashes them anew")
+        raise ParameterError(
+            "resume: with ids, a seed is needed; without a seed each call hashes the IDs with a new key"
+        )
     fit: list[RunFolder] = []
     busy: list[str] = []
     refused: list[str] = []
@@ -147,13 +149,13 @@ def _go_on(storage: Path, setup: Setup) -> RunFolder:
             return fit[0]
         if fit:
             names = ", ".join(folder.path.name for folder in fit)
-            raise StorageError(f"{storage}: {names} were begun by the same call; remove all but one")
+            raise StorageError(f"{storage}: {names} were started by the same call; remove all but one")
         if refused:
             why = "; ".join(refused)
-            raise StorageError(f"{storage}: there is no run that this call can go on with; {why}")
+            raise StorageError(f"{storage}: there is no run that this call can continue; {why}")
         works = f"another process works on {', '.join(busy)}"
-        text = works if busy else "a run that has ended leaves nothing"
-        raise StorageError(f"{storage}: there is no run to go on with; {text}")
+        text = works if busy else "a run that has ended leaves no files"
+        raise StorageError(f"{storage}: there is no run to continue; {text}")
     except BaseException:
         for folder in fit:
             folder.leave()

@@ -46,9 +46,7 @@ def check_resume(resume: object, *, possible: bool) -> None:
     if resume is not None and not isinstance(resume, bool):
         raise ParameterError(f"resume: None or a bool is needed, {type(resume).__name__} was given")
     if resume is not None and not possible:
-        raise ParameterError(
-            "resume: only with storage and the multiprocess driver; else there are no journals"
-        )
+        raise ParameterError("resume: only with storage and the multiprocess driver, which keep journals")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,7 @@ def _checked(
     drawn = {name: bytes.fromhex(secret) for name, secret in header["secrets"].items()}
     if header["given"] != keyed_digest(given, drawn["digest"]):
         raise StorageError(
-            f"{log.path}: the party was begun with other rows, labels, IDs, limits or another job"
+            f"{log.path}: the party was started with other rows, labels, IDs, limits or another job"
         )
     if not set(names) <= drawn.keys():
         raise StorageError(f"{log.path}: it lacks secrets")

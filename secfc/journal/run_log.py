@@ -127,8 +127,8 @@ class RunLog:
         self.header = json.loads(text)
         if self.header["version"] != secfc.__version__:
             raise StorageError(
-                f"{self.path}: it was begun by version {self.header['version']}, "
-                f"this is {secfc.__version__}; go on with that version, or delete the file"
+                f"{self.path}: it was written by version {self.header['version']}, this is "
+                f"{secfc.__version__}; continue with that version, or delete the file"
             )
         (last,) = self._database.execute("SELECT max(at) FROM entries").fetchone()
         self._next = 0 if last is None else last + 1

@@ -64,9 +64,11 @@ class RangeCheck:
         self._beyond = {}
         text = "a round's distances are larger than the public bound allows"
         if not self._max_liars:
-            raise RangeError(f"{text}: rows that a client shared or an answer are wrong; whose is not known")
-        if self._layout.common or self._layout.deposited:  # any number of owners may lie
-            raise RangeError(f"{text}: rows that somebody shared are beyond it; whose is not known")
+            raise RangeError(
+                f"{text}: rows that a client shared, or an answer, are wrong; it is not known of which client"
+            )
+        if self._layout.common or self._layout.deposited:  # of owners any number may lie
+            raise RangeError(f"{text}: rows that somebody shared are beyond it; it is not known whose")
         k = pairs.shape[1]
         members = np.array([set_sizes(sets[self._layout.rows(j)], k) > 0 for j in range(1, len(pairs) + 1)]).T
         groups = {
@@ -74,7 +76,7 @@ class RangeCheck:
             for owner, h in zip(*np.nonzero(pairs), strict=True)
         }
         named = surely_in(groups, most=self._max_liars)
-        who = ", ".join(f"client {j}" for j in named) or "some client of several that cannot be told apart"
+        who = ", ".join(f"client {j}" for j in named) or "one of several clients (it is not known which)"
         raise RangeError(f"{text}: {who} shared rows beyond it", clients=named)
 
 

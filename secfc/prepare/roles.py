@@ -292,8 +292,8 @@ class Preparer:
         """Send the own sum when all clients have all shares, so that no share can depend on a sum."""
         if self._opened(message) != self._view():
             raise CheatError(
-                f"client {message.sender} says that it was told of other holders than client {self.number} "
-                "was: somebody told them different things, or it lies",
+                f"client {message.sender} reports other holders than client {self.number} received: a "
+                f"client sent them different values, or client {message.sender} lies",
                 code=Code.IMPOSSIBLE_TOTALS,
                 clients=[message.sender],
             )
@@ -332,6 +332,7 @@ class Preparer:
         ]
         if few:
             raise LimitError(
-                f"parties with at least {smallest} {'value' if smallest == 1 else 'values'}: t + 2 = {least} "
-                f"are needed of {self._terms.n}, or totals would tell of one party; {', '.join(few)}"
+                f"parties with at least {smallest} {'value' if smallest == 1 else 'values'}: t + 2 = "
+                f"{least} of {self._terms.n} are needed, because otherwise totals could disclose the "
+                f"values of one party; {', '.join(few)}"
             )

@@ -102,7 +102,7 @@ class Column:
         if self.missing == ("mean" if robust else "median"):
             other = "median" if robust else "mean"
             raise ParameterError(
-                f'{where}: its {self.missing} is not opened; missing = "{other}" is possible'
+                f'{where}: the {self.missing} is not opened with this scale; missing = "{other}" is possible'
             )
         if self.deviations is None:
             return
@@ -124,7 +124,9 @@ class Column:
 
     def _check_range(self, where: str) -> None:
         if self.missing == "zero":
-            raise ParameterError(f'{where}: 0 is a number like others; missing = "mean" is possible')
+            raise ParameterError(
+                f'{where}: missing = "zero" is only for categories; missing = "mean" is possible'
+            )
         if type(self.low) is datetime.date and type(self.high) is datetime.date:
             for name in ("low", "high"):
                 object.__setattr__(self, name, (getattr(self, name) - _EPOCH).days)
@@ -139,13 +141,13 @@ class Column:
         if not self.range[0] < self.range[1]:
             raise ParameterError(f"{where}: low must be below high")
         if not isfinite(self.range[1] - self.range[0]):
-            raise ParameterError(f"{where}: from low to high is further than the largest float64")
+            raise ParameterError(f"{where}: high - low exceeds the largest float64")
         if not isinstance(self.log, bool):
             raise ParameterError(f"{where}: log is true or false")
         if self.log and not self.range[0] > 0:
             raise ParameterError(f"{where}: low must be above 0 for log; with clip smaller values become low")
         if not self.ends[0] < self.ends[1]:
-            raise ParameterError(f"{where}: the logarithms of low and high are one number")
+            raise ParameterError(f"{where}: the logarithms of low and high are equal")
 
     @property
     def range(self) -> tuple[float, float]:

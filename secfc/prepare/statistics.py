@@ -222,7 +222,7 @@ def _can_be(count: int, holders: int, smallest: int) -> bool:
 
 def _impossible(column: Column) -> CheatError:
     return CheatError(
-        f"column {column.name!r}: no values have the totals that were opened; some client's numbers "
-        "are not those of values, and shares hide whose",
+        f"column {column.name!r}: no values have the opened totals, so some client sent wrong numbers; "
+        "shares hide which client",
         code=Code.IMPOSSIBLE_TOTALS,
     )

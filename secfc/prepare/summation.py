@@ -148,8 +148,8 @@ def _contradiction(code: ReedSolomon, values: Floats, *, most: int) -> CheatErro
     if None in found or len(wrong) > most:
         return CheatError(text, code=Code.IMPOSSIBLE_TOTALS)
     named = ", ".join(map(str, wrong))
-    text += f"; if at most {most} are wrong, those of client {named} are: it told a wrong sum, "
-    text += "or somebody dealt it a wrong share"
+    text += f"; if at most {most} sums are wrong, that of client {named} is: it sent a wrong sum, "
+    text += "or a client dealt it a wrong share"
     return CheatError(text, code=Code.IMPOSSIBLE_TOTALS, clients=wrong)
 
 

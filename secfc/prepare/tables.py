@@ -135,7 +135,7 @@ def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str]
                 values = pc.replace_substring(pc.replace_substring(values, ".", "?"), ",", ".")
             check(values, column, done, lambda *found: problems.append(found))
     if problems:
-        several = f"{len(problems)} things to mend\n  " if len(problems) > 1 else ""
+        several = f"{len(problems)} errors\n  " if len(problems) > 1 else ""
         texts = "\n  ".join(text for _, text in problems)
         raise DataError(f"{name}: {several}{texts}", code=problems[0][0])
     return done

@@ -18,8 +18,8 @@ from secfc.row_layout import Layout
 from secfc.sealing.coin import check_seed
 
 UNION_IS_OPEN = (
-    ". Before it starts again without a client: the union of the new run would show how many rows that "
-    "client held, and which to those who can guess IDs"
+    ". Before you repeat the run without that client: the union of the new run would show how many rows "
+    "that client held, and somebody who can guess IDs would learn which"
 )
 """A warning for whoever wants to repeat a run with membership privacy without one of its clients."""
 
@@ -164,11 +164,12 @@ class ShareChecks:
         said = "; ".join(f"client {j}: {reason}" for j, reason in sorted(self.convicted.items()))
         if len(self.convicted) > self._job.max_liars:
             raise TooManyFaultsError(
-                f"{len(self.convicted)} clients lied about shares, at most max_liars={self._job.max_liars} "
-                f"may: {said}"
+                f"{len(self.convicted)} clients lied about shares, at most "
+                f"max_liars={self._job.max_liars} clients may lie: {said}"
             )
         if self.dealers and self.by_part:
             raise TooManyFaultsError(
-                f"clients lied about shares: {said}; with membership privacy who dealt badly cannot be left "
-                f"out, for every client holds a part of every row{UNION_IS_OPEN}"
+                f"clients lied about shares: {said}; with membership privacy a client that dealt wrong "
+                "shares cannot be left out, because every client holds a part of every "
+                f"row{UNION_IS_OPEN}"
             )

@@ -241,7 +241,7 @@ class Reports:
             # If more than A cannot read it, the dealer is known to lie, and the reports need not decide.
             wrong = frozenset() if len(without) > most else self._wrong(self._values[..., at], at)
             if wrong is None:
-                dealers[column[0]] = "its shares lie on no polynomial"
+                dealers[column[0]] = "its shares are not on a polynomial"
             elif wrong:
                 found[column] = wrong
         disputed: dict[tuple[int, int], int] = {}
@@ -280,11 +280,15 @@ class Reports:
             wrong = self._located(self._values[..., at], at)
             if wrong == frozenset():
                 continue
-            apart = f", that of {', '.join(map(str, sorted(wrong)))} apart from the others" if wrong else ""
+            apart = (
+                f"; the report of {', '.join(map(str, sorted(wrong)))} differs from the others"
+                if wrong
+                else ""
+            )
             raise TooManyFaultsError(
-                f"part {part} of the shares that client {dealer} dealt lies on no polynomial, as clients "
-                f"report of it{apart}: client {dealer} dealt badly or a report is wrong, and at most "
-                f"max_liars=0 clients may lie",
+                f"part {part} of the shares that client {dealer} dealt is not on a polynomial, according "
+                f"to the clients' reports{apart}: client {dealer} dealt wrong shares or a report is "
+                "wrong, and with max_liars=0 no client may lie",
                 clients=sorted({dealer, *(wrong or ())}),
             )
 

@@ -15,8 +15,8 @@ from secfc.params import Job
 from secfc.protocol.messages import CodedDistances
 from secfc.row_layout import WINDOW
 
-NO_OTHER_COIN = "nobody tosses the coin in its place"
-NOBODY_RECHECKS = "nobody rechecks in its place"
+NO_OTHER_COIN = "no other client can toss the coin in its place"
+NOBODY_RECHECKS = "no other party can recheck in its place"
 
 
 class Gathering:
@@ -165,7 +165,7 @@ class Gathering:
             return
         if spare:
             inequality = f"n >= R + S + A: {n} < {threshold} + {n - left} + {spare}"
-            text = f"to see whether A = {spare} clients lie, {inequality}"
+            text = f"to detect A = {spare} lies, {inequality}"
         else:
             text = f"to decode, n >= R + S: {n} < {threshold} + {n - left}"
         raise TooManyFaultsError(f"too few clients are left: {text}; {self.describe()}")
@@ -181,7 +181,10 @@ class Gathering:
         if job.disclosure != "labels":
             return
         if job.tosses:
-            toss = f"{NO_OTHER_COIN}: {job.tossers} of {named} must, lest a server can choose between coins"
+            toss = (
+                f"{NO_OTHER_COIN}: {job.tossers} of {named} must toss it, because otherwise the server could "
+                "choose between coins"
+            )
             self.require_comparers(job.comparers, without=toss, spare=named - job.tossers)
         self.require_comparers(job.comparers, without="no reserve is left", spare=job.reserves)
         self.require_comparers(job.recheckers, without=NOBODY_RECHECKS)
@@ -197,15 +200,15 @@ class Gathering:
         client, who = gone[0], self.describe()
         called = self._job.called(client)
         if client in self.liars:
-            raise TooManyFaultsError(f"{called} lies, who compares, and {without}", clients=[client])
+            raise TooManyFaultsError(f"{called}, a comparer, lied, and {without}", clients=[client])
         if client in self.silent:
-            raise TooManyFaultsError(f"{called} compares and may be asked nothing, and {without}; {who}")
+            raise TooManyFaultsError(f"{called}, a comparer, may not be asked, and {without}; {who}")
         lies = (
             ", or answers do not agree"
             if self.round and self._job.max_liars and client == comparers[1]
             else ""
         )
-        text = f"{called} is absent, who compares{lies}, and {without}; {who}"
+        text = f"{called}, a comparer, is absent{lies}, and {without}; {who}"
         raise TooManyFaultsError(text, clients=gone)
 
     def _candidates(self) -> set[int]:
@@ -281,6 +284,6 @@ class Gathering:
             "found lying": self.liars,
         }
         if self.silent:
-            groups["asked nothing, as some accuse others and nobody can tell who lies"] = self.silent
+            groups["not asked, because some accuse others and it is not known who lies"] = self.silent
         texts = [f"{name}: {', '.join(map(str, sorted(who)))}" for name, who in groups.items() if who]
         return f"clients {'; '.join(texts)}" if texts else "no client is missing"

@@ -116,8 +116,8 @@ class MaskedAnswers:
             return True
         if len(planes) == len(self._candidates):
             raise TooManyFaultsError(
-                f"{len(planes)} answers do not agree: more than max_liars={job.max_liars} clients lie, or "
-                f"too few are left to tell who does"
+                f"{len(planes)} answers do not agree: more than max_liars={job.max_liars} clients lie, "
+                "or too few are left to find out who lies"
             )
         return False
 

@@ -81,21 +81,21 @@ class Faults:
         """For each of n clients, in order, what it failed to do. Empty for one that did its part."""
         said = (
             (
-                "left out: it vanished or was refused while rows were shared; its rows are not in",
+                "left out: it vanished or was refused while rows were shared; its rows are not clustered",
                 self._vanished,
             ),
-            ("left out: it lied about shares; its rows are not in", self._cheats(kept=False)),
-            ("excluded: it lied about others' shares; its rows are in", self._cheats(kept=True)),
-            ("excluded: it sent wrong answers; its rows are in", self._wrong),
-            ("absent: it did not answer to the end; its rows are in", self.absent),
+            ("left out: it lied about shares; its rows are not clustered", self._cheats(kept=False)),
+            ("excluded: it lied about others' shares; its rows are clustered", self._cheats(kept=True)),
+            ("excluded: it sent wrong answers; its rows are clustered", self._wrong),
+            ("absent: it stopped answering; its rows are clustered", self.absent),
             (
-                "it says that it cannot read another's shares, and nobody can tell which of both is at "
-                "fault; its rows are in",
+                "it reports that it cannot read another client's shares, and it is not known which of "
+                "the two is at fault; its rows are clustered",
                 tuple(recipient for _, recipient in self.unread),
             ),
             (
-                "another says that it cannot read this one's shares, and nobody can tell which of both is at "
-                "fault; its rows are in",
+                "another client reports that it cannot read this client's shares, and it is not known "
+                "which of the two is at fault; its rows are clustered",
                 tuple(dealer for dealer, _ in self.unread),
             ),
         )
@@ -104,9 +104,9 @@ class Faults:
     def describe(self, names: Sequence[str]) -> str:
         """One sentence, empty if all did their part. `names` are the clients' names in order."""
         said = {
-            "did not answer to the end": self.absent,
-            "vanished before all rows were shared, and their rows are not in": self._vanished,
-            "lied about shares, and their rows are not in": self._cheats(kept=False),
+            "stopped answering": self.absent,
+            "vanished before all rows were shared, and their rows are not clustered": self._vanished,
+            "lied about shares, and their rows are not clustered": self._cheats(kept=False),
             "lied about others' shares and were excluded": self._cheats(kept=True),
             "sent wrong answers and were excluded": self._wrong,
         }
@@ -114,8 +114,8 @@ class Faults:
             f"{', '.join(names[j - 1] for j in clients)} {what}" for what, clients in said.items() if clients
         ]
         told += [
-            f"{names[recipient - 1]} says that it cannot read the shares of {names[dealer - 1]}, and nobody "
-            f"can tell which of both is at fault; their rows are in"
+            f"{names[recipient - 1]} reports that it cannot read the shares of {names[dealer - 1]}, and "
+            "it is not known which of the two is at fault; their rows are clustered"
             for dealer, recipient in self.unread
         ]
         return "; ".join(told)

@@ -98,8 +98,8 @@ class RecheckRound(UnaskedRound):
 
     def _error(self, part: int) -> CheatError:
         return CheatError(
-            f"labels of question {self._asked.parts.questions[part]} are others than were told, as clients "
-            f"{', '.join(map(str, self._job.recheckers))} find: one of them, a comparer or a client that "
-            "answered lied",
+            f"labels of question {self._asked.parts.questions[part]} differ from the labels found "
+            f"before, according to clients {', '.join(map(str, self._job.recheckers))}: one of these, a "
+            "comparer or a client that answered lied",
             code=Code.BAD_MESSAGE,
         )

@@ -202,8 +202,8 @@ def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int
     wrong = ReedSolomon(points=alpha, dimension=coded, p=p).wrong(flat)
     if wrong is None or len(wrong) > most:
         raise TooManyFaultsError(
-            f"centres: shares of clients {', '.join(map(str, clients))} do not agree, and which are wrong "
-            f"cannot be told"
+            f"centres: shares of clients {', '.join(map(str, clients))} do not agree, and it is not "
+            "known which are wrong"
         )
     kept = [at for at in range(len(clients)) if at not in wrong][:coded]
     basis = lagrange_basis([alpha[at] for at in kept], points.beta[: job.ell], p)

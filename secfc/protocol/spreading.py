@@ -106,7 +106,8 @@ def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, siz
             scaled = size * square - total**2
             if scaled < 0 or square > size * job.radius**2 or (total - square) % 2:
                 raise TooManyFaultsError(
-                    f"spreads: no {size} rows of cluster {h} have such sums: some client's share is wrong"
+                    f"spreads: the sums of cluster {h} are not possible for {size} rows: some client's "
+                    "share is wrong"
                 )
             root = isqrt(scaled << 2 * _ROOT_BITS)
             found[h, column] = job.distance_in_data_units(root / (size << _ROOT_BITS))
@@ -132,6 +133,6 @@ def check_inertia(
     own = result.converged and sizes.all()
     if not same and (found > result.inertia or own):
         raise TooManyFaultsError(
-            "spreads: sums of squares have another inertia than the distances: some client's share or answer "
-            "is wrong"
+            "spreads: the inertia by sums of squares differs from that by distances: some client's "
+            "share or answer is wrong"
         )

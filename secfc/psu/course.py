@@ -66,8 +66,8 @@ class Course:
 
     def _too_much(self, what: str) -> UnionError:
         return UnionError(
-            f"union: {what}, which ids_cap, {self.plan.cap}, does not allow: the parties hold more IDs, or a "
-            f"client sent a false share of what is opened"
+            f"union: {what}, which is not possible with ids_cap = {self.plan.cap}: the parties hold more "
+            "IDs, or a client sent a wrong share of the opened values"
         )
 
     def take_verdict(self, unique: bool) -> None:

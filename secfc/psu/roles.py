@@ -95,8 +95,8 @@ class _Role:
         if misfits is None or misfits:
             whose = "" if misfits is None else f" (client {', '.join(map(str, misfits))})"
             raise UnionError(
-                f"union: clients' shares of what is opened do not fit together{whose}: such a share is "
-                f"false, or made of false ones that another client dealt"
+                f"union: clients' shares of the opened values contradict each other{whose}: such a share "
+                "is wrong, or was computed from wrong shares of another client"
             )
         clients = clients[: self._sharing.responders]
         return self._sharing.open([shares[j] for j in clients], clients)
@@ -154,7 +154,7 @@ class UnionClient(_Role):
         assert self.finished
         if missing:
             raise CheatError(
-                f"client {self.number}: the check of the union holds, and its own IDs are not all there"
+                f"client {self.number}: the check of the union succeeded, but some of its own IDs are missing"
             )
         return rows
 

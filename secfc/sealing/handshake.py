@@ -205,7 +205,7 @@ class Handshake:
                 f"{len(introductions)} clients introduced, the roster has {len(session.roster.keys)}"
             )
         if introductions[self._number - 1] != self.introduction:
-            raise SealError(f"client {self._number}: its own introduction came back changed")
+            raise SealError(f"client {self._number}: the server returned its own introduction with changes")
         present = {client: one for client, one in enumerate(introductions, 1) if one is not None}
         for client, one in present.items():
             one.verify(session, client)

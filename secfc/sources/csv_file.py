@@ -232,8 +232,8 @@ def _why(path: Path, dialect: Dialect) -> str:
     if not _decodes(path, dialect.encoding):
         others = "" if dialect.encoding == "utf8" else f", and not {dialect.encoding}"
         return (
-            f": it is not UTF-8 text{others}; save it as UTF-8, or say its encoding, such as windows-1252 "
-            "(--encoding, in a site file data.encoding)"
+            f": it is not UTF-8 text{others}; save it as UTF-8, or give its encoding, such as "
+            "windows-1252 (--encoding, in a site file data.encoding)"
         )
     first: list[str] = []
 

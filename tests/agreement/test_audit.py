@@ -111,7 +111,7 @@ def test_a_statement_by_another_key_is_found(audited, whole, organisations):
 def test_an_unknown_signer_is_found(audited, whole, organisations):
     stranger = state(organisations, "east", key="west")
     assert wrong(audited([*whole.values(), stranger])) == [
-        "'east': an unknown signer, no party of the roster has this name"
+        "'east': unknown signer; no party of the roster has this name"
     ]
 
 

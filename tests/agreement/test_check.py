@@ -56,8 +56,8 @@ def test_limits_date_and_rows_are_told_together(organisations):
     below = int((organisations.rows["west"][:, 0] < 50).sum())
     told = str(caught.value).split("\n")
     assert len(told) == 4
-    assert told[0].endswith("limits.smallest_set: the job asks about sets of 1 rows, 4 is the smallest")
-    assert told[1].endswith("limits.least_t: the job has t = 1, 2 is the least")
+    assert told[0].endswith("limits.smallest_set: the job allows sets of 1 rows, this site allows 4 or more")
+    assert told[1].endswith("limits.least_t: the job has t = 1, this site allows 2 or more")
     assert told[2].endswith("expired on 2020-01-31")
     assert f"column 'age' has {below} values outside" in told[3]
 
@@ -112,7 +112,7 @@ def test_a_site_says_what_is_not_found_of_its_file_and_is_told_how_it_was_read(o
     status, told = command("job", "check", site)
     assert status == 2
     assert (
-        "it is not UTF-8 text; save it as UTF-8, or say its encoding, such as windows-1252 (--encoding"
+        "it is not UTF-8 text; save it as UTF-8, or give its encoding, such as windows-1252 (--encoding"
         in told
     )
     given = 'encoding = "iso-8859-15"\nseparator = "semicolon"\ndecimal = "comma"'

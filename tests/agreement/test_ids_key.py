@@ -52,7 +52,7 @@ def test_what_is_no_key_is_refused_and_not_shown(tmp_path, change):
     path.write_text(text)
     with pytest.raises(ParameterError) as caught:
         read_ids_key(path)
-    assert str(caught.value) == f"{path}: no ID key, as secfc ids-key writes it"
+    assert str(caught.value) == f"{path}: not an ID key as secfc ids-key writes it"
 
 
 def test_words_depend_on_the_key_alone_and_a_private_key_is_no_id_key(tmp_path):

@@ -46,12 +46,12 @@ def test_a_job_that_prepares_names_its_schema(job):
 
 
 WRONG = {
-    "no range": (["--column", "age"], "'age': NAME=LEAST:GREATEST is needed"),
-    "no numbers": (["--column", "age=a:b"], "'age=a:b': NAME=LEAST:GREATEST is needed"),
-    "turned round": (["--column", "age=2:1"], "NAME=LEAST:GREATEST is needed"),
-    "infinite": (["--column", "age=0:inf"], "NAME=LEAST:GREATEST is needed"),
-    "no name": (["--column", "=0:1"], "NAME=LEAST:GREATEST is needed"),
-    "twice": (["--column", "a=0:1", "--column", "a=0:2"], "'a' is there twice"),
+    "no range": (["--column", "age"], "'age': NAME=LOW:HIGH is needed"),
+    "no numbers": (["--column", "age=a:b"], "'age=a:b': NAME=LOW:HIGH is needed"),
+    "turned round": (["--column", "age=2:1"], "NAME=LOW:HIGH is needed"),
+    "infinite": (["--column", "age=0:inf"], "NAME=LOW:HIGH is needed"),
+    "no name": (["--column", "=0:1"], "NAME=LOW:HIGH is needed"),
+    "twice": (["--column", "a=0:1", "--column", "a=0:2"], "'a' is given twice"),
     "both": (
         ["--column", "a=0:1", "--prepare", "schema.toml"],
         "--column: name columns with their ranges, or",

@@ -63,7 +63,7 @@ def test_a_tolerance_is_agreed_on_and_a_wrong_one_named(organisations):
     assert agreement.digest != before
     assert agreement_of(agreement.to_json(), name="summary.json").job == agreement.job
     shown = CliRunner().invoke(app, ["job", "show", str(organisations.job)], env={"COLUMNS": "200"})
-    assert "300 of a start, until one changes fewer than 0.001 of all labels; at most" in shown.output
+    assert "300 of a start, until an iteration changes fewer than 0.001 of all labels; " in shown.output
     organisations.replace(organisations.job, "tol_moved = 1e-3", "tol_moved = 1.0")
     text = r"job\.toml:\d+: tol_moved: at least 0 and less than 1 is needed, 1\.0 was given"
     with pytest.raises(ParameterError, match=text):
@@ -188,12 +188,12 @@ WRONG = {
     "hidden start": (
         "seed = 7",
         'init = "labels"\nids_cap = 9',
-        "10: init: start labels, also those by given centres, would tell",
+        "10: init: given centres or start labels are not possible with ids",
     ),
     "single rows": (
         "seed = 7\n",
         'init = "k-means++"\n[limits]\nsmallest_set = 2\n',
-        "10: init: 'k-means++' asks about single rows, limits.smallest_set is 2",
+        "10: init: 'k-means++' uses sets of a single row, but limits.smallest_set is 2",
     ),
     "cap": ("seed = 7", "ids_cap = 0", "10: ids_cap: at least 1 is needed"),
     "salt": ("seed = 7", 'ids_salt = "00"', "10: clustering.ids_salt: unknown key"),
@@ -225,7 +225,7 @@ WRONG = {
     "phases": (
         "[clustering]",
         'phases = ["identify", "union"]\n[clustering]',
-        "6: phases: this job has identify, share, check, iterate",
+        "6: phases: this job has exactly identify, share, check, iterate",
     ),
     "phase": ("[clustering]", 'phases = ["identfy"]\n[clustering]', "6: phases[1]: 'prepare', 'identify',"),
     "limits": ("[columns]", "[limits]\nsmallest_set = 0\n[columns]", "13: limits.smallest_set: at least 1"),

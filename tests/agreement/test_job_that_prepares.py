@@ -94,7 +94,7 @@ def test_canonical_content_is_an_agreement_again(made):
         (lambda c: c["prepare"].pop("smallest"), "not the canonical content"),
         (lambda c: c.pop("prepare"), "columns: at least 1 is needed"),
         (lambda c: c["job"].update(prepare="schema.toml"), "not the canonical content"),
-        (lambda c: c["job"]["columns"].append(["age", 0, 1]), "columns: prepare has them"),
+        (lambda c: c["job"]["columns"].append(["age", 0, 1]), "columns: not with prepare"),
     ],
 )
 def test_what_is_no_canonical_content_is_refused(made, change, told):
@@ -105,16 +105,16 @@ def test_what_is_no_canonical_content_is_refused(made, change, told):
 
 
 WRONG_JOBS = {
-    "ranges twice": ("seed = 7\n", "seed = 7\n[columns]\nage = [0, 1]\n", "12: columns: prepare has them"),
+    "ranges twice": ("seed = 7\n", "seed = 7\n[columns]\nage = [0, 1]\n", "12: columns: not with prepare"),
     "membership privacy": (
         "seed = 7\n",
         "ids_cap = 90\n",
-        "2: prepare: means and deviations of age are opened, and with them how many values",
+        "2: prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of age",
     ),
     "phases": (
         "[clustering]",
         'phases = ["identify", "share", "check", "iterate", "reveal"]\n[clustering]',
-        "7: phases: this job has prepare, identify, share, check, iterate, reveal",
+        "7: phases: this job has exactly prepare, identify, share, check, iterate, reveal",
     ),
 }
 
@@ -153,7 +153,7 @@ def test_what_is_wrong_in_the_schema_is_told_by_its_own_line(made):
     ("limits", "told"),
     [
         ("", "opens means and deviations of age; no consent was given$"),
-        ("open_statistics = 4", "of age, of 3 parties with 3 values each; 4 is the least$"),
+        ("open_statistics = 4", "of age, of 3 parties with 3 values each; this site allows 4 or more$"),
     ],
 )
 def test_a_job_that_opens_more_than_the_site_consents_to_is_refused(made, limits, told):
@@ -207,10 +207,9 @@ def test_everything_that_does_not_fit_is_told_under_the_sites_own_names_without_
     with pytest.raises(DataError) as caught:
         read(made)
     assert str(caught.value) == (
-        f"north: {made.folder / 'north.csv'}: 3 things to mend\n"
-        "  no column 'smokes'; the schema needs it\n"
-        "  column 'alter' is not numeric: it has 1 values that are no numbers, the first in row 1\n"
-        "  column 'dose' misses 1 values, the first in row 6"
+        f"north: {made.folder / 'north.csv'}: 3 errors\n  no column 'smokes'; the schema needs it\n  "
+        "column 'alter' is not numeric: it has 1 values that are no numbers, the first in row 1\n  "
+        "column 'dose' misses 1 values, the first in row 6"
     )
 
 

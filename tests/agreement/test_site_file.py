@@ -50,9 +50,13 @@ WRONG = {
     "file as url": (
         'path = "south.csv"',
         'url = "south.csv"\nquery = "x"',
-        "7: data: a file to query is its",
+        "7: data: give a file as path",
     ),
-    "url as file": ('path = "south.csv"', 'path = "duckdb:///a"\nquery = "x"', "7: data: a file to query is"),
+    "url as file": (
+        'path = "south.csv"',
+        'path = "duckdb:///a"\nquery = "x"',
+        "7: data: give a file as path",
+    ),
     "empty path": ('path = "south.csv"', 'path = ""', "7: data: the path of a file is needed"),
     "encoding": (
         'path = "south.csv"',
@@ -95,11 +99,11 @@ def test_what_is_wrong_in_a_site_file_is_told_by_line(organisations, old, new, t
 
 
 REFUSED = {
-    "smallest_set = 5": "the job asks about sets of 1 rows, 5 is the smallest",
-    "most_rounds = 302": "the job asks for up to 303 rounds, 302 are the most",
-    "least_t = 2": "the job has t = 1, 2 is the least",
-    "least_segment_columns = 3": r"segments of the job have 2 columns \(ell = 1\), 3 are the least",
-    "most_precision = 31": "the job has a precision of 32 bits, 31 are the most",
+    "smallest_set = 5": "the job allows sets of 1 rows, this site allows 5 or more",
+    "most_rounds = 302": "the job has up to 303 rounds, this site allows 302 at most",
+    "least_t = 2": "the job has t = 1, this site allows 2 or more",
+    "least_segment_columns = 3": r".* have 2 columns \(ell = 1\), this site allows 3 or more",
+    "most_precision = 31": "the job has a precision of 32 bits, this site allows 31 at most",
     'columns = ["age"]': "the job clusters bmi; age are allowed",
 }
 

@@ -140,7 +140,7 @@ class TestWhoCompares:
 
     def test_with_another_disclosure_a_roster_has_none(self, organisations):
         organisations.replace(organisations.job, 'disclosure = "labels"', 'disclosure = "coded"')
-        with pytest.raises(ParameterError, match="compare in the job: 0, those in the roster: 2"):
+        with pytest.raises(ParameterError, match="the job needs 0 helpers, the roster has 2"):
             read_job(organisations.job)
 
 

@@ -195,7 +195,7 @@ class TestWhoMayDeposit:
             path.write_text(f'[[party]]\nname = "more-{at}"\nkey = "{key_text(key)}"\n')
             keys.append(path)
         clinics.member("north").admit(keys[:2])
-        with pytest.raises(AgreementError, match=r"north: it has admitted 4 owners, 4 are the most"):
+        with pytest.raises(AgreementError, match=r"north: it has admitted 4 owners; at most 4 are possible"):
             clinics.member("north").admit(keys[2:])
         assert not (clinics.folder / "more-2.certificate").exists()
         clinics.member("west").admit(keys[2:])
@@ -218,13 +218,13 @@ class TestWhoMayDeposit:
             return real(agreement, **given)
 
         monkeypatch.setattr(collecting, "admit", meanwhile)
-        with pytest.raises(AgreementError, match="another process of this site has written it meanwhile"):
+        with pytest.raises(AgreementError, match="another process of this site changed it at the same time"):
             clinics.member("north").admit([path])
         assert not path.with_suffix(".certificate").exists()
 
     def test_another_key_of_a_name_and_a_name_of_the_roster_are_refused(self, clinics):
         key = write_new_key(clinics.folder / "other.key").public
-        for name, match in (("clinic-1", "another key as 'clinic-1'"), ("South", "a name of the roster")):
+        for name, match in (("clinic-1", "another key as 'clinic-1'"), ("South", "a name in the roster")):
             path = clinics.folder / "other.pub"
             path.write_text(f'[[party]]\nname = "{name}"\nkey = "{key_text(key)}"\n')
             with pytest.raises(AgreementError, match=match):
@@ -267,7 +267,7 @@ class TestWhoMayDeposit:
 
     def test_a_member_brings_no_rows_and_a_helper_holds_no_deposits(self, clinics):
         clinics.write_member("north", '\n[data]\npath = "north.csv"\n')
-        with pytest.raises(ParameterError, match="data: north is in a committee, which has no rows"):
+        with pytest.raises(ParameterError, match="data: north is in a committee and has no rows"):
             read_site(clinics.site("north")).check_inputs(clinics.agreement)
 
 
@@ -318,7 +318,7 @@ class TestJob:
     def test_a_page_of_the_run_is_refused_before_it_begins(self, closed_clinics):
         words = ["job", "run", closed_clinics.job, *map(closed_clinics.site, closed_clinics.names)]
         text = command(*words, "--report", closed_clinics.folder / "page.html", status=2)
-        assert "report: not of a run with a committee" in text
+        assert "report: not possible for a run with a committee" in text
         assert not (closed_clinics.folder / "summary.json").exists()
 
     def test_a_job_without_owners_has_no_deposits(self, clinics):
@@ -448,7 +448,7 @@ def test_a_member_takes_no_part_with_other_deposits_than_it_has_signed(closed_cl
 def test_commands_from_keys_to_labels(tmp_path):
     made = Clinics(tmp_path)
     pubs = [tmp_path / f"clinic-{at}.pub" for at in (1, 2, 3)]
-    assert command("deposit", "admit", made.site("west"), *pubs).count("hand it over") == 3
+    assert command("deposit", "admit", made.site("west"), *pubs).count("send it to the owner") == 3
     assert "each party admits 4 at most, with 9 rows each" in command("job", "show", made.job)
     assert "north: a member of the committee in the job" in command("job", "check", made.site("north"))
     text = command("job", "check", made.site("clinic-1"))
@@ -491,5 +491,5 @@ def test_owners_prepare_their_rows_where_nothing_has_to_be_opened_for_it(tmp_pat
     assert_exact(made, network)
     schema = (tmp_path / "schema.toml").read_text()
     (tmp_path / "schema.toml").write_text(schema.replace('"min-max"', '"standardise"\ndeviations = 6'))
-    with pytest.raises(ParameterError, match="means of age are opened by parties with rows"):
+    with pytest.raises(ParameterError, match="only parties with rows can open means of age"):
         _ = made.agreement

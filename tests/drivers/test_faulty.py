@@ -92,7 +92,7 @@ def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, clien
     setup = eight(disclosure="labels", comparers=(6, 3, 8))
     ending = run(setup, Fault(kind="crash", client=client, at=at), seed=at)
     assert isinstance(ending.error, TooManyFaultsError)
-    assert str(ending.error).startswith(f"client {client} is absent, who compares")
+    assert str(ending.error).startswith(f"client {client}, a comparer, is absent")
     assert ending.error.clients == (client,)
     assert (ending.clustering, ending.labels) == (None, {})
 
@@ -123,7 +123,10 @@ def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_the
         assert_exact(setup, ending)
         return
     assert isinstance(ending.error, TooManyFaultsError)
-    text = " is absent, who compares, and nobody tosses the coin in its place: others were asked"
+    text = (
+        ", a comparer, is absent, and no other client can toss the coin in its place: the other clients "
+        "were already asked"
+    )
     assert str(ending.error).startswith(setup.job.called(gone) + text)
     assert (ending.clustering, ending.labels) == (None, {})
 

@@ -144,8 +144,8 @@ def test_a_site_that_vanishes_while_data_is_prepared_ends_the_run(tmp_path, monk
     made = Preparing(tmp_path)
     breaks_at(monkeypatch, 2, kind)
     text = (
-        "client 2: absent; means and deviations are of all 3 .* nobody can be left out; "
-        "lost of 3: south; the last: south: its process"
+        "client 2: absent; no party can be left out, .* all 3 .*; lost of 3: south; the last: south: "
+        "its process"
     )
     with pytest.raises(TooManyFaultsError, match=text):
         run(made)

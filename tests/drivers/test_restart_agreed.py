@@ -125,7 +125,7 @@ def test_a_site_whose_rows_changed_before_it_was_started_again_sends_nothing_mor
         run(organisations)
     summary = json.loads((organisations.folder / "summary.json").read_text())
     assert "StorageError: storage" in json.dumps(summary)
-    assert "the party was begun with other rows" in (organisations.folder / "north.log").read_text()
+    assert "the party was started with other rows" in (organisations.folder / "north.log").read_text()
 
 
 def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, starts):

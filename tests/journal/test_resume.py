@@ -109,7 +109,7 @@ def test_begun_with_anything_else_a_log_is_refused(setup_of, stopped, change):
     run = stopped(setup)
     CHANGES[change](setup)
     run.kill("parties[1]")
-    text = "the party was begun with other rows, labels, IDs, limits or another job"
+    text = "the party was started with other rows, labels, IDs, limits or another job"
     with pytest.raises(TooManyFaultsError, match=text):
         run.run()
 
@@ -143,7 +143,7 @@ def test_a_log_that_lacks_what_the_coordinator_has_is_an_error(setup_of, stopped
         log.drop_last("call")
     log.commit()
     log.close()
-    with pytest.raises(TooManyFaultsError, match="its log lacks what had been written to it"):
+    with pytest.raises(TooManyFaultsError, match="entries are missing from its log"):
         run.run()
 
 

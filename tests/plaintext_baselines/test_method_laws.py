@@ -107,7 +107,7 @@ class TestNewRows:
     def test_they_are_checked(self, make):
         model, new = self.fitted(make)
         for use in (model.predict, model.score):
-            with pytest.raises(ValueError, match="parties have 1 columns, fitted were 2"):
+            with pytest.raises(ValueError, match="parties have 1 columns, the fit had 2"):
                 use(new[:, :1])
             with pytest.raises(ValueError, match="party 0 has nan or infinity in column 1"):
                 use(np.array([[0.0, np.nan]]))

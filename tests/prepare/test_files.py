@@ -226,7 +226,7 @@ def test_every_file_that_does_not_fit_is_told_and_nothing_written(folder):
         )
     assert str(caught.value).splitlines() == [
         f"{north}: column 'age' has 1 values outside 0 to 120 years, the first in row 4; check the unit",
-        f"{south}: 2 things to mend",
+        f"{south}: 2 errors",
         "  column 'dose' is not numeric: it has 1 values that are no numbers, the first in row 1",
         "  column 'smoker' has 1 values outside the agreed categories, the first in row 0",
     ]
@@ -267,7 +267,7 @@ def test_columns_that_are_not_in_the_schema_do_not_matter(folder):
 def test_a_folder_that_holds_something_is_left_alone(folder):
     (folder / "ready").mkdir()
     (folder / "ready" / "mine").write_text("mine")
-    with pytest.raises(secfc.ParameterError, match=r"--out: .*ready already holds something"):
+    with pytest.raises(secfc.ParameterError, match=r"--out: .*ready is not empty"):
         prepare_files(paths(folder), Schema.read(folder / "schema.toml"), t=1, out=folder / "ready")
     assert listing(folder / "ready") == ["mine"]
 
@@ -391,7 +391,7 @@ def test_new_rows_beyond_the_bound_of_the_preparation_are_refused(ready):
     summary = json.loads((ready / "result" / "summary.json").read_text())
     (ready / "result" / "summary.json").write_text(json.dumps(summary | {"columns": ["age"]}))
     other = command(*files, "--out", "beyond", cwd=ready, verb="predict")
-    assert "--prepared: ready/preparation.json gives other columns than the run" in other.stderr
+    assert "--prepared: the columns of ready/preparation.json are not those of the run" in other.stderr
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_databases_are_prepared_as_files_are(folder):
         assert given.to_pylist() == pyarrow.csv.read_csv(folder / "from-files" / f"{name}.csv").to_pylist()
     wrong = command(*urls, "--query", "SELECT age FROM visits", *shared, "never", cwd=folder)
     assert wrong.returncode == 2
-    assert "north.db: 3 things to mend" in wrong.stderr
+    assert "north.db: 3 errors" in wrong.stderr
     assert not (folder / "never").exists()
 
 
@@ -495,7 +495,7 @@ def test_new_rows_are_prepared_by_what_is_known(folder):
     assert (folder / "mine" / "west.csv").read_bytes() == (folder / "ready" / "west.csv").read_bytes()
     both = command("west.csv", "--by", f"ready/{SUMMARY}", "--schema", "schema.toml", "--check", cwd=folder)
     assert both.returncode == 2
-    assert "--schema: name a schema, or the preparation of before with --by" in both.stderr
+    assert "--schema: name a schema, or an earlier preparation with --by" in both.stderr
 
 
 def test_a_folder_or_a_check_is_asked_for(folder):

@@ -105,7 +105,7 @@ def test_who_tells_parties_different_things_of_a_column_with_holders_enough_is_f
         return message
 
     errors = refusals(net, change)
-    text = "client 1 says that it was told of other holders than client 2 was"
+    text = "client 1 reports other holders than client 2 received"
     assert isinstance(errors[2], CheatError)
     assert str(errors[2]).startswith(text)
     assert Opening not in kinds(net, {1, 2, 3})
@@ -192,7 +192,7 @@ def test_a_wrong_share_makes_its_recipient_s_sum_wrong_and_does_not_convict_it(w
     told = [str(error) for j, error in errors.items() if j != 2]
     assert told
     for text in told:
-        assert "client 2 are: it told a wrong sum, or somebody dealt it a wrong share" in text
+        assert "client 2 is: it sent a wrong sum, or a client dealt it a wrong share" in text
 
 
 # Messages of earlier preparations

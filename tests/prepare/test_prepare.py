@@ -162,7 +162,7 @@ def test_columns_that_too_few_parties_hold_stay_closed(holding, t):
     schema = Schema(columns=(Column(name="a", low=0, high=9, missing="mean"),))
     with pytest.raises(
         secfc.LimitError,
-        match=rf"at least 1 value: t \+ 2 = {t + 2} are needed of 5, .*; column 'a' {holding}$",
+        match=rf"at least 1 value: t \+ 2 = {t + 2} of 5 are needed, .*; column 'a' {holding}$",
     ):
         Prepare(schema, t=t).fit([{"a": one} for one in values])
 
@@ -233,7 +233,7 @@ def test_names_are_for_all_parties():
 )
 def test_totals_that_no_values_have_are_noticed(totals):
     column = Column(name="a", low=0, high=1)
-    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the totals"):
+    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the opened totals"):
         Statistics.of(totals, column, holders=3, smallest=2)
 
 

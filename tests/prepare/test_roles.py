@@ -340,7 +340,7 @@ def test_a_sum_that_is_not_the_true_one_is_noticed(wire):
 def test_counts_that_no_party_can_hold_are_noticed(wire):
     net = wire()
     net.parties[2]._values = [1 << 100] * 6
-    text = "column 'age': no values have the totals that were opened; .* and shares hide whose"
+    text = "column 'age': no values have the opened totals, .*; shares hide which client"
     with pytest.raises(CheatError, match=text):
         net.run()
 

@@ -76,7 +76,7 @@ def test_values_outside_are_refused_or_clipped_before_logarithms_are_taken():
         ({"low": -2, "high": 9, "log": True}, "low must be above 0"),
         ({"categories": ("a",), "log": True}, "categories have no range, scale, clip or log"),
         ({"low": 1, "high": 9, "log": 1}, "log is true or false"),
-        ({"low": 1e15, "high": 1e15 + 0.125, "log": True}, "the logarithms of low and high are one number"),
+        ({"low": 1e15, "high": 1e15 + 0.125, "log": True}, "the logarithms of low and high are equal"),
     ],
 )
 def test_columns_without_logarithms_are_refused(column, text):
@@ -197,7 +197,7 @@ def test_too_few_holders_open_no_counts():
 )
 def test_counts_that_no_values_have_are_noticed(counts):
     column = Column(name="a", low=0, high=8, scale="robust", bins=4)
-    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the totals"):
+    with pytest.raises(secfc.errors.CheatError, match="column 'a': no values have the opened totals"):
         Quartiles.of(Counts(counts=counts), column, holders=3, smallest=1)
 
 
@@ -212,10 +212,10 @@ def test_counts_that_no_values_have_are_noticed(counts):
         ({"bins": 1}, "bins is a whole number, 2 to 1024"),
         ({"bins": 1025}, "bins is a whole number, 2 to 1024"),
         ({"bins": True}, "bins is a whole number"),
-        ({"missing": "mean"}, 'its mean is not opened; missing = "median" is possible'),
+        ({"missing": "mean"}, 'the mean is not opened with this scale; missing = "median" is possible'),
         (
             {"scale": "none", "bins": None, "missing": "median"},
-            'its median is not opened; missing = "mean" is',
+            'the median is not opened with this scale; missing = "mean" is',
         ),
         ({"scale": "min-max", "bins": None, "deviations": 2}, 'deviations are of scale = "standardise" or'),
     ],

@@ -183,7 +183,9 @@ def test_a_wrong_sum_is_noticed_and_its_sender_named():
         fresh.take_sum(j, sums[j])
     wrong = bytearray(sums[5])
     wrong[0] ^= 1
-    with pytest.raises(CheatError, match="contradict each other; if at most 1 are wrong, those of client 5"):
+    with pytest.raises(
+        CheatError, match="contradict each other; if at most 1 sums are wrong, that of client 5"
+    ):
         fresh.take_sum(5, bytes(wrong))
     assert fresh.totals is None
 

@@ -80,7 +80,7 @@ def test_everything_is_told_at_once():
     with pytest.raises(secfc.DataError) as caught:
         check(table)
     assert str(caught.value).splitlines() == [
-        "south.csv: 3 things to mend",
+        "south.csv: 3 errors",
         "  no column 'sex'; the schema needs it",
         "  column 'age' has 1 values outside 0 to 120 years, the first in row 0; check the unit",
         "  column 'dose' is not numeric: it has 2 values that are no numbers, the first in row 0",

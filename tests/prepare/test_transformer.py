@@ -161,7 +161,7 @@ def test_t_follows_from_the_number_of_parties_as_for_the_clustering():
         if holders == 4:
             assert Prepare(SCHEMA).fit(parties).preparation_.statistics["age"].holders == 4
         else:
-            with pytest.raises(secfc.LimitError, match=r"t \+ 2 = 4 are needed of 6"):
+            with pytest.raises(secfc.LimitError, match=r"t \+ 2 = 4 of 6 are needed"):
                 Prepare(SCHEMA).fit(parties)
 
 

@@ -369,13 +369,13 @@ def test_labels_are_none_before_the_end(asked):
 def test_a_set_below_the_smallest_is_refused_with_both_numbers(wire, refuses, smallest):
     net = wire(ROWS, starts=[[0, 0], [0, 0, 0], [1]], limits=Limits(smallest_set=smallest))
     assignment = net.hold(Assignment, recipient=1)
-    text = f"^client 1 answers for sets of at least {smallest} rows, round 1 has one of 1$"
+    text = f"^client 1 answers for sets of at least {smallest} rows, but round 1 has a set of 1$"
     refuses(net.clients[1], assignment, LimitError, text)
 
 
 def test_rows_too_few_for_sets_of_the_smallest_size_are_refused_before_a_share_is_made(wire, refuses):
     net = wire(ROWS, limits=Limits(smallest_set=4))
-    text = "^client 1 answers for sets of at least 4 rows, 6 rows cannot make k=2 of them$"
+    text = "^client 1 answers for sets of at least 4 rows, but 6 rows are too few for k=2 such sets$"
     refuses(net.clients[1], net.hold(Plan, recipient=1), LimitError, text)
 
 
@@ -393,7 +393,7 @@ def test_a_relocation_to_a_single_row_is_refused_in_its_round(wire, refuses):
     net.deliver(net.hold(Assignment, recipient=1))
     alone = np.array([1, 0, 0, 0, 0, 0], dtype=np.int32)
     question = Assignment(run=net.session.run, sender=SERVER, recipient=1, round=2, sets=alone)
-    refuses(net.clients[1], question, LimitError, "round 2 has one of 1$")
+    refuses(net.clients[1], question, LimitError, "but round 2 has a set of 1$")
 
 
 def test_a_set_of_the_smallest_size_is_answered(wire):
@@ -411,7 +411,7 @@ def test_a_round_beyond_most_rounds_is_refused_with_both_numbers(wire, refuses):
     net = wire(ROWS, starts=STARTS, limits=Limits(most_rounds=1))
     first = net.hold(Assignment, recipient=1)
     net.deliver(first)
-    text = "^client 1 answers 1 rounds, the server asks for round 2$"
+    text = "^client 1 answers 1 rounds at most, but the server asks for round 2$"
     refuses(net.clients[1], replace(first, round=2), LimitError, text)
 
 
@@ -419,7 +419,7 @@ def test_more_rows_than_most_rows_are_refused_before_memory_is_taken_for_them(wi
     net = wire(ROWS, limits=Limits(most_rows=5))
     net.replace_client(1, allocate=None)  # calling it would be a TypeError
     plan = net.hold(Plan, recipient=1)
-    text = "keeps shares of 5 rows at most, the parties have 6$"
+    text = "keeps shares of 5 rows at most, but the parties have 6$"
     refuses(net.clients[1], plan, LimitError, text)
 
 
@@ -440,7 +440,7 @@ def answered_to_the_jobs_end(net):
 def test_a_round_that_no_honest_run_reaches_is_refused(wire, refuses):
     net = wire(ROWS, starts=STARTS, max_iter=2)
     question = answered_to_the_jobs_end(net)
-    text = "^client 1 answers 5 rounds, the server asks for round 6$"
+    text = "^client 1 answers 5 rounds at most, but the server asks for round 6$"
     refuses(net.clients[1], question, LimitError, text)
 
 
@@ -452,7 +452,7 @@ def test_a_limit_above_the_jobs_rounds_allows_no_round_more(wire, refuses):
 def test_a_limit_above_the_jobs_rounds_does_not_change_the_number_in_the_error(wire, refuses):
     net = wire(ROWS, starts=STARTS, max_iter=2, limits=Limits(most_rounds=1000))
     question = answered_to_the_jobs_end(net)
-    text = "^client 1 answers 5 rounds, the server asks for round 6$"
+    text = "^client 1 answers 5 rounds at most, but the server asks for round 6$"
     refuses(net.clients[1], question, LimitError, text)
 
 

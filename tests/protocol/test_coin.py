@@ -409,7 +409,7 @@ class TestServer:
         net = wire(trio=trio)
         net.hold(Coin, recipient=SERVER, sender=net.job.comparers[2])
         with pytest.raises(
-            TooManyFaultsError, match="who compares, and nobody tosses the coin in its place"
+            TooManyFaultsError, match="is absent, and no other client can toss the coin in its place"
         ) as caught:
             net.server.absent(net.job.comparers[2])
         assert caught.value.clients == (net.job.comparers[2],)

@@ -62,7 +62,10 @@ def test_a_server_goes_on_with_everybody_or_ends_the_run_after_totals(wire, stat
     rows, _ = standardised(ages())
     net = wire([*rows, rows[0]], prepared=True, max_liars=1, bound=12.0)
     net.run(until=lambda: net.server.state is state)
-    text = "^client 4: absent; means and deviations are of all 5 parties' values, so nobody can be left out$"
+    text = (
+        "^client 4: absent; no party can be left out, because the opened means and deviations include all 5 "
+        "parties' values$"
+    )
     with pytest.raises(TooManyFaultsError, match=text):
         net.server.absent(4)
 

@@ -116,7 +116,7 @@ class TestWhoVanishes:
             until=lambda: bool(seen),
             drop=lambda message: isinstance(message, kind) and (seen.append(1) or False),
         )
-        with pytest.raises(TooManyFaultsError, match=f"^helper {helper} is absent, who compares") as caught:
+        with pytest.raises(TooManyFaultsError, match=f"^helper {helper}, a comparer, is absent") as caught:
             net.server.absent(helper)
         assert caught.value.clients == (helper,)
         assert net.server.outcome is None

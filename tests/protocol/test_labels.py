@@ -507,7 +507,7 @@ class TestWhoAnswers:
         assert OpenedLabels not in kinds
         net.post(net.server.absent(1))
         net.post(net.server.absent(3))
-        with pytest.raises(TooManyFaultsError, match=f"client {DEALER} is absent, who compares"):
+        with pytest.raises(TooManyFaultsError, match=f"client {DEALER}, a comparer, is absent"):
             net.server.absent(DEALER)
 
     @pytest.mark.some(1)
@@ -630,7 +630,7 @@ class TestLiars:
     def test_a_dealer_that_answers_wrongly_ends_the_run(self, of):
         net = of()
         with pytest.raises(
-            TooManyFaultsError, match=f"^client {DEALER} lies, who compares, and no reserve is left$"
+            TooManyFaultsError, match=f"^client {DEALER}, a comparer, lied, and no reserve is left$"
         ):
             net.run(drop=self.lying(net, (DEALER,)))
 
@@ -714,7 +714,7 @@ class TestTheTrio:
 
         net.run(drop=drop)
         assert opened == []
-        with pytest.raises(TooManyFaultsError, match=f"^client {gone} is absent, who compares") as caught:
+        with pytest.raises(TooManyFaultsError, match=f"^client {gone}, a comparer, is absent") as caught:
             net.server.absent(gone)
         assert caught.value.clients == (gone,)
         assert net.server.outcome is None

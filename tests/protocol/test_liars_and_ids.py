@@ -235,7 +235,9 @@ class TestLyingRecipients:
         net.run()
         names = [f"client {j}" for j in range(1, 8)]
         assert net.server.faults.describe(names) == "client 3 lied about others' shares and were excluded"
-        assert net.server.faults.parts(7)[2] == "excluded: it lied about others' shares; its rows are in"
+        assert (
+            net.server.faults.parts(7)[2] == "excluded: it lied about others' shares; its rows are clustered"
+        )
 
 
 class TestSeeds:

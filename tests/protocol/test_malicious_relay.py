@@ -213,7 +213,9 @@ def test_misreported_rows_are_refused(net, refuses):
 
 def test_the_own_rows_cannot_be_misreported_either(net, refuses):
     plan = plan_with(net, 1, net.introduction(1, rows=1))
-    refuses(net.clients[1], plan, SealError, "^client 1: its own introduction came back changed$")
+    refuses(
+        net.clients[1], plan, SealError, "^client 1: the server returned its own introduction with changes$"
+    )
 
 
 def test_an_introduction_to_another_run_is_refused(net, wire, refuses):

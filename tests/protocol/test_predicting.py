@@ -67,7 +67,12 @@ def test_a_second_round_is_refused(net, refuses):
     assignment = net.hold(Assignment, recipient=1)
     net.deliver(assignment)
     again = replace(assignment, round=2)
-    refuses(net.clients[1], again, LimitError, "^client 1 answers 1 rounds, the server asks for round 2$")
+    refuses(
+        net.clients[1],
+        again,
+        LimitError,
+        "^client 1 answers 1 rounds at most, but the server asks for round 2$",
+    )
 
 
 def test_what_a_vanished_responder_left_is_asked_of_others_about_the_same_sets(wire, refuses):
@@ -97,7 +102,10 @@ def test_a_client_refuses_a_result_with_another_label_for_its_old_row(net, refus
 def test_nobody_can_be_left_out(wire, refuses):
     net = wired(wire)
     net.hold(Ready, recipient=SERVER, sender=5)
-    text = "^client 5: absent; a prediction leaves nobody out, for the centres are means of everybody's rows$"
+    text = (
+        "^client 5: absent; a prediction can leave no party out, because the centres are means of all "
+        "parties' rows$"
+    )
     with pytest.raises(TooManyFaultsError, match=text):
         net.server.absent(5)
     net = wired(wire)

@@ -241,7 +241,7 @@ def outcome(net, lost=lambda message: False):
     except CheatError as error:
         caught = str(error)
     if caught is not None:
-        assert "find: one of them, a comparer or a client that answered lied" in caught
+        assert ": one of these, a comparer or a client that answered lied" in caught
         assert net.server.outcome is None
         assert {client.labels is None for client in net.clients.values()} == {True}
         return True, sets, ends[0]
@@ -631,7 +631,7 @@ class TestTheServer:
         if net.server.state is State.DONE:
             assert gone == AGAIN[0] or kind is Endorsement  # it had already sent all its messages
             return
-        with pytest.raises(TooManyFaultsError, match=f"^client {gone} is absent, who compares"):
+        with pytest.raises(TooManyFaultsError, match=f"^client {gone}, a comparer, is absent"):
             net.server.absent(gone)
         assert net.server.outcome is None
 
@@ -808,7 +808,7 @@ class TestWhoRechecks:
             ({"recheckers": (4, 5, 6, 7)}, "recheck: three different parties"),
             ({"recheckers": (3, 4, 5)}, "recheck: three different parties"),
             ({"comparers": (1, 2, 3, 4), "recheckers": (4, 5, 6)}, "recheck: three different parties"),
-            ({"recheckers": (4, 5, 8)}, "comparers: clients are 1 to 6, helpers 7 and on without a gap"),
+            ({"recheckers": (4, 5, 8)}, "comparers: clients have the numbers 1 to 6, helpers 7, 8 and so on"),
             ({"recheckers": (0, 4, 5)}, "recheck: at least 1 is needed"),
             ({"recheckers": (4, 5, 6), "disclosure": "distances"}, "recheck: with disclosure 'distances'"),
         ],

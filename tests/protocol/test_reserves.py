@@ -281,7 +281,7 @@ def test_without_a_reserve_left_the_run_ends(of, gone):
     other = next(one for one in COMPARERS if one != gone)
     net.run(until=lambda: net.server.gathering.round == 2)
     net.post(net.server.absent(other))
-    with pytest.raises(TooManyFaultsError, match=f"^client {gone} is absent, who compares"):
+    with pytest.raises(TooManyFaultsError, match=f"^client {gone}, a comparer, is absent"):
         net.server.absent(gone)
 
 
@@ -371,7 +371,7 @@ def test_without_a_seed_one_that_is_lost_before_values_are_told_is_replaced(of, 
     missed = bool(said) or net.server.state is not State.DONE
     assert missed == (silent is not Coin or (place < 3 and not predict))
     if predict and missed and not helps:
-        with pytest.raises(TooManyFaultsError, match="a prediction leaves nobody out"):
+        with pytest.raises(TooManyFaultsError, match="a prediction can leave no party out"):
             net.server.absent(gone)
         return
     if missed:
@@ -392,7 +392,8 @@ def test_once_values_are_told_nobody_tosses_in_the_place_of_one_that_is_lost(of,
     net = of(seed=None)
     net.run(drop=lambda message: isinstance(message, Coin) and message.sender == gone and message.value)
     text = (
-        f"^client {gone} is absent, who compares, and nobody tosses the coin in its place: others were asked"
+        f"^client {gone}, a comparer, is absent, and no other client can toss the coin in its place: the "
+        "other clients were already asked"
     )
     with pytest.raises(TooManyFaultsError, match=text) as caught:
         net.server.absent(gone)
@@ -431,7 +432,7 @@ def test_more_may_be_lost_while_any_two_sets_of_those_who_toss_have_two_in_commo
     for one in first:
         net.post(net.server.absent(one))
     if not enough:
-        text = "nobody tosses the coin in its place: 4 of 5 must, lest a server can choose between coins"
+        text = "no other client can toss the coin in its place: 4 of 5 must toss it"
         with pytest.raises(TooManyFaultsError, match=text):
             net.server.absent(last)
         return
@@ -545,7 +546,7 @@ def test_with_membership_privacy_a_helper_is_replaced_and_a_client_ends_the_run(
     net.run(drop=drop, until=lambda: bool(seen) and kind is UnionDeal)
     assert seen
     if gone == 1:
-        with pytest.raises(TooManyFaultsError, match="with membership privacy nobody can be left out"):
+        with pytest.raises(TooManyFaultsError, match="with membership privacy no client can be left out"):
             net.server.absent(gone)
         return
     net.post(net.server.absent(gone))

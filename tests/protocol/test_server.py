@@ -284,7 +284,7 @@ def test_the_error_names_the_client_and_the_prime(wire, sender, prime):
 def test_an_answer_with_the_largest_residue_is_taken(answered):
     net, answer = answered
     assert net.server.receive(net.altered(answer, first=P - 1)) == []
-    with pytest.raises(RangeError, match="an answer are wrong"):  # of the distances, not of the message
+    with pytest.raises(RangeError, match="an answer, are wrong"):  # of the distances, not of the message
         others_answer(net)
 
 

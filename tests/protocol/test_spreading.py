@@ -302,7 +302,7 @@ class TestRefused:
         check(8.5, converged=False)
         check(8.5, converged=True, sizes=np.array([2, 0]))
         for inertia, converged in ((8.5, True), (7.5, True), (7.5, False)):
-            with pytest.raises(TooManyFaultsError, match="another inertia"):
+            with pytest.raises(TooManyFaultsError, match="the inertia by sums of squares differs"):
                 check(inertia, converged=converged)
 
     @pytest.mark.some(1)

@@ -260,9 +260,7 @@ def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked)
         assert (poles != message.found.poles).sum() == 1
         return replace(message, found=replace(message.found, poles=poles))
 
-    with pytest.raises(
-        CheatError, match=r"^client \d: the server told client \d something else of the union"
-    ):
+    with pytest.raises(CheatError, match=r"^client \d: the server sent client \d other values of the union"):
         run_changed(net, change)
 
 
@@ -286,7 +284,7 @@ def test_a_server_that_lies_about_the_check_is_found_out_by_all_alike(union, ask
         except CheatError as error:
             stopped[message.recipient] = str(error).removeprefix(f"client {message.recipient}: ")
     assert stopped == dict.fromkeys(
-        (1, 2, 3), "the server says of the union's check what the clients' shares do not"
+        (1, 2, 3), "the server reports another result of the union's check than the clients' shares give"
     )
 
 
@@ -330,7 +328,7 @@ def test_what_the_server_said_of_the_union_is_told_apart() -> None:
 
 
 def test_the_first_sets_cannot_be_given(union) -> None:
-    with pytest.raises(ParameterError, match="whose rows they are"):
+    with pytest.raises(ParameterError, match="which party has which rows"):
         union(starts=[[0, 1], [0, 1, 0], [1, 1]])
 
 

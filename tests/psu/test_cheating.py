@@ -103,7 +103,7 @@ def test_a_client_whose_share_does_not_fit_is_named_where_two_more_than_needed_a
 @pytest.mark.parametrize(("n", "who"), [(4, (1,)), (5, (1, 2)), (6, (2, 5))])
 def test_too_many_false_shares_to_say_whose_are_an_error_without_a_name(liars, n, who) -> None:
     liars(*who)
-    with pytest.raises(UnionError, match="do not fit together: such a share is false"):
+    with pytest.raises(UnionError, match="contradict each other: such a share is wrong"):
         united(n, m=60)
 
 

@@ -89,7 +89,7 @@ def test_parties_that_failed_are_named_with_what_they_failed_to_do(summary, page
     text = page(told(result(summary, faults=NO_FAULTS | faults), lost={"south": "PartyError: timeout"}))
     assert "3 of 3 parties did not take part to the end" in text
     rows = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
-    wanted = ("absent: it did not answer", "left out: it vanished", "excluded: it sent wrong answers")
+    wanted = ("absent: it stopped answering", "left out: it vanished", "excluded: it sent wrong answers")
     for name, row, said in zip(NAMES, rows, wanted, strict=True):
         assert name in row
         assert said in row
@@ -102,9 +102,9 @@ def test_who_lied_about_shares_and_of_whom_nobody_can_tell_is_said(summary, page
     assert "3 of 3 parties did not take part to the end or are in a dispute that nobody can settle" in text
     rows = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
     wanted = (
-        "left out: it lied about shares; its rows are not in",
-        "another says that it cannot read this one&#39;s shares, and nobody can tell",
-        "it says that it cannot read another&#39;s shares, and nobody can tell",
+        "left out: it lied about shares; its rows are not clustered",
+        "another client reports that it cannot read this client&#39;s shares, and it is not known",
+        "it reports that it cannot read another client&#39;s shares, and it is not known",
     )
     for row, said in zip(rows, wanted, strict=True):
         assert said in row

@@ -268,7 +268,7 @@ def test_parties_that_failed_are_named_with_what_they_failed_to_do(result, tmp_p
     shown = replace(result, faults=faults)
     text = Reader(shown.report(tmp_path / "a.html", names=NAMES).read_text(encoding="utf-8")).text
     assert "2 of 3 parties did not take part to the end" in text
-    assert "excluded: it sent wrong answers; its rows are in; absent: it did not answer to the end" in text
+    assert "excluded: it sent wrong answers; its rows are clustered; absent: it stopped answering" in text
     assert "party 2, party 3 sent wrong answers and were excluded" in Reader(shown._repr_html_()).text
 
 
@@ -285,7 +285,7 @@ def test_rows_of_a_party_that_was_left_out_are_not_compared_with_the_pooled_ones
     page = without.report(tmp_path / "a.html", pooled=[*PARTIES, PARTIES[0][:7]])
     text = Reader(page.read_text(encoding="utf-8")).text
     assert "96 of 96" in text
-    assert "left out: it vanished or was refused while rows were shared; its rows are not in" in text
+    assert "left out: it vanished or was refused while rows were shared; its rows are not clustered" in text
 
 
 def noted(**changes):

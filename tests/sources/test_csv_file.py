@@ -89,8 +89,8 @@ def test_a_column_that_looks_like_an_identifier_is_clustered_only_if_it_is_named
     with pytest.raises(DataError) as caught:
         read_table(path)
     assert str(caught.value) == (
-        f"{path}: column {name!r} looks like an identifier ({why}); --id or --drop it, or name all columns "
-        "with --columns"
+        f"{path}: column {name!r} looks like an identifier ({why}); give it to --id or --drop, or name "
+        "all columns with --columns"
     )
     assert read_table(path, columns=[name, "age"]).columns == (name, "age")
     assert read_table(path, id_column=name).columns == ("age",)
@@ -146,7 +146,7 @@ def test_a_compressed_file_that_is_broken(tmp_path, name, broken):
 
 
 NOT_UTF_8 = (
-    "not a readable .csv file: it is not UTF-8 text; save it as UTF-8, or say its encoding, such as "
+    "not a readable .csv file: it is not UTF-8 text; save it as UTF-8, or give its encoding, such as "
     "windows-1252 (--encoding, in a site file data.encoding)"
 )
 LATER = "größe,note\n" + "1,x\n" * 99999 + "2,ß\n"

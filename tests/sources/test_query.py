@@ -224,7 +224,10 @@ def test_the_command_clusters_databases(database, tmp_path):
     ("arguments", "text"),
     [
         ((), "FILES: name a file"),
-        (("--from", "sqlite:///a.db"), "--query: 0 queries for 1 --from"),
+        (
+            ("--from", "sqlite:///a.db"),
+            "--query: one for each --from is needed, or one for all; 0 for 1 --from were given",
+        ),
         (
             ("--from", "sqlite:///a.db", "--from", "postgresql://me:secret@host/x", "--query", "SELECT 1"),
             "--from: number 2: the URL has a password",

@@ -39,7 +39,7 @@ def set_up(folder):
     (folder / "job.toml").write_text(JOB)
     out = ["--host", "localhost", "--port", 8002, "--out", folder / "consortium"]
     said = command("consortium", "new", folder / "job.toml", *requests(folder), *out)
-    assert "hand it to every site" in said
+    assert "send it to every site" in said
 
 
 def requests(folder):

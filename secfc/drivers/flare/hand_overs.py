@@ -81,7 +81,7 @@ def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) 
         signature="",
     )
     return _text(
-        "A request to take part in a consortium of secfc. Hand it to the coordinator; it holds no secret.",
+        "A request to take part in a consortium of secfc. Send it to the coordinator; it contains no secret.",
         schema,
         encoded(identity.sign(_signed(schema, _SIGNED_REQUEST))),
     )
@@ -103,7 +103,7 @@ def read_request(path: Path) -> tuple[Member, RequestSchema]:
 def consortium_text(schema: ConsortiumSchema, identity: Identity) -> str:
     """The consortium file, signed by the coordinator."""
     return _text(
-        "A consortium of secfc: the coordinator hands this file to every site. It holds no secret.",
+        "A consortium of secfc. The coordinator sends this file to every site. It contains no secret.",
         schema,
         encoded(identity.sign(_signed(schema, _SIGNED_CONSORTIUM))),
     )
@@ -166,7 +166,7 @@ def _verify(file: TomlFile, schema: "RequestSchema | ConsortiumSchema", key: byt
     try:
         Roster((key,)).verify(1, decoded(schema.signature), _signed(schema, kind))
     except (SealError, ValueError):
-        text = f"{file.path}: not signed by the key of who made it, or changed since"
+        text = f"{file.path}: it was not signed by the key of its author, or it was changed later"
         raise AgreementError(text) from None
 
 

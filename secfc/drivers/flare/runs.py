@@ -90,9 +90,9 @@ def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, second
     """Wait until the server knows all sites. After `seconds` it must know at least `least`."""
     known: set[str] = set()
     until = time.monotonic() + seconds
-    then = "the run is given up"
+    then = "the run is aborted"
     if least < len(names):
-        then = f"it begins without who is missing, if {least} are there"
+        then = f"the run begins without the missing sites, if {least} are connected"
     at = datetime.fromtimestamp(time.time() + seconds).astimezone().isoformat(sep=" ", timespec="minutes")
     say(f"waiting for {', '.join(names)} until {at}; after that {then}")
     while known != set(names):
@@ -100,13 +100,13 @@ def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, second
         missing = [name for name in names if name not in known]
         if time.monotonic() > until:
             if len(known) < least:
-                raise PartyError(f"sites that did not come: {', '.join(missing)}")
+                raise PartyError(f"these sites did not connect: {', '.join(missing)}")
             say(f"the run begins without {', '.join(missing)}")
             return
         found = server.known(names)
         for name in sorted(found - known):
             left = ", ".join(one for one in missing if one not in found)
-            say(f"{name} is there" + (f"; waiting for {left}" if left else ""))
+            say(f"{name} is connected" + (f"; waiting for {left}" if left else ""))
         known = found
         time.sleep(_POLL_SECONDS)
 
@@ -128,12 +128,12 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
     process.start()
     worked = False
     try:
-        say(f"{site.party}: waiting for the coordinator; what FLARE says is in {process.console}")
+        say(f"{site.party}: waiting for the coordinator; FLARE's output is in {process.console}")
         while True:
             time.sleep(_POLL_SECONDS)
             works = process.works
             if works and not worked:
-                say(f"{site.party}: the job has come")
+                say(f"{site.party}: the job has arrived")
             tell()
             if not works and (new := _ended(site.results) - before):
                 return new.pop()

@@ -48,7 +48,7 @@ IDENTITY_KEY, TLS_KEY = "identity.key", "tls.key"  # in the folder of the site f
 _LOCAL = "localhost"  # the coordinator's own address of its server
 
 _SITE = """\
-# What this site does in its consortium. The file does not leave it; docs/agreeing-on-a-job.md has its keys.
+# The settings of this site. Do not send this file to others. docs/agreeing-on-a-job.md explains its keys.
 party = {party}
 job = "{folder}/{job}"
 key = "{key}"

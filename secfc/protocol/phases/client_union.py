@@ -199,7 +199,8 @@ class ClientUnion(ClientPhase):
             return []
         if message.unique != self.role.unique(self._checks):
             raise CheatError(
-                f"client {self._number}: the server says of the union's check what the clients' shares do not"
+                f"client {self._number}: the server reports another result of the union's check than the "
+                "clients' shares give"
             )
         self._verdict, self._checks = None, {}
         self.role.take_verdict(message.unique)
@@ -236,8 +237,8 @@ class ClientUnion(ClientPhase):
             text = f"client {self._number}: client {other} hashes its IDs with another id_key"
             return UnionError(text, code=Code.OTHER_ID_KEY, clients=[other])
         return CheatError(
-            f"client {self._number}: the server told client {other} something else of the union, in a stage "
-            f"before stage {self.role.stage}",
+            f"client {self._number}: the server sent client {other} other values of the union, in a "
+            f"stage before stage {self.role.stage}",
             clients=[other],
         )
 

@@ -100,7 +100,8 @@ class ServerCoin(ServerPhase):
         gathering.absent.add(client)
         if self._tossing:
             known = (
-                "others were asked for their values, and a server that knows some could choose between coins"
+                "the other clients were already asked for their values, and a server that knows some "
+                "values could choose between coins"
             )
             gathering.require_comparers(self.awaited, without=f"{NO_OTHER_COIN}: {known}")
         else:

@@ -158,8 +158,8 @@ class ServerLabels(ServerRounds):
         left = len(gathering.members)
         if gathering.silent and left < needed:
             raise TooManyFaultsError(
-                f"too few are left to tell who lies: {left} < R + A + {gathering.spare} = {needed}; "
-                f"{gathering.describe()}"
+                f"too few clients are left to find out who lies: {left} < R + A + {gathering.spare} = "
+                f"{needed}; {gathering.describe()}"
             )
 
     def standing(self) -> memoryview:
@@ -347,8 +347,8 @@ class ServerLabels(ServerRounds):
         if len(gathering.liars) > self._job.max_liars:
             liars = sorted(gathering.liars)
             raise TooManyFaultsError(
-                f"clients {', '.join(map(str, liars))} lied, as first evaluators say who saw their answers: "
-                f"more than max_liars={self._job.max_liars}",
+                f"clients {', '.join(map(str, liars))} lied, according to the first evaluators that "
+                f"received their answers: more than max_liars={self._job.max_liars}",
                 clients=liars,
             )
 

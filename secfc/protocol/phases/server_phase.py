@@ -129,19 +129,19 @@ class ServerPhase(ABC):
             # Before means and deviations are opened, the others wait for it. Afterwards centres, spreads or
             # the inertia of the others would reveal its values by difference.
             raise TooManyFaultsError(
-                f"client {client}: {reason}; means and deviations are of all {job.n} parties' values, so "
-                "nobody can be left out"
+                f"client {client}: {reason}; no party can be left out, because the opened means and "
+                f"deviations include all {job.n} parties' values"
             )
         if job.predict:
             raise TooManyFaultsError(
-                f"client {client}: {reason}; a prediction leaves nobody out, for the centres are means of "
-                f"everybody's rows"
+                f"client {client}: {reason}; a prediction can leave no party out, because the centres "
+                "are means of all parties' rows"
             )
         if job.ids_cap is None:
             return
         text = (
-            f"client {client} is absent before all rows were shared; with membership privacy nobody can "
-            f"be left out, for every client holds a part of every row"
+            f"client {client} is absent before all rows were shared; with membership privacy no client "
+            "can be left out, because every client holds a part of every row"
         )
         if self.state is State.IDENTIFY:
             raise TooManyFaultsError(text, clients=[client])

@@ -75,7 +75,7 @@ def states(site, run):
 def test_it_ends_when_the_statement_is_written_and_the_job_is_gone(site, take_part):
     folder, said = take_part("idle", "idle", "works", "works", (states(site, "ab"), "idle"))
     assert folder == site.results / "ab"
-    assert [line for line in said if "the job has come" in line]
+    assert [line for line in said if "the job has arrived" in line]
 
 
 def test_an_earlier_run_is_not_taken_for_this_one(site, take_part):

@@ -138,7 +138,7 @@ def test_a_site_keeps_evidence_of_a_coordinator_that_gave_two_results(organisati
         refused = CliRunner().invoke(
             app, ["audit", str(path), "--job", str(made.job), "--report", str(report)]
         )
-        assert "is evidence, and has no result" in re.sub(r"\s+", " ", refused.output)
+        assert "is evidence, which contains no result" in re.sub(r"\s+", " ", refused.output)
         assert not report.exists()
 
 
@@ -487,7 +487,7 @@ def test_a_site_that_vanishes_with_the_result_leaves_the_others_theirs(organisat
 def test_a_result_that_too_few_confirm_ends_the_run(organisations, monkeypatch):
     made = organisations(20, 10, 30, 5)
     network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 3), deadline=1.0)
-    with pytest.raises(TooManyFaultsError, match="nobody confirms the result to site-1, site-4"):
+    with pytest.raises(TooManyFaultsError, match="too few parties can confirm the result to site-1, site-4"):
         network.run()
     for name in ("site-1", "site-4"):
         assert not (made.written(name)[0] / "labels.csv").exists()
@@ -533,7 +533,7 @@ def test_silence_ends_the_run(organisations):
         body = b"" if call.kind is not Kind.CLOSE else answer.body
         return replace(answer, body=body).encode()
 
-    with pytest.raises(TooManyFaultsError, match="nothing was heard for 1 s from those waited for: site-1, "):
+    with pytest.raises(TooManyFaultsError, match="no message for 1 s from site-1, "):
         Network(organisations(20, 10, 30), spoil=spoil, deadline=0.5).run()
 
 

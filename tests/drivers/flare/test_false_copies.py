@@ -45,7 +45,7 @@ def test_a_site_without_its_mark_took_no_part(missed):
 def test_a_mark_that_was_cut_is_none(missed):
     mark = missed.folder / "results-site-4.runs" / missed.agreement.digest.hex() / RUN.hex()
     mark.write_bytes(mark.read_bytes()[:-20])
-    with pytest.raises(AgreementError, match="copies of its labels by 0 clients"):
+    with pytest.raises(AgreementError, match="copies of its labels from 0 clients"):
         fetch(missed, "site-4")
 
 
@@ -149,7 +149,7 @@ def test_copies_of_another_run_and_for_another_site_are_of_no_use(organisations,
     for act in (replay, swap):
         summary_of(network, made)
         change(made, act)
-        with pytest.raises(AgreementError, match="copies of its labels by 0 clients, 2 are needed; sit"):
+        with pytest.raises(AgreementError, match="copies of its labels from 0 clients, 2 are needed; sit"):
             fetch(made, "site-4")
     assert made.written("site-4") == []
     summary_of(network, made)
@@ -167,8 +167,8 @@ def test_t_clients_that_lie_with_a_coordinator_that_withholds_all_other_copies_f
     change(missed, lambda values: [one["copies"].clear() for one in values[1:]])
     with pytest.raises(AgreementError, match=r"equal copies of its labels by 1 clients, 2 are needed$"):
         fetch(missed, "site-4")
-    change(missed, lambda values: values.append(values[0]))  # twice, but it counts as one client
-    with pytest.raises(AgreementError, match="by 1 clients, 2 are needed"):
+    change(missed, lambda values: values.append(values[0]))  # its word twice is one client's
+    with pytest.raises(AgreementError, match="from 1 clients; 2 are needed"):
         fetch(missed, "site-4")
     assert missed.written("site-4") == []
 
@@ -183,7 +183,9 @@ def test_more_copies_are_needed_than_clients_may_lie(organisations, t, liars, ne
 
 def test_copies_of_two_results_that_enough_clients_made_are_refused(missed):
     forged(missed, 1, 2)
-    with pytest.raises(AgreementError, match="copies of 2 results, each by 2 clients or more"):
+    with pytest.raises(
+        AgreementError, match="the copies are of 2 different results, each from 2 clients or more"
+    ):
         fetch(missed, "site-4")
     assert missed.written("site-4") == []
 

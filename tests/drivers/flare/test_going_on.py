@@ -252,7 +252,7 @@ def test_an_answer_that_announces_more_has_bytes(organisations):
         return answer
 
     machines._send = send
-    with pytest.raises(MessageError, match="site-2: an answer that announces more, without a byte"):
+    with pytest.raises(MessageError, match="site-2: an answer announces more bytes and is empty"):
         machines.run()
     assert machines.logs == []
 

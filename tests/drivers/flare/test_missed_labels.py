@@ -65,7 +65,7 @@ def test_a_site_that_died_fetches_the_labels_of_a_whole_run(organisations, netwo
     network.coordinator.lost.clear()
     assert_exact(made, network)
     stated, other = made.statement("site-4"), made.statement("site-1")
-    assert stated["ended"] == "complete, with labels from copies of others"
+    assert stated["ended"] == "complete, with labels from copies of other parties"
     same = ("job", "run", "introductions", "took_part", "iterations", "converged", "versions")
     assert {key: stated[key] for key in same} == {key: other[key] for key in same}
 
@@ -198,8 +198,8 @@ def test_a_process_that_was_killed_fetches_by_the_command(organisations, monkeyp
     done = CliRunner().invoke(app, ["job", "fetch", str(made.config("site-4")), str(path)])
     said = " ".join(done.output.split())
     assert done.exit_code == 0
-    assert "5 labels, as site-1, site-2, site-3, site-5 have copied them" in said
-    for name, labels in zip(made.sites, outcome.labels, strict=True):  # the lost site's are the server's
+    assert "5 labels, equal in the copies of site-1, site-2, site-3, site-5" in said
+    for name, labels in zip(made.sites, outcome.labels, strict=True):  # the lost one's are the server's
         np.testing.assert_array_equal(made.labels(name), labels)
 
 
@@ -264,7 +264,7 @@ def test_of_a_run_that_did_not_complete_there_are_no_copies(organisations, netwo
     path = made.folder / "summary.json"
     network.write_summary(path, error.value)
     assert not any(one.copies for one in read_summary(path).statements)
-    with pytest.raises(AgreementError, match="by 0 clients"):
+    with pytest.raises(AgreementError, match="from 0 clients"):
         fetch(made, "site-4")
 
 
@@ -279,7 +279,7 @@ def test_a_site_that_missed_nothing_is_copied_for_itself_alone(organisations, ne
     assert_exact(made, network)
     summary = read_summary(summary_of(network, made))
     assert [[copy.recipient for copy in one.copies] for one in summary.statements] == [[3], [3], [], [3], [3]]
-    with pytest.raises(AgreementError, match="the site has its labels of the run"):
+    with pytest.raises(AgreementError, match="the site already has its labels of the run"):
         fetch(made, "site-3")
 
 
@@ -440,10 +440,10 @@ def test_the_command_names_copies_that_it_did_not_take(missed):
     said = re.sub(r"\s+", " ", done.output)
     assert done.exit_code == 0
     assert "not taken: site-1: client 1: its copy is not base64" in said
-    assert "5 labels, as site-2, site-3, site-5 have copied them" in said
+    assert "5 labels, equal in the copies of site-2, site-3, site-5" in said
     again = CliRunner().invoke(app, ["job", "fetch", str(missed.config("site-4")), str(path)])
     assert again.exit_code == 2
-    assert "the site has its labels" in re.sub(r"\s+", " ", again.output)
+    assert "the site already has its labels" in re.sub(r"\s+", " ", again.output)
 
 
 def test_copies_show_no_label_and_no_secret(missed):

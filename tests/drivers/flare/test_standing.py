@@ -85,7 +85,7 @@ def test_who_is_absent_at_the_start_is_not_called_and_left_out(organisations):
     network = Network(made, absent=[2])
     network.run()
     assert set(names_of_lost(network)) == {"site-2"}
-    assert "it was not there when the run was started" in names_of_lost(network)["site-2"]
+    assert "it was not connected when the run started" in names_of_lost(network)["site-2"]
     assert "site-2" not in {name for name, _ in network.calls}
     assert_exact(made, network, left_out=["site-2"])
     told = network.coordinator.summary(None)
@@ -169,7 +169,7 @@ def coordinate(made, monkeypatch):
 def test_it_waits_for_all_sites_and_says_for_whom(coordinate):
     _, said = coordinate([], [1], [1], [0, 1, 2])
     assert said[0].startswith(f"waiting for {', '.join(NAMES)} until ")
-    assert said[0].endswith("; after that the run is given up")
+    assert said[0].endswith("; after that the run is aborted")
     assert said[1:4] == [
         "hospital-b is there; waiting for hospital-a, hospital-c",
         "hospital-a is there",
@@ -194,7 +194,7 @@ def test_without_absent_sites_it_needs_as_many_as_the_protocol(coordinate):
 def test_it_begins_without_who_is_absent_if_enough_are_there(coordinate, monkeypatch):
     monkeypatch.setattr(runs, "least_sites", lambda agreement: 2)
     _, said = coordinate([0, 1], *[[0, 1]] * 10_000, wait=0.05, without_absent=True)
-    assert said[0].endswith("; after that it begins without who is missing, if 2 are there")
+    assert said[0].endswith("; after that the run begins without the missing sites, if 2 are connected")
     assert "the run begins without hospital-c" in said
 
 
@@ -236,7 +236,7 @@ def kits(made):
 
 def test_status_of_a_kit_in_which_nothing_ran(kits):
     for file, name in zip(kits, (NAMES[0], "server"), strict=True):
-        assert command("consortium", "status", file) == f"{name}: no run was begun"
+        assert command("consortium", "status", file) == f"{name}: no run was started"
 
 
 def test_status_and_logs_say_what_was_said_last(kits):
@@ -247,7 +247,7 @@ def test_status_and_logs_say_what_was_said_last(kits):
     for file in kits:
         said = command("consortium", "status", file)
         assert "iterate, round 3 (noon)" in said
-        assert "none of its processes runs" in said
+        assert "none of its processes is running" in said
         lines = command("consortium", "logs", file, "--lines", 2)
         assert "first" not in lines
         assert "third" in lines
