@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from secfc.errors import MessageError
@@ -125,21 +126,21 @@ class Meter:
 
     def costs(self) -> Costs:
         """The sums so far."""
-        phases = []
-        for phase in PHASES:
-            for role in ("client", "server"):
-                sent = [r for p, r in self._sent if p == phase and role_of(r.sender) == role]
-                seconds = self.seconds.get((phase, role), 0.0)
-                if sent or seconds:
-                    phases.append(
-                        PhaseCost(
-                            phase=phase,
-                            role=role,
-                            seconds=seconds,
-                            sent_bytes=sum(record.size for record in sent),
-                            messages=len(sent),
-                        )
-                    )
+        phases, sizes = [], defaultdict[tuple[str, Role], list[int]](list)
+        for phase, record in self._sent:
+            sizes[phase, role_of(record.sender)].append(record.size)
+        roles: tuple[Role, ...] = ("client", "server")
+        for key in product(PHASES, roles):
+            sent, seconds = sizes.get(key, ()), self.seconds.get(key, 0.0)
+            if sent or seconds:
+                cost = PhaseCost(
+                    phase=key[0],
+                    role=key[1],
+                    seconds=seconds,
+                    sent_bytes=sum(sent),
+                    messages=len(sent),
+                )
+                phases.append(cost)
         return Costs(
             phases=tuple(phases),
             messages=tuple(record for _, record in self._sent),

@@ -7,15 +7,13 @@ Rows are taken as 64 strips: row j W + w is bit j of word w, so a transpose goes
 import numpy as np
 from numba import float64, int32, int64, njit, types, uint8, uint32, uint64, void
 
-from secfc.kernels.blocks import OPTIONS, ROUND, unpack
+from secfc.kernels.blocks import BYTES_3, OPTIONS, ROUND, unpack
 
 _SECTION = 256
 """Rows whose digits are computed at a time: of 8 primes 16 KiB, half an L1 cache."""
 
-_BYTES_3 = types.Array(uint8, 3, "C", readonly=True)
 
-
-@njit(void(_BYTES_3, int64, int64[::1], int64, int32[:, :, ::1]), **OPTIONS)
+@njit(void(BYTES_3, int64, int64[::1], int64, int32[:, :, ::1]), **OPTIONS)
 def _take(packed, start, columns, rows, values):
     """values[q, s] = residues of the rows in column s, zeros behind the last row."""
     for q in range(values.shape[0]):
@@ -114,7 +112,7 @@ def _transpose(lines):
 
 @njit(
     void(
-        _BYTES_3,
+        BYTES_3,
         int64,
         int64[::1],
         int32[::1],

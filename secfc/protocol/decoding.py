@@ -37,8 +37,7 @@ def residue_error(
 ) -> ResidueError:
     """What to raise of an answer of shape (P, k, 3 * rows) with no residue in some row of [start, stop)."""
     found = answer[:, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]
-    whole = [kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
-    return ResidueError(client=client, p=primes[whole.index(False)])
+    return ResidueError(client=client, p=primes[kernels.refused(np.ascontiguousarray(found), primes)])
 
 
 class Weights:

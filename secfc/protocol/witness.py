@@ -8,6 +8,8 @@ it did not sign shows a client that lies, and is dropped.
 import struct
 from collections.abc import Collection
 
+import numpy as np
+
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
 from secfc.protocol.bounds import most_witness_bytes
@@ -16,12 +18,14 @@ from secfc.protocol.messages import Assignment, Finish, Message, RecheckRequest,
 from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
+from secfc.sealing.identity import SIGNATURE_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 END = MAX_ROUNDS + 1
 """Stands for the end of the run, after every round; a Witness of round 0 is about it."""
 
 _SHOWN = struct.Struct(f"<I{SHOWN_BYTES}s")  # round, proof of its assignment
+_SAID = _SHOWN.size - SIGNATURE_BYTES  # without the server's signature, which is over a client's number too
 
 
 def quorum(job: Job, planned: int) -> int:
@@ -55,6 +59,7 @@ class Witnesses:
         self._last_round, self._most = context.job.last_round, most_witness_bytes(context.job) + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
+        self._assigned = b""  # digests of all assignments, each with its round before it
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # what overtook the server's message, by client
         self._agreed: dict[int, set[int]] = {}  # by round
@@ -62,7 +67,11 @@ class Witnesses:
 
     def note(self, message: Assignment | Finish) -> None:
         """Note an assignment, or the result; an assignment need not have come."""
-        self._own[END if isinstance(message, Finish) else message.round] = message.given
+        if isinstance(message, Finish):
+            self._own[END] = message.given
+        else:
+            self._own[message.round] = message.given
+            self._assigned += _shown_in(message.round, message.given)[:_SAID]
 
     def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
         """What shows the other clients that are in what the server gave this one in a round.
@@ -71,8 +80,7 @@ class Witnesses:
         """
         payload = shown(self._own[round_])
         if round_ == END:
-            rounds = sorted(self._own.keys() - {END})
-            payload += b"".join(_SHOWN.pack(number, shown(self._own[number])) for number in rounds)
+            payload += b"".join(_shown_in(number, one) for number, one in self._own.items() if number != END)
         return [
             Witness(
                 run=self._session.run,
@@ -111,7 +119,8 @@ class Witnesses:
         if round_ in self._own or any(number > round_ for number in self._own):
             self._compare(sender, round_, payload)
         else:
-            self._pending[sender] = round_, payload
+            # Of many clients, the assignments of a run would take more memory than all else.
+            self._pending[sender] = round_, payload[:SHOWN_BYTES] if self._equal(payload) else payload
 
     def _check(self, client: int, round_: int, payload: bytes) -> None:
         if round_ <= self._heard.get(client, 0):
@@ -120,10 +129,16 @@ class Witnesses:
         if rest or beyond < 0 or (beyond and round_ != END):
             raise MessageError(f"Witness: {len(payload)} bytes from client {client} are no proofs")
 
+    def _equal(self, payload: bytes) -> bool:
+        """Whether a payload shows of assignments what this client was given, of all of them and no others."""
+        beyond = np.frombuffer(payload, dtype=np.uint8, offset=SHOWN_BYTES).reshape(-1, _SHOWN.size)
+        return beyond[:, :_SAID].tobytes() == self._assigned
+
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
         """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
-        said = {round_: payload[:SHOWN_BYTES]} | dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
-        own = self._own
+        said, own = {round_: payload[:SHOWN_BYTES]}, self._own
+        if not self._equal(payload):
+            said |= dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
         differ = [n for n, one in said.items() if n in own and one[:DIGEST_BYTES] != own[n].digest]
         try:
             if round_ in own and round_ not in differ:
@@ -157,3 +172,7 @@ class Witnesses:
     def confirmed(self, round_: int, *, clients: int) -> bool:
         """Whether so many clients, this one among them, were given the same."""
         return len(self._agreed.get(round_, ())) >= clients - 1
+
+
+def _shown_in(round_: int, given: Proof) -> bytes:
+    return _SHOWN.pack(round_, shown(given))
