@@ -1,7 +1,7 @@
 """Proofs of what the server sent, as clients show them to each other.
 
-A client names a message by its type, its recipient and its round, so the header is not sent: SHA-256 of the
-body (32) | signature of the server (64). The signature is the server's alone to make. Two proofs that differ
+Messages that all clients are sent alike are shown. The signed header follows from type and round and is not
+sent: SHA-256 of the body (32) | signature of the server (64). The signature is the server's alone to make. Two proofs that differ
 and hold show that it cheats; one that does not hold is the fault of the client that showed it.
 """
 
@@ -18,9 +18,9 @@ def shown(proof: Proof) -> bytes:
     return proof.digest + proof.signature
 
 
-def proof_of(payload: bytes, kind: type[Message], *, session: Session, client: int, round_: int) -> Proof:
+def proof_of(payload: bytes, kind: type[Message], *, session: Session, round_: int) -> Proof:
     """What a client was given in a round, as it says; not verified."""
-    header = header_of(kind, run=session.run, sender=SERVER, recipient=client, round_=round_)
+    header = header_of(kind, run=session.run, sender=SERVER, recipient=SERVER, round_=round_)
     return Proof(header=header, digest=payload[:DIGEST_BYTES], signature=payload[DIGEST_BYTES:])
 
 

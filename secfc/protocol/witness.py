@@ -8,8 +8,6 @@ it did not sign shows a client that lies, and is dropped.
 import struct
 from collections.abc import Collection
 
-import numpy as np
-
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
 from secfc.protocol.bounds import most_witness_bytes
@@ -18,14 +16,12 @@ from secfc.protocol.messages import Assignment, Finish, Message, RecheckRequest,
 from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
-from secfc.sealing.identity import SIGNATURE_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 END = MAX_ROUNDS + 1
 """Stands for the end of the run, after every round; a Witness of round 0 is about it."""
 
 _SHOWN = struct.Struct(f"<I{SHOWN_BYTES}s")  # round, proof of its assignment
-_SAID = _SHOWN.size - SIGNATURE_BYTES  # without the server's signature, which is over a client's number too
 
 
 def quorum(job: Job, planned: int) -> int:
@@ -59,7 +55,7 @@ class Witnesses:
         self._last_round, self._most = context.job.last_round, most_witness_bytes(context.job) + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
-        self._assigned = b""  # digests of all assignments, each with its round before it
+        self._assigned = b""  # proofs of all assignments, each with its round before it
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # what overtook the server's message, by client
         self._agreed: dict[int, set[int]] = {}  # by round
@@ -71,7 +67,7 @@ class Witnesses:
             self._own[END] = message.given
         else:
             self._own[message.round] = message.given
-            self._assigned += _shown_in(message.round, message.given)[:_SAID]
+            self._assigned += _SHOWN.pack(message.round, shown(message.given))
 
     def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
         """What shows the other clients that are in what the server gave this one in a round.
@@ -80,7 +76,7 @@ class Witnesses:
         """
         payload = shown(self._own[round_])
         if round_ == END:
-            payload += b"".join(_shown_in(number, one) for number, one in self._own.items() if number != END)
+            payload += self._assigned
         return [
             Witness(
                 run=self._session.run,
@@ -120,7 +116,8 @@ class Witnesses:
             self._compare(sender, round_, payload)
         else:
             # Of many clients, the assignments of a run would take more memory than all else.
-            self._pending[sender] = round_, payload[:SHOWN_BYTES] if self._equal(payload) else payload
+            equal = payload[SHOWN_BYTES:] == self._assigned
+            self._pending[sender] = round_, payload[:SHOWN_BYTES] if equal else payload
 
     def _check(self, client: int, round_: int, payload: bytes) -> None:
         if round_ <= self._heard.get(client, 0):
@@ -129,21 +126,16 @@ class Witnesses:
         if rest or beyond < 0 or (beyond and round_ != END):
             raise MessageError(f"Witness: {len(payload)} bytes from client {client} are no proofs")
 
-    def _equal(self, payload: bytes) -> bool:
-        """Whether a payload shows of assignments what this client was given, of all of them and no others."""
-        beyond = np.frombuffer(payload, dtype=np.uint8, offset=SHOWN_BYTES).reshape(-1, _SHOWN.size)
-        return beyond[:, :_SAID].tobytes() == self._assigned
-
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
         """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
         said, own = {round_: payload[:SHOWN_BYTES]}, self._own
-        if not self._equal(payload):
+        if payload[SHOWN_BYTES:] != self._assigned:
             said |= dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
         differ = [n for n, one in said.items() if n in own and one[:DIGEST_BYTES] != own[n].digest]
         try:
             if round_ in own and round_ not in differ:
-                self._proof(client, round_, said[round_]).verify(self._session)
-            others = {number: self._proof(client, number, said[number]) for number in sorted(differ)}
+                self._proof(round_, said[round_]).verify(self._session)
+            others = {number: self._proof(number, said[number]) for number in sorted(differ)}
             for proof in others.values():
                 proof.verify(self._session)
         except SealError:
@@ -154,9 +146,9 @@ class Witnesses:
         if round_ in own:
             self._agreed.setdefault(round_, set()).add(client)
 
-    def _proof(self, client: int, number: int, payload: bytes) -> Proof:
+    def _proof(self, number: int, payload: bytes) -> Proof:
         kind, round_ = (Finish, 0) if number == END else (Assignment, number)
-        return proof_of(payload, kind, session=self._session, client=client, round_=round_)
+        return proof_of(payload, kind, session=self._session, round_=round_)
 
     def _cheat(self, client: int, number: int, other: Proof) -> CheatError:
         own = self._own[number]
@@ -172,7 +164,3 @@ class Witnesses:
     def confirmed(self, round_: int, *, clients: int) -> bool:
         """Whether so many clients, this one among them, were given the same."""
         return len(self._agreed.get(round_, ())) >= clients - 1
-
-
-def _shown_in(round_: int, given: Proof) -> bytes:
-    return _SHOWN.pack(round_, shown(given))

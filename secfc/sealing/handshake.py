@@ -145,6 +145,7 @@ class PairSecrets:
     """
 
     def __init__(self) -> None:
+        self._here: set[bytes] = set()  # public keys of the parties
         self._waiting: dict[tuple[bytes, bytes], bytes] = {}  # by public keys: who computed it, who takes it
 
     def __repr__(self) -> str:
@@ -153,11 +154,17 @@ class PairSecrets:
     def __reduce__(self) -> tuple[object, ...]:
         raise SecFCError("PairSecrets cannot be copied or pickled: they stay where they are")
 
+    def join(self, own: bytes) -> None:
+        """A party of this public key is in this process."""
+        self._here.add(own)
+
     def of(self, private: X25519PrivateKey, own: bytes, other: bytes) -> bytes:
         """The secret of a private key, whose public key is `own`, with another public key that was checked."""
         secret = self._waiting.pop((other, own), None)
         if secret is None:
-            secret = self._waiting[own, other] = private.exchange(check_ephemeral(other))
+            secret = private.exchange(check_ephemeral(other))
+            if other in self._here:
+                self._waiting[own, other] = secret
         return secret
 
 
@@ -211,6 +218,7 @@ class Handshake:
         )
         signature = identity.sign(_statement(session, _said(number, said)))
         self.introduction = replace(said, signature=signature)
+        self._secrets.join(said.ephemeral)
 
     def __repr__(self) -> str:
         return f"Handshake(client {self._number})"
