@@ -22,7 +22,7 @@ VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
 
 _LARGE = 1 << 22
-"""Residues of all answers of a process from which loading compiled code, half a second, is repaid.
+"""Residues of all answers of a process from which loading compiled code, 0.7 s, is repaid.
 
 NumPy takes 130 to 240 ns more for each (`python -m benchmarks engines`, AMD EPYC).
 """
@@ -38,7 +38,7 @@ def chosen_name(run_residues: int) -> str:
     Parameters
     ----------
     run_residues : int
-        m k P of the job, times its rounds and the roles in this process.
+        Of answers and shares (`Layout.run_residues`), times the roles in this process.
 
     Raises
     ------

@@ -182,6 +182,8 @@ class Handshake:
         To be sent.
     coin, checks : bytes of length 32, list of such
         Its values of a coin and of checks of shares, which follow from the ephemeral key.
+    transcript : bytes of length 32
+        Of those whom it met, once it has channels to them.
     """
 
     def __init__(
@@ -240,11 +242,11 @@ class Handshake:
             )
         if introductions[self._number - 1] != self.introduction:
             raise SealError(f"client {self._number}: its own introduction came back changed")
-        transcript = verified_transcript(session, tuple(introductions))
+        self.transcript = verified_transcript(session, tuple(introductions))
         return {
             client: Channel(
                 secret=self._secrets.of(self._ephemeral, self.introduction.ephemeral, one.ephemeral),
-                transcript=transcript,
+                transcript=self.transcript,
                 me=self._number,
                 peer=client,
             )
