@@ -5,7 +5,7 @@ Rows are taken as 64 strips: row j W + w is bit j of word w, so a transpose goes
 """
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, uint8, uint32, uint64, void
+from numba import float64, int32, int64, njit, uint32, uint64, void
 
 from secfc.kernels.blocks import BYTES_3, OPTIONS, ROUND, unpack
 

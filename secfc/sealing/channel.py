@@ -54,7 +54,9 @@ class Channel:
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
         # The first step of HKDF (RFC 5869), which all keys of the pair have in common.
         self._key, self._me, self._peer = hmac.digest(transcript, secret, "sha256"), me, peer
-        self._sealed: dict[bytes, int] = {}  # last place, by purpose: its round, and below 64 bits of its part
+        self._sealed: dict[
+            bytes, int
+        ] = {}  # last place, by purpose: its round, and below 64 bits of its part
         self._process = os.getpid()
 
     def __repr__(self) -> str:

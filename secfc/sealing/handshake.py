@@ -138,7 +138,7 @@ def _statement(session: Session, said: bytes) -> bytes:
 
 
 class PairSecrets:
-    """X25519 secrets of parties that share a process: the first of a pair computes theirs, the second takes it.
+    """X25519 secrets of parties of one process: the first of a pair computes theirs, the second takes it.
 
     A secret is a function of the two public keys alone, and whoever takes one has the private key of either.
     It is kept from the first to the second; what is never taken goes with this object.
@@ -159,7 +159,7 @@ class PairSecrets:
         self._here.add(own)
 
     def of(self, private: X25519PrivateKey, own: bytes, other: bytes) -> bytes:
-        """The secret of a private key, whose public key is `own`, with another public key that was checked."""
+        """The secret of a private key, whose public one is `own`, with another public key that was checked."""
         secret = self._waiting.pop((other, own), None)
         if secret is None:
             secret = private.exchange(check_ephemeral(other))
@@ -173,8 +173,8 @@ class Handshake:
 
     A key made elsewhere is used by one client in one run only: its channels' nonces repeat for the same
     messages alone. A client that is started again passes, as `ephemeral`, the private key of its log.
-    `checks` is how many checks of shares there can be; parties of one process share `secrets`. ParameterError where the roster has another key than
-    the identity's.
+    `checks` is how many checks of shares there can be; parties of one process share `secrets`. ParameterError
+    where the roster has another key than the identity's.
 
     Attributes
     ----------
