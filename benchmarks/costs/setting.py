@@ -168,8 +168,8 @@ def run_apart(
 ) -> Outcome:
     """`run_in_process`, with each party's own work as in a process of its own.
 
-    A process verifies a statement once, and computes a pair's secret once. In one process the first party would
-    do it for all others, and their seconds would be too few.
+    A process verifies a statement once, and computes a pair's secret once. In one process the first party
+    would do it for all others, and their seconds would be too few.
     """
     with (
         patch.object(identity, "check_signature", identity.check_signature.__wrapped__),

@@ -1,9 +1,9 @@
 """Proofs of what the server sent, as clients show them to each other.
 
 Messages that all clients are sent alike are shown. The signed header follows from type and round and is not
-sent: SHA-256 of the body (32) | signature of the server (64). The signature is the server's alone to make. Two
-proofs that differ and hold show that it cheats; one that does not hold is the fault of the client that showed
-it.
+sent: SHA-256 of the body (32) | signature of the server (64). The signature is the server's alone to make.
+Two proofs that differ and hold show that it cheats; one that does not hold is the fault of the client that
+showed it.
 """
 
 from secfc.errors import CheatError

@@ -159,7 +159,7 @@ class PairSecrets:
         self._here.add(own)
 
     def of(self, private: X25519PrivateKey, own: bytes, other: bytes) -> bytes:
-        """The secret of a private key, whose public one is `own`, with another public key that was checked."""
+        """The secret of the private key of `own` and another public key, which was checked."""
         secret = self._waiting.pop((other, own), None)
         if secret is None:
             secret = private.exchange(check_ephemeral(other))
@@ -182,8 +182,6 @@ class Handshake:
         To be sent.
     coin, checks : bytes of length 32, list of such
         Its values of a coin and of checks of shares, which follow from the ephemeral key.
-    transcript : bytes of length 32
-        Of those whom it met, once it has channels to them.
     """
 
     def __init__(
@@ -242,11 +240,11 @@ class Handshake:
             )
         if introductions[self._number - 1] != self.introduction:
             raise SealError(f"client {self._number}: its own introduction came back changed")
-        self.transcript = verified_transcript(session, tuple(introductions))
+        transcript = verified_transcript(session, tuple(introductions))
         return {
             client: Channel(
                 secret=self._secrets.of(self._ephemeral, self.introduction.ephemeral, one.ephemeral),
-                transcript=self.transcript,
+                transcript=transcript,
                 me=self._number,
                 peer=client,
             )

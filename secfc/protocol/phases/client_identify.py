@@ -17,7 +17,7 @@ from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
 from secfc.row_layout import Layout
-from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, start_digest
+from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, start_digest, transcript_of
 
 
 class ClientIdentify(ClientPhase):
@@ -114,7 +114,7 @@ class ClientIdentify(ClientPhase):
         peers = Peers(
             channels={j: channel for j, channel in channels.items() if j <= job.n},
             helpers={j: channel for j, channel in channels.items() if j > job.n},
-            transcript=self.handshake.transcript,
+            transcript=transcript_of(context.session, present),
             coin=self.handshake.coin,
             commitments={j: one.commitment for j, one in present.items()},
             checks=self.handshake.checks,
