@@ -90,7 +90,7 @@ class Peers:
     @cached_property
     def all_channels(self) -> dict[int, Channel]:
         """To every other client and helper."""
-        return self.channels | self.helpers
+        return self.channels | self.helpers if self.helpers else self.channels
 
     @property
     def left_out(self) -> set[int]:
