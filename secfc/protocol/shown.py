@@ -1,4 +1,4 @@
-"""Proofs of what the server sent, as clients show them to each other.
+"""Proofs of the server's messages, which clients send each other.
 
 Messages that all clients are sent alike are shown. The signed header follows from type and round and is not
 sent: SHA-256 of the body (32) | signature of the server (64). The signature is the server's alone to make.
@@ -15,7 +15,7 @@ from secfc.sealing.proof import Proof
 
 
 def shown(proof: Proof) -> bytes:
-    """What a client sends of its own proof."""
+    """The bytes of a proof that a client sends."""
     return proof.digest + proof.signature
 
 
@@ -26,6 +26,6 @@ def proof_of(payload: bytes, kind: type[Message], *, session: Session, round_: i
 
 
 def with_evidence(error: CheatError, *, session: Session, own: Proof, other: Proof) -> CheatError:
-    """The error, with two verified proofs that differ."""
+    """The error with two verified proofs that differ as evidence."""
     error.evidence = Contradiction(agreement=session.agreement, first=own, second=other).to_json()
     return error
