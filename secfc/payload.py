@@ -13,7 +13,7 @@ class Payload:
     """The payload of a message."""
 
     payload: bytes | bytearray | memoryview
-    _room: list[memoryview] = field(default_factory=list, init=False)
+    _whole: memoryview | None = field(default=None, init=False)  # with the room, until it is used
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(size={len(self.payload)})"
@@ -23,7 +23,7 @@ class Payload:
         """An uninitialised payload of this many bytes, with headroom for a header."""
         whole = np.empty(HEADROOM + size, dtype=np.uint8).data
         made = cls(payload=whole[HEADROOM:], **fields)
-        made._room.append(whole)
+        object.__setattr__(made, "_whole", whole)
         return made
 
     def framed(self, header: bytes) -> bytes | memoryview:
@@ -32,8 +32,9 @@ class Payload:
         The first call copies nothing if there is headroom. Later changes to the payload then change the
         returned buffer.
         """
-        if not self._room or len(header) > HEADROOM:
+        whole = self._whole
+        if whole is None or len(header) > HEADROOM:
             return b"".join((header, self.payload))
-        whole = self._room.pop()
+        object.__setattr__(self, "_whole", None)
         whole[HEADROOM - len(header) : HEADROOM] = header
         return whole[HEADROOM - len(header) :]

@@ -24,12 +24,15 @@ from secfc.options import MAX_ROWS, Link
 from secfc.params import Job, Start
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message; the largest is an assignment of `MAX_ROWS` rows
-MAX_PREPARE_BYTES = 1 << 24  # of any message of a preparation; 300,000 columns fit
-PART_BYTES = 1 << 21  # approximate size of a part of shares; only a few parts are buffered
-ANSWER_PARTS = 2  # size of an answer's part in PART_BYTES: a server receives n of them (docs/decisions/008)
-KEPT_PARTS = 16  # whole parts of others' shares for which a client has memory, for each of the `WINDOW`
-PART_ROWS = 256  # rows of a part are a positive multiple of this, so that the header stays small beside them
-WINDOW = 2  # parts requested before the first has arrived, so that nobody waits for the network
+MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit
+PART_BYTES = 1 << 21  # shares travel in parts of about this size: a few of them are all that is buffered
+ANSWER_PARTS = 2  # parts of answers are so many times larger: a server takes n of them (docs/decisions/008)
+KEPT_PARTS = 16  # whole parts of others' shares that a client has room for, of each of the `WINDOW`
+PART_ROWS = 256  # a part has a multiple of so many rows, no fewer, so that none is dominated by its header
+WINDOW = 2  # parts asked for before the first has come back, so that nobody waits for the network
+_SHARES_OF_AN_ANSWER = 5
+"""Residues dealt and kept that NumPy takes as much more time for as for one of an answer: 36 of 185 ns."""
+
 _HEADER_ROOM = 64  # more than the fixed part of any message
 PLANNED_ROOM = 256  # more than an introduction needs
 
@@ -78,8 +81,9 @@ class Layout:
         return rows_hidden_among(sets, k, self.weights)
 
     def run_residues(self, job: Job) -> int:
-        """Residues of a client's answers in a run of usual length; kernels are chosen by this number."""
-        return job.residues(self.weight) * job.k * self.m * job.usual_rounds
+        """The work of a client in a run of usual length, in residues of answers: kernels are chosen by it."""
+        shared = job.width * (job.n if self.common else 1) // _SHARES_OF_AN_ANSWER
+        return job.residues(self.weight) * self.m * (job.k * job.usual_rounds + shared)
 
     def parts(self, job: Job) -> "Parts":
         """How messages about these rows are split."""

@@ -168,12 +168,14 @@ def run_apart(
 ) -> Outcome:
     """`run_in_process`, where each party does the same work as in a separate process.
 
-    A process verifies a statement only once. In one process the first party would do it for all others, and
-    their seconds would be too low.
+    A process verifies a statement once, and computes a pair's secret once. In one process the first party
+    would do it for all others, and their seconds would be too few.
     """
     with (
         patch.object(identity, "check_signature", identity.check_signature.__wrapped__),
         patch.object(handshake, "check_ephemeral", handshake.check_ephemeral.__wrapped__),
+        patch.object(handshake, "verified_transcript", handshake.verified_transcript.__wrapped__),
+        patch.object(in_process, "PairSecrets", lambda: None),  # each party has its own
     ):
         return run_in_process(setup, on_progress, on_delivery)
 

@@ -146,13 +146,14 @@ class _Tampering:
         for victim in self._victims if out.size else ():
             _add_one(out[victim - 1].reshape(-1)[:BYTES_PER_RESIDUE], p)
 
-    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
-        """Keep shares; in a rotten part one residue is changed."""
-        if packed.size and any(fault.hits(self._stored) for fault in self._rotten):
-            packed = packed.copy()
-            _add_one(packed.reshape(-1)[:BYTES_PER_RESIDUE], p)
-        self._kernels.store(packed, p, shares, start)
-        self._stored += 1
+    def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
+        """Keep shares; one residue of each rotten plane, which are numbered, becomes another."""
+        packed = packed.copy()
+        for plane, p in zip(packed, primes, strict=True):
+            if plane.size and any(fault.hits(self._stored) for fault in self._rotten):
+                _add_one(plane.reshape(-1)[:BYTES_PER_RESIDUE], p)
+            self._stored += 1
+        self._kernels.store(packed, primes, shares, start)
 
 
 def _add_one(residue: Bytes, p: int) -> None:

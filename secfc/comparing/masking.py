@@ -64,12 +64,11 @@ def add_dealt(
     """
     if masks.shape != residues.shape:
         raise MessageError(f"masks of shape {masks.shape} given, {residues.shape} needed")
-    dealt = [plane.reshape(-1) for plane in masks.planes()]
-    if not all(kernels.below(plane, p) for plane, p in zip(dealt, primes, strict=True)):
+    if kernels.refused(masks.planes(), tuple(primes)) >= 0:
         raise MessageError("the dealer sent masks that are not below their prime")
-    for plane, mask, p in zip(residues.planes(), dealt, primes, strict=True):
-        # A copy: unsealed bytes are read-only, and kernels need writable arrays.
-        kernels.add_masks(plane.reshape(-1), mask.copy()[np.newaxis], np.ones(1, dtype=np.int64), p)
+    for plane, mask, p in zip(residues.planes(), masks.planes(), primes, strict=True):
+        # A copy: what was unsealed cannot be written to, and kernels take what can.
+        kernels.add_masks(plane.reshape(-1), mask.reshape(1, -1).copy(), np.ones(1, dtype=np.int64), p)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from secfc.errors import MessageError
@@ -79,8 +80,9 @@ class Meter:
         self._started = time.perf_counter()
         self.sent_bytes = 0
         self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
-        self._at: tuple[tuple[str, Role], float] | None = None  # current phase and role, and since when
-        self._sent: list[tuple[str, MessageRecord]] = []
+        self._at: tuple[tuple[str, Role], float] | None = None  # whose seconds pass, and since when
+        # Phase and record, flat: the garbage collector does not look at tuples of strings and numbers.
+        self._sent: list[tuple[str, str, int, int, int, int]] = []
 
     @contextmanager
     def work(self, phase: str, party: int) -> Iterator[None]:
@@ -106,43 +108,43 @@ class Meter:
 
     def sent(self, envelope: Envelope, size: int) -> None:
         """Count a message."""
-        record = MessageRecord(envelope.kind, envelope.sender, envelope.recipient, envelope.round, size)
-        self._sent.append((envelope.phase, record))
+        kind, phase, _, sender, recipient, round_, _ = envelope
+        self._sent.append((phase, kind, sender, recipient, round_, size))
         self.sent_bytes += size
 
     def standing(self) -> dict[str, Any]:
         """All counts, as JSON values."""
         return {
             "seconds": [[*key, value] for key, value in self.seconds.items()],
-            "sent": [[phase, *record] for phase, record in self._sent],
+            "sent": [list(sent) for sent in self._sent],
         }
 
     def stand(self, counts: dict[str, Any]) -> None:
         """Continue from these counts."""
         self.seconds = defaultdict(float, {(phase, role): value for phase, role, value in counts["seconds"]})
-        self._sent = [(phase, MessageRecord(*record)) for phase, *record in counts["sent"]]
-        self.sent_bytes = sum(record.size for _, record in self._sent)
+        self._sent = [(*sent,) for sent in counts["sent"]]
+        self.sent_bytes = sum(size for *_, size in self._sent)
 
     def costs(self) -> Costs:
         """The sums so far."""
-        phases = []
-        for phase in PHASES:
-            for role in ("client", "server"):
-                sent = [r for p, r in self._sent if p == phase and role_of(r.sender) == role]
-                seconds = self.seconds.get((phase, role), 0.0)
-                if sent or seconds:
-                    phases.append(
-                        PhaseCost(
-                            phase=phase,
-                            role=role,
-                            seconds=seconds,
-                            sent_bytes=sum(record.size for record in sent),
-                            messages=len(sent),
-                        )
-                    )
+        phases, sizes = [], defaultdict[tuple[str, Role], list[int]](list)
+        for phase, _, sender, _, _, size in self._sent:
+            sizes[phase, role_of(sender)].append(size)
+        roles: tuple[Role, ...] = ("client", "server")
+        for key in product(PHASES, roles):
+            sent, seconds = sizes.get(key, ()), self.seconds.get(key, 0.0)
+            if sent or seconds:
+                cost = PhaseCost(
+                    phase=key[0],
+                    role=key[1],
+                    seconds=seconds,
+                    sent_bytes=sum(sent),
+                    messages=len(sent),
+                )
+                phases.append(cost)
         return Costs(
             phases=tuple(phases),
-            messages=tuple(record for _, record in self._sent),
+            messages=tuple(MessageRecord(*sent[1:]) for sent in self._sent),
             wall_seconds=time.perf_counter() - self._started,
         )
 

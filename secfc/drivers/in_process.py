@@ -16,7 +16,7 @@ from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
 from secfc.protocol.server import Server
 from secfc.protocol.wire import Envelope, decode, encode, envelope_of
 from secfc.randomness import MaskSource
-from secfc.sealing.handshake import Session
+from secfc.sealing.handshake import PairSecrets, Session
 from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
 
@@ -45,7 +45,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     coordinator, *identities = map(Identity, keys)
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=secrets.token_bytes(RUN_ID_BYTES))
-    server = Server(job=job, session=session, salt=setup.salt, kernels=kernels)
+    server, pairs = Server(job=job, session=session, salt=setup.salt, kernels=kernels), PairSecrets()
     clients = [
         make(
             number=j,
@@ -63,6 +63,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
             allocate=allocator(setup.storage, name=setup.parties[j - 1]),
             kernels=kernels,
             deposits=None if committee is None or j > job.n else committee.intakes[j - 1],
+            secrets=pairs,
         )
         for j in range(1, job.parties + 1)
     ]

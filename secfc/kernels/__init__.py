@@ -22,7 +22,7 @@ VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
 
 _LARGE = 1 << 22
-"""From this many residues, in all answers of a process, compiled code is used. Loading it takes 0.5 s.
+"""Residues of all answers of a process from which loading compiled code, 0.7 s, is repaid.
 
 NumPy takes 130 to 240 ns more for each residue (`python -m benchmarks engines`, AMD EPYC).
 """
@@ -38,7 +38,7 @@ def chosen_name(run_residues: int) -> str:
     Parameters
     ----------
     run_residues : int
-        m k P of the job, times its rounds and the roles in this process.
+        Of answers and shares (`Layout.run_residues`), times the roles in this process.
 
     Raises
     ------

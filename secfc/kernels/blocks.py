@@ -36,6 +36,7 @@ OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nog
 
 BYTES_1 = types.Array(uint8, 1, "C", readonly=True)
 BYTES_2 = types.Array(uint8, 2, "C", readonly=True)
+BYTES_3 = types.Array(uint8, 3, "C", readonly=True)
 
 
 @njit(float64[:, ::1](int64), **OPTIONS)

@@ -9,7 +9,7 @@ from numba import float32, float64, int32, int64, njit, uint8, uint64, void
 from secfc.kernels import lanes
 from secfc.kernels.blocks import (
     BLOCK,
-    BYTES_2,
+    BYTES_3,
     INNER,
     LONG,
     OPTIONS,
@@ -137,34 +137,35 @@ def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p
                 pack(target, b, p, out[j, c, 3 * low : 3 * (low + b)])
 
 
-@njit(void(BYTES_2, int64, float32[:, ::1], int64), **OPTIONS)
-def store(packed, p, shares, start):
-    """Write centred shares of rows from `start` on, and reduced squared norms in the last row of `shares`."""
-    half = p // 2
-    width, rows = packed.shape[0], packed.shape[1] // 3
-    inverse, modulus = 1.0 / p, float(p)
-    residues = np.empty(LONG, dtype=np.int32)
-    norms = np.empty(LONG)
-    for low in range(0, rows, LONG):
-        b = min(LONG, rows - low)
-        for i in range(b):
-            norms[i] = 0.0
-        for c in range(width):
-            unpack(packed[c, 3 * low : 3 * (low + b)], b, residues)
-            target = shares[c, start + low : start + low + b]
+@njit(void(BYTES_3, int64[::1], float32[:, :, ::1], int64), **OPTIONS)
+def store(packed, primes, shares, start):
+    """Shares of rows from `start`, centred, and in the last row of `shares` their squared norms, reduced."""
+    width, rows = packed.shape[1], packed.shape[2] // 3
+    residues = np.empty(min(rows, LONG), dtype=np.int32)
+    norms = np.empty(min(rows, LONG))
+    for index in range(primes.size):
+        plane, held, p = packed[index], shares[index], primes[index]
+        half, inverse, modulus = p // 2, 1.0 / p, float(p)
+        for low in range(0, rows, LONG):
+            b = min(LONG, rows - low)
             for i in range(b):
-                r = residues[i]
-                value = np.float64(r - p if r > half else r)
-                target[i] = value
-                norms[i] += value * value
-            # At most 128 products and a reduced remainder: below 2**53.
-            if c % INNER == INNER - 2 or c == width - 1:
+                norms[i] = 0.0
+            for c in range(width):
+                unpack(plane[c, 3 * low : 3 * (low + b)], b, residues)
+                target = held[c, start + low : start + low + b]
                 for i in range(b):
-                    quotient = (norms[i] * inverse + ROUND) - ROUND
-                    norms[i] -= quotient * modulus
-        target = shares[width, start + low : start + low + b]
-        for i in range(b):
-            target[i] = norms[i]
+                    r = residues[i]
+                    value = np.float64(r - p if r > half else r)
+                    target[i] = value
+                    norms[i] += value * value
+                # 128 products at most and a reduced rest: below 2**53.
+                if c % INNER == INNER - 2 or c == width - 1:
+                    for i in range(b):
+                        quotient = (norms[i] * inverse + ROUND) - ROUND
+                        norms[i] -= quotient * modulus
+            target = held[width, start + low : start + low + b]
+            for i in range(b):
+                target[i] = norms[i]
 
 
 @njit(float64(float32[::1], int32[::1]), **OPTIONS)

@@ -5,17 +5,15 @@ Rows are arranged in 64 strips: row j W + w is bit j of word w, so a transpose w
 """
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, uint8, uint32, uint64, void
+from numba import float64, int32, int64, njit, uint32, uint64, void
 
-from secfc.kernels.blocks import OPTIONS, ROUND, unpack
+from secfc.kernels.blocks import BYTES_3, OPTIONS, ROUND, unpack
 
 _SECTION = 256
 """Rows whose digits are computed at a time: for 8 primes 16 KiB, half an L1 cache."""
 
-_BYTES_3 = types.Array(uint8, 3, "C", readonly=True)
 
-
-@njit(void(_BYTES_3, int64, int64[::1], int64, int32[:, :, ::1]), **OPTIONS)
+@njit(void(BYTES_3, int64, int64[::1], int64, int32[:, :, ::1]), **OPTIONS)
 def _take(packed, start, columns, rows, values):
     """values[q, s] = residues of the rows in column s, and zeros after the last row."""
     for q in range(values.shape[0]):
@@ -115,7 +113,7 @@ def _transpose(lines):
 
 @njit(
     void(
-        _BYTES_3,
+        BYTES_3,
         int64,
         int64[::1],
         int32[::1],

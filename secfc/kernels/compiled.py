@@ -1,6 +1,7 @@
 """The kernels as compiled loops (Numba)."""
 
 import threading
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,12 @@ class CompiledKernels:
         columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
         self.threads.each(encode, columns, size=values.size)
 
-    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
-        client_loops.store(packed, p, shares, start)
+    def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
+        count, width, octets = packed.shape
+        # The loop checks no bounds.
+        if shares.shape[:2] != (count, width + 1) or not 0 <= start <= shares.shape[2] - octets // 3:
+            raise ValueError("packed shares do not fit the memory for them")
+        client_loops.store(packed, _modulo(primes), shares, start)
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
         sums = np.zeros((k, shares.shape[0]))
@@ -98,8 +103,10 @@ class CompiledKernels:
             raise ValueError("rows do not fit the shares or the buffer")
         client_loops.answer(shares, rows.start, rows.stop, matrix, constant, p, out, first)
 
-    def below(self, packed: Bytes, p: int) -> bool:
-        return bool(residue_loops.below(packed, p))
+    def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
+        if len(packed) != len(primes):
+            raise ValueError("planes do not fit the primes")  # the loop checks no bounds
+        return int(residue_loops.refused(packed.reshape(len(primes), -1), _modulo(primes)))
 
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
         if words.size % 3 or spare.size % 3:
@@ -130,9 +137,8 @@ class CompiledKernels:
             raise ValueError("rows do not fit the answers")
         if out.shape != (len(primes), shape[1], stop - start) or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        modulo = np.array(primes, dtype=np.int64)
-        if not server_loops.decode(addresses, weights, modulo, shape[2] // 3, start, out):
-            return self._small.decode(answers, weights, primes, start, stop, out)  # finds the wrong answer
+        if not server_loops.decode(addresses, weights, _modulo(primes), shape[2] // 3, start, out):
+            return self._small.decode(answers, weights, primes, start, stop, out)  # it says whose
         done = (stop - start) // PAIR * PAIR
         if done == stop - start:
             return -1
@@ -142,7 +148,7 @@ class CompiledKernels:
         shape, addresses = _addresses(answers, weights, primes)
         if out.shape != shape or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        modulo, size = np.array(primes, dtype=np.int64), len(answers) * out.size // 3
+        modulo, size = _modulo(primes), len(answers) * out.size // 3
 
         def weigh(columns: slice) -> bool:
             return bool(server_loops.weigh(addresses, weights, modulo, columns.start, columns.stop, out))
@@ -171,7 +177,7 @@ class CompiledKernels:
         contested = np.empty(rows, dtype=np.bool_)
         server_loops.nearest(
             residues,
-            np.array(radix.primes, dtype=np.int64),
+            _modulo(radix.primes),
             radix.inverses,
             np.array(radix.radices, dtype=np.float64),
             sizes.astype(np.float64) ** 2,
@@ -194,7 +200,7 @@ class CompiledKernels:
             question.first,
             question.second,
             question.weights,
-            np.array(question.radix.primes, dtype=np.int64),
+            _modulo(question.radix.primes),
             question.radix.inverses,
             out,
         )
@@ -233,6 +239,12 @@ class CompiledKernels:
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
         return int(residue_loops.accept(words, (1 << p.bit_length()) - 1, p, kept))
+
+
+@cache
+def _modulo(primes: tuple[int, ...]) -> Ints:
+    """The first primes as loops take them."""
+    return np.array(primes, dtype=np.int64)
 
 
 def _addresses(

@@ -72,11 +72,11 @@ class Kernels(Protocol):
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
         """`encode` for many clients, as a cyclic convolution, with the same shapes."""
 
-    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
-        """Unpack shares of some rows, shape (width, 3 * rows), and add their squared norms.
+    def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
+        """Unpack shares of some rows, shape (P, width, 3 * rows), and add their squared norms.
 
-        Columns [start, start + rows) of `shares`, shape (width + 1, m), are written: centred residues, and
-        ``||x~||^2`` modulo p in the last row.
+        Columns [start, start + rows) of `shares`, shape (P, width + 1, m), are written: centred residues, and
+        ``||x~||^2`` modulo each prime in the last row.
         """
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
@@ -107,8 +107,11 @@ class Kernels(Protocol):
         those of one prime from `prepare`.
         """
 
-    def below(self, packed: Bytes, p: int) -> bool:
-        """Whether every packed integer is below p (one-dimensional input)."""
+    def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
+        """Index of the first prime that some packed integer in its plane is not below; -1 if there is none.
+
+        Planes, shape (P, ...), are contiguous.
+        """
 
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
         """Replace, in place, each word of 24 bits that is not below p by the next spare one that is.

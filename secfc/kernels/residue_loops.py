@@ -7,7 +7,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, types, uint8, uint32, uint64
 
 from secfc.kernels import lanes
-from secfc.kernels.blocks import BYTES_1, LONG, OPTIONS, unpack
+from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, unpack
 from secfc.kernels.lanes import LANES
 
 
@@ -16,20 +16,22 @@ def _word(words, at):
     return int64(words[3 * at]) | int64(words[3 * at + 1]) << 8 | int64(words[3 * at + 2]) << 16
 
 
-@njit(boolean(BYTES_1, int64), **OPTIONS)
-def below(packed, p):
-    """Whether every 24-bit integer is below p."""
+@njit(int64(BYTES_2, int64[::1]), **OPTIONS)
+def refused(packed, primes):
+    """The first plane with a 24-bit integer that is not below its prime, or -1."""
     residues = np.empty(LONG, dtype=np.int32)
-    count = packed.size // 3
-    for low in range(0, count, LONG):
-        b = min(LONG, count - low)
-        unpack(packed[3 * low : 3 * (low + b)], b, residues)
-        largest = np.int32(0)
-        for i in range(b):
-            largest = max(largest, residues[i])
-        if largest >= p:
-            return False
-    return True
+    count = packed.shape[1] // 3
+    for index in range(primes.size):
+        plane, p = packed[index], primes[index]
+        for low in range(0, count, LONG):
+            b = min(LONG, count - low)
+            unpack(plane[3 * low : 3 * (low + b)], b, residues)
+            largest = np.int32(0)
+            for i in range(b):
+                largest = max(largest, residues[i])
+            if largest >= p:
+                return index
+    return -1
 
 
 @njit(int64(uint8[::1], uint8[::1], int64), **OPTIONS)

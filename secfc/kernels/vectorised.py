@@ -41,11 +41,12 @@ class VectorisedKernels:
         x = backward(x, transform.inverse_roots, p)[: out.shape[0]]
         out[...] = pack(reduce(x * transform.after[:, np.newaxis], p), p).reshape(out.shape)
 
-    def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
-        residues = centre(unpack(packed), p)
-        stop = start + residues.shape[1]
-        shares[:-1, start:stop] = residues
-        shares[-1, start:stop] = squared_norms(residues, p)
+    def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
+        for plane, p, held in zip(packed, primes, shares, strict=True):
+            residues = centre(unpack(plane), p)
+            stop = start + residues.shape[1]
+            held[:-1, start:stop] = residues
+            held[-1, start:stop] = squared_norms(residues, p)
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
         sums = np.zeros((k, shares.shape[0]))
@@ -80,11 +81,13 @@ class VectorisedKernels:
             product += constant[:, np.newaxis]
             out[:, 3 * (low - first) : 3 * (high - first)] = pack(reduce(product, p), p)
 
-    def below(self, packed: Bytes, p: int) -> bool:
+    def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
         step = 3 * _BLOCK_ELEMENTS
-        return all(
-            bool((unpack(packed[start : start + step]) < p).all()) for start in range(0, packed.size, step)
-        )
+        for at, (plane, p) in enumerate(zip(packed, primes, strict=True)):
+            flat = plane.reshape(-1)
+            if any((unpack(flat[low : low + step]) >= p).any() for low in range(0, flat.size, step)):
+                return at
+        return -1
 
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
         wanted, taken = np.flatnonzero(unpack(words) >= p), np.flatnonzero(unpack(spare) < p)

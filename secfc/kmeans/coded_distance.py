@@ -65,13 +65,13 @@ class CodedPoints:
         return f"CodedPoints(shape={self._shares.shape})"
 
     def store(self, residues: PackedResidues, start: int) -> None:
-        """Store shares of the rows from `start` on: residues of shape (P, width, rows)."""
-        planes = residues.planes()
+        """Keep shares of rows from `start`: residues of shape (P, width, rows)."""
+        planes, threads = residues.planes(), self._kernels.threads
 
-        def store(index: int) -> None:
-            self._kernels.store(planes[index], self._primes[index], self._shares[index], start)
+        def store(primes: slice) -> None:
+            self._kernels.store(planes[primes], self._primes[primes], self._shares[primes], start)
 
-        self._kernels.threads.each(store, range(len(self._primes)), size=planes.size)
+        threads.each(store, parts(len(planes), threads.for_work(planes.size)), size=planes.size)
 
     def shares(self, index: int, rows: slice) -> Shares:
         """The shares of some rows modulo one prime, (width, rows), centred."""

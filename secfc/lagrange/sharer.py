@@ -108,14 +108,14 @@ class Sharer:
     def _encoded(self, coded: Callable[[int], Floats], width: int, rows: int) -> list[PackedResidues]:
         """Every client's shares of segments and masks, shape (ell + t, width, rows), modulo each prime."""
         n, shape = self._job.n, (len(self._primes), width, rows)
-        # One array per client, so that keeping one does not keep the others in memory.
-        shares = [PackedResidues.empty(shape) for _ in range(n)]
+        # Each with memory of its own: one that is kept does not keep the others.
+        shares = [np.empty((*shape[:2], BYTES_PER_RESIDUE * rows), dtype=np.uint8) for _ in range(n)]
         out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
         for index, p in enumerate(self._primes):
             self._encoders[index](coded(p), p, out)
 
             def put(client: int, index: int = index) -> None:
-                shares[client].planes()[index] = out[client]
+                shares[client][index] = out[client]
 
             self._kernels.threads.each(put, range(n), size=out.size // BYTES_PER_RESIDUE)
-        return shares
+        return [PackedResidues(shape=shape, payload=one.reshape(-1).data) for one in shares]

@@ -30,7 +30,7 @@ from secfc.psu.tokens import RowIds
 from secfc.randomness import MaskSource
 from secfc.rows import check_labels, check_rows, check_weights
 from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import Session
+from secfc.sealing.handshake import PairSecrets, Session
 from secfc.sealing.identity import Identity
 
 _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
@@ -43,13 +43,13 @@ _NO_PART = 2**32 - 1
 class Client:
     """A client (numbers 1 to n), which has rows, or a helper (numbers from n + 1), which has none.
 
-    `rows`, shape (m_j, d), are dropped once they are shared. `start` are their start labels if ``job.init``
-    is "labels". `weights` are public weights, 1 or more, if the job has weights. The session's roster has the
-    public key of `identity` at this number. With `prepared`, means and deviations of all clients' values were
-    opened before, and no client may be left out. By default `ephemeral`, the private X25519 key of this run,
-    is fresh, and the salt of hashed IDs follows from the introductions. So no two runs have the same. A
-    simulation that must be repeatable gives both. `name` is the name of this party in errors. If owners hold
-    the rows, `deposits` are the deposits that it has.
+    `rows`, shape (m_j, d), are dropped once they are shared; `start` are start labels of them, when
+    ``job.init`` is "labels", and `weights` public weights, 1 or more, where the job has them. The session's
+    roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
+    clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
+    X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
+    two runs have the same; a simulation that is to be repeated gives both. Errors call this party `name`.
+    Where owners hold the rows, `deposits` are what it has of them. Clients of one process share `secrets`.
 
     Raises DataError for unusable rows, ParameterError if the roster has another key for it or a helper has
     rows, LimitError if its limits forbid the job.
@@ -75,6 +75,7 @@ class Client:
         allocate: Allocate = in_memory,
         kernels: Choose = choose,
         deposits: Deposited | None = None,
+        secrets: PairSecrets | None = None,
     ) -> None:
         name = name or f"client {number}"
         limits = limits or Limits()
@@ -114,7 +115,7 @@ class Client:
             kernels=kernels,
             deposits=deposits,
         )
-        identify = ClientIdentify(context, rows=rows, ids=ids, ephemeral=ephemeral)
+        identify = ClientIdentify(context, rows=rows, ids=ids, ephemeral=ephemeral, secrets=secrets)
         self._hello = identify.hello
         self.phase: ClientPhase = identify
 

@@ -119,7 +119,7 @@ class ClientDistances(ClientCoded):
                 f"ascending order are needed"
             )
         for j in responders:
-            if j in self._sharing.left_out or j not in {self._number, *self._channels}:
+            if j in self._sharing.left_out or (j != self._number and j not in self._channels):
                 raise MessageError(f"Assignment: responder {j} is no client of this run")
         _check_uncompared(message)
 

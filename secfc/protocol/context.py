@@ -89,8 +89,8 @@ class Peers:
 
     @cached_property
     def all_channels(self) -> dict[int, Channel]:
-        """Channels to every other client and helper."""
-        return self.channels | self.helpers
+        """To every other client and helper."""
+        return self.channels | self.helpers if self.helpers else self.channels
 
     @property
     def left_out(self) -> set[int]:

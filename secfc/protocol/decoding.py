@@ -37,8 +37,7 @@ def residue_error(
 ) -> ResidueError:
     """The error for an answer, (P, k, 3 * rows), with a value that is no residue in rows [start, stop)."""
     found = answer[:, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]
-    whole = [kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
-    return ResidueError(client=client, p=primes[whole.index(False)])
+    return ResidueError(client=client, p=primes[kernels.refused(np.ascontiguousarray(found), primes)])
 
 
 class Weights:

@@ -336,11 +336,11 @@ class Intake:
             call.primes,
         )
         right = np.ones(count, dtype=bool)
+        if self._kernels.refused(planes, call.primes) >= 0:
+            refused = [self._kernels.refused(_shares_of(call, opened), call.primes) for opened in block]
+            right &= np.array(refused) < 0
         for index, p in enumerate(call.primes):
             right &= (covers[:, index] < p).all(axis=1) & (proofs[:, index] < p).all(axis=(1, 2))
-            if not self._kernels.below(planes[index].reshape(-1), p):
-                for at, opened in enumerate(block):
-                    right[at] &= self._kernels.below(_shares_of(call, opened)[index].reshape(-1), p)
             held = reduce(reduce(covers[:, index], p) + sums[index].T, p)
             weights = weights_of(PRIMES[index], call.job.n, call.job.ell + call.job.t)[self._number - 1]
             expected = reduce(reduce(reduce(proofs[:, index], p) * weights, p).sum(axis=-1), p)

@@ -77,7 +77,7 @@ class Echoes:
         self._next[sender] += 1
         if check < self._over:
             return
-        proof = proof_of(payload, Challenge, session=self._session, client=sender, round_=check)
+        proof = proof_of(payload, Challenge, session=self._session, round_=check)
         try:
             proof.verify(self._session)
         except SealError:

@@ -29,7 +29,7 @@ from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.channel import TAG_BYTES, Sealed
 from secfc.sealing.coin import COIN_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
-from secfc.sealing.identity import KEY_BYTES, KNOWN, SIGNATURE_BYTES
+from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
 
 Most = Callable[[Bounds], int]
 """An upper bound that follows from the job and its rows."""
@@ -296,9 +296,7 @@ def _pack_introduction(one: Introduction) -> bytes:
     return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.commitment, one.checks, one.signature)
 
 
-@lru_cache(maxsize=KNOWN)
-def _introduction_of(data: bytes) -> Introduction:
-    """Decode an introduction. The cache lets parties in one process share equal introductions."""
+def _introduction_of(data: bytes | memoryview) -> Introduction:
     rows, start, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
     return Introduction(
         rows=rows,
@@ -320,13 +318,19 @@ def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, 
         raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
     if count > _MOST_PARTIES:
         raise MessageError(f"Plan: of {count} parties, at most {_MOST_PARTIES} are possible")
-    read = [bytes(reader.take(_INTRODUCTION.size)) for _ in range(count)]
+    return _introductions_of(bytes(reader.take(reader.left)))
+
+
+@lru_cache(maxsize=2)
+def _introductions_of(data: bytes) -> tuple[Introduction | None, ...]:
+    """Those of these bytes: parties of one process share what they were all told."""
+    read = (data[at : at + _INTRODUCTION.size] for at in range(0, len(data), _INTRODUCTION.size))
     return tuple(None if one == _NOBODY else _introduction_of(one) for one in read)
 
 
 INTRODUCTION = Encoding(
     lambda value, k: _pack_introduction(value),
-    lambda reader, k: _introduction_of(bytes(reader.take(_INTRODUCTION.size))),
+    lambda reader, k: _introduction_of(reader.take(_INTRODUCTION.size)),
     lambda of: _INTRODUCTION.size,
 )
 INTRODUCTIONS = Encoding(

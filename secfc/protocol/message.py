@@ -44,7 +44,8 @@ class Message:
     """Whether `round` may be other than 0."""
 
     alike: ClassVar[bool] = False
-    """Whether the server sends the same to all clients. Two different ones then prove that it cheats."""
+    """Whether the server sends the same to all clients, and signs it for all: two that differ prove that it
+    cheats."""
 
     with_helpers: ClassVar[bool] = False
     """Whether helpers (parties without rows and shares) send or take it as clients do."""

@@ -50,11 +50,11 @@ def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Ke
     )
     dealt_here = [dealt.residues, *[dealt.covers] * (covers_of(job) > 0)]
     for residues in dealt_here + ([dealt.zeros] if dealt.zeros else []):
-        for plane, p in zip(residues.planes(), primes, strict=True):
-            if not kernels.below(plane.reshape(-1), p):
-                raise MessageError(
-                    f"Share: a residue from client {message.sender} is not below its prime {p}"
-                )
+        refused = kernels.refused(residues.planes(), primes)
+        if refused >= 0:
+            raise MessageError(
+                f"Share: a residue from client {message.sender} is not below its prime {primes[refused]}"
+            )
     if dealt.signature:
         statement = share_statement(
             plan.transcript,

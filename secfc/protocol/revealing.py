@@ -115,9 +115,10 @@ class CentreOpening:
             )
         payload = self._channels[sender].open(CentreShare.purpose, part=0, sealed=sealed)
         residues = PackedResidues(shape=self._shape, payload=payload)
-        for plane, p in zip(residues.planes(), self._sharing.primes, strict=True):
-            if not self._sharing.kernels.below(plane.reshape(-1), p):
-                raise MessageError(f"CentreShare: a residue from client {sender} is not below its prime {p}")
+        refused = self._sharing.kernels.refused(residues.planes(), self._sharing.primes)
+        if refused >= 0:
+            p = self._sharing.primes[refused]
+            raise MessageError(f"CentreShare: a residue from client {sender} is not below its prime {p}")
         self._heard.add(sender)
         if self.centres is None:
             self._shares[sender] = residues

@@ -1,8 +1,9 @@
 """Proofs of the server's messages, which clients send each other.
 
-A proof is SHA-256 of the body (32) | signature of the server (64). Its header follows from type, recipient
-and round, and is not sent. Only the server can make the signature. Two valid proofs that differ show that the
-server cheats. An invalid proof is the fault of the client that sent it.
+Messages that all clients are sent alike are shown. The signed header follows from type and round and is not
+sent: SHA-256 of the body (32) | signature of the server (64). The signature is the server's alone to make.
+Two proofs that differ and hold show that it cheats; one that does not hold is the fault of the client that
+showed it.
 """
 
 from secfc.errors import CheatError
@@ -18,9 +19,9 @@ def shown(proof: Proof) -> bytes:
     return proof.digest + proof.signature
 
 
-def proof_of(payload: bytes, kind: type[Message], *, session: Session, client: int, round_: int) -> Proof:
-    """The proof of the message that `client` says it got in a round. It is not verified."""
-    header = header_of(kind, run=session.run, sender=SERVER, recipient=client, round_=round_)
+def proof_of(payload: bytes, kind: type[Message], *, session: Session, round_: int) -> Proof:
+    """What a client was given in a round, as it says; not verified."""
+    header = header_of(kind, run=session.run, sender=SERVER, recipient=SERVER, round_=round_)
     return Proof(header=header, digest=payload[:DIGEST_BYTES], signature=payload[DIGEST_BYTES:])
 
 

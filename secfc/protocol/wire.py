@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from secfc.errors import MessageError, SecFCError
 from secfc.protocol.magic import check_magic, magic_of
-from secfc.protocol.messages import KINDS, RUN_ID_BYTES, FromServer, Message, Phase
+from secfc.protocol.messages import KINDS, RUN_ID_BYTES, SERVER, FromServer, Message, Phase
 from secfc.protocol.reader import Reader
 from secfc.row_layout import MAX_MESSAGE_BYTES
 from secfc.sealing.handshake import Session
@@ -58,7 +58,7 @@ def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes |
     if isinstance(message, FromServer):
         if signer is None:
             raise SecFCError(f"{type(message).__name__}: the server signs its messages")
-        return b"".join((header, body, signer.sign(header, body).signature))
+        return b"".join((header, body, signer.sign(signed_header(header), body).signature))
     return header + body
 
 
@@ -89,13 +89,23 @@ def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: M
     return kind(run=run, sender=sender, recipient=recipient, round=round_, **fields)
 
 
+def signed_header(header: bytes) -> bytes:
+    """A header as the server signs it: what all clients are sent alike is signed once, for recipient 0."""
+    *before, _, round_ = _HEADER.unpack(header)
+    number = before[1]
+    if number >= len(KINDS) or not KINDS[number].alike:
+        return header
+    return _HEADER.pack(*before, SERVER, round_)
+
+
 def _read_proof(data: memoryview, session: Session) -> Proof:
     """The verified proof of a message of the server."""
     end = len(data) - SIGNATURE_BYTES
     if end < HEADER_BYTES:
         raise MessageError(f"truncated message: {len(data)} bytes, without the server's signature")
     digest = hashlib.sha256(data[HEADER_BYTES:end]).digest()
-    proof = Proof(header=bytes(data[:HEADER_BYTES]), digest=digest, signature=bytes(data[end:]))
+    header = signed_header(bytes(data[:HEADER_BYTES]))
+    proof = Proof(header=header, digest=digest, signature=bytes(data[end:]))
     proof.verify(session)
     return proof
 

@@ -54,14 +54,19 @@ class Witnesses:
         self._last_round, self._most = context.job.last_round, most_witness_bytes(context.job) + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
+        self._assigned = b""  # proofs of all assignments, each with its round before it
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # proofs that came before the server's message
         self._agreed: dict[int, set[int]] = {}  # by round
         self.false: set[int] = set()  # clients that sent a proof that the server did not sign
 
     def note(self, message: Assignment | Finish) -> None:
-        """Note an assignment or the result. Assignments may be missing."""
-        self._own[END if isinstance(message, Finish) else message.round] = message.given
+        """Note an assignment, or the result; an assignment need not have come."""
+        if isinstance(message, Finish):
+            self._own[END] = message.given
+        else:
+            self._own[message.round] = message.given
+            self._assigned += _SHOWN.pack(message.round, shown(message.given))
 
     def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
         """Witness messages to all other clients that are in, with this client's proof of a round.
@@ -70,8 +75,7 @@ class Witnesses:
         """
         payload = shown(self._own[round_])
         if round_ == END:
-            rounds = sorted(self._own.keys() - {END})
-            payload += b"".join(_SHOWN.pack(number, shown(self._own[number])) for number in rounds)
+            payload += self._assigned
         return [
             Witness(
                 run=self._session.run,
@@ -110,7 +114,9 @@ class Witnesses:
         if round_ in self._own or any(number > round_ for number in self._own):
             self._compare(sender, round_, payload)
         else:
-            self._pending[sender] = round_, payload
+            # Of many clients, the assignments of a run would take more memory than all else.
+            equal = payload[SHOWN_BYTES:] == self._assigned
+            self._pending[sender] = round_, payload[:SHOWN_BYTES] if equal else payload
 
     def _check(self, client: int, round_: int, payload: bytes) -> None:
         if round_ <= self._heard.get(client, 0):
@@ -120,14 +126,15 @@ class Witnesses:
             raise MessageError(f"Witness: {len(payload)} bytes from client {client} are no proofs")
 
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
-        """Compare proofs with its own. A proof that the server did not sign is its sender's fault."""
-        said = {round_: payload[:SHOWN_BYTES]} | dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
-        own = self._own
+        """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
+        said, own = {round_: payload[:SHOWN_BYTES]}, self._own
+        if payload[SHOWN_BYTES:] != self._assigned:
+            said |= dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
         differ = [n for n, one in said.items() if n in own and one[:DIGEST_BYTES] != own[n].digest]
         try:
             if round_ in own and round_ not in differ:
-                self._proof(client, round_, said[round_]).verify(self._session)
-            others = {number: self._proof(client, number, said[number]) for number in sorted(differ)}
+                self._proof(round_, said[round_]).verify(self._session)
+            others = {number: self._proof(number, said[number]) for number in sorted(differ)}
             for proof in others.values():
                 proof.verify(self._session)
         except SealError:
@@ -138,9 +145,9 @@ class Witnesses:
         if round_ in own:
             self._agreed.setdefault(round_, set()).add(client)
 
-    def _proof(self, client: int, number: int, payload: bytes) -> Proof:
+    def _proof(self, number: int, payload: bytes) -> Proof:
         kind, round_ = (Finish, 0) if number == END else (Assignment, number)
-        return proof_of(payload, kind, session=self._session, client=client, round_=round_)
+        return proof_of(payload, kind, session=self._session, round_=round_)
 
     def _cheat(self, client: int, number: int, other: Proof) -> CheatError:
         own = self._own[number]

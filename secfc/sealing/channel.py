@@ -53,7 +53,9 @@ class Channel:
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
         # The first step of HKDF (RFC 5869), common to all keys of the pair.
         self._key, self._me, self._peer = hmac.digest(transcript, secret, "sha256"), me, peer
-        self._sealed: dict[bytes, tuple[int, int]] = {}  # last place, by purpose
+        self._sealed: dict[
+            bytes, int
+        ] = {}  # last place, by purpose: its round, and below 64 bits of its part
         self._process = os.getpid()
 
     def __repr__(self) -> str:
@@ -71,14 +73,14 @@ class Channel:
         """
         if os.getpid() != self._process:
             raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
-        place = round_, part
-        if place <= self._sealed.get(purpose, (-1, -1)):
+        place = round_ << 64 | part
+        if place <= self._sealed.get(purpose, -1):
             raise SecFCError(
                 f"{purpose.decode()}: part {part} of round {round_} to client {self._peer} is not after the "
                 "last"
             )
         self._sealed[purpose] = place
-        sealed, nonce = Sealed.empty(len(payload)), _NONCE.pack(*place)
+        sealed, nonce = Sealed.empty(len(payload)), _NONCE.pack(round_, part)
         cipher, associated = self._cipher(self._me, self._peer, purpose)
         cipher.encrypt_into(nonce, payload, associated + nonce, sealed.payload)
         return sealed

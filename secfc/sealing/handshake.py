@@ -137,12 +137,44 @@ def _statement(session: Session, said: bytes) -> bytes:
     return _STATEMENT + session.run + session.agreement + said
 
 
+class PairSecrets:
+    """X25519 secrets of parties of one process: the first of a pair computes theirs, the second takes it.
+
+    A secret is a function of the two public keys alone, and whoever takes one has the private key of either.
+    It is kept from the first to the second; what is never taken goes with this object.
+    """
+
+    def __init__(self) -> None:
+        self._here: set[bytes] = set()  # public keys of the parties
+        self._waiting: dict[tuple[bytes, bytes], bytes] = {}  # by public keys: who computed it, who takes it
+
+    def __repr__(self) -> str:
+        return f"PairSecrets(waiting={len(self._waiting)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("PairSecrets cannot be copied or pickled: they stay where they are")
+
+    def join(self, own: bytes) -> None:
+        """A party of this public key is in this process."""
+        self._here.add(own)
+
+    def of(self, private: X25519PrivateKey, own: bytes, other: bytes) -> bytes:
+        """The secret of the private key of `own` and another public key, which was checked."""
+        secret = self._waiting.pop((other, own), None)
+        if secret is None:
+            secret = private.exchange(check_ephemeral(other))
+            if other in self._here:
+                self._waiting[own, other] = secret
+        return secret
+
+
 class Handshake:
     """One client's side. It makes an ephemeral key for this run, which is dropped with this object.
 
-    A key from outside may be used by one client in one run only: then its channels repeat nonces only for the
-    same messages. A restarted client passes the private key in its log as `ephemeral`. `checks` is the
-    largest number of checks of shares. ParameterError if the roster has another key than the identity's.
+    A key made elsewhere is used by one client in one run only: its channels' nonces repeat for the same
+    messages alone. A client that is started again passes, as `ephemeral`, the private key of its log.
+    `checks` is how many checks of shares there can be; parties of one process share `secrets`. ParameterError
+    where the roster has another key than the identity's.
 
     Attributes
     ----------
@@ -163,10 +195,11 @@ class Handshake:
         weights: Ints | None = None,
         ephemeral: bytes | None = None,
         checks: int = 1,
+        secrets: PairSecrets | None = None,
     ) -> None:
         if session.roster.keys[number - 1] != identity.public:
             raise ParameterError(f"client {number}: its identity is not the one pinned in the roster")
-        self._session, self._number = session, number
+        self._session, self._number, self._secrets = session, number, secrets or PairSecrets()
         self._ephemeral = (
             X25519PrivateKey.generate()
             if ephemeral is None
@@ -185,6 +218,7 @@ class Handshake:
         )
         signature = identity.sign(_statement(session, _said(number, said)))
         self.introduction = replace(said, signature=signature)
+        self._secrets.join(said.ephemeral)
 
     def __repr__(self) -> str:
         return f"Handshake(client {self._number})"
@@ -206,17 +240,26 @@ class Handshake:
             )
         if introductions[self._number - 1] != self.introduction:
             raise SealError(f"client {self._number}: the server returned its own introduction with changes")
-        present = {client: one for client, one in enumerate(introductions, 1) if one is not None}
-        for client, one in present.items():
-            one.verify(session, client)
-        transcript = transcript_of(session, present)
+        transcript = verified_transcript(session, tuple(introductions))
         return {
             client: Channel(
-                secret=self._ephemeral.exchange(check_ephemeral(one.ephemeral)),
+                secret=self._secrets.of(self._ephemeral, self.introduction.ephemeral, one.ephemeral),
                 transcript=transcript,
                 me=self._number,
                 peer=client,
             )
-            for client, one in present.items()
-            if client != self._number
+            for client, one in enumerate(introductions, 1)
+            if one is not None and client != self._number
         }
+
+
+@lru_cache(maxsize=2)
+def verified_transcript(session: Session, introductions: tuple[Introduction | None, ...]) -> bytes:
+    """The transcript of introductions that are all verified; SealError for one that is not its client's.
+
+    A process verifies them once, however many parties it runs. What was refused is verified again.
+    """
+    present = {client: one for client, one in enumerate(introductions, 1) if one is not None}
+    for client, one in present.items():
+        one.verify(session, client)
+    return transcript_of(session, present)

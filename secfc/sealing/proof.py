@@ -4,8 +4,9 @@
 
     statement = "secfc server 1" | agreement (32) | header of the message | SHA-256 of its body
 
-The header has the run, the type, sender, recipient and round. So a signature is invalid in another run, place
-or agreement. Everybody who has the roster can verify it.
+The header names the run, the type, sender, recipient and round; recipient 0 stands for all, where the server
+sends all the same. So a signature is of no use in another run, place or agreement, and everybody who has the
+roster can check it.
 """
 
 import hashlib
@@ -47,12 +48,16 @@ class Signer:
         if identity.public != session.roster.coordinator:
             raise ParameterError("server: its identity is not the one pinned in the roster")
         self._agreement, self._identity = session.agreement, identity
+        self._last = b"", b""  # statement and signature
 
     def __repr__(self) -> str:
         return "Signer()"
 
     def sign(self, header: bytes, body: bytes) -> Proof:
-        """The proof of a message."""
+        """The proof of a message; one that is sent to many is signed once."""
         digest = hashlib.sha256(body).digest()
-        signature = self._identity.sign(_STATEMENT + self._agreement + header + digest)
+        statement = _STATEMENT + self._agreement + header + digest
+        if self._last[0] != statement:
+            self._last = statement, self._identity.sign(statement)
+        signature = self._last[1]
         return Proof(header=header, digest=digest, signature=signature)

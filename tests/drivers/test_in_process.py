@@ -19,7 +19,7 @@ from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.limits import Limits
-from secfc.row_layout import WINDOW
+from secfc.row_layout import WINDOW, Layout
 from secfc.sealing import identity
 
 SIGNATURE = 64
@@ -275,8 +275,7 @@ def test_roles_in_one_process_choose_kernels_for_all_of_them(setup_of, monkeypat
     setup = setup_of((5, 0, 7))
     job = setup.job
     in_process.run_in_process(setup)
-    run = 12 * job.k * job.residues(12) * job.usual_rounds
-    assert job.usual_rounds > 1
+    run = Layout((12,)).run_residues(job)
     assert asked == [run * (job.n + 1)] * (job.n + 1)
 
 

@@ -26,7 +26,9 @@ from support.kernel_samples import (
 
 from secfc.array_types import Floats
 from secfc.field.packing import pack, unpack
+from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, blocks
+from secfc.kernels.compiled import CompiledKernels
 from secfc.options import MAX_ROWS
 
 
@@ -198,12 +200,12 @@ class TestAnswer:
         assert all(np.array_equal(a, b) for a, b in zip(before, (shares, matrix, constant), strict=True))
 
 
-class TestBelow:
+class TestRefused:
     @each_kernels
     @each_modulus
     @pytest.mark.parametrize("count", [0, 1, 2, 8, 9, 257, 5000])
     def test_largest_residues_are_below(self, kernels: Kernels, p: int, count: int) -> None:
-        assert kernels.below(pack(np.full(count, p - 1.0), p), p) is True
+        assert kernels.refused(pack(np.full((1, count), p - 1.0), p), (p,)) == -1
 
     @each_kernels
     @pytest.mark.parametrize("value", [P, P + 1, 2**24 - 1])
@@ -213,27 +215,41 @@ class TestBelow:
         for at in {0, 1, 7, 8, count - 1, count - 2, *around(blocks.LONG, 2 * blocks.LONG), *ROWS}:
             changed = octets.copy()
             changed[3 * at : 3 * at + 3] = list(value.to_bytes(3, "little"))
-            assert kernels.below(changed, P) is False
+            assert kernels.refused(changed[np.newaxis], (P,)) == 0
+
+    @each_kernels
+    def test_the_first_prime_that_is_not_kept_is_told(self, kernels: Kernels) -> None:
+        primes = primes_of(3)
+        planes = np.array([pack(np.full((2, 5), p - 1.0), p) for p in primes])
+        assert kernels.refused(planes, primes) == -1
+        for first in (2, 1, 0):
+            planes[first, 1, -3:] = 255
+            assert kernels.refused(planes, primes) == first
+
+    def test_planes_and_primes_of_other_numbers_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="primes"):
+            CompiledKernels().refused(np.zeros((2, 3), dtype=np.uint8), primes_of(3))
 
     @each_kernels
     def test_read_only_bytes_are_read(self, kernels: Kernels) -> None:
         octets = np.frombuffer(bytes(30), dtype=np.uint8)
         assert not octets.flags.writeable
-        assert kernels.below(octets, P)
+        assert kernels.refused(octets[np.newaxis], (P,)) == -1
 
     @laws
     @given(st.lists(st.integers(0, 2**24 - 1) | st.integers(P - 2, P + 2), max_size=20))
     def test_both_agree_with_python(self, values: list[int]) -> None:
         octets = np.frombuffer(b"".join(v.to_bytes(3, "little") for v in values), dtype=np.uint8)
         for p in MODULI:
-            assert {kernels.below(octets, p) for kernels in BOTH} == {all(v < p for v in values)}
+            found = {kernels.refused(octets[np.newaxis], (p,)) for kernels in BOTH}
+            assert found == {-1 if all(v < p for v in values) else 0}
 
     def test_vectorised_blocks_cover_all(self) -> None:
         count = (1 << 17) + 3
         for at in (0, (1 << 17) - 1, 1 << 17, count - 1):
             octets = np.zeros(3 * count, dtype=np.uint8)
             octets[3 * at : 3 * at + 3] = 255
-            assert not NUMPY.below(octets, P)
+            assert NUMPY.refused(octets[np.newaxis], (P,)) == 0
 
 
 def octets_of(values: list[int]) -> np.ndarray:

@@ -20,6 +20,9 @@ from secfc.kernels import choose, chosen_name
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.params import Job
+from secfc.psu.plan import UnionPlan
+from secfc.psu.roles import kernels_for
+from secfc.psu.tokens import SALT_BYTES
 from secfc.row_layout import Layout
 
 PACKAGE = Path(secfc.__file__).resolve().parent
@@ -51,10 +54,38 @@ class TestName:
             Job(n=5, k=8, t=1, ell=1, d=10, bound=1.0, disclosure="coded", n_init=n_init)
             for n_init in (1, 20)
         )
-        assert rows.run_residues(often) == 20 * rows.run_residues(once)
+        shared = 5000 * once.residues(5000) * (once.width // 5)
+        assert rows.run_residues(often) - shared == 20 * (rows.run_residues(once) - shared)
         assert chosen_name(rows.run_residues(once)) == "numpy"
         assert chosen_name(rows.run_residues(often)) == "compiled"
         assert rows.run_residues(replace(often, max_iter=2)) < rows.run_residues(often)
+
+    @pytest.mark.parametrize(
+        ("m", "job", "alone", "together"),
+        [
+            (5000, {"n": 5, "d": 10, "k": 8, "n_init": 20}, "compiled", "compiled"),
+            (10_000, {"n": 11, "d": 50, "k": 8, "t": 4, "ell": 2}, "compiled", "compiled"),
+            (3010, {"n": 301, "d": 10, "k": 4, "t": 4, "ell": 2}, "numpy", "compiled"),
+            (8000, {"n": 3, "d": 784, "k": 2}, "compiled", "compiled"),  # shares are most of the work
+            (150, {"n": 3, "d": 4, "k": 3}, "numpy", "numpy"),
+        ],
+    )
+    def test_the_work_of_the_whole_run_counts(
+        self, m: int, job: dict[str, int], alone: str, together: str
+    ) -> None:
+        given = Job(**({"t": 1, "ell": 1} | job), bound=1.0, disclosure="distances", max_iter=300)
+        residues = Layout((m,)).run_residues(given)
+        assert chosen_name(residues) == alone
+        assert chosen_name(residues * (given.parties + 1)) == together
+
+    def test_columns_count_as_shares_that_are_dealt_and_kept(self) -> None:
+        few, many = (Job(n=3, k=2, t=1, ell=1, d=d, bound=1.0, disclosure="coded") for d in (1, 784))
+        assert chosen_name(Layout((8000,)).run_residues(few)) == "numpy"
+        assert chosen_name(Layout((8000,)).run_residues(many)) == "compiled"
+
+    @pytest.mark.parametrize(("cap", "name"), [(50_000, "compiled"), (500, "numpy")])
+    def test_a_union_is_chosen_for_by_its_ids(self, cap: int, name: str) -> None:
+        assert kernels_for(UnionPlan(n=4, t=1, ell=1, cap=cap, salt=bytes(SALT_BYTES))).name == name
 
     @pytest.mark.parametrize("residues", [0, LARGE - 1, LARGE, 1 << 50])
     @pytest.mark.parametrize("wanted", ["numpy", "compiled"])

@@ -133,7 +133,7 @@ class TestStore:
     def stored(self, kernels: Kernels, packed: np.ndarray, p: int, start: int, m: int) -> np.ndarray:
         shares = Guarded((packed.shape[0] + 1, m), np.float32)
         shares.array[...] = np.nan
-        kernels.store(packed, p, shares.array, start)
+        kernels.store(packed[np.newaxis], (p,), shares.array[np.newaxis], start)
         stop = start + packed.shape[1] // 3
         found = shares.check()
         assert np.isnan(found[:, :start]).all()

@@ -11,7 +11,7 @@ from secfc.protocol import messages, turns
 from secfc.protocol.client import Client
 from secfc.protocol.server import Server
 from secfc.protocol.sizes import Sizes
-from secfc.protocol.wire import HEADER_BYTES, MAGIC, decode, encode
+from secfc.protocol.wire import HEADER_BYTES, MAGIC, decode, encode, signed_header
 from secfc.row_layout import Layout
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
@@ -60,7 +60,7 @@ def signed(kind, data):
     """The bytes, signed by the server if it sends this type: a cheating server can sign anything."""
     if not issubclass(kind, messages.FromServer):
         return data
-    return data + SIGNER.sign(data[:HEADER_BYTES], data[HEADER_BYTES:]).signature
+    return data + SIGNER.sign(signed_header(data[:HEADER_BYTES]), data[HEADER_BYTES:]).signature
 
 
 def bodies(kind, k, room):

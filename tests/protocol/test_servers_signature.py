@@ -55,11 +55,28 @@ def test_another_partys_key_does_not_sign_for_the_server(wire):
 
 def test_every_field_of_the_header_is_signed(wire):
     net = wire(ROWS)
-    real = bytes(net.encode(net.hold(Assignment, recipient=1)))
-    for at in range(5, 29):  # run, sender, recipient, round
-        changed = bytearray(real)
-        changed[at] ^= 1
-        assert_refused(net, bytes(changed))
+    message = net.hold(Assignment, recipient=1)
+    of_one = Continue(run=message.run, sender=SERVER, recipient=1, round=1, part=0)
+    alike, recipient = range(5, 29), range(23, 25)  # run, sender, recipient, round
+    for real, places in (net.encode(message), set(alike) - set(recipient)), (net.encode(of_one), alike):
+        for at in places:
+            changed = bytearray(real)
+            changed[at] ^= 1
+            assert_refused(net, bytes(changed))
+
+
+def test_what_the_server_sends_to_all_alike_has_one_signature(wire):
+    net = wire(ROWS)
+    message = net.hold(Assignment, recipient=1)
+    signatures = {bytes(net.encode(replace(message, recipient=j)))[-64:] for j in (1, 2, 3)}
+    assert len(signatures) == 1
+
+
+def test_a_message_for_one_client_is_signed_for_no_other(wire):
+    net = wire(ROWS)
+    one = Continue(run=net.session.run, sender=SERVER, recipient=1, part=0)
+    other = bytes(net.encode(replace(one, recipient=2)))
+    assert_refused(net, other[:-64] + bytes(net.encode(one))[-64:])
 
 
 def test_messages_of_another_run_recipient_or_time_are_refused(wire, refuses):

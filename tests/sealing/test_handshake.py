@@ -14,7 +14,16 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
-from secfc.sealing.handshake import Handshake, Session, start_digest, transcript_of
+from secfc.sealing import handshake
+from secfc.sealing.handshake import (
+    Handshake,
+    Introduction,
+    PairSecrets,
+    Session,
+    check_ephemeral,
+    start_digest,
+    transcript_of,
+)
 from secfc.sealing.identity import Identity, Roster
 
 JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="distances")
@@ -345,3 +354,85 @@ def test_repr_shows_no_key(group):
     assert repr(group.sides[0]) == "Handshake(client 1)"
     assert repr(group.introductions[0]) == "Introduction(rows=10)"
     assert repr(group.session) == "Session(roster=Roster())"
+
+
+class TestPairSecrets:
+    def met(self):
+        """Two parties of one process and one of another, and what the two share."""
+        group, shared = Group(), PairSecrets()
+        group.sides = [
+            Handshake(
+                session=group.session,
+                number=j,
+                identity=one,
+                rows=10 * j,
+                start=None,
+                secrets=shared if j < 3 else None,
+            )
+            for j, one in enumerate(group.identities, 1)
+        ]
+        group.introductions = [side.introduction for side in group.sides]
+        return group, shared
+
+    def test_channels_are_those_of_parties_apart(self):
+        group, _ = self.met()
+        channels = {j: side.channels(group.introductions) for j, side in enumerate(group.sides, 1)}
+        for one, others in channels.items():
+            for other, channel in others.items():
+                sealed = channel.seal(b"share", part=0, payload=b"payload")
+                assert channels[other][one].open(b"share", part=0, sealed=sealed.payload) == b"payload"
+
+    def test_a_secret_of_a_pair_is_computed_once_and_then_forgotten(self, monkeypatch):
+        group, shared = self.met()
+        computed = []
+        monkeypatch.setattr(
+            handshake, "check_ephemeral", lambda key: computed.append(key) or check_ephemeral(key)
+        )
+        group.sides[0].channels(group.introductions)
+        assert repr(shared) == "PairSecrets(waiting=1)"  # not the secret with who is elsewhere
+        before = computed.count(group.introductions[0].ephemeral)
+        group.sides[1].channels(group.introductions)
+        assert computed.count(group.introductions[0].ephemeral) == before
+        assert repr(shared) == "PairSecrets(waiting=0)"
+
+    def test_parties_that_were_shown_other_introductions_cannot_open(self):
+        group, _ = self.met()
+        changed = group.with_(3, group.sign(3, rows=31))
+        one, other = group.sides[0].channels(group.introductions), group.sides[1].channels(changed)
+        sealed = one[2].seal(b"share", part=0, payload=b"payload")
+        with pytest.raises(SealError):
+            other[1].open(b"share", part=0, sealed=sealed.payload)
+
+    def test_a_key_that_another_party_copied_gives_nobody_anothers_secret(self):
+        """Client 3 shows the key of client 1: whoever computes with it has the secret with client 1."""
+        group, _ = self.met()
+        copied = group.with_(3, group.sign(3, ephemeral=group.introductions[0].ephemeral))
+        one, other = group.sides[0].channels(copied), group.sides[1].channels(copied)
+        sealed = one[2].seal(b"share", part=0, payload=b"payload")
+        assert other[1].open(b"share", part=0, sealed=sealed.payload) == b"payload"
+        with pytest.raises(SealError):
+            other[3].open(b"share", part=0, sealed=sealed.payload)
+
+    @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickle.dumps])
+    def test_it_cannot_be_copied_or_pickled(self, take):
+        with pytest.raises(SecFCError, match="cannot be copied"):
+            take(PairSecrets())
+
+
+def test_a_process_verifies_the_introductions_of_a_plan_once_and_refused_ones_each_time(group, monkeypatch):
+    verified = []
+    verify = Introduction.verify
+
+    def noted(one, session, client):
+        verified.append(client)
+        verify(one, session, client)
+
+    monkeypatch.setattr(Introduction, "verify", noted)
+    for side in group.sides:
+        side.channels(group.introductions)
+    assert verified == [1, 2, 3]
+    forged = group.with_(3, replace(group.introductions[2], rows=31))
+    for side in group.sides[:2]:
+        with pytest.raises(SealError, match="client 3"):
+            side.channels(forged)
+    assert verified == [1, 2, 3] * 3

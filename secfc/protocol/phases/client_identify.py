@@ -17,7 +17,7 @@ from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
 from secfc.row_layout import Layout
-from secfc.sealing.handshake import Handshake, Introduction, start_digest, transcript_of
+from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, start_digest, transcript_of
 
 
 class ClientIdentify(ClientPhase):
@@ -26,7 +26,13 @@ class ClientIdentify(ClientPhase):
     state = State.IDENTIFY
 
     def __init__(
-        self, context: ClientContext, *, rows: Floats, ids: RowIds | None, ephemeral: bytes | None
+        self,
+        context: ClientContext,
+        *,
+        rows: Floats,
+        ids: RowIds | None,
+        ephemeral: bytes | None,
+        secrets: PairSecrets | None,
     ) -> None:
         self._context, self._rows, self._ids = context, rows, ids
         self.handshake = Handshake(  # its private key is dropped with this phase
@@ -38,6 +44,7 @@ class ClientIdentify(ClientPhase):
             weights=context.weights,
             ephemeral=ephemeral,
             checks=most_checks(context.job),
+            secrets=secrets,
         )
         self.early_shares, self._early_deals = EarlyShares(), EarlyDeals()
 
@@ -85,9 +92,10 @@ class ClientIdentify(ClientPhase):
         layout = Layout(tuple(0 if one is None else one.rows for one in clients), weights=weights)
         if (0 if weights is None else weights.size) != (layout.m if job.weighted else 0):
             raise MessageError(f"Plan: other weights than those of {layout.m} rows, weighted={job.weighted}")
-        for j, one in enumerate(clients, 1):
-            said = None if one is None or job.init == "labels" else start_digest(None, layout.weights_of(j))
-            if one is not None and said not in (None, one.start):
+        nothing = start_digest(None)
+        for j, one in enumerate(clients if job.init != "labels" else (), 1):
+            said = nothing if weights is None else start_digest(None, layout.weights_of(j))
+            if one is not None and one.start != said:
                 raise SealError(f"Plan: it has not the weights that client {j} signed")
         return layout
 
