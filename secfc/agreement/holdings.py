@@ -27,7 +27,8 @@ from secfc.agreement.toml_file import FileSchema, check_values
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError, SealError
 from secfc.options import MAX_ROWS
-from secfc.protocol.deposits import Call, Complete, complete
+from secfc.protocol.complete import Complete, complete
+from secfc.protocol.deposits import Call
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity

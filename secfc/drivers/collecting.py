@@ -57,10 +57,15 @@ class Block:
 
 
 class Shelf:
-    """The deposits in a store that are for one member."""
+    """The deposits in a store that are for one member.
 
-    def __init__(self, deposits: Deposits, *, member: int, identity: Identity) -> None:
-        self.deposits, self.member, self._identity = deposits, member, identity
+    Those that it has signed are not checked again: `Intake` says why.
+    """
+
+    def __init__(
+        self, deposits: Deposits, *, member: int, identity: Identity, signed: Holding | None = None
+    ) -> None:
+        self.deposits, self.member, self._identity, self._signed = deposits, member, identity, signed
         agreement = deposits.agreement
         assert agreement.owners is not None
         self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
@@ -91,7 +96,13 @@ class Shelf:
         yield Block(intake=intake, names=names, not_taken=not_taken)
 
     def _intake(self) -> Intake:
-        return Intake(self.call, number=self.member, identity=self._identity, kernels=self._kernels)
+        return Intake(
+            self.call,
+            number=self.member,
+            identity=self._identity,
+            kernels=self._kernels,
+            known=None if self._signed is None else self._signed.held,
+        )
 
     def _take(self, intake: Intake, number: int, data: bytes, names: dict[int, str]) -> None:
         """Take a file; MessageError for one that is refused."""
@@ -99,11 +110,14 @@ class Shelf:
         certificate, deposit = unpacked(data[len(MAGIC) :])
         if certificate.number != number:
             raise MessageError(f"its certificate is of owner {certificate.number}")
-        certificate.check(self.deposits.agreement)
         if int.from_bytes(deposit[:4], "little") != number:
             raise MessageError("a deposit of another owner")
-        names[number] = certificate.name
-        self._keys[number - 1] = certificate.key
+        if self._signed is not None and intake.knows(deposit):
+            names[number] = self._signed.names[number]
+        else:
+            certificate.check(self.deposits.agreement)
+            names[number] = certificate.name
+            self._keys[number - 1] = certificate.key
         intake.take(deposit)
 
 
@@ -254,11 +268,12 @@ class Collected:
     """A member's deposits in a run, read from the store when they are needed."""
 
     def __init__(self, member: Member, run: bytes) -> None:
-        held = member.last_holding()
-        assert held is not None
-        self._run, self._held = run, dict(Holding.of(held).held)
+        schema = member.last_holding()
+        assert schema is not None
+        signed = Holding.of(schema)
+        self._run, self._held = run, dict(signed.held)
         self._deposits = Deposits.of(member.agreement)
-        self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity)
+        self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity, signed=signed)
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # without shares
         self._name = member.site.party
