@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from secfc.protocol.deposits import Call, digest_of
@@ -14,6 +14,7 @@ class Complete:
 
     owners: tuple[int, ...]
     deposits: str  # digest, in hexadecimal
+    said: Mapping[int, bytes] = field(repr=False)  # digest of each owner's that is in
     left_out: dict[int, str]
 
 
@@ -46,8 +47,10 @@ def complete(call: Call, intakes: Mapping[int, Held]) -> Complete:
     own = next(iter(held.values()))
     numbers = range(1, len(call.keys) + 1)
     kept = {owner: own[owner] for owner in numbers if owner in own and owner not in left_out}
+    said = {owner: digest for owner, (_, digest) in kept.items()}
     return Complete(
         owners=tuple(kept[owner][0] if owner in kept else 0 for owner in numbers),
-        deposits=digest_of({owner: said for owner, (_, said) in kept.items()}),
+        deposits=digest_of(said),
+        said=said,
         left_out=dict(sorted(left_out.items())),
     )

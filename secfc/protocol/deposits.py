@@ -120,6 +120,16 @@ class Call:
         """Digest of what all members get alike of a deposit."""
         return hashlib.sha256(deposit[: self.signed_bytes]).digest()
 
+    def check_signed(self, deposit: bytes, key: bytes) -> None:
+        """Raise SealError unless the owner with this key signed a deposit, of any member, for this call."""
+        signed = self.signed_bytes - SIGNATURE_BYTES
+        statement = _DEPOSIT + self.digest + deposit[:signed]
+        try:
+            check_signature(key, deposit[signed : self.signed_bytes], statement)
+        except (InvalidSignature, ValueError):
+            owner = int.from_bytes(deposit[:4], "little")
+            raise SealError(f"deposit of owner {owner}: not signed by it for this call") from None
+
     def seed(self, head: bytes) -> bytes:
         """What the coefficients of a deposit follow from."""
         return hashlib.sha256(_CHECK + self.digest + head).digest()
@@ -293,14 +303,9 @@ class Intake:
             raise MessageError(f"deposit: of owner {owner}, there are {len(call.keys)}")
         if not 1 <= rows <= call.most_rows[owner - 1] or len(deposit) != call.deposit_bytes(rows):
             raise MessageError(f"deposit of owner {owner}: {len(deposit)} bytes for {rows} rows")
-        signed, said = call.signed_bytes - SIGNATURE_BYTES, call.said(deposit)
         known = self.knows(deposit)
-        try:
-            statement = _DEPOSIT + call.digest + deposit[:signed]
-            if not known:
-                check_signature(call.keys[owner - 1], deposit[signed : call.signed_bytes], statement)
-        except (InvalidSignature, ValueError):
-            raise SealError(f"deposit of owner {owner}: not signed by it for this call") from None
+        if not known:
+            call.check_signed(deposit, call.keys[owner - 1])
         sealed = deposit[call.signed_bytes :]
         at = _HEAD.size + DIGEST_BYTES * (self._number - 1)
         if hashlib.sha256(sealed).digest() != head[at : at + DIGEST_BYTES]:
@@ -319,8 +324,8 @@ class Intake:
             owner=owner,
             rows=rows,
             head=b"" if known else head,
-            said=said,
-            proof=b"" if known else deposit[call.head_bytes : signed],
+            said=call.said(deposit),
+            proof=b"" if known else deposit[call.head_bytes : call.signed_bytes - SIGNATURE_BYTES],
             channel=channel,
             piece=piece,
         )

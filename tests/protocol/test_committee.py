@@ -263,10 +263,10 @@ def test_members_with_processes_of_their_own_check_deposits_there_and_only_there
     monkeypatch.undo()
     assert made.intakes == []
     assert made.complete.owners == tuple(map(len, PARTIES))
-    for j, given in enumerate(made.deposits, 1):
+    for j, deposits in enumerate(made.deposits, 1):
         member = in_process.Identity(made.keys[j])
         intake = committee.Intake(made.call, number=j, identity=member, kernels=committee.choose(0))
-        for deposit in given:
+        for deposit in deposits:
             intake.take(deposit)
         intake.keep(made.job)  # else it raises
 
