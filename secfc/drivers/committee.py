@@ -9,13 +9,7 @@ from secfc.array_types import Floats, Labels
 from secfc.kernels import Kernels, choose
 from secfc.params import Job
 from secfc.protocol.complete import Complete, complete
-from secfc.protocol.deposits import (
-    Call,
-    Intake,
-    Owner,
-    copies_of,
-    sealed_labels_of,
-)
+from secfc.protocol.deposits import Call, Intake, Owner, copies_of, sealed_labels_of
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.row_layout import Layout
 from secfc.sealing.handshake import Session
@@ -115,7 +109,7 @@ class Committee:
 class _Dealt:
     """What every member holds of owners that deal as they should."""
 
-    held: Mapping[int, tuple[int, bytes]]
+    held: Mapping[int, tuple[int, bytes]] = field(repr=False)
     refused: Mapping[int, str] = field(default_factory=dict)
 
 
