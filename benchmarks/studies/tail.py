@@ -1,4 +1,4 @@
-"""Iterations, bytes and seconds of one run that ends slowly, at several `tol_moved`."""
+"""Iterations, bytes and seconds of one run that converges slowly, at several values of `tol_moved`."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from secfc.options import Disclosure
 
 
 def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> None:
-    """Print a line for each tolerance, the same start in all; inertia is beside that of the first.
+    """Print a line for each tolerance, all with the same start. Inertia is relative to the first.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> 
             disclosure=disclosure,
         )
 
-    run(0.9)  # two iterations: compiled code is loaded before anything is timed
+    run(0.9)  # two iterations, to load compiled code before anything is timed
     first = None
     for tolerance in tolerances:
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What each member holds of the owners' deposits, signed; and whose deposits count: those that all hold.
+"""Signed lists of the deposits that each member holds. A deposit counts if all members hold it.
 
 ::
 
@@ -37,8 +37,8 @@ from secfc.sealing.identity import Identity
 
 _LOG = logging.getLogger(__name__)
 _SIGNED = b"secfc holding 1"
-_ENTRY_BYTES = 256  # more than an owner takes in a file
-_MOST_SERIAL = 1000  # leaving out more often is a program that does not end
+_ENTRY_BYTES = 256  # more than the entry of an owner takes in a file
+_MOST_SERIAL = 1000  # more holdings of one member come from a program that does not end
 Number = Annotated[int, Field(ge=1)]
 
 
@@ -48,7 +48,7 @@ class HeldSchema(FileSchema):
     owner: Number
     name: Short
     rows: Annotated[int, Field(ge=1, le=MAX_ROWS)]
-    deposit: Hex32  # digest of what all members get alike of it
+    deposit: Hex32  # digest of the part that all members receive
 
 
 class RefusedSchema(FileSchema):
@@ -72,22 +72,22 @@ class HoldingSchema(FileSchema):
 
     @property
     def entries(self) -> "list[HeldSchema | RefusedSchema]":
-        """Of all owners."""
+        """The entries of all owners."""
         return [*self.held, *self.refused]
 
     def statement(self) -> bytes:
-        """What is signed."""
+        """The bytes that are signed."""
         said = self.model_dump(exclude={"signature"})
         return _SIGNED + hashlib.sha256(_canonical(said)).digest()
 
     def to_bytes(self) -> bytes:
-        """As its file has it."""
+        """The content of its file."""
         return _canonical(self.model_dump())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """What a member holds and refuses, by owner."""
+    """The deposits that a member holds and refuses, by owner."""
 
     held: Mapping[int, tuple[int, bytes]] = field(repr=False)  # rows and digest
     refused: Mapping[int, str]
@@ -95,7 +95,7 @@ class Holding:
 
     @classmethod
     def of(cls, schema: HoldingSchema) -> "Holding":
-        """That of a file."""
+        """The holding in a file."""
         return cls(
             held={one.owner: (one.rows, bytes.fromhex(one.deposit)) for one in schema.held},
             refused={one.owner: one.reason for one in schema.refused},
@@ -106,7 +106,7 @@ class Holding:
 def signed_holding(
     agreement: Agreement, *, member: int, identity: Identity, holding: Holding, serial: int
 ) -> HoldingSchema:
-    """The file of a member's holding."""
+    """The file of a member's holding, signed."""
     names = holding.names
     schema = HoldingSchema(
         format="secfc holding 1",
@@ -151,13 +151,13 @@ def holding_of(data: bytes, agreement: Agreement, *, member: int) -> HoldingSche
 
 
 def owners_of(agreement: Agreement) -> int:
-    """Numbers that owners can have."""
+    """The largest number that an owner can have."""
     assert agreement.owners is not None
     return agreement.job.n * agreement.owners.most
 
 
 def call_of(agreement: Agreement, keys: Sequence[bytes] | None = None) -> Call:
-    """What owners of a job deposit for. It comes before any run, so the run in it is 0."""
+    """The call for deposits of a job (`secfc.protocol.deposits`). It precedes any run, so its run is 0."""
     assert agreement.owners is not None
     owners = owners_of(agreement)
     job = agreement.job
@@ -182,26 +182,26 @@ class Deposits:
 
     @classmethod
     def of(cls, agreement: Agreement) -> "Deposits":
-        """Those of a job that was read from a file; ParameterError for a job without owners."""
+        """The deposits of a job that was read from a file; ParameterError for a job without owners."""
         if agreement.store is None:
             raise ParameterError("the job has no owners that deposit rows ([owners] in the job file)")
         return cls(agreement=agreement, store=Store(agreement.store))
 
     @cached_property
     def folder(self) -> str:
-        """Of this job."""
+        """Folder of this job."""
         return self.agreement.digest.hex()[:32]
 
     def piece(self, member: int, owner: int) -> str:
-        """An owner's deposit for a member."""
+        """Path of an owner's deposit for a member."""
         return f"{self.folder}/deposits/{member}/{owner}"
 
     def labels(self, run: bytes, member: int) -> str:
-        """Labels that a member sealed to owners."""
+        """Path of the labels that a member sealed to owners."""
         return f"{self.folder}/labels/{run.hex()}/{member}"
 
     def numbers(self, member: int) -> list[int]:
-        """Owners that have left a file for a member, ascending; files of other names are passed over."""
+        """Owners that have left a file for a member, ascending; files with other names are ignored."""
         most = owners_of(self.agreement)
         names = self.store.names(f"{self.folder}/deposits/{member}", lambda name: _number(name, most))
         return sorted(map(int, names))
@@ -228,7 +228,7 @@ class Deposits:
         return MOST_BYTES + call_of(self.agreement).deposit_bytes(self.agreement.owners.most_rows)
 
     def write_holding(self, schema: HoldingSchema) -> None:
-        """Show the others what a member has signed."""
+        """Publish a member's signed holding."""
         self.store.write(f"{self.folder}/holdings/{schema.member}-{schema.serial}", schema.to_bytes())
 
     @property
@@ -297,7 +297,7 @@ class Closed:
 
     @property
     def left_out(self) -> list[str]:
-        """Who is left out and why, a line for each."""
+        """The owners that are left out and why, a line for each."""
         texts = self.complete.left_out.items()
         return [f"{self.names.get(owner, 'owner')} (owner {owner}): {text}" for owner, text in texts]
 
@@ -322,21 +322,21 @@ def closed(
     for one in holdings.values():
         for owner, name in one.names.items():
             names.setdefault(owner, name)
-    last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # the others behind it have none
+    last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # owners after it have no rows
     return Closed(
         agreement=agreement.with_deposits(found.owners[:last], found.deposits), complete=found, names=names
     )
 
 
 def deposited(agreement: Agreement) -> Agreement:
-    """The agreement of a run: where owners deposit rows, with those that count; as `closed` raises."""
+    """The agreement of a run; with owners it includes the deposits that count. Raises as `closed`."""
     if agreement.owners is None or agreement.job.owners is not None:
         return agreement
     return closed(Deposits.of(agreement)).agreement
 
 
 def _number(text: str, most: int) -> int:
-    """A number from 1 to `most` as this program writes it, 0 for any other text."""
+    """A number from 1 to `most` in the form that this program writes; 0 for any other text."""
     plain = text.isascii() and text.isdigit() and len(text) <= len(str(most)) and text[0] != "0"
     return int(text) if plain and int(text) <= most else 0
 

@@ -1,4 +1,4 @@
-"""Owners of rows and a committee on one machine: owners deposit before the run, and open labels after it."""
+"""Owners of rows and a committee on one machine. Owners deposit before the run and open labels after it."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +22,13 @@ _TOGETHER = 256
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Committee:
-    """The owners of a run, and what its members hold of them, member 1's first."""
+    """The owners of a run, and the deposits of its members, member 1 first."""
 
     call: Call
-    keys: list[bytes] = field(repr=False)  # private ones of server, members and helpers
-    owners: dict[int, Owner] = field(repr=False)  # that have rows
+    keys: list[bytes] = field(repr=False)  # private keys of server, members and helpers
+    owners: dict[int, Owner] = field(repr=False)  # those with rows
     intakes: list[Intake]
-    deposits: list[list[bytes]] = field(repr=False)  # of each member, where processes of their own take them
+    deposits: list[list[bytes]] = field(repr=False)  # per member, for processes of their own
     complete: Complete
     threads: Threads
 
@@ -89,11 +89,11 @@ class Committee:
 
     @property
     def job(self) -> Job:
-        """The job with what was deposited."""
+        """The job with the deposits."""
         return replace(self.call.job, owners=self.complete.owners, deposits=self.complete.deposits)
 
     def labels(self, sealed: Mapping[int, bytes]) -> dict[int, Labels]:
-        """Labels of each owner's rows, as it opens what members sealed; none where too few did."""
+        """Labels of each owner's rows, opened from what members sealed. Empty if too few members sealed."""
         if len(sealed) < copies_of(self.call.job):
             return {}
         of_members = {j: sealed_labels_of(self.complete.owners, sealed[j]) for j in sorted(sealed)}
@@ -122,5 +122,5 @@ def _each(threads: Threads, work: Callable[[Item], Found], owners: Sequence[Item
 
 
 def kernels_of(job: Job, m: int) -> Kernels:
-    """For owners and members of one process."""
+    """Kernels for owners and members in one process."""
     return choose(Layout((m,)).run_residues(job) * (job.parties + 1))

@@ -1,4 +1,4 @@
-"""All parties in this process, one message at a time: the readable reference of a run."""
+"""All parties in this process, one message at a time: the reference implementation of a run."""
 
 import secrets
 import time
@@ -29,7 +29,7 @@ Post = deque[tuple[Envelope, bytes | memoryview]]
 
 
 class Roles(NamedTuple):
-    """The parties of a run, and what their messages are encoded and decoded with."""
+    """The parties of a run, and the arguments for encoding and decoding their messages."""
 
     server: Server
     clients: list[Client]
@@ -38,11 +38,11 @@ class Roles(NamedTuple):
 
 
 def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
-    """The server and the clients of a new run, each made by `make`; identities are for this run alone."""
+    """The server and the clients of a new run, each made by `make`. Identities are for this run only."""
     job, threads = setup.job, setup.threads_of()
 
     def kernels(run_residues: int) -> Kernels:
-        """For all roles together: they load the compiled code once."""
+        """One object for all roles: it loads the compiled code once."""
         return choose(run_residues * (job.parties + 1), threads)
 
     committee = setup.committee

@@ -1,4 +1,4 @@
-"""A start from given centres: each row begins with its nearest one, which its owner finds exactly."""
+"""A start from given centres: the owner of each row finds the nearest centre exactly."""
 
 from math import inf
 
@@ -11,32 +11,32 @@ from secfc.field.fixed_point import quantise
 _BLOCK_ELEMENTS = 1 << 17
 
 _UNDERFLOW = 2.0**-1000
-"""More than underflow can take from a sum of fewer than 2**32 squares."""
+"""Underflow takes less than this from a sum of fewer than 2**32 squares."""
 
 
 def nearest_given(rows: Floats, centres: Floats, exponent: int) -> Labels:
     """The nearest centre of each row, exactly, ties to the lowest index.
 
-    Rows count as the protocol has them: multiplied by ``2**exponent`` and rounded to whole numbers. Centres
-    are not rounded. `secfc.kmeans.compare` does not serve here: it takes residues of whole numbers, and a
-    centre may be any float64.
+    Rows are quantised as in the protocol: multiplied by ``2**exponent`` and rounded to whole numbers.
+    Centres are not rounded and may be any float64. `secfc.kmeans.compare` needs residues of whole numbers, so
+    it cannot be used here.
 
     Parameters
     ----------
     rows : ndarray of shape (m, d), float64
-        Within the bound that `exponent` is from.
+        Within the bound from which `exponent` was computed.
     centres : ndarray of shape (k, d), float64
         Finite, in the units of the rows.
     exponent : int
-        Of the public scale (`secfc.field.fixed_point.scale_exponent`).
+        Exponent of the public scale (`secfc.field.fixed_point.scale_exponent`).
 
     Returns
     -------
     ndarray of shape (m,), int32
     """
-    # A difference, its square and a sum of d squares are off by (d + 2) 2**-53 of the sum at most: no term is
-    # negative. Both sums, and the comparison itself, are covered twice over. Where a square overflows it is
-    # inf, and two of these are compared exactly.
+    # A difference, its square and a sum of d squares have an error of at most (d + 2) 2**-53 of the sum: no
+    # term is negative. The tolerance is twice the error of both sums and of the comparison. A square that
+    # overflows is inf. Two infinities are compared exactly.
     tolerance = 4 * (rows.shape[1] + 4) * 2.0**-53
     exact = _exact(centres, exponent)
     labels = np.empty(rows.shape[0], dtype=np.int32)
@@ -56,14 +56,14 @@ def nearest_given(rows: Floats, centres: Floats, exponent: int) -> Labels:
 
 
 def _exact(centres: Floats, exponent: int) -> Objects:
-    """Exactly ``centres * 2**exponent``, as `gmpy2.mpq`."""
+    """``centres * 2**exponent`` without rounding, as `gmpy2.mpq`."""
     scale = mpq(2) ** exponent
     scaled: Objects = np.frompyfunc(lambda entry: mpq(entry) * scale, 1, 1)(centres.astype(object))
     return scaled
 
 
 def _nearest(whole: Floats, centres: Objects, rivals: Bools) -> Ints:
-    """The nearest of the centres that are rivals, by rational numbers."""
+    """The nearest among the centres marked in `rivals`, computed with rational numbers."""
     rows: Objects = np.frompyfunc(mpq, 1, 1)(whole.astype(object))
     exact = np.full(rivals.shape, inf, dtype=object)
     for at, centre in enumerate(centres):
