@@ -307,7 +307,7 @@ def _committee(given: object, n: int) -> list[int]:
 def _deposited(setup: Setup, computing: list[str], options: RunOptions) -> Setup:
     """The setup of a committee's run, after owners have dealt their rows to it."""
     keeps = options.driver == "multiprocess"
-    committee = Committee.of(setup.job, setup.rows, keeps=keeps)
+    committee = Committee.of(setup.job, setup.rows, keeps=keeps, threads=setup.threads_of())
     limits = setup.limits[0] if isinstance(setup.limits, list) else setup.limits
     return replace(setup, job=committee.job, committee=committee, names=computing, limits=limits)
 

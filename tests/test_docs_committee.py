@@ -32,7 +32,7 @@ def test_the_page_can_be_followed(tmp_path):
         assert [row["patient"] for row in csv.DictReader(file)] == [f"clinic-1-{at}" for at in range(4)]
     assert not list(tmp_path.glob("results-east/*/labels.csv"))
     audited = printed["secfc audit job.summary.json --job job.toml"]
-    assert audited.count("holds  ") == 7
+    assert audited.count("holds  ") == 10
     assert "DOES NOT HOLD" not in audited
 
 

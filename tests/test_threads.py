@@ -42,6 +42,7 @@ def small_pieces(monkeypatch):
         (coded_distance, "_ANSWERED_ROWS", 32),
         (question, "_PAIRS", 64),
         (question, "_FEWEST_ROWS", 64),
+        (in_process, "LEAST", 1),
     ):
         monkeypatch.setattr(module, name, size)
 

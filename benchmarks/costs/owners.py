@@ -1,4 +1,4 @@
-"""The cost of owners of rows for a committee, by number of owners: deposits and a run, in CPU and memory."""
+"""What owners of rows cost a committee, by their number: seconds and memory of deposits and of a run."""
 
 import resource
 import time
@@ -23,6 +23,7 @@ from secfc.protocol.deposits import Owner
 from secfc.protocol.wire import Envelope
 from secfc.rows import largest_norm
 from secfc.sealing.identity import check_signature
+from secfc.threads import Threads, cores
 
 OWNERS, QUICK_OWNERS = (1000, 10_000, 100_000), (20, 40)
 ROWS = 10
@@ -46,7 +47,9 @@ class OwnersRow(Setting):
         "deposits": dealing, sealing, opening, and checks at all members. "run": a run with disclosure
         "labels", including sealing and opening of labels.
     iterations : tuple of int
-        Iterations of the run.
+        Of the run.
+    wall_seconds : tuple of float
+        In threads, as many as there are cores: other work on the machine adds to them.
     seconds : tuple of float
         CPU seconds of all parties.
     milliseconds : tuple of float
@@ -66,6 +69,7 @@ class OwnersRow(Setting):
     owners: tuple[int, ...]
     cost: str
     iterations: tuple[int, ...]
+    wall_seconds: tuple[float, ...]
     seconds: tuple[float, ...]
     milliseconds: tuple[float, ...]
     residues_swept: tuple[int, ...]
@@ -77,20 +81,26 @@ class OwnersRow(Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class Deposited:
-    """Deposits of owners, and the CPU seconds of all owners and of all members."""
+    """Deposits of some owners, the CPU seconds of all owners and of all members, and wall-clock seconds."""
 
     committee: Committee
     rows: list[Any] = field(repr=False)  # for each owner
     dealing: float
     opening: float
+    wall: float
     peak: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A run: CPU seconds by phase and party, of sealing and opening labels, and of opening; its messages."""
+    """A run: CPU and wall-clock seconds, and what was sent.
+
+    Where parties were measured one by one also CPU seconds by phase and party, of sealing and opening labels,
+    and of opening.
+    """
 
     seconds: float
+    wall: float
     phases: dict[tuple[str, int], float]
     labels: float
     opening: float
@@ -108,22 +118,24 @@ def measure_owners(
         points = []
         for count in owners:
             made = deposit(base, count, ROWS, precision)
-            points.append(
-                (made.dealing + made.opening, made.peak, len(made.committee.call.primes), run(made))
-            )
+            cost = made.dealing + made.opening, made.wall
+            points.append((cost, made.peak, len(made.committee.call.primes), run(made)))
         call = made.committee.call
-        of_deposits, of_runs = [one for one, *_ in points], [ran.seconds for *_, ran in points]
+        of_deposits = np.array([cost for cost, *_ in points])
+        of_runs = np.array([(ran.seconds, ran.wall) for *_, ran in points])
         peaks = tuple(ran.peak for *_, ran in points)
-        for cost, seconds, peak in (
+        for name, both, peak in (
             ("deposits", of_deposits, tuple(peak for _, peak, *_ in points)),
             ("run", of_runs, peaks),
-            ("together", [one + other for one, other in zip(of_deposits, of_runs, strict=True)], peaks),
+            ("together", of_deposits + of_runs, peaks),
         ):
+            seconds, walls = both.T.tolist()
             yield OwnersRow(
                 **stated(made.committee.job, m=ROWS * owners[-1], residues=len(call.primes)),
                 owners=tuple(owners),
-                cost=cost,
+                cost=name,
                 iterations=tuple(ran.iterations for *_, ran in points),
+                wall_seconds=tuple(walls),
                 seconds=tuple(seconds),
                 milliseconds=tuple(1e3 * of / count for of, count in zip(seconds, owners, strict=True)),
                 residues_swept=tuple(primes for _, _, primes, _ in points),
@@ -140,25 +152,29 @@ def deposit(base: Case, count: int, each: int, precision: int) -> Deposited:
     of_owners = np.array_split(rows, count)
     job = base.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS, seed=0)
     job, clock = replace(job, disclosure="labels"), _Clock()
-    started = time.process_time()
+    started, wall = time.process_time(), time.perf_counter()
     with (
         patch.object(deposits, "check_signature", check_signature.__wrapped__),
         patch.object(Owner, "__init__", clock.timed(Owner.__init__)),
         patch.object(Owner, "deposit", clock.timed(Owner.deposit)),
     ):
-        made = Committee.of(job, of_owners, keeps=False)
+        made = Committee.of(job, of_owners, keeps=False, threads=Threads(cores()))
+    wall = time.perf_counter() - wall
     opening = time.process_time() - started - clock.seconds
-    return Deposited(committee=made, rows=of_owners, dealing=clock.seconds, opening=opening, peak=_peak())
+    return Deposited(
+        committee=made, rows=of_owners, dealing=clock.seconds, opening=opening, wall=wall, peak=_peak()
+    )
 
 
-def run(made: Deposited) -> Ran:
-    """Run on the deposits."""
+def run(made: Deposited, *, one_by_one: bool = False) -> Ran:
+    """A run on what was deposited, with parties measured one by one or all together."""
     job = made.committee.job
     names = [f"member {j}" for j in range(1, job.n + 1)]
     setup = Setup(
         job=job, rows=made.rows, starts=None, names=names, limits=Limits(), committee=made.committee
     )
     phases: dict[tuple[str, int], float] = defaultdict(float)
+    wall = time.perf_counter()
     started = since = time.process_time()
 
     def delivered(envelope: Envelope, _: float) -> None:
@@ -169,10 +185,11 @@ def run(made: Deposited) -> Ran:
 
     clock = _Clock()
     with patch.object(Owner, "open", clock.timed(Owner.open)):
-        outcome = run_apart(setup, on_delivery=delivered)
+        outcome = run_apart(setup, on_delivery=delivered if one_by_one else None)
     ended = time.process_time()
     return Ran(
         seconds=ended - started,
+        wall=time.perf_counter() - wall,
         phases=dict(phases),
         labels=ended - since,
         opening=clock.seconds,
@@ -190,11 +207,11 @@ class _Clock:
 
     def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
-            started = time.process_time()
+            started = time.thread_time()
             try:
                 return function(*given, **named)
             finally:
-                self.seconds += time.process_time() - started
+                self.seconds += time.thread_time() - started
 
         return call
 

@@ -66,7 +66,7 @@ def project(
     with same_kernels():
         run(deposit(base, max(2, measured // 10), ROWS, precision))
         small = deposit(base, measured, ROWS, precision)
-        ran = run(small)
+        ran = run(small, one_by_one=True)
         wide = deposit(base, max(2, measured * ROWS // each), each, precision)
     job = small.committee.job
     primes, before = job.residues(rows), len(small.committee.call.primes)

@@ -156,6 +156,7 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
     "owners": (
         _plain("cost", "cost"),
         TableColumn("owners", lambda row: ", ".join(f"{value:,}" for value in row["owners"])),
+        TableColumn("seconds", lambda row: ", ".join(map(seconds_text, row["wall_seconds"]))),
         TableColumn("CPU, all parties", lambda row: ", ".join(map(seconds_text, row["seconds"]))),
         TableColumn("ms an owner", lambda row: ", ".join(f"{value:.2f}" for value in row["milliseconds"])),
         TableColumn("primes", lambda row: ", ".join(map(str, row["residues_swept"]))),
@@ -376,7 +377,7 @@ TITLES = {
     "threads": "Iterations and sharing in threads: two beside one, and 16 by counted work",
     "figure1": "The paper's Figure 1: an iteration beside a whole run of k-FED, one thread",
     "scaling": "How costs grow, beside the paper's complexity",
-    "owners": "Owners of ten rows each and a committee, one thread",
+    "owners": "Owners of ten rows each and a committee, in one process",
     "projected": "Many owners and a committee on many machines, from a measured run",
     "runs": "Whole runs beside n + 1 plaintext runs from the same start",
     "bytes": "Bytes against element bits times elements",

@@ -4,6 +4,7 @@
 
     signed = "secfc owner 1" | agreement (32) | member (2) | number (4) | key (32) | name
     packed = member (2) | number (4) | key (32) | signature (64) | bytes of the name (1) | name
+    file   = magic (4) | packed | deposit
 
 Member j assigns the numbers from (j - 1) * most + 1 to j * most (`most` is the job's), so no member can use
 another's numbers. A certificate is public and is sent with each deposit.
@@ -21,13 +22,17 @@ from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.site_file import Site
 from secfc.agreement.toml_file import FileSchema, TomlFile, as_toml
 from secfc.errors import AgreementError, MessageError, ParameterError, SealError
+from secfc.protocol.magic import check_magic, magic_of
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES, Identity
+
+MAGIC = magic_of("SFD")
+"""What the file of a deposit begins with."""
 
 _SIGNED = b"secfc owner 1"
 _FIXED = struct.Struct(f"<HI{KEY_BYTES}s{SIGNATURE_BYTES}sB")
 _NUMBERS = struct.Struct("<HI")
-MOST_BYTES = _FIXED.size + 63
-"""Largest size of a packed certificate."""
+MOST_BYTES = len(MAGIC) + _FIXED.size + 63
+"""Of a certificate that is packed, and of what is before it."""
 
 
 class CertificateSchema(FileSchema):
@@ -66,13 +71,15 @@ class Certificate:
         )
 
     def packed(self) -> bytes:
-        """The form that is sent."""
+        """As it travels, before a deposit."""
         name = self.name.encode()
-        return _FIXED.pack(self.member, self.number, self.key, self.signature, len(name)) + name
+        return MAGIC + _FIXED.pack(self.member, self.number, self.key, self.signature, len(name)) + name
 
 
-def unpacked(data: bytes) -> tuple[Certificate, bytes]:
-    """The certificate at the start of these bytes, not checked, and the rest; MessageError if none."""
+def unpacked(file: bytes) -> tuple[Certificate, bytes]:
+    """A certificate, not checked, and a deposit, by their file; MessageError for no such file."""
+    check_magic(file[: len(MAGIC)], MAGIC)
+    data = file[len(MAGIC) :]
     if len(data) < _FIXED.size:
         raise MessageError(f"a deposit of {len(data)} bytes has no certificate")
     member, number, key, signature, size = _FIXED.unpack_from(data)

@@ -4,12 +4,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from secfc.agreement.audited_deposits import check_deposits
 from secfc.agreement.copies import Place, check_copy
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
 from secfc.agreement.statement import MOST_SUMMARY, SignedStatement, Statement, Summary
 from secfc.agreement.toml_file import read_text
-from secfc.errors import MessageError, SealError
+from secfc.errors import AgreementError, MessageError, SealError, StorageError
 from secfc.protocol.contradiction import Contradiction
 from secfc.protocol.wire import run_of
 from secfc.public_errors import COMPLETE
@@ -27,7 +28,8 @@ class Finding:
 def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
     """Check a summary against the auditor's own agreement, roster included; the summary is not trusted.
 
-    There are findings for the job, each party's signature, unknown signers, and whether statements agree.
+    Findings are of the job, each party's signature, signers unknown, whether the statements agree and, where
+    owners deposit rows, of what is in the store.
     """
     same = summary.agreement == agreement.to_json()
     of_file = f"those of the job file ({agreement.digest.hex()[:16]})"
@@ -57,6 +59,8 @@ def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
             ),
             _of_ending(valid, agreement),
         ]
+        if agreement.owners is not None:
+            findings += _of_deposits([one.statement for one in valid], agreement)
     return findings
 
 
@@ -150,3 +154,10 @@ def _of_ending(valid: list[SignedStatement], agreement: Agreement) -> Finding:
     how = "converged" if converged else "ended without converging"
     text = f"the run {how} after {iterations} iterations; {len(done)} of {len(agreement.names)} state it"
     return Finding(holds=True, text=text)
+
+
+def _of_deposits(valid: list[Statement], agreement: Agreement) -> list[Finding]:
+    try:
+        return [Finding(holds=True, text=text) for text in check_deposits(valid, agreement)]
+    except (AgreementError, StorageError) as error:
+        return [_wrong(f"deposits: {error}")]

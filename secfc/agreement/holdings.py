@@ -4,14 +4,15 @@
 
     signed = "secfc holding 1" | canonical JSON of job, member, serial, held and refused
 
-A member's signature also says that it takes no more deposits. It may sign again to leave owners out: its
-holding with the greatest serial counts. All members must hold the same, so one member decides only who is
-left out. A member that saw other holdings than the rest has another agreement for the run
-(`Agreement.run_digest`), and cannot take part in it.
+With its signature a member says that it takes nothing more. It may sign again that it leaves owners out: of
+each member the holding with the greatest serial counts that it has signed. All members have to hold the same,
+so one decides nothing but who is left out. Whoever has seen other holdings than the others has another
+agreement for the run (`Agreement.run_digest`), and no part in it.
 """
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,19 +20,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from secfc.agreement.admission import MOST_BYTES, Certificate, unpacked
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.statement import Hex32, Short
 from secfc.agreement.store import Store
 from secfc.agreement.toml_file import FileSchema, check_values
 from secfc.codes import Code
-from secfc.errors import AgreementError, ParameterError, SealError
+from secfc.errors import AgreementError, MessageError, ParameterError, SealError, StorageError
 from secfc.options import MAX_ROWS
-from secfc.protocol.deposits import Call, Complete, complete
+from secfc.protocol.complete import Complete, complete
+from secfc.protocol.deposits import Call
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
+_LOG = logging.getLogger(__name__)
 _SIGNED = b"secfc holding 1"
 _ENTRY_BYTES = 256  # more than the entry of an owner takes in a file
 _MOST_SERIAL = 1000  # more holdings of one member come from a program that does not end
@@ -199,8 +203,29 @@ class Deposits:
     def numbers(self, member: int) -> list[int]:
         """Owners that have left a file for a member, ascending; files with other names are ignored."""
         most = owners_of(self.agreement)
-        names = self.store.names(f"{self.folder}/deposits/{member}")
-        return sorted(number for name in names if (number := _number(name, most)))
+        names = self.store.names(f"{self.folder}/deposits/{member}", lambda name: _number(name, most))
+        return sorted(map(int, names))
+
+    def deposit(self, member: int, owner: int) -> tuple[Certificate, bytes]:
+        """What an owner has left for a member, and its certificate, neither checked.
+
+        MessageError where there is none or it is of another owner, StorageError as `Store.read`.
+        """
+        data = self.store.read(self.piece(member, owner), most=self._most_bytes)
+        if data is None:
+            raise MessageError("there is no such file")
+        certificate, deposit = unpacked(data)
+        if certificate.number != owner:
+            raise MessageError(f"its certificate is of owner {certificate.number}")
+        if int.from_bytes(deposit[:4], "little") != owner:
+            raise MessageError("a deposit of another owner")
+        return certificate, deposit
+
+    @cached_property
+    def _most_bytes(self) -> int:
+        """Of a deposit's file."""
+        assert self.agreement.owners is not None
+        return MOST_BYTES + call_of(self.agreement).deposit_bytes(self.agreement.owners.most_rows)
 
     def write_holding(self, schema: HoldingSchema) -> None:
         """Publish a member's signed holding."""
@@ -208,28 +233,58 @@ class Deposits:
 
     @property
     def closed(self) -> bool:
-        """Whether a member has signed that it takes no more deposits."""
-        return bool(self.store.names(f"{self.folder}/holdings"))
+        """Whether a member has signed that it takes nothing more."""
+        for member, serials in self._serials().items():
+            try:
+                self._signed(member, serials)
+            except (AgreementError, StorageError):
+                continue
+            return True
+        return False
 
-    def holdings(self) -> dict[int, HoldingSchema]:
-        """The last holding of each member; AgreementError lists the members that have signed none."""
-        last: dict[int, int] = {}
-        for name in self.store.names(f"{self.folder}/holdings"):
-            member, _, serial = name.partition("-")
-            at, number = _number(member, self.agreement.job.n), _number(serial, _MOST_SERIAL)
-            if at and number:
-                last[at] = max(last.get(at, 0), number)
-        missing = [self.agreement.names[j - 1] for j in range(1, self.agreement.job.n + 1) if j not in last]
+    def holdings(self, serials: Mapping[int, int] | None = None) -> dict[int, HoldingSchema]:
+        """Of each member the last holding that it has signed, or the one with its serial.
+
+        Anybody can write a file: a warning tells of those that are passed over. AgreementError names members
+        of whom there is none.
+        """
+        found, names = self._serials(), self.agreement.names[: self.agreement.job.n]
+        missing = [name for member, name in enumerate(names, 1) if member not in found]
         if missing:
             raise AgreementError(f"{', '.join(missing)} did not close the deposits (secfc deposit close)")
-        most = _ENTRY_BYTES * (owners_of(self.agreement) + 4)
-        found: dict[int, HoldingSchema] = {}
-        for at, number in sorted(last.items()):
-            data = self.store.read(f"{self.folder}/holdings/{at}-{number}", most=most)
-            found[at] = holding_of(data or b"", self.agreement, member=at)
-            if found[at].serial != number:
-                raise AgreementError(f"the holding of {self.agreement.names[at - 1]}: of another serial")
-        return found
+        found |= {member: [serial] for member, serial in (serials or {}).items()}
+        return {member: self._signed(member, of_member) for member, of_member in found.items()}
+
+    def _serials(self) -> dict[int, list[int]]:
+        """Those that files of each member's holdings are named by, the greatest first."""
+        found: dict[int, list[int]] = {}
+        for name in self.store.names(f"{self.folder}/holdings", self._place):
+            member, serial = self._place(name)
+            found.setdefault(member, []).append(serial)
+        return {member: sorted(serials, reverse=True) for member, serials in sorted(found.items())}
+
+    def _place(self, name: str) -> tuple[int, ...]:
+        """Member and serial that a file is named by; nothing for any other name."""
+        member, _, serial = name.partition("-")
+        place = _number(member, self.agreement.job.n), _number(serial, _MOST_SERIAL)
+        return place if all(place) else ()
+
+    def _signed(self, member: int, serials: Sequence[int]) -> HoldingSchema:
+        """The first of these holdings that its member has signed; if there is none, the first one's error."""
+        most, name = _ENTRY_BYTES * (owners_of(self.agreement) + 4), self.agreement.names[member - 1]
+        failed: list[AgreementError | StorageError] = []
+        for serial in serials:
+            try:
+                data = self.store.read(f"{self.folder}/holdings/{member}-{serial}", most=most)
+                schema = holding_of(data or b"", self.agreement, member=member)
+                if schema.serial != serial:
+                    raise AgreementError(f"the holding of {name}: of another serial")
+            except (AgreementError, StorageError) as error:
+                _LOG.warning("holding %d of %s was passed over: %s", serial, name, error)
+                failed.append(error)
+            else:
+                return schema
+        raise failed[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,13 +302,15 @@ class Closed:
         return [f"{self.names.get(owner, 'owner')} (owner {owner}): {text}" for owner, text in texts]
 
 
-def closed(deposits: Deposits, own: HoldingSchema | None = None) -> Closed:
-    """The deposits that all members hold, according to the last holding of each member.
+def closed(
+    deposits: Deposits, own: HoldingSchema | None = None, serials: Mapping[int, int] | None = None
+) -> Closed:
+    """The deposits that all members hold alike, by what each of them has signed last, or with its serial.
 
-    `own` is the last holding that the calling member has signed. Raises AgreementError if a member has signed
-    no holding, if a holding is not valid, or if no deposit is complete.
+    `own` is what the member that asks has signed last itself. Raises AgreementError when a member has signed
+    none, or no deposit is complete.
     """
-    signed = deposits.holdings()
+    signed = deposits.holdings(serials)
     if own is not None:
         signed[own.member] = own
     agreement = deposits.agreement

@@ -61,9 +61,13 @@ class Store:
             raise StorageError(f"{self._where}/{path}: more than {most} bytes")
         return found
 
-    def names(self, path: str) -> list[str]:
-        """Names of files and folders in a folder, in no order; empty if there is no folder."""
-        return self._tried(path, lambda: [one for one in self._files.names(path) if _PART.fullmatch(one)])
+    def names(self, path: str, wanted: Callable[[str], object] = _PART.fullmatch) -> list[str]:
+        """Names of files and folders in a folder, in no order; none where there is no folder.
+
+        Those that are not wanted take no memory, but in an object store's library, which lists a folder as a
+        whole: some 1 KB for each file.
+        """
+        return self._tried(path, lambda: [one for one in self._files.names(path) if wanted(one)])
 
     def _tried(self, path: str, act: Callable[[], T]) -> T:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from secfc.agreement.admission import MOST_BYTES, admit, unpacked, write_certificate
+from secfc.agreement.admission import Certificate, admit, write_certificate
 from secfc.agreement.consortium import read_roster
 from secfc.agreement.files import OWNER_ONLY, write_new
 from secfc.agreement.holdings import (
@@ -38,12 +38,9 @@ from secfc.kmeans.coded_distance import CodedPoints
 from secfc.outputs import check_new_file
 from secfc.params import Job
 from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
-from secfc.protocol.magic import check_magic, magic_of
 from secfc.sealing.identity import Identity
 
-MAGIC = magic_of("SFD")  # start of a deposit's file, before the certificate and the deposit
-
-_BLOCK_BYTES = 1 << 25  # bytes of deposits in memory at a time
+_BLOCK_BYTES = 1 << 25  # of deposits that are in memory at a time
 _MOST_HOLDING = 1 << 29
 
 
@@ -57,16 +54,20 @@ class Block:
 
 
 class Shelf:
-    """The deposits in a store for one member."""
+    """The deposits in a store that are for one member.
 
-    def __init__(self, deposits: Deposits, *, member: int, identity: Identity) -> None:
-        self.deposits, self.member, self._identity = deposits, member, identity
+    Those that it has signed are not checked again: `Intake` says why.
+    """
+
+    def __init__(
+        self, deposits: Deposits, *, member: int, identity: Identity, signed: Holding | None = None
+    ) -> None:
+        self.deposits, self.member, self._identity, self._signed = deposits, member, identity, signed
         agreement = deposits.agreement
         assert agreement.owners is not None
         self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
         self.call = call_of(agreement, self._keys)
         self._kernels = kernels_of(agreement.job, sum(self.call.most_rows))
-        self._most = len(MAGIC) + MOST_BYTES + self.call.deposit_bytes(agreement.owners.most_rows)
 
     def __repr__(self) -> str:
         return f"Shelf(member={self.member})"
@@ -76,11 +77,9 @@ class Shelf:
         intake, names, not_taken, size = self._intake(), dict[int, str](), dict[int, str](), 0
         for number in numbers:
             try:
-                data = self.deposits.store.read(self.deposits.piece(self.member, number), most=self._most)
-                if data is None:
-                    raise MessageError("there is no such file")
-                size += len(data)
-                self._take(intake, number, data, names)
+                certificate, deposit = self.deposits.deposit(self.member, number)
+                size += len(deposit)
+                self._take(intake, certificate, deposit, names)
             except (MessageError, StorageError) as error:
                 not_taken[number] = str(error)
             if size >= _BLOCK_BYTES:
@@ -91,19 +90,22 @@ class Shelf:
         yield Block(intake=intake, names=names, not_taken=not_taken)
 
     def _intake(self) -> Intake:
-        return Intake(self.call, number=self.member, identity=self._identity, kernels=self._kernels)
+        return Intake(
+            self.call,
+            number=self.member,
+            identity=self._identity,
+            kernels=self._kernels,
+            known=None if self._signed is None else self._signed.held,
+        )
 
-    def _take(self, intake: Intake, number: int, data: bytes, names: dict[int, str]) -> None:
-        """Read a file. MessageError if it is refused."""
-        check_magic(data[: len(MAGIC)], MAGIC)
-        certificate, deposit = unpacked(data[len(MAGIC) :])
-        if certificate.number != number:
-            raise MessageError(f"its certificate is of owner {certificate.number}")
-        certificate.check(self.deposits.agreement)
-        if int.from_bytes(deposit[:4], "little") != number:
-            raise MessageError("a deposit of another owner")
-        names[number] = certificate.name
-        self._keys[number - 1] = certificate.key
+    def _take(self, intake: Intake, certificate: Certificate, deposit: bytes, names: dict[int, str]) -> None:
+        """Take a deposit; MessageError for one that is refused."""
+        number = certificate.number
+        if self._signed is not None and intake.knows(deposit):
+            names[number] = self._signed.names[number]
+        else:
+            certificate.check(self.deposits.agreement)
+            names[number], self._keys[number - 1] = certificate.name, certificate.key
         intake.take(deposit)
 
 
@@ -256,11 +258,13 @@ class Collected:
     """A member's deposits in a run. It reads them from the store when it needs them."""
 
     def __init__(self, member: Member, run: bytes) -> None:
-        held = member.last_holding()
-        assert held is not None
-        self._run, self._held = run, dict(Holding.of(held).held)
+        schema = member.last_holding()
+        assert schema is not None
+        signed = Holding.of(schema)
+        self.serial = schema.serial  # of what it has signed
+        self._run, self._held = run, dict(signed.held)
         self._deposits = Deposits.of(member.agreement)
-        self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity)
+        self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity, signed=signed)
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party

@@ -2,7 +2,6 @@
 
 ::
 
-    file   = magic (4) | certificate | deposit
     labels = of each owner that has rows: owner (4) | bytes (4) | labels, sealed by one member
 
 An owner keeps a receipt of each deposit next to its results. Nobody can open the labels without it.
@@ -30,7 +29,6 @@ from secfc.agreement.statement import Hex32
 from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.array_types import Labels
 from secfc.codes import Code
-from secfc.drivers.collecting import MAGIC
 from secfc.drivers.committee import kernels_of
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.row_marks import is_marked, mark_of
@@ -115,7 +113,7 @@ class Depositor:
         self._keep(owner, rows)
         for member, piece in enumerate(pieces, 1):
             path = self._deposits.piece(member, certificate.number)
-            self._deposits.store.write(path, MAGIC + certificate.packed() + piece)
+            self._deposits.store.write(path, certificate.packed() + piece)
         return count
 
     def open(self) -> list[Opened]:

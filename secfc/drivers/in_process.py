@@ -19,8 +19,13 @@ from secfc.randomness import MaskSource
 from secfc.sealing.handshake import PairSecrets, Session
 from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
+from secfc.threads import LEAST
+
+_AT_ONCE = 4
+"""Messages to different clients that are delivered before what they cause, where answers are large."""
 
 OnDelivery = Callable[[Envelope, float], None]
+Post = deque[tuple[Envelope, bytes | memoryview]]
 
 
 class Roles(NamedTuple):
@@ -70,21 +75,42 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     return Roles(server, clients, session, Signer(session, coordinator))
 
 
+def _at_once(setup: Setup) -> int:
+    """Messages that are delivered at once, however many threads there are: the order is the same for all."""
+    m = sum(len(rows) for rows in setup.rows)
+    large = m and setup.job.residues(m) * setup.job.k * m >= 2 * LEAST
+    return _AT_ONCE if large else 1
+
+
+def _together(waiting: Post, most: int) -> list[tuple[Envelope, bytes | memoryview]]:
+    """Take the next messages, up to so many, that are for different clients and of one phase."""
+    found = [waiting.popleft()]
+    while waiting and len(found) < most:
+        header, recipients = waiting[0][0], {SERVER, *(one.recipient for one, _ in found)}
+        if found[0][0].recipient == SERVER or header.recipient in recipients:
+            break
+        if header.work != found[0][0].work:
+            break
+        found.append(waiting.popleft())
+    return found
+
+
 def run_in_process(
     setup: Setup, on_progress: OnProgress | None = None, on_delivery: OnDelivery | None = None
 ) -> Outcome:
     """Run the protocol in one process.
 
-    Messages are encoded and decoded as between processes. They are delivered in the order of sending, but
-    those between clients first: otherwise all n**2 of them would wait at once. `on_delivery` gets each
-    message's envelope and the wall-clock seconds for decoding it, handling it and encoding its replies.
+    Messages are encoded and decoded as between processes, and delivered in the order they were sent, but
+    those between clients first: else all n**2 of them would wait at once while the server's are delivered.
+    Where answers are large, some clients take theirs at once, in threads.
+    `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
+    the encoding of what it caused; then one message is delivered at a time.
     """
     job, meter = setup.job, Meter()
     server, clients, session, signer = roles_of(setup)
     watch = Watch(run=server.run.hex(), job=job, meter=meter, on_progress=on_progress)
     roles: list[Server | Client] = [server, *clients]
-    post: deque[tuple[Envelope, bytes | memoryview]] = deque()
-    between: deque[tuple[Envelope, bytes | memoryview]] = deque()
+    post, between = Post(), Post()
 
     def send(messages: list[Message]) -> None:
         for message in messages:
@@ -97,18 +123,27 @@ def run_in_process(
     for client in clients:
         meter.turn("identify", client.number)
         send(client.start())
-    while waiting := between or post:
-        header, data = waiting.popleft()
-        started = time.perf_counter()
-        meter.turn(header.work, header.recipient)
+
+    def deliver(one: tuple[Envelope, bytes | memoryview]) -> tuple[list[Message], float]:
+        (header, data), started = one, time.perf_counter()
         role = roles[header.recipient]
-        send(role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes)))
-        if on_delivery is not None:
-            meter.turn()
-            on_delivery(header, time.perf_counter() - started)
-        if header.recipient == SERVER:
-            meter.turn()
-            watch(server.progress)
+        caused = role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes))
+        return caused, time.perf_counter() - started
+
+    threads, at_once = setup.threads_of(), 1 if on_delivery is not None else _at_once(setup)
+    while waiting := between or post:
+        together = _together(waiting, at_once)
+        meter.turn(together[0][0].work, together[0][0].recipient)
+        delivered = threads.each(deliver, together, size=LEAST * len(together))
+        for (header, _), (caused, seconds) in zip(together, delivered, strict=True):
+            started = time.perf_counter()
+            send(caused)
+            if on_delivery is not None:
+                meter.turn()
+                on_delivery(header, seconds + time.perf_counter() - started)
+            if header.recipient == SERVER:
+                meter.turn()
+                watch(server.progress)
     meter.turn()
 
     received = {client.number: client.labels for client in clients if client.labels is not None}

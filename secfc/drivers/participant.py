@@ -402,6 +402,8 @@ class Participant(TakingPart):
             began=self._began,
             ended_at=now(),
             introductions=self._introductions,
+            deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
+            holding=None if self._collected is None else self._collected.serial,
             took_part=self._took_part,
             sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
             ended=ended,

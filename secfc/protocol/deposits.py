@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature
@@ -115,6 +115,20 @@ class Call:
     def deposit_bytes(self, rows: int) -> int:
         """Bytes of a deposit of `rows` rows at one member."""
         return self.signed_bytes + self.piece_bytes(rows)
+
+    def said(self, deposit: bytes) -> bytes:
+        """Digest of what all members get alike of a deposit."""
+        return hashlib.sha256(deposit[: self.signed_bytes]).digest()
+
+    def check_signed(self, deposit: bytes, key: bytes) -> None:
+        """Raise SealError unless the owner with this key signed a deposit, of any member, for this call."""
+        signed = self.signed_bytes - SIGNATURE_BYTES
+        statement = _DEPOSIT + self.digest + deposit[:signed]
+        try:
+            check_signature(key, deposit[signed : self.signed_bytes], statement)
+        except (InvalidSignature, ValueError):
+            owner = int.from_bytes(deposit[:4], "little")
+            raise SealError(f"deposit of owner {owner}: not signed by it for this call") from None
 
     def seed(self, head: bytes) -> bytes:
         """Seed of the coefficients of a deposit."""
@@ -240,15 +254,27 @@ class _Opened:
 class Intake:
     """A member's deposits. Each is checked when it arrives, and proofs are checked together in blocks.
 
-    A deposit that its owner signed and that is wrong counts against the owner: `refused` has the reason, and
-    the whole owner is left out. A deposit that the owner did not sign is refused and forgotten, because
-    anyone can send it.
+    What an owner has signed and what is wrong nevertheless counts against it: `refused` has the reason, and
+    the owner is left out as a whole. What it has not signed is refused and forgotten, since anybody can send
+    it.
+
+    `known`, rows and digest by owner, is what this member has checked before: the digest fixes every byte of
+    such a deposit, also of the piece. So it is opened, and signature and proof are not checked again.
     """
 
-    def __init__(self, call: Call, *, number: int, identity: Identity, kernels: Kernels) -> None:
+    def __init__(
+        self,
+        call: Call,
+        *,
+        number: int,
+        identity: Identity,
+        kernels: Kernels,
+        known: Mapping[int, tuple[int, bytes]] | None = None,
+    ) -> None:
         self._call, self._number, self._identity, self._kernels = call, number, identity, kernels
-        self._waiting: dict[int, _Opened] = {}  # deposits whose proofs are not checked yet
-        self._new = 0  # rows of these deposits
+        self._known = known or {}
+        self._waiting: dict[int, _Opened] = {}  # their proofs are not checked yet
+        self._new = 0  # rows of these
         self._held: dict[int, _Opened] = {}
         self._closed = False
         self.refused: dict[int, str] = {}
@@ -256,6 +282,11 @@ class Intake:
 
     def __repr__(self) -> str:
         return f"Intake(number={self._number}, deposits={len(self._held) + len(self._waiting)})"
+
+    def knows(self, deposit: bytes) -> bool:
+        """Whether this member has checked this very deposit before."""
+        owner = int.from_bytes(deposit[:4], "little")
+        return owner in self._known and self._known[owner][1] == self._call.said(deposit)
 
     def take(self, deposit: bytes) -> None:
         """Take a deposit, the first of its owner. MessageError if it is refused, SealError if not signed."""
@@ -269,12 +300,9 @@ class Intake:
             raise MessageError(f"deposit: of owner {owner}, there are {len(call.keys)}")
         if not 1 <= rows <= call.most_rows[owner - 1] or len(deposit) != call.deposit_bytes(rows):
             raise MessageError(f"deposit of owner {owner}: {len(deposit)} bytes for {rows} rows")
-        signed = call.signed_bytes - SIGNATURE_BYTES
-        try:
-            statement = _DEPOSIT + call.digest + deposit[:signed]
-            check_signature(call.keys[owner - 1], deposit[signed : call.signed_bytes], statement)
-        except (InvalidSignature, ValueError):
-            raise SealError(f"deposit of owner {owner}: not signed by it for this call") from None
+        known = self.knows(deposit)
+        if not known:
+            call.check_signed(deposit, call.keys[owner - 1])
         sealed = deposit[call.signed_bytes :]
         at = _HEAD.size + DIGEST_BYTES * (self._number - 1)
         if hashlib.sha256(sealed).digest() != head[at : at + DIGEST_BYTES]:
@@ -289,16 +317,20 @@ class Intake:
             piece = channel.open(_PIECE, part=0, sealed=sealed)
         except (SealError, ValueError):
             raise self._refuse(owner, "its piece cannot be opened") from None
-        self._new += rows
-        self._waiting[owner] = _Opened(
+        opened = _Opened(
             owner=owner,
             rows=rows,
-            head=head,
-            said=hashlib.sha256(deposit[: call.signed_bytes]).digest(),
-            proof=deposit[call.head_bytes : signed],
+            head=b"" if known else head,
+            said=call.said(deposit),
+            proof=b"" if known else deposit[call.head_bytes : call.signed_bytes - SIGNATURE_BYTES],
             channel=channel,
             piece=piece,
         )
+        if known:
+            self._held[owner] = opened
+            return
+        self._waiting[owner] = opened
+        self._new += rows
         if self._new >= at_a_time(call.job.width):
             self.settle()
 
@@ -418,54 +450,6 @@ def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
             stop = start + label_bytes(rows)
             found[owner], start = sealed[start:stop], stop
     return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Complete:
-    """What all members hold alike: rows of each owner (0 if it is left out), and reasons for leaving out."""
-
-    owners: tuple[int, ...]
-    deposits: str  # digest, in hexadecimal
-    left_out: dict[int, str]
-
-
-class Held(Protocol):
-    """What a member holds: an `Intake`, or a signed statement of one."""
-
-    @property
-    def held(self) -> Mapping[int, tuple[int, bytes]]:
-        """As `Intake.held`."""
-
-    @property
-    def refused(self) -> Mapping[int, str]:
-        """As `Intake.refused`."""
-
-
-def complete(call: Call, intakes: Mapping[int, Held]) -> Complete:
-    """The deposits that all members hold. `intakes` are by member.
-
-    An owner is left out as a whole if a member lacks or refuses its deposit, or two have different ones.
-    """
-    held = {member: intake.held for member, intake in intakes.items()}
-    everywhere = Counter(owner for own in held.values() for owner in own)
-    left_out: dict[int, str] = {}
-    for member, intake in intakes.items():
-        for owner, reason in intake.refused.items():
-            left_out.setdefault(owner, f"member {member}: {reason}")
-    for owner, count in everywhere.items():
-        if count < len(held):
-            lacking = next(member for member, own in held.items() if owner not in own)
-            left_out.setdefault(owner, f"member {lacking} has no deposit of it")
-        elif len({own[owner] for own in held.values()}) > 1:
-            left_out.setdefault(owner, "members have different deposits of it")
-    own = next(iter(held.values()))
-    numbers = range(1, len(call.keys) + 1)
-    kept = {owner: own[owner] for owner in numbers if owner in own and owner not in left_out}
-    return Complete(
-        owners=tuple(kept[owner][0] if owner in kept else 0 for owner in numbers),
-        deposits=digest_of({owner: said for owner, (_, said) in kept.items()}),
-        left_out=dict(sorted(left_out.items())),
-    )
 
 
 def digest_of(said: Mapping[int, bytes]) -> str:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.holdings import Deposits, closed
+from secfc.agreement.holdings import Deposits, call_of, closed
 from secfc.agreement.job_file import agreement_of
 from secfc.agreement.keys import key_text, write_new_key
 from secfc.agreement.site_file import read_site
@@ -394,7 +394,7 @@ def beyond_the_bound(made, name, monkeypatch):
             kernels=choose(0),
         )
         for member, piece in enumerate(owner.deposit(), 1):
-            packed = collecting.MAGIC + depositor._certificate.packed()
+            packed = depositor._certificate.packed()
             made.piece(member, name).write_bytes(packed + piece)
 
 
@@ -433,6 +433,42 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     collected = Collected(clinics.member("south"), RUN)
     collected.keep(clinics.member("south").closed().agreement.job)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
+        collected.store(None, 1)
+
+
+def test_what_a_member_has_signed_is_opened_in_a_run_and_not_checked_again(closed_clinics, monkeypatch):
+    network = closed_clinics.network()
+    with monkeypatch.context() as patch:
+        patch.setattr(deposits, "check_signature", None)
+        patch.setattr(deposits.Intake, "_consistent", None)
+        patch.setattr(collecting.Certificate, "check", None)
+        network.run()
+    assert_exact(closed_clinics, network)
+
+
+@pytest.mark.parametrize(
+    "where", ["head", "ephemeral", "digest", "proof", "signature", "piece", "cut", "owner"]
+)
+def test_a_deposit_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
+    path, call = closed_clinics.piece(2, "clinic-3"), call_of(closed_clinics.agreement)
+    data = path.read_bytes()
+    start = len(data) - call.deposit_bytes(len(closed_clinics.clinics["clinic-3"]))
+    at = {
+        "head": 4,
+        "ephemeral": 20,
+        "digest": 80,
+        "proof": call.head_bytes,
+        "signature": call.signed_bytes - 1,
+    }
+    changed = bytearray(data)
+    changed[start + at.get(where, call.signed_bytes)] ^= where not in ("cut", "owner")
+    path.write_bytes(changed[:-1] if where == "cut" else changed)
+    if where == "owner":
+        path.write_bytes(closed_clinics.piece(2, "clinic-4").read_bytes())
+    member = closed_clinics.member("south")
+    collected = Collected(member, RUN)
+    collected.keep(member.closed().agreement.job)
+    with pytest.raises(StorageError, match=r"south: the deposit of owner 5 that it has signed is gone: "):
         collected.store(None, 1)
 
 

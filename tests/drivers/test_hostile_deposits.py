@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.clinics import Clinics
 
-from secfc.agreement.admission import admit, unpacked
+from secfc.agreement.admission import MAGIC, admit, unpacked
 from secfc.agreement.holdings import call_of, closed, holding_of
 from secfc.agreement.keys import read_key
 from secfc.agreement.signatures import encoded
 from secfc.agreement.site_file import read_site
 from secfc.agreement.store import Store
-from secfc.drivers.collecting import MAGIC, with_deposits
+from secfc.drivers.collecting import with_deposits
 from secfc.errors import AgreementError, MessageError, SealError, StorageError
 from secfc.kernels import choose
 from secfc.protocol import deposits as protocol
@@ -86,7 +86,7 @@ class TestFiles:
         path.write_bytes(clinics.piece(2, "clinic-1").read_bytes())
         assert_others_stay(clinics, {1}, "not the piece that it signed for this member")
         packed = clinics.depositor("clinic-1")._certificate.packed()
-        path.write_bytes(MAGIC + packed + unpacked(other[len(MAGIC) :])[1])
+        path.write_bytes(packed + unpacked(other)[1])
         assert_others_stay(clinics, {1}, "a deposit of another owner")
 
     def test_files_of_other_names_are_not_opened(self, clinics, monkeypatch):
@@ -176,9 +176,9 @@ class TestOwners:
             rows=clinics.clinics["clinic-1"],
             kernels=choose(0),
         )
-        certificate, _ = unpacked(given[len(MAGIC) :])
+        certificate, _ = unpacked(given)
         certificate.check(agreement)
-        clinics.piece(1, "clinic-1").write_bytes(MAGIC + certificate.packed() + owner.deposit()[0])
+        clinics.piece(1, "clinic-1").write_bytes(certificate.packed() + owner.deposit()[0])
         assert_others_stay(clinics, {1}, "not signed by it for this call")
 
     def test_an_owner_cannot_deposit_more_rows_than_the_job_says(self, clinics):
@@ -187,7 +187,7 @@ class TestOwners:
         owner = Owner(
             call, number=1, identity=depositor._identity, rows=np.full((10, 2), 20.0), kernels=choose(0)
         )
-        packed = MAGIC + depositor._certificate.packed()
+        packed = depositor._certificate.packed()
         clinics.piece(1, "clinic-1").write_bytes(packed + owner.deposit()[0])
         assert_others_stay(clinics, {1})
 
@@ -222,7 +222,7 @@ class TestOwners:
     def test_a_certificate_that_is_packed_is_the_same_unpacked_and_no_other_bytes_are_one(self, clinics):
         found = clinics.depositor("clinic-3")._certificate
         assert unpacked(found.packed() + b"rest") == (found, b"rest")
-        for data in (b"", found.packed()[:100], found.packed()[:103] + b"\xff\xff"):
+        for data in (b"", found.packed()[:104], found.packed()[:107] + b"\xff\xff"):
             with pytest.raises(MessageError):
                 unpacked(data)
 
@@ -262,6 +262,51 @@ class TestMembers:
         path.write_bytes(bytes(1 << 20))
         with pytest.raises(StorageError, match="more than"):
             closed(closed_clinics.store)
+
+    @pytest.mark.parametrize("what", ["junk", "copy", "other member's", "large", "folder", "link", "changed"])
+    def test_a_forged_holding_with_a_greater_serial_is_passed_over(self, closed_clinics, caplog, what):
+        """By whoever may write to the store: it changes nothing, and a warning says which file."""
+        before = closed(closed_clinics.store)
+        path, given = self.path(closed_clinics, 2, 9), self.path(closed_clinics, 2)
+        match what:
+            case "folder":
+                path.mkdir()
+            case "link":
+                path.symlink_to(given)
+            case "other member's":
+                north = self.signed(closed_clinics, "north", member=2, serial=9, held=[])
+                path.write_bytes(north.to_bytes())
+            case "changed":
+                path.write_text(json.dumps(json.loads(given.read_bytes()) | {"serial": 9, "held": []}))
+            case _:
+                data = {"junk": b"{", "large": bytes(1 << 20)}
+                path.write_bytes(data.get(what, given.read_bytes()))
+        assert closed(closed_clinics.store) == before
+        assert "holding 9 of south was passed over: " in caplog.text
+        assert closed_clinics.member("north").closed().agreement.run_digest == before.agreement.run_digest
+
+    def test_a_run_ends_well_beside_forged_holdings_of_all_members(self, closed_clinics):
+        for member in (1, 2, 3):
+            for serial in (2, 1000):
+                self.path(closed_clinics, member, serial).write_bytes(b"{}")
+        closed_clinics.network().run()
+        assert len(closed_clinics.labels("clinic-1")) == 5
+
+    def test_a_forged_holding_keeps_no_member_from_signing_again(self, closed_clinics):
+        self.path(closed_clinics, 2, 2).write_bytes(b"{}")
+        closed_clinics.member("south").close(["clinic-1"])
+        assert closed(closed_clinics.store).left_out == [
+            "clinic-1 (owner 1): member 2: this member leaves it out"
+        ]
+
+    def test_a_forged_holding_keeps_no_owner_from_depositing(self, clinics):
+        path = self.path(clinics, 2, 1)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"{}")
+        clinics.deposit("clinic-1")
+        clinics.member("north").close()
+        with pytest.raises(AgreementError, match="a member has closed the deposits"):
+            clinics.deposit("clinic-1")
 
     def test_a_holding_of_another_job_or_with_an_owner_twice_is_refused(self, closed_clinics):
         agreement = closed_clinics.agreement
@@ -335,8 +380,8 @@ class TestStores:
         first = path.read_bytes()
         clinics.deposit("clinic-3")
         second = path.read_bytes()
-        certificate, _ = unpacked(first[len(MAGIC) :])
-        start = len(MAGIC) + len(certificate.packed()) + 8
+        certificate, _ = unpacked(first)
+        start = len(certificate.packed()) + 8
         equal = np.frombuffer(first, np.uint8)[start:] == np.frombuffer(second, np.uint8)[start:]
         assert len(first) == len(second)
         assert equal.mean() < 0.05

@@ -351,3 +351,35 @@ def test_parties_of_one_name_are_refused(setup_of):
     setup = setup_of()
     with pytest.raises(ParameterError, match=r"parties: 2 are called 'parties\[0\]'"):
         replace(setup, names=["parties[0]", "parties[0]", "parties[2]"])
+
+
+def test_large_answers_are_given_by_some_clients_at_once_and_labels_are_the_same(setup_of, monkeypatch):
+    setup = replace(setup_of((40, 30, 50)), threads=2)
+    expected = run_in_process(setup)
+    taken, real = [], in_process._together
+    monkeypatch.setattr(in_process, "LEAST", 1)
+    monkeypatch.setattr("secfc.threads.LEAST", 1)
+    monkeypatch.setattr(in_process, "_together", lambda *given: taken.append(real(*given)) or taken[-1])
+    outcome = run_in_process(setup)
+    assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in expected.labels]
+    several = [[header for header, _ in one] for one in taken if len(one) > 1]
+    assert len(several) >= 6
+    for headers in several:
+        assert len({header.recipient for header in headers} - {0}) == len(headers) <= 4
+        assert len({header.work for header in headers}) == 1
+
+
+def test_messages_are_delivered_one_at_a_time_where_their_seconds_are_asked_for(setup_of, monkeypatch):
+    taken, real = [], in_process._together
+    monkeypatch.setattr(in_process, "LEAST", 1)
+    monkeypatch.setattr(in_process, "_together", lambda *given: taken.append(real(*given)) or taken[-1])
+    run_in_process(setup_of(), on_delivery=lambda *_: None)
+    assert {len(one) for one in taken} == {1}
+
+
+def test_the_first_error_of_clients_that_work_at_once_ends_the_run(setup_of, monkeypatch):
+    """Each refuses the plan by its own limits; one is told, as without threads."""
+    monkeypatch.setattr(in_process, "LEAST", 1)
+    monkeypatch.setattr("secfc.threads.LEAST", 1)
+    with pytest.raises(LimitError, match=r"^parties\[0\] keeps"):
+        run_in_process(replace(setup_of((40, 30, 50)), limits=Limits(most_rows=5), threads=3))

@@ -28,11 +28,13 @@ from secfc.errors import (
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.deposits import Owner, complete, sealed_labels_of
+from secfc.protocol.complete import complete
+from secfc.protocol.deposits import Owner, sealed_labels_of
 from secfc.protocol.messages import Assignment, Challenge, Finish, Hello, Plan, Share
 from secfc.protocol.wire import decode, encode
 from secfc.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
 from secfc.sealing.channel import Sealed
+from secfc.threads import Threads
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -212,7 +214,7 @@ BEFORE = "c37dff703bd5c3ef9d05669acf3826488e1fbb02c538b636bc5efe8a61912202"
 def setup():
     """Owners who have dealt to five members, and the setup of the run."""
     job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
-    return setup_of(Committee.of(job, PARTIES, keeps=True))
+    return setup_of(Committee.of(job, PARTIES, keeps=False))
 
 
 def setup_of(made):
@@ -252,6 +254,34 @@ def test_one_member_that_seals_wrong_labels_does_not_end_the_run_of_owners(setup
     outcome = run_in_process(setup)
     exact = ExactLloyd(3, init="random", random_state=0, bound=40.0).fit(PARTIES)
     assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in exact.labels_]
+
+
+def test_members_with_processes_of_their_own_check_deposits_there_and_only_there(monkeypatch):
+    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    monkeypatch.setattr(committee.Intake, "take", None)
+    made = Committee.of(job, PARTIES, keeps=True)
+    monkeypatch.undo()
+    assert made.intakes == []
+    assert made.complete.owners == tuple(map(len, PARTIES))
+    for j, deposits in enumerate(made.deposits, 1):
+        member = in_process.Identity(made.keys[j])
+        intake = committee.Intake(made.call, number=j, identity=member, kernels=committee.choose(0))
+        for deposit in deposits:
+            intake.take(deposit)
+        intake.keep(made.job)  # else it raises
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_owners_in_threads_deal_in_the_order_of_their_numbers(monkeypatch, keeps):
+    monkeypatch.setattr(committee, "_TOGETHER", 3)
+    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    made = Committee.of(job, PARTIES, keeps=keeps, threads=Threads(3))
+    assert list(made.owners) == [j for j, rows in enumerate(PARTIES, 1) if len(rows)]
+    assert made.complete.owners == tuple(map(len, PARTIES))
+    if not keeps:
+        outcome = run_in_process(setup_of(made))
+        exact = ExactLloyd(3, init="random", random_state=0, bound=40.0).fit(PARTIES)
+        assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in exact.labels_]
 
 
 def test_members_use_deposits_in_one_run(setup):
@@ -343,9 +373,10 @@ def test_a_million_owners_of_a_row_fit_in_messages():
     Layout(many, deposited=True).check(job)
 
 
-def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused(setup):
-    """No member has the first deposit, one lacks the second: labels are those of the other owners' rows."""
-    made = setup.committee
+def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused():
+    """One that no member has, one that one member lacks: the others' labels are those of the others' rows."""
+    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    made = Committee.of(job, PARTIES, keeps=True)
     intakes = {
         j: committee.Intake(
             made.call, number=j, identity=in_process.Identity(made.keys[j]), kernels=committee.choose(0)

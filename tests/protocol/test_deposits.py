@@ -19,8 +19,9 @@ from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.params import Job
 from secfc.protocol import deposit_proof, deposits
+from secfc.protocol.complete import complete
 from secfc.protocol.deposit_proof import COVERS
-from secfc.protocol.deposits import Call, Intake, Owner, complete, copies_of, sealed_labels_of
+from secfc.protocol.deposits import Call, Intake, Owner, copies_of, sealed_labels_of
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
 

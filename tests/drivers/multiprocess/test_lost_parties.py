@@ -18,6 +18,7 @@ from secfc.errors import (
     LimitError,
     MessageError,
     ParameterError,
+    SecFCError,
     TooManyFaultsError,
 )
 from secfc.limits import Limits
@@ -89,6 +90,20 @@ def test_a_killed_member_of_a_committee_takes_no_rows_with_it(started):
         np.testing.assert_array_equal(ours, theirs)
     assert outcome.faults.absent == (5,)
     assert list(outcome.lost) == [5]
+
+
+@pytest.mark.parametrize("at", [44, -1])
+def test_a_member_s_process_refuses_a_deposit_that_was_changed(at):
+    """Of the owner's signature, or of the sealed piece: nobody has checked it before."""
+    rows = [np.full((m, 2), float(m)) for m in (4, 1, 3)]
+    made = Committee.of(Job(n=3, k=2, t=1, ell=1, d=2, bound=9.0, seed=3), rows, keeps=True)
+    changed = bytearray(made.deposits[1][2])
+    changed[at] ^= 1
+    made.deposits[1][2] = bytes(changed)
+    names = ["a", "b", "c"]
+    setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)
+    with pytest.raises(SecFCError, match="owner 3: not"):
+        run_multiprocess(setup)
 
 
 def test_a_client_lost_in_the_union_stops_the_run_and_says_what_a_new_one_would_show(setup_of, started):

@@ -1,0 +1,67 @@
+"""What holds of the deposits of a run, by the parties' statements and what is in the store.
+
+Members sign what they hold, and each statement names the digest that its run was bound to
+(`Agreement.run_digest`). A deposit's file has what its owner signed, alike for all members, and its
+certificate: whoever has the roster can check both. What is sealed in it only its member can.
+"""
+
+from collections.abc import Sequence
+
+from secfc.agreement.admission import Certificate
+from secfc.agreement.holdings import Deposits, call_of, closed
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.statement import Statement
+from secfc.errors import AgreementError, MessageError, StorageError
+from secfc.protocol.deposits import Call
+
+_SHOWN = 20
+"""Owners that are named, and of those left out."""
+
+
+def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> list[str]:
+    """What was checked, a line each; AgreementError, or StorageError, for the first thing that does not hold.
+
+    The statements' signatures have been checked. A member that states nothing is taken to have held what it
+    has signed last.
+    """
+    deposits, stated = Deposits.of(agreement), {one.party: one.deposits for one in statements if one.deposits}
+    serials = {one.client: one.holding for one in statements if one.holding and one.client <= agreement.job.n}
+    found = closed(deposits, serials=serials)
+    digest = found.agreement.run_digest.hex()
+    others = [party for party, said in stated.items() if said != digest]
+    if others or not stated:
+        if not stated:
+            raise AgreementError("no statement says which ones the run was bound to")
+        raise AgreementError(
+            f"{', '.join(others)}: a run of other ones than all members signed that they hold"
+        )
+    owners, call = found.complete.owners, call_of(agreement)
+    said, names = found.complete.said, agreement.names
+    count = f"{len(said)} owners with {sum(owners)} rows"
+    lines = [f"deposits of {count} are signed by all members, {digest[:16]}"]
+    for owner in said:
+        one = _certificate(deposits, call, owner, said[owner])
+        if len(lines) <= _SHOWN:
+            text = f"{names[one.member - 1]} admitted {one.name} (owner {owner}), who signed its deposit"
+            lines.append(f"{text} of {owners[owner - 1]} rows, {said[owner].hex()[:16]}")
+    if len(said) > _SHOWN:
+        lines.append(f"{len(said) - _SHOWN} more owners were admitted, and signed their deposits")
+    left_out = found.left_out
+    lines += [f"left out: {text}" for text in left_out[:_SHOWN]]
+    if len(left_out) > _SHOWN:
+        lines.append(f"left out: {len(left_out) - _SHOWN} more")
+    return lines
+
+
+def _certificate(deposits: Deposits, call: Call, owner: int, said: bytes) -> Certificate:
+    """The certificate of an owner whose deposit has this digest; AgreementError where the store has none."""
+    for member in range(1, call.job.n + 1):
+        try:
+            certificate, deposit = deposits.deposit(member, owner)
+            if call.said(deposit) == said:
+                certificate.check(deposits.agreement)
+                call.check_signed(deposit, certificate.key)
+                return certificate
+        except (MessageError, StorageError):
+            continue  # another member's file may be whole
+    raise AgreementError(f"owner {owner}: no file in the store is the deposit that members signed")

@@ -1,0 +1,158 @@
+"""What an audit says of the deposits of a run, and of a store or statements that were changed since."""
+
+import shutil
+
+import pytest
+from support.clinics import Clinics
+
+from secfc.agreement import audited_deposits
+from secfc.agreement.admission import MAGIC, unpacked
+from secfc.agreement.audit import audit
+from secfc.agreement.holdings import call_of
+from secfc.agreement.job_file import read_job
+from secfc.agreement.keys import read_key
+from secfc.agreement.statement import read_summary, sign_statement
+from secfc.sealing.identity import Identity
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A run of deposits, one of which a member lacks; after it a member has left another owner out."""
+    made = Clinics(tmp_path_factory.mktemp("ran"))
+    made.admit()
+    made.deposit()
+    made.deposit("clinic-1")
+    made.piece(2, "clinic-3").unlink()
+    made.close()
+    network = made.network()
+    network.run()
+    network.write_summary(made.folder / "summary.json", None)
+    made.member("west").close(["clinic-5"])
+    return made
+
+
+@pytest.fixture
+def audited(ran, tmp_path):
+    """Findings of deposits of a copy of the folder, changed as told, and of statements, changed likewise."""
+    folder = shutil.copytree(ran.folder, tmp_path / "copy")
+    store = folder / "deposits" / ran.store.folder
+
+    def findings(change=None, statement=None):
+        if change is not None:
+            change(store)
+        summary = read_summary(folder / "summary.json")
+        for name, values in (statement or {}).items():
+            at = ran.names.index(name)
+            stated = summary.statements[at].statement.model_copy(update=values)
+            summary.statements[at] = sign_statement(stated, read_key(folder / f"{name}.key"))
+        return audit(summary, read_job(folder / "job.toml"))
+
+    return findings
+
+
+def assert_wrong(found, text):
+    assert [one.text for one in found if not one.holds] == [text]
+
+
+def pieces(store, owner):
+    return [store / "deposits" / str(member) / str(owner) for member in (1, 2, 3)]
+
+
+def test_owners_members_who_admitted_them_and_who_is_left_out_are_named(audited):
+    """As the members had signed before the run, and not since."""
+    found = audited()
+    assert all(one.holds for one in found)
+    *_, all_, first, second, fourth, fifth, out = (one.text for one in found)
+    assert all_.startswith("deposits of 4 owners with 11 rows are signed by all members, ")
+    assert first.startswith("north admitted clinic-1 (owner 1), who signed its deposit of 5 rows, ")
+    assert second.startswith("north admitted clinic-2 (owner 2), who signed its deposit of 1 rows, ")
+    assert fourth.startswith("south admitted clinic-4 (owner 6), who signed its deposit of 3 rows, ")
+    assert fifth.startswith("south admitted clinic-5 (owner 7), who signed its deposit of 2 rows, ")
+    assert out == "left out: clinic-3 (owner 5): member 2 has no deposit of it"
+
+
+def test_not_all_of_many_owners_are_named_and_all_are_checked(audited, monkeypatch):
+    monkeypatch.setattr(audited_deposits, "_SHOWN", 1)
+    texts = [one.text for one in audited()]
+    assert texts[-2] == "3 more owners were admitted, and signed their deposits"
+    assert_wrong(
+        audited(lambda store: [path.unlink() for path in pieces(store, 7) if path.exists()]),
+        "deposits: owner 7: no file in the store is the deposit that members signed",
+    )
+
+
+def test_a_party_that_states_a_run_of_other_deposits_is_named(audited):
+    assert_wrong(
+        audited(statement={"south": {"deposits": "00" * 32}}),
+        "deposits: south: a run of other ones than all members signed that they hold",
+    )
+
+
+def test_a_run_that_nobody_binds_to_deposits_does_not_hold(audited):
+    nothing = {"deposits": None, "holding": None}
+    assert_wrong(
+        audited(statement=dict.fromkeys(("north", "south", "west"), nothing)),
+        "deposits: no statement says which ones the run was bound to",
+    )
+
+
+def test_a_member_that_states_another_holding_than_it_had_does_not_hold(audited):
+    """West has signed twice; the second one leaves an owner out that was in."""
+    assert_wrong(
+        audited(statement={"west": {"holding": 2}}),
+        "deposits: north, south, west: a run of other ones than all members signed that they hold",
+    )
+    (wrong,) = [one.text for one in audited(statement={"west": {"holding": 7}}) if not one.holds]
+    assert wrong.startswith("deposits: the holding of west: ")
+
+
+def test_without_the_store_nothing_is_said_to_hold(audited):
+    assert_wrong(
+        audited(shutil.rmtree),
+        "deposits: north, south, west did not close the deposits (secfc deposit close)",
+    )
+
+
+def test_one_member_s_file_of_an_owner_is_enough(audited):
+    def spoil(store):
+        first, second, _ = pieces(store, 1)
+        first.unlink()
+        second.write_bytes(b"x" * 100)
+
+    assert all(one.holds for one in audited(spoil))
+
+
+@pytest.mark.parametrize("what", ["certificate", "signature", "proof"])
+def test_a_deposit_that_was_changed_since_does_not_hold(audited, ran, what):
+    signed = call_of(ran.agreement).signed_bytes
+
+    def change(store):
+        for path in pieces(store, 1):
+            data = path.read_bytes()
+            start = len(data) - len(unpacked(data)[1])
+            at = {"certificate": len(MAGIC) + 6, "signature": start + signed - 1, "proof": start + 150}[what]
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+    assert_wrong(
+        audited(change), "deposits: owner 1: no file in the store is the deposit that members signed"
+    )
+
+
+def test_an_owner_with_a_certificate_by_itself_does_not_hold(audited, ran):
+    """The deposit is the one that was signed; the certificate has its key, and no member's signature."""
+
+    def change(store):
+        for path in pieces(store, 1):
+            certificate, deposit = unpacked(path.read_bytes())
+            forged = certificate.packed().replace(certificate.signature, Identity().sign(b"owner"))
+            path.write_bytes(forged + deposit)
+
+    assert_wrong(
+        audited(change), "deposits: owner 1: no file in the store is the deposit that members signed"
+    )
+
+
+def test_all_parties_state_the_deposits_of_the_run_and_members_their_holding(ran):
+    summary = read_summary(ran.folder / "summary.json")
+    assert {one.statement.holding for one in summary.statements} == {1}
+    assert len({one.statement.deposits for one in summary.statements}) == 1
