@@ -306,7 +306,8 @@ def audit(
     site: Annotated[
         Path | None,
         typer.Option(
-            help="Your site file: the page is your copy, with what was opened to you and how well your rows fit."
+            help="Your site file: the page is your copy. It shows what was opened to you and how well your "
+            "rows fit."
         ),
     ] = None,
 ) -> None:
