@@ -180,7 +180,7 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
     ("options", "text"),
     [
         (("--consent", "all"), "--consent: only with --reveal-centres"),
-        (("--disclosure", "labels", "--comparers", "north,ost"), "--comparers: no party 'ost'; they are"),
+        (("--disclosure", "labels", "--comparers", "north,ost"), "--comparers: there is no party 'ost'"),
         (("--disclosure", "labels", "--comparers", "north,west"), "comparers: three different parties"),
         (("--disclosure", "labels", "--recheck", ""), "--recheck: no party is named"),
         (

@@ -123,7 +123,7 @@ def test_what_does_not_fit_the_schema_is_told_before_anything_is_dealt(tmp_path)
     assert str(error.value).startswith("west: out-of-range: ")
     (line,) = (tmp_path / "west.log").read_text().splitlines()
     assert line.endswith(
-        f"DataError: out-of-range: west: {tmp_path / 'west.csv'}: 2 things to mend; "
+        f"DataError: out-of-range: west: {tmp_path / 'west.csv'}: 2 errors; "
         "column 'alter' has 1 values outside 0 to 120 years, the first in row 2; check the unit; "
         "column 'smoker' has 1 values outside the agreed categories, the first in row 4; "
         "1 differ from one in upper and lower case alone"

@@ -747,7 +747,7 @@ class TestTheServer:
             assert net.server.state is State.DONE
             assert net.server.faults.liars == (3, 4)
             return
-        with pytest.raises(TooManyFaultsError, match=r"^clients 3, 4 lied, as first") as caught:
+        with pytest.raises(TooManyFaultsError, match=r"^clients 3, 4 lied, according to the first") as caught:
             net.run(drop=drop)
         assert caught.value.clients == (3, 4)
         assert net.server.outcome is None

@@ -78,7 +78,7 @@ def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
         answer = deliver()
         return None if site in silent and call.kind is not Kind.CLOSE else answer
 
-    text = "client 2: absent; means and deviations .*nobody can be left out; lost of 3: south"
+    text = "client 2: absent; no party can be left out, .*; lost of 3: south"
     with pytest.raises(TooManyFaultsError, match=text):
         Network(made, deadline=1.0, spoil=spoil).run()
 
