@@ -176,7 +176,7 @@ def _lowest(numerators: Objects, denominator: int) -> tuple[Objects, int]:
 
 def true_integers(watched: Watched) -> Objects:
     """The rows as they are shared, (m, d)."""
-    return quantise(watched.rows, watched.job.exponent).astype(np.int64).astype(object)
+    return quantise(watched.rows, watched.job.unit).astype(np.int64).astype(object)
 
 
 def up_to_order_and_sign(found: Objects | None, true: Objects) -> float:

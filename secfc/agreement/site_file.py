@@ -114,8 +114,8 @@ class Site:
             broken.append(
                 ("least_segment_columns", f"{asked}, {refuses.least_segment_columns} are the least")
             )
-        if refuses.most_precision is not None and job.precision > refuses.most_precision:
-            asked = f"the job has a precision of {job.precision} bits"
+        if refuses.most_precision is not None and job.bits > refuses.most_precision:
+            asked = f"the job has a precision of {job.bits} bits"
             broken.append(("most_precision", f"{asked}, {refuses.most_precision} are the most"))
         if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))

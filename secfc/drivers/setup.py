@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from fractions import Fraction
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,7 @@ class ServerReport(Figures):
         counts, largest = measured.histogram if measured else ([], 0.0)
         return cls(
             histogram=counts,
-            largest=job.distance_in_data_units(largest),
+            largest=job.distance_in_data_units(Fraction(largest)),
             found=[_figures(one, job) for one in server.found],
             found_labels=np.array([one.labels for one in server.found], dtype=np.int32),
             start=clustering.start,

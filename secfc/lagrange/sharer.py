@@ -56,7 +56,7 @@ class Sharer:
     def share(self, rows: Floats) -> list[PackedResidues]:
         """Shares of rows (b, d), each of shape (P, width, b); entry j - 1 belongs to client j alone."""
         job, b = self._job, rows.shape[0]
-        segments = split(quantise(rows, job.exponent), job.ell)
+        segments = split(quantise(rows, job.unit), job.ell)
         values = np.empty((job.ell + job.t, job.width, b))
         columns, threads = segments.reshape(job.ell * job.width, b), self._kernels.threads
         reduced = values[: job.ell].reshape(columns.shape)
@@ -83,7 +83,7 @@ class Sharer:
         For few rows: one call of a kernel encodes all modulo a prime.
         """
         job, size = self._job, self._job.width * rows.shape[0]
-        segments = split(quantise(rows, job.exponent), job.ell).reshape(job.ell, size)
+        segments = split(quantise(rows, job.unit), job.ell).reshape(job.ell, size)
         values = np.empty((job.ell + job.t, 1, size + covers))
         out = np.empty((job.n, 1, BYTES_PER_RESIDUE * (size + covers)), dtype=np.uint8)
         end, hidden = BYTES_PER_RESIDUE * size, job.t * size
