@@ -13,6 +13,7 @@ from secfc.limits import Limits
 from secfc.options import (
     MACHINE,
     OPENED,
+    Agreed,
     ChooseOptions,
     ClusterOptions,
     Driver,
@@ -140,8 +141,9 @@ class Prepared:
     prepared: Annotated[
         Path | None,
         typer.Option(
-            help="The preparation.json of prepared files. It gives columns and bound. Opened centres and "
-            "spreads are in the data's units, and so are centres of --init.",
+            help="The preparation.json of prepared files. It gives columns and bound; and --step, if every "
+            "column has one and no --precision is given. Opened centres and spreads are in the data's units, "
+            "and so are centres of --init.",
         ),
     ] = None
 
@@ -236,6 +238,8 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
         own: dict[str, Any] = {"comparison": "rounds" if self.compare_rounds else "end"}
         if self.preparation is not None:
             own["bound"] = self.preparation.bound
+            if self.step is None and self.precision == Agreed.precision:
+                own["step"] = self.preparation.step
         return super().options(kind, **own | more)
 
 

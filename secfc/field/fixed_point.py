@@ -73,6 +73,14 @@ def unit_of(bound: float, precision: int, step: float | None = None) -> Fraction
     return Fraction(repr(step))
 
 
+def step_of(multiple: Fraction | None, bound: float) -> float | None:
+    """The step of values that are all multiples of a number, if a step can be so small beside the bound."""
+    if multiple is None or bound > MAX_STEPS * multiple:
+        return None
+    step = float(multiple)
+    return step if Fraction(repr(step)) == multiple else None
+
+
 def quantised_radius(bound: float, precision: int, d: int, step: float | None = None) -> int:
     """An integer of at least 1 that no quantised row's norm exceeds.
 
