@@ -133,7 +133,7 @@ def predict_members(
     if bound is None:
         bound = max(each(lambda one: largest_norm(one.rows, name=one.name), [*members, *added]))
     if is_number(bound) and 0 <= bound <= sys.float_info.max:
-        if not (is_number(step) and step > 0 and bound <= MAX_STEPS * step):
+        if not (is_number(step) and 0 < step <= sys.float_info.max and bound <= MAX_STEPS * step):
             step = None  # the job tells what is wrong with it
         for one in (*members, *added):
             check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound), step=step)
