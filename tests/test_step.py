@@ -1,5 +1,7 @@
 """Rows that are multiples of a public step: represented exactly, with fewer primes; others are refused."""
 
+import json
+import os
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -11,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from support.sweeps import crossed, tries
+from typer.testing import CliRunner
 
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc import Job, Limits, SecureKMeans
+from secfc.cli.app import app
 from secfc.field.fixed_point import MAX_STEPS, off_step, quantise, quantised_radius, step_of, unit_of
 from secfc.kmeans.given_centres import nearest_given
 
@@ -335,3 +339,59 @@ def test_exact_lloyd_refuses_rows_that_are_no_multiples(off):
 def test_the_root_of_the_radius_is_exact():
     for norm in range(1, 40):
         assert quantised_radius(norm**0.5, 32, 1, 1.0) == isqrt(norm) + (isqrt(norm) ** 2 < norm)
+
+
+# The command line
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in zip("abc", parties(0.01, n=3), strict=True):
+        np.savetxt(f"{name}.csv", rows, fmt="%.2f", delimiter=",", header="x,y,z", comments="")
+    return ["a.csv", "b.csv", "c.csv"]
+
+
+def command(*words):
+    done = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    return done.exit_code, done.output
+
+
+def labels_in(folder, name):
+    return np.loadtxt(f"{folder}/{name}.labels.csv", delimiter=",", skiprows=1, dtype=int, usecols=1)
+
+
+GIVEN = ("-k", 3, "--t", 1, "--ell", 1, "--driver", "in-process", "-q")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_and_a_prediction_on_the_command_line_have_one_step(files):
+    assert command("run", *files, *GIVEN, "--seed", 1, "--step", 0.01, "--out", "result") == (0, "")
+    result = secfc.run(parties(0.01, n=3), 3, 1, 1, seed=1, step=0.01)
+    assert same([labels_in("result", name) for name in "abc"], result.labels)
+    given = ("--run", "result", "--new", "b=a.csv", "--consent", "all", "--driver", "in-process", "-q")
+    assert command("predict", *files, *given, "--out", "new")[0] == 0
+    with open("new/summary.json") as file:
+        assert json.load(file)["parameters"]["step"] == 0.01
+    with open("c.csv", "a") as file:
+        file.write("0.005,0,0\n")
+    status, output = command("run", *files, *GIVEN, "--step", 0.01, "--out", "other")
+    assert status == 2
+    assert "c.csv: 1 rows have a value that is no multiple of the step 0.01, the first is row 20" in output
+    assert not os.path.exists("other")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("more", "step"), [((), 0.01), (("--precision", 24), None), (("--step", 0.005), 0.005)]
+)
+def test_a_preparation_gives_the_step_unless_another_or_a_precision_is_given(files, more, step):
+    columns = (f'[[column]]\nname = "{one}"\nlow = -1\nhigh = 1\nstep = 0.01\n' for one in "xyz")
+    with open("schema.toml", "w") as file:
+        file.write("\n".join(columns))
+    assert command("prepare", *files, "--schema", "schema.toml", "--t", 1, "--out", "ready", "-q")[0] == 0
+    prepared = [f"ready/{one}" for one in files]
+    given = (*GIVEN, "--prepared", "ready/preparation.json", "--out", "result")
+    assert command("run", *prepared, *given, *more)[0] == 0
+    with open("result/summary.json") as file:
+        assert json.load(file)["parameters"]["step"] == step
