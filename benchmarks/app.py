@@ -344,11 +344,12 @@ def precision(
     dataset: Annotated[str, typer.Argument(help="Its name in tests/support/datasets.py.")],
     seeds: Annotated[int, typer.Option(help="Random starts.")] = 10,
     bits: Annotated[str, typer.Option(help="Precisions, separated by commas.")] = "24,26,28,30,32",
+    step: Annotated[float | None, typer.Option(help="Also with rows as multiples of this step.")] = None,
 ) -> None:
-    """How many bits whole runs of exact Lloyd need to end with scikit-learn's labels (SECFC_DATA)."""
+    """How many bits, and primes, whole runs of exact Lloyd need for scikit-learn's labels (SECFC_DATA)."""
     from benchmarks.studies.precision import measure
 
-    measure(dataset, seeds, _numbers("--bits", bits))
+    measure(dataset, seeds, _numbers("--bits", bits), step)
 
 
 @app.command(rich_help_panel=_STUDIES)

@@ -215,6 +215,14 @@ def test_opened_centres_and_spreads_are_those_of_the_rows(disclosure):
         assert np.allclose(result.cluster_std[h], pooled[labels == h].std(axis=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+@pytest.mark.parametrize(("bound", "step"), [(None, 1), (5.0, 10), (0.0, 0.1)])
+def test_rows_of_zeros_are_multiples_of_any_step(disclosure, bound, step):
+    rows = [np.zeros((3, 2))] * 3
+    result = secfc.run(rows, 2, 1, 1, seed=0, step=step, bound=bound, disclosure=disclosure, init="random")
+    assert same(result.labels, [[0] * 3] * 3)
+
+
 def test_given_centres_start_as_exact_lloyd_does():
     rows, centres = parties(0.01, grid=500), np.array([[0.07, 1.1, -2.0], [1.0, 0.0, 0.5], [-1.5, -1.0, 0.0]])
     result = secfc.run(rows, 3, 1, 1, init=centres, step=0.01)
