@@ -11,6 +11,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.in_range import RangeCheck
+from secfc.kmeans.kept import KeptDistances
 from secfc.kmeans.search import Search, suitability
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.consistency import ConsistencyCheck
@@ -55,7 +56,8 @@ class ServerIterate(ServerRounds):
         self._disclosure = server_side(job)
         self._decoder, self._threads = Decoder(self._disclosure.weights, kernels), kernels.threads
         self._check = ConsistencyCheck(job, context.secret, kernels)
-        self._primes, self._asked = self._question()
+        self._kept = KeptDistances(layout.m, job.k)
+        self._primes, self._about = self._question()
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -90,13 +92,15 @@ class ServerIterate(ServerRounds):
         """When it has just asked: what its further messages depend on and the first round did not fix."""
         position = self.context.secret.position
         gathering, search = self._gathering.standing(), self.search.standing()
-        return pack({"gathering": gathering, "search": search, "position": position})
+        kept = self._kept.standing(self._about)
+        return pack({"gathering": gathering, "search": search, "kept": kept, "position": position})
 
     def stand(self, state: bytes) -> list[Message]:
         """Stand where that says; the questions asked there."""
         standing = unpack(state)
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
+        self._kept.stand(standing["kept"])
         self.context.secret.go_on_from(standing["position"])
         return self._questions()
 
@@ -107,13 +111,19 @@ class ServerIterate(ServerRounds):
 
     def _questions(self) -> list[Message]:
         """The question of this round, to everybody."""
-        self._primes, self._asked = self._question()
-        return self._assignments()
+        self._primes, self._about = self._question()
+        return self._assignments(asked=self._about)
 
-    def _question(self) -> tuple[tuple[int, ...], int]:
-        """The primes of the answers, and how many sets they are about."""
+    def _question(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The primes of the answers, and the sets that they are about; () for all."""
         sizes = self.search.sizes()
-        return primes_of(self._job.round_residues(sizes, self.layout.weight)), asked_about(sizes)
+        primes = primes_of(self._job.round_residues(sizes, self.layout.weight))
+        return primes, self._kept.question(self.search.sets, sizes, primes)
+
+    @property
+    def _asked(self) -> int:
+        """How many sets answers are about."""
+        return len(self._about) or asked_about(self.search.sizes())
 
     def _take(self, message: CodedDistances) -> list[Message]:
         """Take a part of an answer, in turn and of the shape asked for; decode what can be, as `_advance`."""
@@ -155,10 +165,9 @@ class ServerIterate(ServerRounds):
                 messages += self._continue(
                     part + WINDOW, self._gathering.responders or self._gathering.members
                 )
-            elif self.search.end_round():
-                messages += self.ask()
-            else:
-                messages += self._end()
+                continue
+            self._kept.end_round(self.search.sets)
+            messages += self.ask() if self.search.end_round() else self._end()
         return messages
 
     def _end(self) -> list[Message]:
@@ -184,17 +193,19 @@ class ServerIterate(ServerRounds):
 
     def _decode(self, answers: dict[int, Bytes]) -> None:
         """Decode the head from R answers, block by block."""
-        sizes, radix = self.search.sizes()[: self._asked], MixedRadix(self._primes)
+        sizes, radix = self.search.sizes(), MixedRadix(self._primes)
+        upto = sizes[: asked_about(sizes)]
         first = self._parts.answer_rows(self._gathering.head)
-        rows, step = first.stop - first.start, max(1, BLOCK_ELEMENTS // self._asked)
+        rows, step = first.stop - first.start, max(1, BLOCK_ELEMENTS // upto.size)
         size = rows * self._asked * len(self._primes) * len(answers)
         if not self._job.compared:  # what several k are compared by are sums of floats, block by block
             step = min(step, -(-rows // self._threads.for_work(size)))
 
         def decode(start: int) -> None:
             stop = min(start + step, rows)
-            residues = self._decoder.decode(answers, start, stop, self._primes)
-            distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
-            self.search.add(slice(first.start + start, first.start + stop), distances)
+            decoded = self._decoder.decode(answers, start, stop, self._primes)
+            whole = slice(first.start + start, first.start + stop)
+            residues = self._kept.take(whole, decoded, self._about, sizes)
+            self.search.add(whole, SquaredDistances(residues=residues, radix=radix, sizes=upto))
 
         self._threads.each(decode, range(0, rows, step), size=size)
