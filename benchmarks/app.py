@@ -372,6 +372,7 @@ def tail(
     case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "190000,4,12,4,1,1",
     tolerances: Annotated[str, typer.Option(help="tol_moved, separated by commas.")] = "0,0.001,0.01",
     coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
+    step: Annotated[float | None, typer.Option(help="Rows as multiples of it: 0.01 or less.")] = None,
 ) -> None:
     """A run that ends slowly, at several tol_moved: iterations, bytes and seconds."""
     from benchmarks.costs.setting import Case
@@ -381,7 +382,7 @@ def tail(
         chosen = list(map(float, _several(tolerances)))
     except ValueError:
         raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
-    measure(Case.parse(case), chosen, "coded" if coded else "distances")
+    measure(Case.parse(case), chosen, "coded" if coded else "distances", step)
 
 
 @app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")
