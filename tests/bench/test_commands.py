@@ -366,7 +366,7 @@ def test_starts_and_precision_read_the_tests_datasets(monkeypatch):
     done = CliRunner().invoke(app, ["precision", "s1", "--seeds", "1", "--bits", "24,32", "--step", "1"])
     assert done.exit_code == 0, done.output
     assert "start 0: " in done.output
-    assert 'of shares and of a round, "distances": 4 and 4, 5 and 5, 4 and 4' in done.output
+    assert 'of shares and of a round, "distances": 5 and 4, 5 and 5, 4 and 4' in done.output
 
 
 def test_work_in_threads_is_counted_and_measured_by_role(rows_of, monkeypatch):
