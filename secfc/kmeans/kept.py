@@ -15,8 +15,8 @@ class KeptDistances:
     """Residues of D of m rows to k sets, of the last round that was decoded whole, if they were kept.
 
     D_{i,h} follows from the shares and the rows of S_h alone. So a set with the same rows has the same D, and
-    residues of D are the same while a round takes as many primes. Keeping takes time, so they are kept in rounds
-    that are about some set of the round before.
+    residues of D are the same while a round takes as many primes. Keeping takes time, so they are kept in
+    rounds that are about some set of the round before.
     """
 
     def __init__(self, m: int, k: int) -> None:
