@@ -1,6 +1,6 @@
 """The commands of `python -m benchmarks`. Each prints a table for people, or with --json a list for programs.
 
-A command imports what it measures when it runs: what is loaded must not add to what is measured.
+A command imports its own modules when it runs, so that other imports do not add to what is measured.
 """
 
 from dataclasses import replace
@@ -104,7 +104,7 @@ _command(
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks figure1 --quick")
 def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
-    """The paper's Figure 1: an iteration against n, d and m, beside a whole run of k-FED."""
+    """The paper's Figure 1: an iteration against n, d and m, compared with a whole run of k-FED."""
     from benchmarks.costs.figure1 import QUICK_SWEEPS, STARTS, SWEEPS, measure_figure1
 
     sweeps, starts = (QUICK_SWEEPS, 2) if quick else (SWEEPS, STARTS)
@@ -113,7 +113,7 @@ def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks scaling --quick")
 def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
-    """Fitted exponents of n, t, ell, d, m and k, beside the paper's complexity."""
+    """Fitted exponents of n, t, ell, d, m and k, compared with the paper's complexity."""
     from benchmarks.costs.scaling import (
         BASE,
         QUICK_BASE,
@@ -139,7 +139,7 @@ def owners(
         typer.Option("--project", help="rows,owners,cores of each member: what that would cost, by parts."),
     ] = None,
 ) -> None:
-    """What an owner of ten rows costs a committee of eleven, by the number of owners."""
+    """CPU seconds and memory of a committee of eleven for each owner of ten rows, by number of owners."""
     from benchmarks.costs.owners import BASE, OWNERS, QUICK_BASE, QUICK_OWNERS, measure_owners
     from benchmarks.costs.owners_projected import MEASURED, QUICK_MEASURED, project
 
@@ -161,7 +161,7 @@ def owners(
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
 def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
-    """Parties that vanish or lie: runs that end exact, stop or end wrong, and what checks cost."""
+    """Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checks cost."""
     from benchmarks.costs.resilience import measure_resilience
 
     show_rows("resilience", measure_resilience(precision=precision, quick=quick), as_json)
@@ -183,7 +183,7 @@ def memory(
         Path | None, typer.Option(help="Folder for rows and shares; the system's temporary one by default.")
     ] = None,
 ) -> None:
-    """Peak anonymous memory of the processes of runs up to 2,000,000 x 100, which take 25 GB of disk."""
+    """Peak anonymous memory of the processes of runs up to 2,000,000 x 100, which need 25 GB of disk."""
     from benchmarks.costs.memory import CASES, QUICK_CASES, measure_cases
     from benchmarks.costs.setting import Case
 
@@ -206,7 +206,7 @@ def membership(
         Path | None, typer.Option(help="Folder for shares, with --cases; in memory by default.")
     ] = None,
 ) -> None:
-    """A whole run with membership privacy beside the same one without: seconds, bytes, peak memory."""
+    """A whole run with membership privacy and the same run without: seconds, bytes, peak memory."""
     from benchmarks.costs.membership import CASES, QUICK_CASES, measure_cases
     from benchmarks.costs.setting import Case
 
@@ -249,7 +249,7 @@ def engines(
         str, typer.Option(help="Drivers, separated by commas: in-process, multiprocess, flare.")
     ] = "in-process,multiprocess,flare",
 ) -> None:
-    """The same job through each driver: in one process, a process per party, NVIDIA FLARE (extra flare)."""
+    """The same job with each driver: in one process, a process per party, NVIDIA FLARE (extra flare)."""
     from benchmarks.costs.engines import measure_engines
 
     measure_engines(_several(only), quick=quick, as_json=as_json)
@@ -278,7 +278,7 @@ def rehearsal(
         str, typer.Option(help="labels, distances or coded; several are separated by commas.")
     ] = "labels,coded",
 ) -> None:
-    """A FLARE server and sites behind slow lines, beside the same without delay (extra flare)."""
+    """A FLARE server and sites on slow lines, compared with the same run without delay (extra flare)."""
     from benchmarks.costs.lines import Network
     from benchmarks.costs.rehearsal import QUICK, Rehearsal, measure_rehearsals
 
@@ -299,7 +299,7 @@ def privacy(
         str, typer.Option(help="Letters of attacks, as in the threat model, separated by commas.")
     ] = "",
 ) -> None:
-    """Attacks by coalitions, by the server and by both, and on plain uploads: what each of them learns."""
+    """Attacks by coalitions, by the server, by both, and on plain uploads: what each of them learns."""
     from benchmarks.privacy.measure import FULL, QUICK, measure_attacks
 
     show_rows("privacy", measure_attacks(QUICK if quick else FULL, _several(only)), as_json)
@@ -313,7 +313,7 @@ def liars(
         bool, typer.Option("--beyond", help="One more than max_liars collude: count wrong labels.")
     ] = False,
 ) -> None:
-    """Search for runs in which at most max_liars make a label wrong or have somebody honest blamed."""
+    """Search for runs in which at most max_liars make a label wrong or get an honest party blamed."""
     from benchmarks.faults.liars import search
 
     if search(runs=runs, first=first, beyond=beyond):
@@ -322,7 +322,7 @@ def liars(
 
 @app.command(rich_help_panel=_STUDIES)
 def crossover() -> None:
-    """Where encoding and decoding weights by transform overtake the matrix."""
+    """From which size encoding and decoding weights are faster by transform than by matrix."""
     from benchmarks.studies.crossover import measure
 
     measure()
@@ -330,7 +330,7 @@ def crossover() -> None:
 
 @app.command(rich_help_panel=_STUDIES)
 def aead() -> None:
-    """Sealing a part of shares: AES-256-GCM against ChaCha20-Poly1305, turn by turn on one core."""
+    """Seconds to seal a part of shares: AES-256-GCM and ChaCha20-Poly1305 in turns on one core."""
     from benchmarks.studies.aead import measure
 
     measure()
@@ -361,7 +361,7 @@ def starts(
     rows: Annotated[int, typer.Option(help="More rows than these are sampled down to them.")] = 5000,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table here.")] = None,
 ) -> None:
-    """Inertia after "random" and "k-means++" starts, beside scikit-learn's k-means++ (SECFC_DATA)."""
+    """Inertia after "random" and "k-means++" starts, compared with scikit-learn's k-means++ (SECFC_DATA)."""
     from benchmarks.studies.starts import measure
 
     measure(datasets or [], starts, rows, markdown)
@@ -374,7 +374,7 @@ def tail(
     coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
     step: Annotated[float | None, typer.Option(help="Rows as multiples of it: 0.01 or less.")] = None,
 ) -> None:
-    """A run that ends slowly, at several tol_moved: iterations, bytes and seconds."""
+    """A run that converges slowly, at several tol_moved: iterations, bytes and seconds."""
     from benchmarks.costs.setting import Case
     from benchmarks.studies.tail import measure
 
@@ -395,7 +395,7 @@ def union(
     t: Annotated[int, typer.Option("-t", help="Clients that may collude.")] = 4,
     ell: Annotated[int, typer.Option(help="Segments.")] = 2,
 ) -> None:
-    """Private set union beside a plain union of sets, on one thread."""
+    """Private set union, compared with a plain union of sets, on one thread."""
     from benchmarks.studies.union import UnionParties, measure_unions
 
     measure_unions(
@@ -413,7 +413,7 @@ def union_run(
     t: Annotated[int, typer.Option("-t", help="Clients that may collude.")] = 4,
     ell: Annotated[int, typer.Option(help="Segments.")] = 2,
 ) -> None:
-    """A run with membership privacy beside an ordinary run, all parties in one process."""
+    """A run with membership privacy, compared with an ordinary run, all parties in one process."""
     from benchmarks.studies.union import UnionParties, measure_runs
 
     measure_runs(UnionParties(n=n, t=t, ell=ell), rows, columns)
@@ -429,7 +429,7 @@ def record(
         Path | None, typer.Option(help="Folder with 30 GB free for the memory benchmark.")
     ] = None,
 ) -> None:
-    """Run every benchmark that RESULTS.md shows, store what it found, and write the page again."""
+    """Run every benchmark of RESULTS.md, store its results, and write the page again."""
     from benchmarks.record import record_all
 
     failed = record_all(_several(only), _several(skip), quick=quick, out=out, storage=storage)

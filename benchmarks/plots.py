@@ -8,7 +8,7 @@ from typing import Any
 THEMES = {"light": ("#1f2328", "#d0d7de"), "dark": ("#e6edf3", "#3d444d")}
 """Text and axes, grid."""
 
-# Okabe and Ito's colours that keep a contrast of 3 or more on white and on near-black alike.
+# Colours of Okabe and Ito with a contrast of at least 3 on both white and near-black.
 COLOURS = {
     "client": "#0072b2",
     "server": "#d55e00",
@@ -20,11 +20,11 @@ MARKERS = {"client": "o", "server": "s", "k-FED": "^", "scikit-learn": "x", "sha
 
 
 Drawer = Callable[[Any, list[dict[str, Any]]], Any]
-"""Draws a figure of rows with matplotlib's pyplot."""
+"""Draws a figure from rows with matplotlib's pyplot."""
 
 
 def draw(results: dict[str, Any], folder: Path) -> dict[str, list[str]]:
-    """Draw what the results allow; names, without theme and ending, of what the page shows of each."""
+    """Draw what the results allow; return names (no theme, no suffix) that the page shows of each."""
     from benchmarks.privacy.plots import DRAWERS  # noqa: PLC0415 - they take their style from here
 
     drawers: dict[str, dict[str, Drawer]] = {
@@ -53,7 +53,7 @@ def draw(results: dict[str, Any], folder: Path) -> dict[str, list[str]]:
 
 
 def styled(ink: str, grid: str) -> Any:
-    """Settings of matplotlib (its `rcParams`) for colours of the text and of the grid."""
+    """Settings of matplotlib (its `rcParams`) for the colours of text (`ink`) and grid."""
     inked = (
         "text.color",
         "axes.labelcolor",
@@ -114,7 +114,7 @@ def _scaling(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
         for row in (one for one in rows if one["swept"] == name):
             cost, at = row["cost"], row["values"]
             axis.plot(at, row["seconds"], color=COLOURS[cost], marker=MARKERS[cost], label=_COSTS[cost])
-            # The paper's slope through the first point, to compare directions.
+            # A line with the paper's slope through the first point, to compare directions.
             paper = [row["seconds"][0] * (value / at[0]) ** row["paper_exponent"] for value in at]
             label = "the paper's slope" if cost == "server" else None
             axis.plot(at, paper, color=COLOURS[cost], linestyle=":", linewidth=1, label=label)

@@ -1,8 +1,8 @@
-"""Run every benchmark and store what it found, for benchmarks/RESULTS.md.
+"""Run every benchmark and store its results for benchmarks/RESULTS.md.
 
 Each benchmark is its own command (`python -m benchmarks NAME --json`, or the script of the peers), started
-with the interpreter that runs this. Its rows are stored with the machine, the commit and the command. One
-that fails is named at the end and keeps its old results.
+with the current interpreter. Its rows are stored with the machine, the commit and the command. If one fails,
+the last message names it and its old results stay.
 """
 
 import json
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 def record_all(
     only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Path, storage: Path | None
 ) -> list[str]:
-    """Run benchmarks, store their results in a folder and write the page beside it.
+    """Run benchmarks, store their results in a folder and write RESULTS.md beside that folder.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def record_all(
     quick : bool
         Small sizes, a few minutes.
     out : Path
-        The folder; it is made.
+        The folder; it is created if missing.
     storage : Path or None
         Folder with 30 GB free for "memory".
 
@@ -68,7 +68,7 @@ def record_all(
 def write_result(
     path: Path, name: str, rows: Rows, *, command: str, quick: bool, started: datetime, seconds: float
 ) -> None:
-    """Store the rows of a benchmark with what they were measured on; an old file stays until then."""
+    """Store a benchmark's rows with machine and commit. An old file stays until the new one is complete."""
     result = {
         "benchmark": name,
         "command": command,

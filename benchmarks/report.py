@@ -1,6 +1,6 @@
-"""benchmarks/RESULTS.md and its plots, from benchmarks/results/*.json.
+"""Write benchmarks/RESULTS.md and its plots from benchmarks/results/*.json.
 
-Plots need matplotlib (pip install ".[plots]"); without it those that exist are kept and linked.
+Plots need matplotlib (pip install ".[plots]"). Without it, existing plots are kept and linked.
 """
 
 import json
@@ -35,7 +35,7 @@ BENCHMARKS = (
     "rehearsal",
     "peers",
 )
-"""What the page shows, in its order."""
+"""Benchmarks on the page, in this order."""
 
 Result = dict[str, Any]
 """A stored benchmark."""
@@ -146,8 +146,8 @@ ABOUT = {
         "Seconds of one Lloyd iteration, all parties on this machine; what differs is who has to be "
         "trusted and what is revealed. SecFC's are all its parties' one after another on one thread, "
         "without sockets, with compiled kernels, which a job of 1,000 rows does not load by itself, since "
-        "that takes half a second; MPyC's are wall-clock seconds of three processes over loopback TCP, SPU's "
-        "of three threads linked in memory, without its compilation."
+        "that takes half a second; MPyC's and CrypTen's are wall-clock seconds of three processes over "
+        "loopback TCP, SPU's of three threads linked in memory, without its compilation."
     ),
 }
 
@@ -229,7 +229,7 @@ def _section(name: str, result: Result, images: list[str], folder: str) -> list[
 
 
 def _peer_cells(rows: list[Result]) -> tuple[list[str], list[list[str]]]:
-    """The peers' table, each row beside SecFC's smallest and NumPy at its size."""
+    """The peers' table. Each row is compared with SecFC's smallest run and with NumPy at its size."""
     plain = {row["size"]: row["seconds"] for row in rows if row["system"].startswith("NumPy")}
     ours: dict[str, float] = {}
     for row in rows:
@@ -270,7 +270,7 @@ def _peer_cells(rows: list[Result]) -> tuple[list[str], list[list[str]]]:
 
 
 def _picture(image: str, folder: str, title: str) -> str:
-    """An image that follows the reader's colour scheme where the viewer can tell."""
+    """An image in a light and a dark version; the viewer chooses one by the reader's colour scheme."""
     return (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="{folder}/{image}-dark.png">'
         f'<img alt="{title}" src="{folder}/{image}-light.png"></picture>'

@@ -14,9 +14,9 @@ from secfc.cli.render import console, error_console
 
 
 def show_rows(name: str, measured: Iterable[Any], as_json: bool) -> list[dict[str, Any]]:
-    """Print rows once all are measured, and return them; a line for each on standard error, if a terminal."""
+    """Print rows after all are measured, and return them. Standard error, if a terminal, gets the count."""
     rows: list[dict[str, Any]] = []
-    watched = error_console()  # a spinner would take the processor from what is measured
+    watched = error_console()  # a spinner would use CPU time during the measurement
     for row in measured:
         rows.append(asdict(row))
         if watched.is_terminal:

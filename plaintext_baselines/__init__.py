@@ -1,8 +1,8 @@
-"""Plaintext federated k-means: the published methods that secure clustering is compared with.
+"""Plaintext federated k-means: published methods with which secure clustering is compared.
 
-Every estimator takes a list of parties (one 2-D array of rows each) instead of one matrix and otherwise has
-scikit-learn's manners. :class:`ExactLloyd` is at the same time the reference for exact results: it computes
-on integers and rationals only, and shares no code with the secure protocol.
+Every estimator takes a list of parties (one 2-D array of rows each) instead of one matrix, and otherwise
+follows scikit-learn's interface. :class:`ExactLloyd` is also the reference for exact results: it computes on
+integers and rationals only and has no code in common with the secure protocol.
 """
 
 from plaintext_baselines.dwf import DWF, EWF

@@ -1,4 +1,4 @@
-"""Array types that the annotations share."""
+"""Array types for annotations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What all estimators of this package share: parties in, one label array per party out."""
+"""The common base of all estimators: they take parties and return one label array per party."""
 
 import abc
 import numbers
@@ -17,8 +17,8 @@ from plaintext_baselines._floats import nearest, squared_distances
 class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]  # scikit-learn has no stubs
     """Base of the estimators: validation, pooling, and prediction by the nearest centre.
 
-    A subclass is a dataclass of its parameters, kept unchanged. Its ``_fit`` sets the attributes below but
-    `n_features_in_`; :class:`Lloyd` says what they are.
+    A subclass is a dataclass of its parameters, which are never changed. Its ``_fit`` sets the attributes
+    below except `n_features_in_`. :class:`Lloyd` describes them.
     """
 
     n_clusters: int
@@ -39,12 +39,12 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         Raises
         ------
         TypeError, ValueError
-            For an argument that cannot be used, naming it and the party.
+            For an invalid argument. The text names it and the party.
 
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` rounds of :class:`Lloyd` or :class:`ExactLloyd` did not suffice.
+            If `max_iter` rounds of :class:`Lloyd` or :class:`ExactLloyd` were not enough.
         """
         data = self._check_training_parties(parties)
         self._fit(data)
@@ -53,14 +53,14 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
 
     @abc.abstractmethod
     def _fit(self, data: list[FloatArray]) -> None:
-        """Check the parameters, cluster checked rows and set the other attributes."""
+        """Check the parameters, cluster the checked rows and set the other attributes."""
 
     def predict(self, X: Any) -> IntArray | list[IntArray]:
         """Label every row with its nearest centre; ties go to the lowest cluster.
 
         Parameters
         ----------
-        X : array of shape (n_rows, n_features), or sequence of such, one a party
+        X : array of shape (n_rows, n_features), or sequence of such, one per party
 
         Returns
         -------
@@ -74,7 +74,7 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
 
         Parameters
         ----------
-        X : array of shape (n_rows, n_features), or sequence of such, one a party
+        X : array of shape (n_rows, n_features), or sequence of such, one per party
         y : ignored
         """
         data = self._check_fitted(X)
@@ -85,7 +85,7 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         return [nearest(rows, self.cluster_centers_) for rows in data]
 
     def _check_fitted(self, X: Any) -> list[FloatArray]:
-        """Validate the rows given to a fitted estimator; one array is that of one party."""
+        """Validate rows for a fitted estimator. A single array is one party."""
         check_is_fitted(self)
         data = check_parties([X] if _is_array(X) else X)
         if data[0].shape[1] != self.n_features_in_:
@@ -103,14 +103,14 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
 
 
 def _is_array(X: Any) -> bool:
-    """Whether these are the rows of one table, and not of several parties."""
+    """Whether `X` is one table, not several parties."""
     return len(getattr(X, "shape", ())) == 2
 
 
 def check_parties(parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-    """The parties' rows as C-contiguous float64; a party without rows has shape (0, n_features).
+    """The parties' rows as C-contiguous float64. A party without rows has shape (0, n_features).
 
-    TypeError if a party does not consist of real numbers. ValueError if there is no party or no column, a
+    TypeError if a party has other values than real numbers. ValueError if there is no party or no column, a
     party is not two-dimensional, widths differ, or an entry is nan or infinite. The text names party and
     column, never an entry.
     """
@@ -124,7 +124,7 @@ def check_parties(parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
             raise TypeError(f"party {index} must hold real numbers, has dtype {raw.dtype}")
         if raw.ndim != 2:
             raise ValueError(f"party {index} must be a 2-D array of rows, has {raw.ndim} dimension(s)")
-        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused below
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf and is refused below
             rows = np.ascontiguousarray(raw, dtype=np.float64)
         if data and rows.shape[1] != data[0].shape[1]:
             raise ValueError(f"party {index} has {rows.shape[1]} columns, party 0 has {data[0].shape[1]}")
@@ -148,7 +148,7 @@ def check_count(name: str, value: Any) -> None:
 
 
 def check_weights(given: Sequence[Any], data: Sequence[FloatArray]) -> IntArray:
-    """One integer array of weights per party, pooled; raise unless they fit and are at least 1."""
+    """Pool one integer array of weights per party. Raise unless they fit and are at least 1."""
     if len(given) != len(data):
         raise ValueError(f"sample_weight has {len(given)} arrays for {len(data)} parties")
     weights: list[IntArray] = []
@@ -178,5 +178,5 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def split(pooled: IntArray, data: Sequence[FloatArray]) -> list[IntArray]:
-    """Cut an array over the pool back into one array per party."""
+    """Split an array over the pool into one array per party."""
     return list(np.split(pooled, np.cumsum([len(rows) for rows in data])[:-1]))

@@ -1,7 +1,7 @@
-"""Lloyd's operations on whole numbers, exactly: a filter in float64 before rational numbers (GMP).
+"""Exact versions of Lloyd's operations on whole numbers: a float64 filter, then rational numbers (GMP).
 
-A matrix product gives the distances of every row to all centres in float64, with a bound on their error. Only
-where the bound leaves a choice, rationals make it. Sums and the inertia are always exact.
+A matrix product gives the distances of every row to all centres in float64, with a bound on their error.
+Where the bound does not decide, rationals do. Sums and the inertia are always exact.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from plaintext_baselines._rounds import NearestCentres
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """The point ``total / size`` in units of the quantised rows; for a mean, of rows of this weight."""
+    """The point ``total / size`` in units of the quantised rows. For a mean, `size` is the rows' weight."""
 
     total: Integers
     size: int
@@ -47,7 +47,7 @@ Centres = Sequence[Centre | None]  # one for each cluster, None for an empty one
 
 
 class ExactRows:
-    """Exact arithmetic on the rows of the pool, fewer than 2^26 of fewer than 2^22 columns.
+    """Exact arithmetic on the rows of the pool, fewer than 2^26 rows with fewer than 2^22 columns.
 
     Rows are whole numbers in float64: the data over the unit, rounded. `weights`, int64 of shape
     (n_rows,), are at least 1 and below 2^30 in all.
@@ -92,14 +92,14 @@ class ExactRows:
             for row in np.flatnonzero(rivals.sum(axis=1) > 1):
                 contested = np.flatnonzero(rivals[row]).tolist()
                 exact = [self._distance(block.start + row, centres[found.clusters[at]]) for at in contested]
-                best[row] = contested[exact.index(min(exact))]  # of equals the lowest cluster
+                best[row] = contested[exact.index(min(exact))]  # ties go to the lowest cluster
             labels[block] = found.clusters[best]
             own[block] = distances[np.arange(len(best)), best]
         return NearestCentres(labels, (own - found.error, own + found.error))
 
     def inertia(self, centres: Centres, assignment: NearestCentres) -> float:
-        # sum_i ||x_i - c||^2 over a set of n rows with sum T is sum_i ||x_i||^2 + n ||c||^2 - 2 <c, T>. With
-        # weights n and all sums are weighted.
+        # Over a set of n rows with sum T, sum_i ||x_i - c||^2 = sum_i ||x_i||^2 + n ||c||^2 - 2 <c, T>. With
+        # weights, n and all sums are weighted.
         total = mpq(self._sum_of_squares)
         sizes = self._weight_of(assignment.labels)
         for centre, sums, size in zip(centres, self._sums(assignment.labels), sizes, strict=True):
@@ -110,7 +110,7 @@ class ExactRows:
         return ratio_to_float(int(total.numerator) * above, int(total.denominator) * below)
 
     def score(self, centres: Centres, assignment: NearestCentres) -> int:
-        """The inertia about means, weighed by whole numbers (`ExactLloyd`'s n_init)."""
+        """The score of a start: distances weighted by whole numbers (see `n_init` of `ExactLloyd`)."""
         squares = np.zeros(self.n_clusters, dtype=object)
         for block in blocks(*self._rows.shape):
             np.add.at(squares, assignment.labels[block], self._squares_of(block))
@@ -119,7 +119,7 @@ class ExactRows:
         counts = self._weight_of(assignment.labels)
         for at, (centre, sums) in enumerate(zip(centres, self._sums(assignment.labels), strict=True)):
             if centre and counts[at]:
-                # Over rows x of a set ||T - s x||^2 adds up to n ||T||^2 - 2 s <T, sum x> + s^2 sum ||x||^2.
+                # Over the rows x of a set, sum ||T - s x||^2 = n ||T||^2 - 2 s <T, sum x> + s^2 sum ||x||^2.
                 above = counts[at] * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
                 distances = above + centre.size**2 * squares[at]
                 score += 2**bits // centre.size**2 * int(distances)
@@ -127,7 +127,7 @@ class ExactRows:
 
     def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
         lower, upper = assignment.distances
-        # A row whose upper bound is below `count` lower bounds has `count` rows truly farther than itself.
+        # If a row's upper bound is below `count` lower bounds, at least `count` rows are farther than it.
         threshold = np.partition(lower, len(lower) - count)[len(lower) - count]
         rows = np.flatnonzero(upper >= threshold).tolist()
         exact = {row: self._distance(row, centres[assignment.labels[row]]) for row in rows}
@@ -140,7 +140,7 @@ class ExactRows:
         core = np.ones(len(self._rows), dtype=np.bool_)
         for block in blocks(len(self._rows), self.n_clusters):
             distances, error = found.distances(block)
-            # 9: squares of the distances' ratio 3.
+            # 9 is the square of 3, the ratio of distances.
             near = distances + error < 9 * lower[block, None]
             unsure = ~near & (distances - error < 9 * upper[block, None])
             others = found.clusters != assignment.labels[block, None]
@@ -152,7 +152,7 @@ class ExactRows:
         return core
 
     def distances_from(self, row: int) -> Integers:
-        """Squared distances of all rows to one of them, shape (n_rows,); rows of at most 52 bits."""
+        """Squared distances of all rows to one of them, shape (n_rows,). Rows have at most 52 bits."""
         return np.concatenate(
             [
                 squared_norms(self._rows[block] - self._rows[row], self._bits + 1)
@@ -169,14 +169,14 @@ class ExactRows:
         return sum(int(self._squares_of(b).sum()) for b in blocks(*self._rows.shape))
 
     def _squares_of(self, block: slice) -> Integers:
-        """Squared norms of some rows, each times its weight."""
+        """Squared norms of some rows, each multiplied by the row's weight."""
         squares: Integers = squared_norms(self._rows[block], self._bits) * self._weights[block].astype(object)
         return squares
 
     def _sums(self, sets: IntArray) -> Integers:
-        """Exact weighted sums of the sets' rows, shape (n_clusters, n_features); the last are kept."""
+        """Exact weighted sums of the sets' rows, shape (n_clusters, n_features). The last ones are cached."""
         if self._summed is None or not np.array_equal(self._summed[0], sets):
-            # Whole numbers below 2^width, of this weight in all: exact in float64.
+            # Sums of whole numbers below 2^width, with this total weight, are exact in float64.
             width = 53 - int(self._weights.sum()).bit_length()
             sums = np.zeros((self.n_clusters, self._rows.shape[1]), dtype=object)
             for at, digit in enumerate(digits(self._rows, self._bits, width)):
@@ -191,17 +191,16 @@ class Filter:
 
     With u = 2^-53, g the largest norm of a centre and r a row's norm, to first order:
 
-    - a centre rounded to float64 is off by u g, so the square of its norm by (d + 2) u g^2;
-    - its product with the row is off by (d + 1) u r g, in whatever order BLAS adds;
+    - a centre rounded to float64 has error u g, so the square of its norm has error (d + 2) u g^2;
+    - its product with the row has error (d + 1) u r g, in any order of additions in BLAS;
     - twice that, and the subtraction, make at most (d + 4) u g (g + 2 r);
-    - adding ||row||^2, itself off by d u r^2, makes at most (d + 5) u (g + r)^2.
+    - adding ||row||^2, which has error d u r^2, makes at most (d + 5) u (g + r)^2.
 
     The bound of 2 (d + 8) u (g + r)^2 also covers the terms of second order (d u < 2^-30) and the rounding of
-    g, r, the bound and comparisons with it. 2^-900 is far above what underflow can lose, 2^-1074 in each of
-    fewer than 2^32 operations. Where g + r >= 2^500 an operation might overflow: nothing is known.
+    g, r, the bound and comparisons with it. 2^-900 is far above the loss by underflow, 2^-1074 in each of
+    fewer than 2^32 operations. If g + r >= 2^500, an operation might overflow, so the error is infinite.
 
-    `squares` are ||row||^2, inf beyond float64. `clusters` are those that have a centre, ascending; `error`
-    has shape (n_rows,).
+    `squares` are ||row||^2, inf beyond float64. `clusters` have a centre, ascending. `error`: (n_rows,).
     """
 
     def __init__(self, rows: FloatArray, squares: FloatArray, centres: Centres) -> None:
@@ -217,12 +216,12 @@ class Filter:
         self.error[self._known] = 2 * (rows.shape[1] + 8) * 2.0**-53 * reach[self._known] ** 2 + 2.0**-900
 
     def distances(self, block: slice) -> tuple[FloatArray, FloatArray]:
-        """Of these rows to all centres there are, and the bound on their error, shape (rows, 1)."""
+        """Distances of these rows to all existing centres, and the bound on their error, shape (rows, 1)."""
         with np.errstate(over="ignore", invalid="ignore"):
             distances: FloatArray = self._rows[block] @ self._weights
             distances += self._offsets
             distances += self._squares[block, None]
-        distances[~self._known[block]] = 0.0  # any number: the error is infinite
+        distances[~self._known[block]] = 0.0  # any number, since the error is infinite
         return distances, self.error[block, None]
 
 
@@ -241,7 +240,7 @@ def squared_norms(whole: FloatArray, bits: int) -> Integers:
     total = np.zeros(len(whole), dtype=object)
     for i, left in enumerate(parts):
         for j, right in enumerate(parts):
-            for first in range(0, whole.shape[1], 1024):  # 2^10 products below 2^52: exact in int64
+            for first in range(0, whole.shape[1], 1024):  # 2^10 products below 2^52 are exact in int64
                 columns = slice(first, first + 1024)
                 products = np.einsum("ij,ij->i", left[:, columns], right[:, columns])
                 total += products.astype(object) << 26 * (i + j)
@@ -251,6 +250,6 @@ def squared_norms(whole: FloatArray, bits: int) -> Integers:
 def ratio_to_float(above: int, below: int) -> float:
     """The float64 nearest to ``above / below``, inf beyond its range."""
     try:
-        return above / below  # Python rounds the quotient of two integers correctly; GMP would truncate it
+        return above / below  # Python rounds this quotient correctly, GMP would truncate it
     except OverflowError:
         return np.inf if above > 0 else -np.inf

@@ -9,19 +9,19 @@ from plaintext_baselines._arrays import BoolArray, FloatArray, IntArray
 from plaintext_baselines._frame import Frame, binary_exponent
 from plaintext_baselines._rounds import NearestCentres
 
-# Entries of the largest temporary: 2 MB of float64 stay in the second-level cache.
+# Entries of the largest temporary: 2 MB of float64 fit in the second-level cache.
 BLOCK_ENTRIES = 1 << 18
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Slices of rows such that a temporary of `width` columns has about BLOCK_ENTRIES entries."""
+    """Slices of rows. A temporary of `width` columns for a slice has about BLOCK_ENTRIES entries."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))
 
 
 def set_sums(rows: FloatArray, sets: IntArray, n_clusters: int) -> FloatArray:
-    """Sum of each set's rows (-1: in none), added in row order, shape (n_clusters, n_features)."""
+    """Sum of each set's rows (-1: in no set), added in row order, shape (n_clusters, n_features)."""
     member = sets >= 0
     starts = np.concatenate(([0], np.cumsum(member)))
     indicator = sparse.csc_array((np.ones(starts[-1]), sets[member], starts), shape=(n_clusters, len(sets)))
@@ -35,9 +35,9 @@ def set_sizes(sets: IntArray, n_clusters: int) -> IntArray:
 
 
 def assign(rows: FloatArray, centres: FloatArray) -> NearestCentres:
-    """Every row's nearest centre and, from the difference of the two, its squared distance to it.
+    """Every row's nearest centre, and its squared distance to it, computed from the difference.
 
-    A centre that does not exist is a row of nan.
+    A missing centre is a row of nan.
     """
     labels = _argmin(rows, centres)
     return NearestCentres(labels, squared_distances(rows, centres, labels))
@@ -53,9 +53,9 @@ def squared_distances(rows: FloatArray, centres: FloatArray, labels: IntArray) -
 
 
 class Floats:
-    """Lloyd's operations in float64; centres are an array of shape (n_clusters, n_features), nan if empty.
+    """Lloyd's operations in float64. Centres are an array of shape (n_clusters, n_features), nan if empty.
 
-    All arithmetic happens in the :class:`Frame` of the pool.
+    All arithmetic is in the units of the pool's :class:`Frame`.
     """
 
     def __init__(self, pool: FloatArray, n_clusters: int) -> None:
@@ -69,7 +69,7 @@ class Floats:
 
     def means(self, sets: IntArray) -> FloatArray:
         sizes = set_sizes(sets, self.n_clusters)
-        with np.errstate(invalid="ignore"):  # 0/0 makes the nan of an empty set
+        with np.errstate(invalid="ignore"):  # 0/0 gives nan for an empty set
             return np.asarray(set_sums(self._rows, sets, self.n_clusters) / sizes[:, None])
 
     def assign(self, centres: FloatArray) -> NearestCentres:
@@ -87,13 +87,13 @@ class Floats:
         for cluster in np.flatnonzero(np.isfinite(centres[:, 0])):
             others = assignment.labels != cluster
             distances = squared_distances(self._rows, centres, np.full(len(self._rows), cluster))
-            # 9: squares of the distances' ratio 3.
+            # 9 is the square of 3, the ratio of distances.
             result[others & (9 * assignment.distances > distances)] = False
         return result
 
 
 class KeepingFloats(Floats):
-    """Floats that relocate nothing: a cluster that becomes empty keeps the centre it had."""
+    """Floats without relocation: a cluster that becomes empty keeps its old centre."""
 
     _centres: FloatArray | None = None
 
@@ -111,8 +111,8 @@ class KeepingFloats(Floats):
 
 def nearest(rows: FloatArray, centres: FloatArray) -> IntArray:
     """Index of every row's nearest centre in float64; a centre of nan is never chosen."""
-    # The existing centre nearest to the origin: its size is that of the distances that matter (centres far
-    # beyond it overflow to inf and are not chosen), and moving it to 0 loses little to cancellation.
+    # Use the existing centre nearest to the origin. Its size is that of the relevant distances: centres far
+    # beyond it overflow to inf and are not chosen. Moving it to 0 loses little by cancellation.
     sizes = np.abs(centres).max(axis=1)
     origin = centres[int(np.nanargmin(sizes))]
     exponent = binary_exponent(rows, origin)
@@ -124,7 +124,7 @@ def nearest(rows: FloatArray, centres: FloatArray) -> IntArray:
 def _argmin(rows: FloatArray, centres: FloatArray) -> IntArray:
     exists = np.asarray(np.isfinite(centres).all(axis=1))
     centres = np.where(exists[:, None], centres, 0.0)
-    # |x - c|^2 without |x|^2, which does not change the argmin.
+    # |x - c|^2 without |x|^2, since that does not change the argmin.
     offsets = np.where(exists, np.einsum("ij,ij->i", centres, centres), np.inf)
     labels = np.empty(len(rows), dtype=np.int64)
     for block in blocks(len(rows), len(centres)):

@@ -1,4 +1,4 @@
-"""The units in which float64 arithmetic is done: a power of two and an offset away from the data's."""
+"""The units for float64 arithmetic: the data's, scaled by a power of two and shifted."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ def binary_exponent(*arrays: FloatArray) -> int:
 class Frame:
     """A scale and an offset that bring the rows near 0.
 
-    The rows are scaled by a power of two into [-1, 1] (exact; squares then neither overflow nor vanish) and
-    moved to mean 0 (less cancellation, as in scikit-learn). Neither is part of any method: no party needs to
-    know them, and results are brought back to the data's units.
+    The rows are scaled by a power of two into [-1, 1]. This is exact, and squares then neither overflow nor
+    underflow. They are also moved to mean 0, for less cancellation, as in scikit-learn. Neither is part of
+    any method: no party needs to know them, and results are converted to the data's units.
     """
 
     def __init__(self, pool: FloatArray) -> None:
@@ -24,22 +24,22 @@ class Frame:
         self.mean: FloatArray = np.ldexp(pool, -self.exponent).mean(axis=0)
 
     def enter(self, points: FloatArray) -> FloatArray:
-        """Bring points in the data's units into this frame."""
+        """Convert points from the data's units to this frame."""
         with np.errstate(over="ignore"):
             moved: FloatArray = np.ldexp(points, -self.exponent)
         moved -= self.mean
         return moved
 
     def leave(self, points: FloatArray) -> FloatArray:
-        """Bring points back into the data's units."""
+        """Convert points to the data's units."""
         return np.asarray(np.ldexp(points + self.mean, self.exponent))
 
     def enter_length(self, length: float) -> float:
-        """Bring a length in the data's units into this frame; inf beyond float64."""
+        """Convert a length from the data's units to this frame; inf beyond float64."""
         with np.errstate(over="ignore"):
             return float(np.ldexp(length, -self.exponent))
 
     def leave_square(self, square: float) -> float:
-        """Bring a squared length back into the data's units; inf beyond float64."""
+        """Convert a squared length to the data's units; inf beyond float64."""
         with np.errstate(over="ignore"):
             return float(np.ldexp(square, 2 * self.exponent))

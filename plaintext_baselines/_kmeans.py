@@ -1,6 +1,6 @@
-"""scikit-learn's k-means for the steps that a method leaves to "k-means", made total.
+"""scikit-learn's k-means, for steps that a method calls just "k-means".
 
-It accepts fewer points than clusters and duplicate points, which scikit-learn refuses or warns of.
+It also accepts fewer points than clusters and duplicate points, which scikit-learn refuses or warns about.
 """
 
 import warnings
@@ -33,8 +33,8 @@ def kmeans(
 ) -> Clustering:
     """Lloyd's algorithm from k-means++ or from given centres, as scikit-learn runs it.
 
-    With at most `n_clusters` points the points are the centres, repeated in turn until there are
-    `n_clusters` of them: a repeated centre never wins a row, since ties go to the lowest cluster.
+    With at most `n_clusters` points, the centres are the points, repeated in turn up to `n_clusters`. A
+    repeated centre never labels a row, since ties go to the lowest cluster.
     """
     if len(points) <= n_clusters:
         return Clustering(np.resize(points, (n_clusters, points.shape[1])), np.arange(len(points)))
@@ -54,14 +54,14 @@ def kmeans(
 
 
 def draw_seed(rng: np.random.Generator) -> int:
-    """An integer seed for scikit-learn, which takes no ``numpy.random.Generator``."""
+    """An integer seed for scikit-learn, which does not accept a ``numpy.random.Generator``."""
     return int(rng.integers(2**32))
 
 
 def in_order(points: FloatArray, *columns: FloatArray) -> tuple[FloatArray, ...]:
-    """Points (and what belongs to them) sorted by their coordinates.
+    """Points, and the columns that belong to them, sorted by their coordinates.
 
-    What a server receives has no order; with one, a seeded server step would depend on who came first.
+    So a seeded server step does not depend on the order in which points arrive.
     """
     order = np.lexsort((*columns, *points.T[::-1]))
     return (points[order], *(column[order] for column in columns))

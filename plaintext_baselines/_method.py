@@ -1,4 +1,4 @@
-"""What the approximate federated methods share: one ``fit`` around the rounds that each of them defines."""
+"""The common base of the approximate federated methods: one ``fit`` for the rounds that each defines."""
 
 import abc
 import numbers
@@ -17,10 +17,9 @@ from plaintext_baselines._start import given_centres, given_labels, random_start
 
 @dataclass(frozen=True)
 class Fit:
-    """What a method's rounds end with, in the frame's units; further fitted `attributes` in the data's.
+    """The result of a method's rounds, in the frame's units; other fitted `attributes` in the data's units.
 
-    `history` is the inertia at the centres that each round began with. Without `labels` every row gets its
-    nearest centre.
+    `history` is the inertia at each round's first centres. Without `labels` rows get their nearest centre.
     """
 
     centres: FloatArray
@@ -30,9 +29,9 @@ class Fit:
 
 
 class FederatedMethod(FederatedClusterer):
-    """Base of the federated methods, all of which are simulated in one process.
+    """Base of the federated methods, which are simulated in one process.
 
-    A party without rows takes no part in anything; its entry in `labels_` is empty.
+    A party without rows does not take part. Its entry in `labels_` is empty.
     """
 
     init: Any
@@ -59,18 +58,18 @@ class FederatedMethod(FederatedClusterer):
             setattr(self, name, value)
 
     def _check_counts(self, *names: str, optional: Sequence[str] = ()) -> None:
-        """Raise unless these parameters are integers >= 1, or optional ones None."""
+        """Raise unless these parameters are integers >= 1. The `optional` ones may be None."""
         for name in (*names, *optional):
             if name not in optional or getattr(self, name) is not None:
                 check_count(name, getattr(self, name))
 
     @abc.abstractmethod
     def _check_parameters(self, data: Sequence[FloatArray]) -> None:
-        """Raise for parameters that cannot be used."""
+        """Raise for invalid parameters."""
 
     @abc.abstractmethod
     def _run(self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator) -> Fit:
-        """Run the method on parties in the frame's units."""
+        """Run the method on parties whose rows are in the frame's units."""
 
     def _given_start(
         self, parties: list[FloatArray], frame: Frame, rng: np.random.Generator
@@ -103,7 +102,7 @@ def check_number(
     open_low: bool = False,
     open_high: bool = False,
 ) -> None:
-    """Raise unless `value` is a real number between `low` and `high`, a bound excluded where it is open."""
+    """Raise unless `value` is a real number between `low` and `high`. An open bound is excluded."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
     number = float(value)

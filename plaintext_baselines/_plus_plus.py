@@ -1,7 +1,7 @@
-"""Greedy k-means++ in exact integers: the start that SecFC's "k-means++" has to reproduce row for row.
+"""Greedy k-means++ in exact integers. SecFC's "k-means++" must reproduce its rows.
 
-Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007, with scikit-learn's several
-candidates a step. Nothing is rounded: squared distances and their sums are Python's integers.
+Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007, with several candidates per
+step as in scikit-learn. Nothing is rounded: squared distances and their sums are Python integers.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from plaintext_baselines._arrays import IntArray, Integers
 
-# Random bytes of a draw: probabilities are multiples of 2^-32, each off by less than that.
+# Random bytes of a draw: probabilities are multiples of 2^-32, with an error below that.
 DRAW_BYTES = 4
 
 
@@ -23,14 +23,13 @@ def plus_plus_rows(
     random_state: Any,
     weights: IntArray | None = None,
 ) -> list[int]:
-    """Choose rows as first centres, by ``distances_from(row)``, the squared distances of all rows to one.
+    """Choose rows as first centres. ``distances_from(row)`` gives the squared distances of all rows to one.
 
-    The first is uniform. Then 2 + floor(ln n_clusters) rows (at most n_clusters) are drawn with probability
-    proportional to their squared distance to the nearest centre so far, and the one that lowers the sum of
-    these distances most, of equals the first drawn, becomes a centre. Once that sum is 0, the lowest rows
-    that are no centres follow. Random numbers for draws are taken before it is known that there is one. With
-    `weights`, whole numbers of at least 1, the first is drawn in proportion to them, and distances are
-    multiplied by them.
+    The first row is uniform. Then 2 + floor(ln n_clusters) rows (at most n_clusters) are drawn with
+    probability proportional to their squared distance to the nearest centre so far. The one that lowers the
+    sum of these distances most becomes a centre; ties go to the first drawn. When that sum is 0, the lowest
+    rows that are not centres follow. Random numbers are taken in each step before this is checked. With
+    `weights`, whole numbers from 1, distances and the first row's probability are multiplied by them.
     """
     rng = np.random.default_rng(random_state)
     n_candidates = min(n_clusters, 2 + int(math.log(n_clusters)))
@@ -47,7 +46,7 @@ def plus_plus_rows(
         bounds = [sums[-1] * random // 2 ** (8 * DRAW_BYTES) for random in randoms]
         candidates = [int(np.searchsorted(sums, bound, side="right")) for bound in bounds]
         nearer = {row: np.minimum(closest, times * distances_from(row)) for row in dict.fromkeys(candidates)}
-        best = min(nearer, key=lambda row: nearer[row].sum())  # the first drawn of equals
+        best = min(nearer, key=lambda row: nearer[row].sum())  # ties go to the first drawn
         chosen.append(best)
         closest = nearer[best]
     return chosen

@@ -1,4 +1,4 @@
-"""What the methods on pooled rows share: how a run of rounds ends."""
+"""The common base of the methods on pooled rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from plaintext_baselines._rounds import Rounds
 
 
 class PooledClusterer(FederatedClusterer):
-    """Base of Lloyd's algorithm on the concatenated rows, whatever its arithmetic."""
+    """Base of Lloyd's algorithm on the concatenated rows, for any arithmetic."""
 
     max_iter: int
     history_: list[float]

@@ -1,4 +1,4 @@
-"""From floats to the whole numbers that exact k-means computes on."""
+"""Convert floats to the whole numbers that exact k-means uses."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -10,16 +10,15 @@ from plaintext_baselines._arrays import FloatArray
 from plaintext_baselines._floats import blocks
 from plaintext_baselines._frame import binary_exponent
 
-# Up to 52 bits a quantised entry and the difference of two are whole numbers of at most 2^53, exact in
-# float64.
+# With up to 52 bits, a quantised entry and the difference of two are at most 2^53, so exact in float64.
 MAX_PRECISION = 52
 
 
 def largest_norms(data: Sequence[FloatArray]) -> list[float]:
     """Each party's largest Euclidean row norm in float64, 0 for a party without rows.
 
-    All entries are first scaled by one power of two, that of the largest entry of all parties, so that
-    squares neither overflow nor vanish.
+    All entries are first scaled by the power of two of the largest entry of all parties, so that squares
+    neither overflow nor underflow to 0.
     """
     exponent = binary_exponent(*data)
     norms = []
@@ -34,9 +33,9 @@ def largest_norms(data: Sequence[FloatArray]) -> list[float]:
 
 
 def check_bound(bound: Any, data: Sequence[FloatArray]) -> float:
-    """The public bound on a row's norm: the one given, else the largest norm in the data.
+    """The public bound on a row's norm: the given one, or the largest norm in the data.
 
-    ValueError if it is not a finite number >= 0 or a party has a row beyond it.
+    ValueError if it is not a finite number >= 0, or a party has a row beyond it.
     """
     norms = largest_norms(data)
     if bound is None:
@@ -55,7 +54,7 @@ def check_bound(bound: Any, data: Sequence[FloatArray]) -> float:
 
 
 def scale_exponent(bound: float, precision: int) -> int:
-    """E = precision - ceil(log2 bound), exactly; E = precision for bound 0. The scale is 2^E."""
+    """E = precision - ceil(log2 bound), exact; E = precision for bound 0. The scale is 2^E."""
     if bound == 0:
         return precision
     mantissa, exponent = np.frexp(bound)  # bound = mantissa 2^exponent, 1/2 <= mantissa < 1
@@ -83,7 +82,7 @@ def check_step(step: Any, bound: float, data: Sequence[FloatArray]) -> Fraction:
 def quantise(data: Sequence[FloatArray], unit: Fraction) -> FloatArray:
     """Pool of all parties over the unit, rounded to the nearest whole number, halves to even.
 
-    At most 2^precision in magnitude for rows within the bound; inf where beyond float64.
+    The magnitude is at most 2^precision for rows within the bound. Entries beyond float64 are inf.
     """
     pool, (above, below) = np.concatenate(data), unit.as_integer_ratio()
     with np.errstate(over="ignore"):

@@ -1,8 +1,8 @@
-"""Lloyd's iteration, written once for every arithmetic.
+"""Lloyd's iteration for any arithmetic.
 
-A *set* is an assignment of rows to clusters that the next centres are the means of: one int64 per row of the
-pool, -1 for a row that belongs to none. Labels (the argmin of a round) are a set before empty clusters were
-relocated. How distances and means are computed is the business of an :class:`Arithmetic`.
+*Sets* are an assignment of rows to clusters whose means are the next centres: one int64 per row of the pool,
+-1 for a row in no set. Labels (the argmin of a round) are the sets before empty clusters are relocated. An
+:class:`Arithmetic` computes distances and means.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ Centres = TypeVar("Centres")
 
 @dataclass(frozen=True)
 class NearestCentres:
-    """Every row's nearest centre: ties go to the lowest cluster, an empty cluster is never chosen.
+    """Every row's nearest centre. Ties go to the lowest cluster, and an empty cluster is never chosen.
 
-    `distances`, squared, have a form that only the arithmetic that made them reads.
+    Only the arithmetic that made the squared `distances` knows their form.
     """
 
     labels: IntArray
@@ -34,7 +34,7 @@ class Arithmetic(Protocol[Centres]):
     n_clusters: int
 
     def means(self, sets: IntArray) -> Centres:
-        """Means of the sets; an empty set gives a centre that is never chosen."""
+        """Means of the sets. An empty set gives a centre that is never chosen."""
 
     def assign(self, centres: Centres) -> NearestCentres:
         """Nearest centre of every row."""
@@ -45,16 +45,16 @@ class Arithmetic(Protocol[Centres]):
     def farthest(self, centres: Centres, assignment: NearestCentres, count: int) -> list[int]:
         """The `count` rows farthest from their own centre, farthest first, ties by the lowest row.
 
-        Empty if even the farthest row sits on its centre.
+        Empty if even the farthest row lies on its centre.
         """
 
     def separated(self, centres: Centres, assignment: NearestCentres) -> BoolArray:
-        """Rows at most 1/3 as far from their own centre as from every other existing centre."""
+        """Whether each row is at most 1/3 as far from its own centre as from every other existing centre."""
 
 
 @dataclass(frozen=True)
 class Rounds(Generic[Centres]):
-    """Result of :func:`run_rounds`; `centres` are those that `assignment` was computed against."""
+    """Result of :func:`run_rounds`. `assignment` was computed from `centres`."""
 
     assignment: NearestCentres
     centres: Centres
@@ -66,8 +66,7 @@ class Rounds(Generic[Centres]):
 def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: NearestCentres) -> IntArray:
     """Give each empty cluster one of the rows farthest from their own centres, as scikit-learn does.
 
-    Empty clusters are served in ascending order. A cluster that loses its only row becomes empty and stays so
-    in this round.
+    Empty clusters get rows in ascending order. A cluster that loses its only row stays empty in this round.
     """
     sizes = np.bincount(assignment.labels, minlength=arithmetic.n_clusters)
     empty = np.flatnonzero(sizes == 0)
@@ -94,14 +93,14 @@ def run_rounds(
     Parameters
     ----------
     centres
-        What the first round's labels are computed against: the means of `sets`, if these are given.
+        The centres for the first round's labels: the means of `sets`, if these are given.
     max_iter : int
-        If the labels still change in this round, one more assignment (not counted as a round) makes the
-        labels reported match the last centres.
+        If the labels still change in this round, one more assignment follows, so that the labels match the
+        last centres. It is not counted as a round.
     settled : callable, optional
         ``settled(old, new)`` may end the iteration because the centres hardly moved.
     tol_moved : Fraction
-        Below 1. A round in which fewer labels than this fraction changed ends the iteration likewise.
+        Below 1. A round in which fewer labels than this fraction changed also ends the iteration.
     """
     history: list[float] = []
     previous: IntArray | None = None

@@ -11,8 +11,8 @@ from plaintext_baselines._rounds import Arithmetic, Centres, relocate
 
 NAMED_STARTS = ("random", "separation")
 
-# A uniform partition of m >= 10 k rows misses a cluster with probability below k e^-10, so few draws suffice;
-# only k close to m defeats them, and there the seats below settle it.
+# A uniform partition of m >= 10 k rows misses a cluster with probability below k e^-10, so few draws suffice.
+# Only for k close to m all draws may fail. Then `random_start` gives each cluster a row.
 RANDOM_DRAWS = 64
 
 
@@ -43,7 +43,7 @@ def check_init(init: Any, names: Sequence[str]) -> None:
 def starting_sets(
     arithmetic: Arithmetic[Centres], init: Any, data: Sequence[FloatArray], random_state: Any
 ) -> IntArray:
-    """The first sets, -1 for rows in none, if an estimator's `init` is a name or a list of label arrays."""
+    """The first sets, -1 for rows in no set, if an estimator's `init` is a name or a list of label arrays."""
     check_init(init, NAMED_STARTS)
     if not isinstance(init, str):
         return given_labels(init, arithmetic.n_clusters, data, least=-1)
@@ -54,7 +54,7 @@ def starting_sets(
 def given_labels(
     init: Sequence[Any], n_clusters: int, data: Sequence[FloatArray], *, least: int = 0
 ) -> IntArray:
-    """Validate and pool one label array per party; with `least` -1 there are rows in no set."""
+    """Validate and pool one label array per party. With `least` -1, rows may be in no set."""
     if len(init) != len(data):
         raise ValueError(f"init has {len(init)} label arrays for {len(data)} parties")
     labels: list[IntArray] = []
@@ -77,8 +77,8 @@ def given_labels(
 def random_start(n_clusters: int, n_rows: int, random_state: Any) -> IntArray:
     """Draw a uniformly random partition of the pool without empty clusters.
 
-    If :data:`RANDOM_DRAWS` partitions all have an empty cluster, one more is drawn and n_clusters rows drawn
-    without replacement get the labels 0, 1, ... in turn.
+    If :data:`RANDOM_DRAWS` partitions all have an empty cluster, one more is drawn. In it, n_clusters rows,
+    drawn without replacement, get the labels 0, 1, ...
     """
     rng = np.random.default_rng(random_state)
     for _ in range(RANDOM_DRAWS):
@@ -94,9 +94,9 @@ def random_start(n_clusters: int, n_rows: int, random_state: Any) -> IntArray:
 def separate(arithmetic: Arithmetic[Centres], sets: IntArray) -> IntArray:
     """Two rounds of Lloyd from `sets`, then only the cores of the clusters: the 1/3 rule of SecFC and k-FED.
 
-    A core row is at most 1/3 as far from its own centre as from every other. From a random partition all
-    centres nearly coincide and no row would be core, hence the round before. A cluster without a core keeps
-    all its rows. The others have set -1.
+    A core row is at most 1/3 as far from its own centre as from every other. After a random partition all
+    centres nearly coincide, so one more round is needed before any row is core. A cluster without a core
+    keeps all its rows. All other rows get set -1.
     """
     centres = arithmetic.means(sets)
     centres = arithmetic.means(relocate(arithmetic, centres, arithmetic.assign(centres)))

@@ -16,15 +16,15 @@ from plaintext_baselines._method import FederatedMethod, Fit, check_number
 from plaintext_baselines._start import check_init
 from plaintext_baselines.kfed import participants, plain_one_shot
 
-# Runs of every k-means of the one-shot start, as in the published code.
+# Runs of each k-means in the one-shot start, as in the published code.
 START_RUNS = 5
 
 
 class Update(NamedTuple):
-    """What a party computes in one round.
+    """The result of a party in one round.
 
-    `centres` are the local centroids c_ij (where the local cluster stayed empty, the received one); `sizes`
-    are the rows assigned to each *received* centroid, `inertia` the sum of squared distances to these.
+    `centres` are the local centroids c_ij, or the received one if the local cluster stayed empty. `sizes` are
+    the numbers of rows assigned to each *received* centroid. `inertia` is the inertia at these.
     """
 
     centres: FloatArray
@@ -37,13 +37,12 @@ def local_update(
 ) -> Update:
     """Up to `max_iter` steps of classical k-means from the received centroids: Algorithm 2.
 
-    Nothing is relocated (section 2.4). Only clusters that gained or lost rows are computed anew. `norms` are
-    the squared norms of the rows. A step that moves the centroids by less than `tol` (Frobenius norm) is the
-    last.
+    Empty clusters are not relocated (section 2.4). Only clusters that gained or lost rows are recomputed.
+    `norms` are the rows' squared norms. The steps end if centroids move by less than `tol` (Frobenius norm).
     """
     n_clusters = len(centres)
     local = centres.copy()
-    # |x - c|^2 without |x|^2, which does not change the argmin.
+    # |x - c|^2 without |x|^2, since that does not change the argmin.
     scores = rows @ (-2.0 * centres.T)
     scores += np.einsum("ij,ij->i", centres, centres)
     labels = scores.argmin(axis=1)
@@ -73,8 +72,8 @@ def local_update(
 def aggregate(local: FloatArray, weights: FloatArray) -> FloatArray:
     """Weighted mean of the local centroids, shape (n_participants, n_clusters, n_features): equations 3 to 5.
 
-    Where all weights of a cluster are zero, lambda is 1/|I_t| (equation 4). Algorithm 3, line 8, as printed
-    divides by zero there.
+    If all weights of a cluster are zero, lambda is 1/|I_t| (equation 4). Algorithm 3, line 8, as printed
+    divides by zero in this case.
     """
     totals = weights.sum(axis=0)
     shares = np.where(totals > 0, weights / np.where(totals > 0, totals, 1), 1 / len(weights))
@@ -89,7 +88,7 @@ def request_score(parties: Sequence[FloatArray], centres: FloatArray) -> float:
 
 @dataclass(eq=False, repr=False)
 class WeightedFederated(FederatedMethod):
-    """Algorithm 1; a subclass chooses the weights omega_ij and documents the parameters."""
+    """Algorithm 1. A subclass chooses the weights omega_ij and documents the parameters."""
 
     n_clusters: int
     _: KW_ONLY
@@ -176,13 +175,13 @@ class WeightedFederated(FederatedMethod):
 class DWF(WeightedFederated):
     """DWF k-means [1]_: local k-means steps, averaged with the sizes of the local clusters as weights.
 
-    In each round a party runs `local_iter` steps of k-means from the received centroids; a centroid whose
-    local cluster is empty stays (section 2.4). The server averages each cluster's local centroids with the
-    weights omega_ij of equation 7, falls back to their plain mean where all weights are zero (equation 4),
-    and moves by equation 6, ``C + learning_rate (D - C) + momentum (C - C_old)``.
+    In each round a party runs `local_iter` steps of k-means from the received centroids. A centroid whose
+    local cluster is empty does not move (section 2.4). The server averages each cluster's local centroids
+    with the weights omega_ij of equation 7, or without weights if all are zero (equation 4). It then moves by
+    equation 6, ``C + learning_rate (D - C) + momentum (C - C_old)``.
 
     With ``learning_rate=1, momentum=0, local_iter=1`` and all parties this is Lloyd's algorithm on the pool
-    that keeps empty clusters where they are (section 2.2).
+    that does not move empty clusters (section 2.2).
 
     Parameters
     ----------
@@ -197,18 +196,18 @@ class DWF(WeightedFederated):
     local_iter : int
         Local rounds max_local.
     weights : {"received", "updated"}
-        Which centroids the weights count the assignments to: those received (equation 7 and the published
-        code's default), or the party's own after its steps (one reading of Algorithm 2, line 3).
+        The weights count the assignments to the received centroids (equation 7 and the published code's
+        default), or to the party's own centroids after its steps (one reading of Algorithm 2, line 3).
     n_clients : int, optional
-        Number of parties, drawn at random in each round, that take part. None: all.
+        Number of parties that take part, drawn at random in each round. None: all.
     n_init : int
-        Runs, of which the one with the best score (Algorithm 4) is kept.
+        Number of runs. The one with the best score (Algorithm 4) is kept.
     max_iter : int
         Global rounds max_global.
     min_iter : int
         The first global round that may end a run; 16 in the published experiments, 1 in Algorithm 1.
     tol : float
-        epsilon, in the data's units: a run ends when the centroids move by less (Frobenius norm) or not at
+        epsilon, in the data's units. A run ends when the centroids move by less (Frobenius norm) or not at
         all. Local rounds end by the same rule.
     window : int, optional
         N_steps: a run also ends when the oldest of this many movements is the smallest. None: never.
@@ -217,9 +216,9 @@ class DWF(WeightedFederated):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_
-        As of :class:`Lloyd`, labels by the nearest centroid; global rounds.
+        As for :class:`Lloyd`. Labels are by the nearest centroid, and rounds are global rounds.
     history_ : list of float
-        Inertia of the participants' rows at the centroids each global round began with.
+        Inertia of the participants' rows at the centroids at the start of each global round.
     converged_ : bool
         False if `max_iter` ended the run.
 
@@ -251,11 +250,11 @@ class DWF(WeightedFederated):
 
 
 class EWF(WeightedFederated):
-    """EWF k-means: local k-means steps, averaged with equal weights; DWF's comparison, akin to FedAvg.
+    """EWF k-means: local k-means steps, averaged with equal weights; DWF's comparison, similar to FedAvg.
 
-    As :class:`DWF`, of the same paper, with its parameters but `weights` and with its attributes, and with
-    the weights of equation 8: every party counts alike for every cluster, also with a centroid that has none
-    of its rows.
+    It is from the same paper as :class:`DWF` and has its attributes and its parameters, except `weights`. The
+    weights are those of equation 8: every party has the same weight for every cluster, also for a centroid
+    that has none of its rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lloyd's k-means on the pooled, quantised rows without any rounding after the quantisation."""
+"""Lloyd's k-means on the pooled, quantised rows, with no rounding after the quantisation."""
 
 import numbers
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from plaintext_baselines._start import given_centres, starting_sets
 
 @dataclass(eq=False, repr=False)
 class ExactLloyd(PooledClusterer):
-    """Lloyd's algorithm in exact arithmetic: the labels that a secure protocol on integers has to reproduce.
+    """Lloyd's algorithm in exact arithmetic: the labels that a secure protocol on integers must reproduce.
 
     Rows are divided by ``unit_ = 2^(ceil(log2(bound)) - precision)``, or by the step, and rounded to the
     nearest integers (halves to even). From then on nothing is rounded: a centre is a rational vector mu_h /
@@ -34,36 +34,33 @@ class ExactLloyd(PooledClusterer):
     n_clusters : int
     init : {"random", "separation", "k-means++"}, ndarray of shape (n_clusters, n_features), or list of int
         ndarray. As for :class:`Lloyd`; "k-means++" is scikit-learn's greedy one, on exact distances. Centres
-        given as an array are not quantised: the first round's distances are computed against exactly the
-        numbers given.
+        in an array are not quantised: the first round's distances are to exactly these numbers.
     n_init : int
-        Starts, drawn one after the other; the first of least score is kept. The score of a start is the sum
-        over clusters h of floor(2^b / s_h^2) sum ||mu_h - s_h x||^2 over the rows of label h, with b = 8 plus
-        twice the bit length of the number of rows. A given start is one. With weights, sums are weighted, s_h
-        is the weight of a set, but 1 of a set of one row, and the weight of all rows is their number.
+        Number of starts, drawn one after the other. The first with the least score is kept. The score is the
+        sum over clusters h of floor(2^b / s_h^2) sum ||mu_h - s_h x||^2 over the rows of label h, with b = 8
+        plus twice the bit length of the number of rows. Must be 1 for a given start. With weights, sums are
+        weighted, s_h is the weight of a set (1 for a set of one row), and the weight of all rows replaces
+        their number.
     max_iter : int
     tol_moved : float
         At least 0, below 1. Also stop after a round in which fewer labels changed than this fraction of all
-        rows, against the round before, and assign once more. The fraction is the decimal number that is
-        written: 0.1 of 30 rows are exactly 3.
+        rows, and assign once more. The fraction counts as its decimal number: 0.1 of 30 rows are exactly 3.
     precision : int
         Bits of a quantised row relative to `bound`, 1 to 52; without part in it where a step is given.
     step : float, optional
         A number above 0, the decimal one that is written, that no value is further than ``2^-50 bound`` from
         a multiple of; at least ``2^-44 bound``.
     bound : float, optional
-        Public bound on the Euclidean norm of a row, in the data's units; by default the largest norm in the
-        data (float64).
+        Public bound on a row's Euclidean norm, in the data's units. Default: the largest norm (float64).
     random_state : None or int
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, history_, n_iter_
-        As of :class:`Lloyd`, of the quantised rows in the data's units and correctly rounded; inf beyond
-        float64.
+        As for :class:`Lloyd`, of the quantised rows, in data units, correctly rounded; inf beyond float64.
     converged_ : bool
-        False if more labels than `tol_moved` allows still changed in round `max_iter`. `labels_` come from
-        one more assignment then, and where `tol_moved` ended the rounds.
+        False if more labels than `tol_moved` allows still changed in round `max_iter`. In this case, and if
+        `tol_moved` ended the rounds, `labels_` come from one more assignment.
     bound_ : float
     unit_ : Fraction
         The length in the data that is 1 between quantised rows.
@@ -104,18 +101,18 @@ class ExactLloyd(PooledClusterer):
         parties : sequence of array-like of shape (n_rows_of_the_party, n_features)
         y : ignored
         sample_weight : sequence of integer array-like of shape (n_rows_of_the_party,), optional
-            How many times each row counts in means, the inertia, scores and k-means++, at least 1 and below
-            2^30 in all. Relocation takes the farthest rows whatever their weight, as in scikit-learn.
+            How many times each row counts in means, the inertia, scores and k-means++: at least 1 each, and
+            below 2^30 in all. Relocation ignores weights, as in scikit-learn.
 
         Raises
         ------
         TypeError, ValueError
-            For an argument that cannot be used, naming it and the party.
+            For an invalid argument. The text names it and the party.
 
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` rounds did not suffice.
+            If `max_iter` rounds were not enough.
         """
         self._weights = None
         if sample_weight is not None:
@@ -156,7 +153,7 @@ class ExactLloyd(PooledClusterer):
         self._keep(rounds, data)
 
     def _nearest(self, data: Sequence[FloatArray]) -> list[IntArray]:
-        """Label every row, quantised as in ``fit``, with its nearest centre by exact comparison.
+        """Label every row, quantised as in ``fit``, with its nearest centre, by exact comparison.
 
         Rows may exceed the bound. ValueError if an entry over ``unit_`` is beyond float64.
         """

@@ -17,7 +17,7 @@ from plaintext_baselines._start import check_init
 # The server's k-means, as in the published code.
 SERVER_ITER = 500
 SERVER_TOL = 1e-4
-# Local updates after which a party that iterates to convergence stops anyway, as in the published code.
+# The most local updates of a party that iterates to convergence, as in the published code.
 LOCAL_LIMIT = 1000
 
 
@@ -25,15 +25,15 @@ LOCAL_LIMIT = 1000
 class FFCM(FederatedMethod):
     """FFCM [1]_: local fuzzy c-means updates, averaged by weight (avg_1) or by k-means (avg_2).
 
-    In each round a party computes its memberships u_ij at the received centres (equation 5), from them its
-    local centres (equation 6) and their supports W_j (equation 7). The server takes the weighted mean of each
-    centre (equation 8, ``averaging="weighted"``) or clusters all local centres by k-means, unweighted
-    (equation 9, ``averaging="kmeans"``): by k-means++ in the first round, later from the last global centres.
+    In each round a party computes its memberships u_ij at the received centres (equation 5), then its local
+    centres (equation 6) and their supports W_j (equation 7). The server computes the weighted mean of each
+    centre (equation 8, ``averaging="weighted"``) or clusters all local centres by unweighted k-means
+    (equation 9, ``averaging="kmeans"``). It starts by k-means++, in later rounds from the global centres.
 
     Memberships are those that minimise equation 4, as in Bezdek's algorithm and in the published code,
-    u_ij = 1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)). Equation 5 as printed has squared norms under
-    the same exponent, which ``exponent="printed"`` follows. A row on a centre has membership 1 there, in
-    equal parts if it is on several. A centre without support (W_j = 0 everywhere) stays where it is.
+    u_ij = 1 / sum_k (||x_i - c_j|| / ||x_i - c_k||)^(2/(m-1)). Equation 5 as printed has squared norms with
+    the same exponent; ``exponent="printed"`` computes that. A row on a centre has membership 1 there, in
+    equal parts if it is on several. A centre without support (W_j = 0 at all parties) does not move.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class FFCM(FederatedMethod):
     fuzziness : float
         m > 1.
     init : {"uniform", "random"}, ndarray, or list of int ndarray
-        "uniform": coordinates drawn from [0, 1), as in the published code; see `normalise`. The others as for
-        :class:`KFED`.
+        "uniform": coordinates drawn from [0, 1), as in the published code; see `normalise`. The others are as
+        for :class:`KFED`.
     local_iter : int, optional
         Updates of a party in each round: 1 as in step 3 of the paper. None: until the memberships change by
         less than `local_tol` (Frobenius norm), as in the published code.
@@ -54,17 +54,17 @@ class FFCM(FederatedMethod):
         W_j: the sum of u_ij^m over the memberships that made the local centres (equation 7), or the sum of
         u_ij at the local centres, as in the published code.
     exponent : {"bezdek", "printed"}
-        Which form of equation 5.
+        The form of equation 5.
     normalise : bool
-        Scale every column of the pool to [0, 1] first, so that the uniform start lies among the rows. Centres
+        Scale every column of the pool to [0, 1] first, so that the uniform start is among the rows. Centres
         are reported in the data's units.
     max_iter : int
-        Most rounds.
+        The most rounds.
     tol : float
-        epsilon: the run ends when the centres move by at most this, in the data's units (those scaled to
-        [0, 1] with `normalise`). The paper gives no value; this is the code's.
+        epsilon: the run ends when the centres move by at most this, in the data's units (scaled to [0, 1]
+        with `normalise`). The paper gives no value; this is the code's.
     movement : {"sum", "frobenius"}
-        How movement is measured: the sum over the centres of the distance each moved by (the paper's), or the
+        The measure of movement: the sum over the centres of their distances moved, as in the paper, or the
         Frobenius norm of all movements, as in the published code.
     n_init : int
         Runs of the server's k-means in the first round.
@@ -73,14 +73,13 @@ class FFCM(FederatedMethod):
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_
-        As of :class:`Lloyd`; a row's nearest centre is where its membership is largest.
+        As for :class:`Lloyd`. A row's nearest centre is the one with its largest membership.
     history_ : list of float
-        Inertia at the global centres that each round began with.
+        Inertia at the global centres at the start of each round.
     converged_ : bool
         False if `max_iter` ended the run.
     local_centers_ : list of ndarray of shape (n_clusters, n_features), float64
-        What each party computed in the last round, before the server averaged; the global centres for a party
-        without rows.
+        Each party's centres in the last round, before averaging; the global ones for a party without rows.
 
     References
     ----------
@@ -158,7 +157,7 @@ class FFCM(FederatedMethod):
     def _clustered(
         self, local: FloatArray, centres: FloatArray | None, rng: np.random.Generator
     ) -> FloatArray:
-        """avg_2, equation 9; `centres` are the last global ones, None in the first round."""
+        """avg_2, equation 9. `centres` are the last global ones, None in the first round."""
         points = local.reshape(-1, local.shape[2])
         if centres is None and len(local) > 1:
             (points,) = in_order(points)
@@ -204,29 +203,29 @@ def memberships(rows: FloatArray, centres: FloatArray, power: float) -> FloatArr
     squares = cdist(rows, centres, "sqeuclidean")
     smallest = squares.min(axis=1, keepdims=True)
     on_centre = smallest == 0
-    # Ratios to the smallest distance are at most 1, so that no power overflows.
+    # Ratios to the smallest distance are at most 1, so no power overflows.
     ratios = np.where(on_centre, squares == 0, smallest / np.where(squares > 0, squares, 1.0))
     shares = ratios**power
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def fuzzy_means(rows: FloatArray, powers: FloatArray, centres: FloatArray) -> FloatArray:
-    """Equation 6: c_j = sum_i u_ij^m x_i / sum_i u_ij^m; a centre without support stays.
+    """Equation 6: c_j = sum_i u_ij^m x_i / sum_i u_ij^m. A centre without support does not move.
 
     `powers` are u_ij^m, shape (n_rows, n_clusters).
     """
     supports = powers.sum(axis=0)[:, None]
     sums = powers.T @ rows
-    # Below the smallest normal number a quotient has no accuracy left.
+    # Below the smallest normal number a quotient is not accurate.
     return np.where(
         supports > np.finfo(float).tiny, sums / np.maximum(supports, np.finfo(float).tiny), centres
     )
 
 
 def weighted_average(local: FloatArray, supports: FloatArray, centres: FloatArray) -> FloatArray:
-    """avg_1, equation 8: c_k = sum_l W_k^(l) c_k^(l) / sum_l W_k^(l); a centre without support stays.
+    """avg_1, equation 8: c_k = sum_l W_k^(l) c_k^(l) / sum_l W_k^(l). A centre without support does not move.
 
-    Shapes: `local` (n_parties, n_clusters, n_features), `supports` (n_parties, n_clusters); `centres` are the
+    Shapes: `local` (n_parties, n_clusters, n_features), `supports` (n_parties, n_clusters). `centres` are the
     global ones that the parties received.
     """
     totals = supports.sum(axis=0)
@@ -235,7 +234,7 @@ def weighted_average(local: FloatArray, supports: FloatArray, centres: FloatArra
 
 
 class Units:
-    """Units in which the rounds run: the frame's, in which parties come, or every column scaled to [0, 1]."""
+    """Units for the rounds: those of the frame, as the parties' rows, or every column scaled to [0, 1]."""
 
     def __init__(self, parties: list[FloatArray], frame: Frame, normalise: bool) -> None:
         n_features = parties[0].shape[1]
@@ -249,18 +248,18 @@ class Units:
             self._width = np.where(width > 0, width, 1.0)
 
     def enter(self, points: FloatArray) -> FloatArray:
-        """Bring points in the frame's units into these."""
+        """Convert points from the frame's units to these."""
         return (points - self._low) / self._width
 
     def leave(self, points: FloatArray) -> FloatArray:
-        """Bring points back into the frame's units."""
+        """Convert points to the frame's units."""
         return points * self._width + self._low
 
     def from_unit_cube(self, points: FloatArray) -> FloatArray:
-        """Bring points of the start, drawn from [0, 1) in the data's or the scaled units, into these."""
+        """Convert points of the start, drawn from [0, 1) in the data's or the scaled units, to these."""
         return points if self._frame is None else self._frame.enter(points)
 
     @property
     def tolerance(self) -> float:
-        """A length of 1, in these units."""
+        """A length of 1, the data's or the scaled, in these units."""
         return 1.0 if self._frame is None else self._frame.enter_length(1.0)

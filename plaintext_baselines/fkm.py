@@ -23,45 +23,45 @@ class FKM(FederatedMethod):
 
     *Start* (Algorithm 1, lines 2 to 5): each party draws min(k, rows) means by k-means++.
 
-    *Server* (lines 8 to 11): k-means of all means received, each weighted with its number of rows
+    *Server* (lines 8 to 11): k-means of all received means, each weighted with its number of rows
     (equation 1).
 
     *Party* (lines 13 to 18): rows are assigned to the received means, means without rows are dropped, and
-    `local_iter` steps of k-means run from the rest. Means with fewer than `min_cluster_size` rows are left
-    out of every upload, the first included. If no mean at all is uploaded, the global means stay; if that
-    happens at the start, there is nothing to start from and `fit` raises ValueError.
+    `local_iter` steps of k-means run from the rest. No upload, not even the first, contains means with fewer
+    than `min_cluster_size` rows. If no mean at all is uploaded, the global means do not change. If this
+    happens in the first upload, `fit` raises ValueError.
 
-    There is no stop test: `max_iter` rounds are run.
+    There is no stopping rule: `max_iter` rounds are run.
 
     Parameters
     ----------
     n_clusters : int
         K_g.
     init : {"k-means++", "random"}, ndarray, or list of int ndarray
-        "k-means++": the paper's start. Otherwise the first global means, which the parties then take one step
-        from, as for :class:`KFED`.
+        "k-means++": the paper's start. Otherwise the first global means, as for :class:`KFED`. The parties
+        then take their steps from these.
     max_iter : int
-        Rounds, each of which ends with a server step.
+        Number of rounds. Each ends with a server step.
     local_iter : int
         Steps of k-means at a party in each round.
     initial_iter : int
-        Steps of k-means after a party's k-means++. 0 in Algorithm 1; the published code takes `local_iter`.
+        Steps of k-means after a party's k-means++. 0 in Algorithm 1; the published code uses `local_iter`.
     min_cluster_size : int
         p: means of fewer rows are not uploaded.
     counts : {"updated", "received"}
-        What the number of rows of a mean is counted by: assignment to the party's updated means, as in the
-        published code, or the assignment that its last step averaged. Algorithm 1, line 17, leaves it open.
+        The number of rows of a mean is counted by assignment to the party's updated means, as in the
+        published code, or by the assignment that its last step averaged. Algorithm 1, line 17, does not say.
     n_init, server_iter, server_tol
-        Runs, most rounds and tolerance of the server's k-means, as in ``sklearn.cluster.KMeans``.
+        `n_init`, `max_iter` and `tol` of the server's k-means, as in ``sklearn.cluster.KMeans``.
     random_state : None or int
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_
-        As of :class:`Lloyd`, labels by the nearest global mean. With fewer uploaded means than `n_clusters`
-        some are repeated (a repeated mean labels no row).
+        As for :class:`Lloyd`. Labels are by the nearest global mean. With fewer uploaded means than
+        `n_clusters`, some are repeated, and a repeated mean labels no row.
     history_ : list of float
-        Inertia at the global means of each round.
+        Inertia for the global means of each round.
     centers_history_ : list of ndarray of shape (n_clusters, n_features), float64
         The global means of each round.
 
@@ -157,10 +157,10 @@ class Upload(NamedTuple):
 
 
 def client_step(rows: FloatArray, means: FloatArray, n_iter: int, *, min_size: int, updated: bool) -> Upload:
-    """Drop means without rows, take `n_iter` steps of k-means from the rest, leave out small clusters.
+    """Drop means without rows, take `n_iter` steps of k-means from the rest, and drop small clusters.
 
-    Algorithm 1, lines 13 to 18. A mean that loses all its rows in a later step stays where it is until the
-    end, when it is left out. `updated`: sizes are counted by assignment to the updated means.
+    Algorithm 1, lines 13 to 18. A mean that loses all its rows in a later step does not move and is dropped
+    at the end. `updated`: sizes are counted by assignment to the updated means.
     """
     labels = assign(rows, means).labels
     used, labels = np.unique(labels, return_inverse=True)

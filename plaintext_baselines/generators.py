@@ -1,6 +1,6 @@
-"""The synthetic datasets of the papers, with the papers' parameters, already spread among parties.
+"""The synthetic datasets of the papers, with the papers' parameters, distributed among parties.
 
-Each `random_state` is an integer, or None for another draw every time.
+Each `random_state` is an integer, or None for a different draw every time.
 
 References
 ----------
@@ -23,14 +23,14 @@ from plaintext_baselines._arrays import FloatArray, IntArray
 
 # SecFC's two settings (section 5.1): clusters: (parties, rows).
 SECFC_SETTINGS = {4: (10, 10_000), 16: (16, 16_384)}
-# Seeds of the published code that makes DWF's synthetic data: of the clusters and of the noise.
+# Seeds in the published code for DWF's synthetic data: for the clusters and for the noise.
 DWF_SEED = 18042023
 DWF_NOISE_SEED = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedData:
-    """Rows of several parties with their truth.
+    """Rows of several parties with their true clusters.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ def secfc_blobs(
 ) -> FederatedData:
     """Isotropic Gaussian clusters of SecFC's Tables 1 (``sigma=1``) and 2 (``sigma=20``).
 
-    The paper gives neither seed nor box; with scikit-learn's ``make_blobs(random_state=42)`` and its default
-    box (-10, 10) the accuracies of Table 2 come out. For Figure 1: ``n_rows=1000, n_features=20``.
+    The paper gives neither seed nor box. scikit-learn's ``make_blobs(random_state=42)`` with its default box
+    (-10, 10) reproduces the accuracies of Table 2. For Figure 1: ``n_rows=1000, n_features=20``.
 
     Parameters
     ----------
     n_clusters : int
-        k; with 4, 10 parties and 10,000 rows are the default, with 16, 16 parties and 16,384 rows.
+        k. The default is 10 parties and 10,000 rows for 4, and 16 parties and 16,384 rows for 16.
     sigma : float
     clusters_per_party : int, optional
         k' (see :func:`plaintext_baselines.partition.by_clusters`). None: k.
@@ -92,12 +92,12 @@ def secfc_blobs(
 
 
 def rotated_images(images: FloatArray, *, side: int = 28) -> tuple[FloatArray, IntArray]:
-    """Square images turned by 0, 90, 180 and 270 degrees, the turn being the class: SecFC's Table 3.
+    """Square images rotated by 0, 90, 180 and 270 degrees; the rotation is the class: SecFC's Table 3.
 
     Parameters
     ----------
     images : ndarray of shape (n_images, side * side), float64
-        In the paper MNIST's training images of one digit, 2 or 3.
+        In the paper, MNIST's training images of one digit, 2 or 3.
     side : int
 
     Returns
@@ -120,7 +120,7 @@ def fkm_grid(
     locations: FloatArray | None = None,
     random_state: Any = None,
 ) -> FederatedData:
-    """Sixteen clusters on a 4 x 4 grid 5 apart, spread by distance: FKM's Figures 1 to 3 and 6.
+    """Sixteen clusters on a 4 x 4 grid 5 apart, distributed by distance: FKM's Figures 1 to 3 and 6.
 
     Parameters
     ----------
@@ -131,9 +131,9 @@ def fkm_grid(
     points_per_cluster : int
         50, 100 or 200.
     n_parties : int
-        Five, as the figures and the published data have it; the text says four.
+        Five in the figures and the published data; the text says four.
     locations : ndarray of shape (n_parties, 2), float64, optional
-        Places of the parties. None: drawn uniformly from (-12.5, 12.5)^2, the text's field.
+        Locations of the parties. None: drawn uniformly from (-12.5, 12.5)^2, the area in the text.
     """
     rng = np.random.default_rng(random_state)
     rows, labels, centers = _grid(noise, points_per_cluster, rng)
@@ -172,11 +172,11 @@ def dwf_blobs(
     n_noise: int = 100,
     random_state: Any = None,
 ) -> FederatedData:
-    """Five plane clusters in a box and uniform noise: DWF's synthetic data.
+    """Five clusters in the plane in a box, and uniform noise: DWF's synthetic data.
 
-    Centres are uniform in [-1, 1]^2, standard deviations 0.2; the noise is uniform in [-1, 1]^2 and is a
-    sixth class, as in the published code (its centre, the box's, is the last of `centers`). With the default
-    sizes these are the very rows of the published code.
+    Centres are uniform in [-1, 1]^2, and standard deviations are 0.2. The noise is uniform in [-1, 1]^2 and
+    is a sixth class, as in the published code. Its centre, that of the box, is the last of `centers`. With
+    the default sizes these are exactly the rows of the published code.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def dwf_blobs(
     distribution : {"iid", "half-iid", "non-iid"}
     n_rows, n_noise : int
     random_state : None or int
-        Seed of the partition, drawn anew in each of the paper's 100 runs.
+        Seed of the partition, which differs in each of the paper's 100 runs.
     """
     rows, labels, centers = make_blobs(
         n_samples=n_rows,
@@ -210,7 +210,7 @@ def dwf_blobs(
 
 
 def ffcm_unequal(*, balanced: bool = False, sigma: float = 0.5, random_state: Any = None) -> FederatedData:
-    """FFCM's case 1: three plane clusters at (-2, -2), (0, 0), (2, 2) and three parties.
+    """FFCM's case 1: three clusters in the plane at (-2, -2), (0, 0), (2, 2) and three parties.
 
     Parameters
     ----------
@@ -225,9 +225,9 @@ def ffcm_unequal(*, balanced: bool = False, sigma: float = 0.5, random_state: An
 
 
 def ffcm_hidden(*, random_state: Any = None) -> FederatedData:
-    """FFCM's case 2, "hidden clusters" (Table 3; to be run with ``fuzziness=1.1``).
+    """FFCM's case 2, "hidden clusters" (Table 3; use ``fuzziness=1.1``).
 
-    Clusters at (5, 0), (5, 10), (10, 10), standard deviation 1.1; one party has 900, 50, 50 rows of them, the
+    Clusters at (5, 0), (5, 10), (10, 10), standard deviation 1.1. One party has 900, 50, 50 rows of them, the
     other 50, 900, 50.
     """
     return _gaussians([[5, 0], [5, 10], [10, 10]], [[900, 50, 50], [50, 900, 50]], 1.1, random_state)
@@ -236,8 +236,8 @@ def ffcm_hidden(*, random_state: Any = None) -> FederatedData:
 def ffcm_absent(*, sizes: Sequence[int] = (1000, 1000, 1000), random_state: Any = None) -> FederatedData:
     """FFCM's case 3, "locally absent clusters" (Table 4).
 
-    Clusters at (0, 0), (0, 10), (10, 10), (10, 0), standard deviation 1; three parties, party i with half its
-    rows from cluster i and half from cluster i + 1.
+    Clusters at (0, 0), (0, 10), (10, 10), (10, 0), standard deviation 1. There are three parties. Party i has
+    half its rows from cluster i and half from cluster i + 1.
 
     Parameters
     ----------
@@ -262,10 +262,10 @@ def g2(
 ) -> FederatedData:
     """Two Gaussians at (500, ...) and (600, ...), cut to integers, as in FFCM's case 4 (Table 5).
 
-    The paper takes the original files of the G2 sets (P. Fränti, R. Mariescu-Istodor and C. Zhong, *XNN
-    graph*, 2016); this draws others from the same distribution. Numbers are cut off, not rounded: the
-    originals' means are 499.5 and 599.5 (which is nearly all of the knowledge gap at sigma = 10). Rows go to
-    parties uniformly at random.
+    The paper uses the original files of the G2 sets (P. Fränti, R. Mariescu-Istodor and C. Zhong, *XNN
+    graph*, 2016). This draws other rows from the same distribution. Numbers are rounded down: the originals'
+    means are 499.5 and 599.5, which is nearly all of the knowledge gap at sigma = 10. Rows go to parties
+    uniformly at random.
 
     Parameters
     ----------

@@ -24,17 +24,17 @@ class KFED(FederatedMethod):
     """k-FED [1]_: every party sends the centres of its own k'-means once, and the server clusters them.
 
     *Party* (Algorithm 1, after Awasthi and Sheffet [2]_): the rows are projected on their first k' right
-    singular vectors (uncentred), k-means++ chooses nu_1, ..., nu_k' among the projections, the group S_r
-    holds the rows at most 1/3 as far from nu_r as from any other nu_s, and Lloyd's algorithm in the full
-    space starts from the means of the groups. A party with at most k' rows sends its rows.
+    singular vectors (uncentred). k-means++ chooses nu_1, ..., nu_k' among the projections. The group S_r has
+    the rows that are at most 1/3 as far from nu_r as from any other nu_s. Lloyd's algorithm in the full space
+    starts from the means of the groups. A party with at most k' rows sends its rows.
 
-    *Server* (Algorithm 2): the seeds are the first party's centres and then, up to k, the received centre
-    farthest from those chosen; Lloyd's algorithm, unweighted, clusters all received centres from there.
+    *Server* (Algorithm 2): the seeds are the first party's centres. Then, up to k, the received centre
+    farthest from those chosen is added. Lloyd's algorithm, unweighted, starts there on all received centres.
 
-    Where the published code fails, this does not: with fewer columns than k' nothing is projected away; an
-    empty group S_r is replaced by all rows nearest to nu_r, or by nu_r itself if it is a duplicate; centres
-    without rows are not sent; with fewer received centres than `n_clusters` some centres are repeated (a
-    repeated centre labels no row).
+    Some cases in which the published code fails work here. With fewer columns than k', all directions are
+    kept. An empty group S_r is replaced by all rows nearest to nu_r, or by nu_r itself if it is a duplicate.
+    Centres without rows are not sent. With fewer received centres than `n_clusters`, some centres are
+    repeated, and a repeated centre labels no row.
 
     Parameters
     ----------
@@ -43,35 +43,34 @@ class KFED(FederatedMethod):
         k', for all parties or one per party, 1 to `n_clusters`. None: `n_clusters`. The paper assumes that
         k' <= sqrt(k) is known.
     variant : {"paper", "dwf"}
-        "dwf": the simpler k-FED that [3]_ compares with and starts from, k-means with k-means++ at the
+        "dwf": the simpler k-FED that [3]_ uses for comparison and as a start: k-means with k-means++ at the
         parties and at the server.
     init : {"auto", "farthest-first", "k-means++", "random"}, ndarray, or list of int ndarray
         Start of the server's k-means. "auto": the variant's own, "farthest-first" or "k-means++". "random":
         the means of a random partition of all rows. An array of shape (n_clusters, n_features): centres. A
         list with one label array per party: the means of that partition.
     n_init : int
-        Runs of every k-means that starts by k-means++, of which the best is kept; 1 in the experiments of
-        [3]_, 5 in its starts.
+        Runs of every k-means++ start. The best one is kept. [3]_ has 1 in experiments and 5 in starts.
     n_clients : int, optional
-        Number of parties, drawn at random, that take part [3]_. None: all.
+        Number of parties that take part, drawn at random [3]_. None: all.
     max_iter : int
         Rounds of every k-means.
     tol : float
         Relative tolerance of every k-means, as in ``sklearn.cluster.KMeans``; 0 runs until nothing changes.
     assignment : {"nearest", "induced"}
-        What `labels_` are: the nearest of `cluster_centers_`, as in ``predict``, or the cluster that the
-        server gave to the row's local centre (the clustering "induced" by Definition 3.3 of [1]_; nearest for
-        parties that took no part).
+        `labels_` are the nearest of `cluster_centers_`, as in ``predict``, or the cluster that the server
+        gave to the row's local centre (the clustering "induced" by Definition 3.3 of [1]_). For parties that
+        took no part they are always the nearest.
     random_state : None or int
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_
-        As of :class:`Lloyd`.
+        As for :class:`Lloyd`.
     n_iter_ : int
         1, the number of rounds of communication.
     history_ : list of float
-        The inertia with every row at its nearest centre.
+        The inertia if every row has the label of its nearest centre.
 
     References
     ----------
@@ -159,7 +158,7 @@ class KFED(FederatedMethod):
 def plain_one_shot(
     parties: Sequence[FloatArray], n_clusters: int, n_init: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Centres of the "dwf" variant at all parties, in the parties' units: the start of EWF and DWF.
+    """Centres of the "dwf" variant with all parties, in the parties' units: the start of EWF and DWF.
 
     The tolerance is scikit-learn's default, as in the published code.
     """
@@ -175,7 +174,7 @@ def plain_one_shot(
 
 
 def participants(parties: Sequence[FloatArray], n_clients: int | None, rng: np.random.Generator) -> list[int]:
-    """Indices, ascending, of `n_clients` random parties among those with rows, or of all of these."""
+    """Indices, ascending, of `n_clients` random parties with rows, or of all parties with rows."""
     able = [index for index, rows in enumerate(parties) if len(rows)]
     if n_clients is None or n_clients >= len(able):
         return able
@@ -185,12 +184,12 @@ def participants(parties: Sequence[FloatArray], n_clients: int | None, rng: np.r
 def separated_start(rows: FloatArray, n_clusters: int, origin: FloatArray, seed: int) -> FloatArray:
     """Start of a party's Lloyd by projection, k-means++ and the 1/3 rule: Algorithm 1, steps 1 to 3.
 
-    `origin` is added to the rows first: the projection depends on where 0 is.
+    `origin` is added to the rows first, because the projection depends on the position of 0.
     """
     uncentred = rows + origin
     directions = top_directions(uncentred, n_clusters)
     projected = uncentred @ directions
-    # One trial a centre is plain D^2 sampling, as in the published code.
+    # One trial per centre is plain D^2 sampling, as in the published code.
     nu, _ = kmeans_plusplus(projected, n_clusters, random_state=seed, n_local_trials=1)
     means = core_means(projected, nu)
     return np.asarray(means @ directions.T - origin)
@@ -210,14 +209,14 @@ def top_directions(rows: FloatArray, rank: int) -> FloatArray:
 def core_means(points: FloatArray, nu: FloatArray) -> FloatArray:
     """Means of the groups S_r = {i : ||x_i - nu_r|| <= 1/3 ||x_i - nu_s|| for every s != r}.
 
-    An empty S_r is replaced by the points nearest to nu_r; if there are none either, nu_r is returned.
+    An empty S_r is replaced by the points nearest to nu_r. If there are none, nu_r is returned.
     """
     distances = cdist(points, nu, "sqeuclidean")
     own = distances.argmin(axis=1)
     each = np.arange(len(points))
     nearest = distances[each, own]
     distances[each, own] = np.inf
-    core = 9 * nearest <= distances.min(axis=1)  # 9: squares of the distances' ratio 3
+    core = 9 * nearest <= distances.min(axis=1)  # 9 is the square of 3, the ratio of distances
     has_core = set_sizes(own[core], len(nu)) > 0
     groups = np.where(core | ~has_core[own], own, -1)
     sizes = set_sizes(groups, len(nu))
@@ -232,9 +231,9 @@ def without_empty(clustering: Clustering) -> Clustering:
 
 
 def farthest_first(received: FloatArray, n_first: int, n_clusters: int) -> FloatArray:
-    """The server's seeds: the first centres received, then one by one the farthest from those chosen.
+    """The server's seeds: the first received centres, then repeatedly the centre farthest from those chosen.
 
-    The first party sent `n_first` <= `n_clusters` of them. Ties go to the centre received first.
+    The first party sent `n_first` <= `n_clusters` centres. Ties go to the centre received first.
     """
     chosen = list(range(n_first))
     distances = cdist(received, received[:n_first], "sqeuclidean").min(axis=1)
@@ -247,7 +246,7 @@ def farthest_first(received: FloatArray, n_first: int, n_clusters: int) -> Float
 def induced_labels(
     parties: Sequence[FloatArray], sent: dict[int, Clustering], server: Clustering
 ) -> list[IntArray]:
-    """Each row's cluster by way of its local centre; nearest centre for parties that sent none."""
+    """Each row's cluster from that of its local centre; the nearest centre for parties that sent none."""
     of_party = np.split(server.labels, np.cumsum([len(local.centres) for local in sent.values()])[:-1])
     labels = [assign(rows, server.centres).labels for rows in parties]
     for (index, local), of_centre in zip(sent.items(), of_party, strict=True):

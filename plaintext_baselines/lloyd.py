@@ -16,43 +16,41 @@ from plaintext_baselines._start import given_centres, starting_sets
 
 @dataclass(eq=False, repr=False)
 class Lloyd(PooledClusterer):
-    """Lloyd's algorithm [1]_ on the concatenation of all parties' rows: k-means as if nothing were federated.
+    """Lloyd's algorithm [1]_ on the concatenation of all parties' rows: k-means without any federation.
 
     With ``tol=0`` the rounds, their order of tests and the relocation of empty clusters are those of
-    scikit-learn's ``KMeans(algorithm="lloyd", n_init=1, tol=0)`` from the same start, except that a run
-    always lasts at least two rounds: it ends on equal labels only, not on centres that did not move.
+    scikit-learn's ``KMeans(algorithm="lloyd", n_init=1, tol=0)`` from the same start. One difference: a run
+    has at least two rounds, because it ends only on equal labels and not on centres that did not move.
 
     Parameters
     ----------
     n_clusters : int
     init : {"random", "separation"}, ndarray of shape (n_clusters, n_features), or list of int ndarray
         "random": the means of a random partition. "separation": two rounds from there, then the means of the
-        rows at most 1/3 as far from their own centre as from any other. An array: the first centres. A list
-        with one label array per party: the means of that partition, which has no empty cluster; rows of
-        label -1 are in none.
+        rows that are at most 1/3 as far from their own centre as from any other. An array: the first centres.
+        A list with one label array per party: the means of that partition, which must have no empty cluster.
+        Rows of label -1 are in no cluster.
     max_iter : int
     tol : float
         Also stop when the squared movement of all centres is at most `tol` times the columns' mean variance.
     empty : {"relocate", "keep"}
-        What happens to a cluster that loses all its rows: it moves to the row farthest from its own centre,
-        or it keeps its old centre.
+        A cluster without rows moves to the row farthest from its own centre, or keeps its old centre.
     random_state : None or int
         Seed of the start, for ``numpy.random.default_rng``.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features), float64
-        The centres that `labels_` were computed against; nan for an empty cluster that could not be
-        relocated.
+        The centres from which `labels_` were computed; nan for an empty cluster that could not be relocated.
     labels_ : list of ndarray of shape (n_rows_of_the_party,), int64
     inertia_ : float
         Sum of squared distances of all rows to the `cluster_centers_` of their labels.
     history_ : list of float
         Inertia of each of the `n_iter_` rounds.
     n_iter_ : int
-        Rounds, the one that found nothing to change included.
+        Number of rounds, including the last one, which changed nothing.
     converged_ : bool
-        False if the labels still changed in round `max_iter`; `labels_` then come from one more assignment.
+        False if the labels still changed in round `max_iter`. Then `labels_` come from one more assignment.
 
     References
     ----------

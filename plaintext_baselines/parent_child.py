@@ -18,37 +18,36 @@ from plaintext_baselines._start import check_init
 class ParentChildKMeans(FederatedMethod):
     """One-shot k-means of [1]_: children cluster and update their own rows, a parent clusters their centres.
 
-    *Child*: the first `update_fraction` of a party's rows, in the order given, are set aside; k-means runs on
-    the rest. The rows set aside then arrive one at a time: the nearest centre C with N rows moves to the
+    *Child*: k-means runs on a party's rows without the first `update_fraction` of them, in the given order.
+    Those first rows are then added one at a time: for row X the nearest centre C with N rows moves to the
     running mean (C N + X) / (N + 1).
 
     *Parent*: k-means, unweighted, on all children's centres.
 
-    A child with at most `child_clusters` rows to cluster takes these rows as its centres. With fewer received
-    centres than `n_clusters` some are repeated (a repeated centre labels no row).
+    A child with at most `child_clusters` rows to cluster uses these rows as its centres. With fewer received
+    centres than `n_clusters`, some are repeated, and a repeated centre labels no row.
 
     Parameters
     ----------
     n_clusters : int
         3 in the notebook.
     child_clusters : int, optional
-        Clusters of a child. None: `n_clusters`, and all that is possible unless `init` is "k-means++".
+        Clusters of a child. None: `n_clusters`. Must be None unless `init` is "k-means++".
     update_fraction : float
-        In [0, 1); the number of rows set aside is rounded down.
+        In [0, 1). The number of these rows is rounded down.
     init : {"k-means++", "random"}, ndarray, or list of int ndarray
         Start of every k-means, as for :class:`KFED`.
     n_init : int
-        Runs of every k-means++ start, of which the best is kept: 10, scikit-learn's default of the notebook's
-        time.
+        Runs of every k-means++ start. The best one is kept. 10 was scikit-learn's default at that time.
     max_iter, tol
         As in ``sklearn.cluster.KMeans``, with its defaults.
     random_state : None or int
-        An integer is handed to each k-means as it is (42 in the notebook).
+        An integer is the seed of each k-means (42 in the notebook).
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_
-        As of :class:`Lloyd`, labels by the nearest centre: the notebook's SSE.
+        As for :class:`Lloyd`. Labels are by the nearest centre. `inertia_` is the notebook's SSE.
     n_iter_ : int
         1, the number of rounds of communication.
     history_ : list of float
@@ -107,7 +106,7 @@ class ParentChildKMeans(FederatedMethod):
 
 
 def running_means(centres: FloatArray, sizes: IntArray, updates: FloatArray) -> FloatArray:
-    """Move the nearest centre C of N rows to (C N + X) / (N + 1) for one row X after the other."""
+    """For each row X in turn, move the nearest centre C, with N rows, to (C N + X) / (N + 1)."""
     centres, sizes = centres.copy(), sizes.copy()
     for row in updates:
         nearest = int(((centres - row) ** 2).sum(axis=1).argmin())

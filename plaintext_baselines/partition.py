@@ -1,7 +1,7 @@
-"""The ways in which the papers spread one table among parties.
+"""The papers' methods to distribute one table among parties.
 
-Every partitioner returns one array of row numbers per party, in random order; :func:`take` cuts arrays by
-them. A seed is anything that ``numpy.random.default_rng`` takes. Labels are integers of shape (n_rows,).
+Every partitioner returns one array of row numbers per party, in random order. :func:`take` splits arrays by
+them. A seed is anything that ``numpy.random.default_rng`` accepts. Labels are integers of shape (n_rows,).
 
 References
 ----------
@@ -22,7 +22,7 @@ from plaintext_baselines._arrays import AnyArray, FloatArray, IntArray
 from plaintext_baselines._base import check_count
 from plaintext_baselines._kmeans import draw_seed, kmeans
 
-# k-means of DWF's non-IID partition (section 3.2): 5 rounds, best of 5.
+# k-means in DWF's non-IID partition (section 3.2): 5 rounds, best of 5 runs.
 NON_IID_ITER = 5
 NON_IID_RUNS = 5
 
@@ -33,14 +33,14 @@ def take(rows: AnyArray, parts: Sequence[IntArray]) -> list[AnyArray]:
 
 
 def iid(n_rows: int, n_parties: int, *, random_state: Any = None) -> list[IntArray]:
-    """Shuffled rows in chunks of equal size (up to one row): DWF's IID case, FFCM's equal parties."""
+    """Shuffled rows in chunks of equal size (up to one row): DWF's IID case and FFCM's equal parties."""
     _check_parties(n_rows, n_parties)
     rng = np.random.default_rng(random_state)
     return np.array_split(rng.permutation(n_rows), n_parties)
 
 
 def uniform(n_rows: int, n_parties: int, *, random_state: Any = None) -> list[IntArray]:
-    """Every row goes to a party drawn uniformly: FFCM's case 4 (G2 sets). A party may stay empty."""
+    """Every row goes to a uniformly drawn party: FFCM's case 4 (G2 sets). A party may stay empty."""
     _check_parties(n_rows, n_parties)
     rng = np.random.default_rng(random_state)
     return _shuffled(rng.integers(n_parties, size=n_rows), n_parties, rng)
@@ -49,7 +49,7 @@ def uniform(n_rows: int, n_parties: int, *, random_state: Any = None) -> list[In
 def non_iid(rows: FloatArray, n_parties: int, *, random_state: Any = None) -> list[IntArray]:
     """Every party gets one cluster of a short k-means with as many clusters as parties: DWF's non-IID case.
 
-    Rows are of shape (n_rows, n_features). With fewer distinct rows than parties some parties stay empty.
+    Rows have shape (n_rows, n_features). With fewer distinct rows than parties some parties stay empty.
     """
     _check_parties(len(rows), n_parties)
     rng = np.random.default_rng(random_state)
@@ -65,7 +65,7 @@ def non_iid(rows: FloatArray, n_parties: int, *, random_state: Any = None) -> li
 
 
 def half_iid(rows: FloatArray, n_parties: int, *, random_state: Any = None) -> list[IntArray]:
-    """Half of the rows, at random, as :func:`iid`, the others as :func:`non_iid`: DWF's half-IID case."""
+    """A random half of the rows as in :func:`iid`, the others as in :func:`non_iid`: DWF's half-IID case."""
     _check_parties(len(rows), n_parties)
     rng = np.random.default_rng(random_state)
     order = rng.permutation(len(rows))
@@ -80,9 +80,8 @@ def by_clusters(
 ) -> list[IntArray]:
     """Every party holds rows of at most k' clusters: SecFC's measure of heterogeneity.
 
-    The clusters, in random order, are dealt out round after round (the paper does not say how), k' to a
-    party; each cluster's rows are shared equally (up to one row) among the parties that hold it. k' = k is
-    the IID case.
+    The clusters, in random order, are given to the parties in turn, k' to each (the paper does not say how).
+    The rows of a cluster are split equally (up to one row) among its parties. k' = k is the IID case.
 
     Parameters
     ----------
@@ -107,16 +106,15 @@ def by_clusters(
 def nested_clusters(
     labels: npt.ArrayLike, clusters_of_party: Sequence[int], *, random_state: Any = None
 ) -> list[IntArray]:
-    """Party i holds rows of the first c_i clusters; each cluster is shared equally: FKM's figure 4.
+    """Party i holds rows of the first c_i clusters, and each cluster is split equally: FKM's figure 4.
 
-    As in the published code every holder gets floor(rows / holders) rows of a cluster, and the rest of the
-    rows belongs to nobody.
+    As in the published code, every holder gets floor(rows / holders) rows of a cluster; the rest is dropped.
 
     Parameters
     ----------
     labels : array-like of shape (n_rows,), int
     clusters_of_party : sequence of int
-        c_i; 16, 1, 3, 10, 7 for the published data, where the text of the paper says 1, 4, 7, 10 and 16.
+        c_i: 16, 1, 3, 10, 7 in the published data, but 1, 4, 7, 10 and 16 in the text of the paper.
     """
     given, counts = np.unique(np.asarray(labels), return_inverse=True)
     if max(clusters_of_party) > len(given):
@@ -132,7 +130,7 @@ def by_counts(labels: npt.ArrayLike, counts: npt.ArrayLike, *, random_state: Any
     ----------
     labels : array-like of shape (n_rows,), int
     counts : array-like of shape (n_parties, n_clusters), int
-        Columns in ascending order of the labels. ValueError if a cluster has fewer rows than asked for.
+        Columns in ascending order of the labels. ValueError if a cluster has too few rows.
     """
     given, own = np.unique(np.asarray(labels), return_inverse=True)
     table = np.asarray(counts)
@@ -155,17 +153,18 @@ def by_counts(labels: npt.ArrayLike, counts: npt.ArrayLike, *, random_state: Any
 def by_distance(
     rows: FloatArray, locations: FloatArray, beta: float, *, random_state: Any = None
 ) -> list[IntArray]:
-    """Parties have places, and row x goes to the party at distance d with probability 1 - exp(-beta/d): FKM.
+    """A row goes to a party whose location has distance d with probability 1 - exp(-beta/d): FKM.
 
-    Of several parties that a row could go to one is drawn; a row that goes to none goes to the nearest. This
-    is equation 2, after M. Servetnyk et al., *Unsupervised federated learning for unbalanced data*, 2020.
+    If several parties come out for a row, one of them is drawn. If none does, the row goes to the nearest.
+    This is equation 2, after M. Servetnyk et al., *Unsupervised federated learning for unbalanced data*,
+    2020.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features), float64
     locations : ndarray of shape (n_parties, n_features), float64
     beta : float
-        Small: every party sees its surroundings; large: every party sees everything.
+        If it is small, every party gets rows near its location; if large, rows from everywhere.
     """
     if not beta > 0:
         raise ValueError(f"beta must be above 0, got {beta}")
@@ -174,7 +173,7 @@ def by_distance(
     with np.errstate(divide="ignore"):
         probabilities = -np.expm1(-beta / distances)  # 1 at distance 0
     hits = rng.random(distances.shape) < probabilities
-    # The largest of independent uniform numbers is at each hit with equal probability.
+    # The largest of independent uniform numbers is at each hit with the same probability.
     drawn = np.where(hits, rng.random(distances.shape), -1.0).argmax(axis=1)
     owner = np.where(hits.any(axis=1), drawn, distances.argmin(axis=1))
     return _shuffled(owner, len(locations), rng)
@@ -188,7 +187,7 @@ def _check_parties(n_rows: int, n_parties: int) -> None:
 def _shared(
     clusters: IntArray, held: Sequence[set[int]], rng: np.random.Generator, *, drop_rest: bool = False
 ) -> list[IntArray]:
-    """Share every cluster's rows equally among the parties that hold it."""
+    """Split every cluster's rows equally among the parties that hold it."""
     owner = np.full(len(clusters), -1)
     for cluster in range(int(clusters.max()) + 1):
         holders = [party for party, own in enumerate(held) if cluster in own]
@@ -203,5 +202,5 @@ def _shared(
 
 
 def _shuffled(owner: IntArray, n_parties: int, rng: np.random.Generator) -> list[IntArray]:
-    """Row numbers of every party in random order; an owner of -1 is nobody."""
+    """Row numbers of every party in random order. Owner -1 means no party."""
     return [rng.permutation(np.flatnonzero(owner == party)) for party in range(n_parties)]

@@ -1,8 +1,8 @@
-"""Secure k-means over data that may not be pooled.
+"""Secure k-means over data of several parties that must not be pooled.
 
-Several parties get the clustering that pooling their rows would have given; no coalition of up to t of them
-learns anything about another's rows. The coordinating server is sent neither rows nor centres, but exact
-distances (docs/threat-model.md).
+The parties get the clustering that pooling their rows would give. No coalition of up to t parties learns
+anything about another party's rows. The coordinating server receives neither rows nor centres. What it
+learns of distances depends on the disclosure (docs/threat-model.md).
 
 >>> import secfc
 >>> result = secfc.run(parties, k=4, t=1, ell=1)  # doctest: +SKIP
@@ -94,7 +94,7 @@ _LATE = {
     **dict.fromkeys(("Faults", "Progress"), "secfc.protocol.progress"),
     "Result": "secfc.result",
 }
-"""Names that are imported at their first use: scikit-learn takes a second, the protocol a third of one."""
+"""Names that are imported at first use: scikit-learn takes a second, the protocol a third of a second."""
 
 
 def __getattr__(name: str) -> Any:

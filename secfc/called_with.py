@@ -1,4 +1,4 @@
-"""Functions that are called with the fields of a record: it gives them signature and docstring."""
+"""Functions that take the fields of a dataclass (the "record") as arguments, with its signature and docs."""
 
 import inspect
 from collections.abc import Callable
@@ -13,7 +13,7 @@ R = TypeVar("R")
 Record = TypeVar("Record")
 
 _PLACE = "**options\n"
-"""The line of a docstring that the options are described in place of, and of what is indented below it."""
+"""The line of a docstring that is replaced by the options, together with the lines indented below it."""
 
 _WIDTH = 110
 
@@ -21,7 +21,7 @@ _WIDTH = 110
 def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]], Callable[P, R]]:
     """Make a function of one record a function of the fields of that dataclass.
 
-    Type checkers and editors see the record's constructor; people see it in help and notebooks.
+    Type checkers and editors show the record's constructor. `help` and notebooks show the same parameters.
     """
     assert isinstance(record, type)
     types, of_record = types_of(record), inspect.signature(record)
@@ -35,7 +35,7 @@ def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]]
         def call(*given: P.args, **named: P.kwargs) -> R:
             try:
                 signature.bind(*given, **named)
-            except TypeError as error:  # names what is missing, or what there is not
+            except TypeError as error:  # it names the missing or unknown argument
                 raise TypeError(f"{function.__name__}() {error}") from None
             return function(record(*given, **named))
 
@@ -55,7 +55,7 @@ def documented(record: type[Record]) -> type[Record]:
 
 
 def described(doc: str | None, record: type) -> str | None:
-    """A docstring in which the options of a record stand in place of ``**options``; None stays None."""
+    """The docstring with the record's options in place of ``**options``; None stays None."""
     if doc is None:  # python -OO
         return None
     before, _, after = inspect.cleandoc(doc).partition(_PLACE)

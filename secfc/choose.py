@@ -1,4 +1,4 @@
-"""`choose_k`: clusterings for several numbers of clusters on one sharing, compared by distances alone."""
+"""`choose_k`: clusterings for several numbers of clusters from one sharing, compared by distances only."""
 
 import html
 import os
@@ -43,21 +43,21 @@ class Candidate:
     inertia : float
         In the data's units squared.
     silhouette : float or None
-        Simplified silhouette, 0 to 1: of every row the distance to its own centre against that to the next.
-        Greater is better. None with disclosure "labels".
+        Simplified silhouette, 0 to 1. It compares each row's distance to its own centre with the distance to
+        the next centre. Greater is better. None with disclosure "labels".
     calinski_harabasz : float
         Greater is better.
     davies_bouldin : float or None
-        Less is better. None likewise.
+        Less is better. None with disclosure "labels".
     n_iter : int
     converged : bool
     sizes : ndarray of shape (k,), int64
     labels : list of ndarray of shape (m_j,), int32
-        One a party; a Series where the party gave a DataFrame.
+        One per party; a Series where the party gave a DataFrame.
 
     Notes
     -----
-    The three measures are nan for fewer than two clusters with a row, or as many as rows.
+    The three measures are nan if fewer than two clusters have rows, or if there are as many clusters as rows.
     """
 
     k: int
@@ -73,15 +73,15 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What `choose_k` returns: a `Candidate` for each k, to be indexed by k.
+    """Result of `choose_k`: a `Candidate` for each k. Index it by k.
 
     Attributes
     ----------
     candidates : tuple of Candidate
         By ascending k.
     best : int
-        The k of greatest simplified silhouette, with disclosure "labels" of greatest Calinski-Harabasz, the
-        least of equals; the clients are told its labels.
+        The k with the greatest simplified silhouette; with disclosure "labels" the greatest
+        Calinski-Harabasz. Of equal candidates the smallest k. The clients are sent its labels.
     knee : int or None
         The k at which the inertia curve bends most.
     faults : Faults
@@ -107,7 +107,7 @@ class Choice:
         return iter(self.candidates)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The cells of the table, under `HEADINGS`; the best of each measure is marked with a star."""
+        """The cells of the table, under `HEADINGS`; a star marks the best value of each measure."""
         marked = self._marked()
         return [
             (
@@ -123,7 +123,7 @@ class Choice:
         ]
 
     def _marked(self) -> dict[str, int | None]:
-        """For each measure the k it is best at."""
+        """For each measure, the k with the best value."""
         marked: dict[str, int | None] = {}
         for name, sign in (("silhouette", 1), ("calinski_harabasz", 1), ("davies_bouldin", -1)):
             defined = [(sign * value, one.k) for one in self if _is_defined(value := getattr(one, name))]
@@ -131,7 +131,7 @@ class Choice:
         return marked
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but labels and single messages, for JSON; an undefined measure is None."""
+        """Everything except labels and single messages, for JSON; an undefined measure is None."""
         return {
             "best": self.best,
             "knee": self.knee,
@@ -174,12 +174,12 @@ class Choice:
         Parameters
         ----------
         path : path, optional
-            Where to write it; the ending decides the format.
+            File to write; the suffix decides the format.
 
         Raises
         ------
         ParameterError
-            When matplotlib is not there: it comes with the extra "plots".
+            When matplotlib is not installed; the extra "plots" installs it.
         """
         try:
             from matplotlib.figure import Figure  # noqa: PLC0415
@@ -202,7 +202,7 @@ class Choice:
             best = marked[name]
             if best is not None:
                 axes.axvline(best, color="#c1121f", linewidth=1, linestyle="--")
-                right = best > (ks[0] + ks[-1]) / 2  # the text stays inside
+                right = best > (ks[0] + ks[-1]) / 2  # keeps the text inside the axes
                 axes.annotate(
                     f"k = {best}",
                     (best, 0.5),
@@ -234,9 +234,9 @@ class _Choose(ChooseOptions):
 def choose_k(call: _Choose) -> Choice:
     """Cluster with every k of a range on one sharing, and compare the clusterings.
 
-    Everything comes from the distances that iterations give anyway: the server learns no more of a run with k
-    than in `secfc.run`, but it learns it for every k. With disclosure "labels" it learns the
-    inertia of each k and of one cluster, if every party consents (`reveal_inertia`).
+    The comparison uses only the distances of the iterations. For one k the server learns no more than in
+    `secfc.run`, but it learns this for every k. With disclosure "labels" it learns the inertia of each k and
+    of one cluster, if every party consents (`reveal_inertia`).
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def choose_k(call: _Choose) -> Choice:
     Raises
     ------
     SecFCError
-        Naming the party, the argument and the number that is wrong; nothing has been shared then.
+        The text names the party, the argument and the wrong number. Nothing has been shared then.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def choose_k(call: _Choose) -> Choice:
 def choose_members(
     members: list[Party], options: ChooseOptions, *, ks: Sequence[int], t: int | None, ell: int | None
 ) -> Choice:
-    """`choose_k` for parties that have names of their own."""
+    """`choose_k` for parties that already have names."""
     try:
         given = np.asarray(list(ks))
         wanted = sorted(set(given.astype(np.int64, casting="safe").tolist())) if given.size else []

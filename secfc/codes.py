@@ -1,7 +1,7 @@
-"""The closed list of codes: all that an error says to other parties, beside its type (docs/decisions/037).
+"""The closed list of error codes. Other parties get only an error's type, code and public numbers.
 
-A code says what kind of thing is wrong, and nothing of a path, a column, a value or a row. The party where
-the error arose keeps the whole text in its own log.
+A code says what kind of thing is wrong. It contains no path, column, value or row. The party where the error
+arose keeps the whole text in its own log (docs/decisions/037).
 """
 
 import errno
@@ -9,13 +9,13 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What is wrong, for everybody. `meaning` and `advice` say it in words (docs/how-to/errors.md)."""
+    """The kind of an error, public. `meaning` and `advice` describe it in words (docs/how-to/errors.md)."""
 
     meaning: str
     advice: str
 
     def __new__(cls, value: str, meaning: str, advice: str) -> "Code":
-        """A code and its words."""
+        """A code with its meaning and advice."""
         code = str.__new__(cls, value)
         code._value_ = value
         code.meaning, code.advice = meaning, advice
@@ -169,7 +169,7 @@ class Code(StrEnum):
         "Collect the signatures of all parties again.",
     )
 
-    # What others do
+    # What other parties do
     BAD_MESSAGE = (
         "bad-message",
         "a message is refused",
@@ -232,10 +232,10 @@ class Code(StrEnum):
 
 
 def code_of_write(error: OSError) -> Code:
-    """Why the operating system did not write."""
+    """The code for a failed write."""
     return Code.DISK_FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else Code.UNWRITABLE
 
 
 def code_of_read(error: OSError) -> Code:
-    """Why the operating system did not read."""
+    """The code for a failed read."""
     return Code.MISSING_FILE if isinstance(error, FileNotFoundError) else Code.UNREADABLE_FILE

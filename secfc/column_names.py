@@ -1,4 +1,4 @@
-"""Names of columns: one normal form, and which columns of several parties are clustered."""
+"""Names of columns: their normal form, and which columns of several parties are clustered."""
 
 import re
 import unicodedata
@@ -13,40 +13,35 @@ _NO_WORDS = frozenset({"na", "n/a", "nan", "null", "none", "nil", "missing", "un
 
 
 def normal(name: str) -> str:
-    """A name in the form that is compared and shown: composed Unicode (NFC), single spaces, none around."""
+    """A name in the form that is compared and shown: NFC, single spaces inside, no spaces around it."""
     return unicodedata.normalize("NFC", " ".join(name.lstrip("\ufeff").split()))
 
 
 def normal_all(names: Iterable[str]) -> list[str]:
-    """Each name in normal form."""
+    """The normal form of each name."""
     return list(map(normal, names))
 
 
 def are_names(texts: Iterable[str]) -> bool:
-    """Whether texts can be a header: numbers in it are whole and follow one another, as places and years do.
+    """Whether texts can be a header: numbers in it must be consecutive integers, such as positions or years.
 
-    A text that was not split where it should have been may be of several numbers.
+    A text may contain several numbers when it was not split at the right separator.
     """
     numbers = []
     for text in (part for one in texts for part in re.split(r"[;|\t]", one)):
         with suppress(ValueError):
             numbers.append(float(text.replace(",", ".", 1)))
-    finite = [number for number in numbers if isfinite(number)]  # "nan" and "inf" may be names
+    finite = [number for number in numbers if isfinite(number)]  # a column may be called "nan" or "inf"
     return all(number.is_integer() and number == finite[0] + at for at, number in enumerate(finite))
 
 
 def is_header(names: Mapping[str, bool], given: Iterable[str]) -> bool:
-    """Whether the first line of a file can only be a header, and no row of values.
+    """Whether the first line of a file can only be a header, not a row of values.
 
-    It has a name that somebody has given; or two columns of numbers or more are below words, all of them.
-    A row of values would need different words in all columns of numbers, and "NA" and the like are none.
-
-    Parameters
-    ----------
-    names : mapping of str to bool
-        What the first line has, in normal form, and whether numbers stand below it.
-    given : iterable of str
-        Names of columns from options, a job or a schema.
+    `names` are its names in normal form, and whether the column below holds numbers. It is a header if it has
+    one of the names `given` by options, a job or a schema. It also is one if at least two columns hold
+    numbers and the first line has a word in each of them: a row of values has numbers there. "NA" and
+    similar texts do not count as words.
     """
     if any(_is_word(name) and name in names for name in normal_all(given)):
         return True
@@ -55,7 +50,7 @@ def is_header(names: Mapping[str, bool], given: Iterable[str]) -> bool:
 
 
 def _is_word(text: str) -> bool:
-    """Whether a text is neither a number nor one that stands for a missing one."""
+    """Whether a text is neither a number nor a mark for a missing one."""
     with suppress(ValueError):
         float(text.replace(",", ".", 1))
         return False
@@ -65,22 +60,13 @@ def _is_word(text: str) -> bool:
 def left_out(
     parties: Sequence[tuple[str, Collection[str]]], *, hint: str = "", unsure: Collection[str] = ()
 ) -> str:
-    """In words, the columns that others than the first party have, and the first has not; "" for none.
+    """Text that lists the columns which later parties have and the first party lacks; "" for none.
 
-    Parameters
-    ----------
-    parties : pairs of str and collection of str
-        What errors call a party, and its columns in normal form.
-    hint : str, optional
-        What can be done about a column that is missing.
-    unsure : collection of str, optional
-        Parties of which names are not shown: they may be values.
+    `parties` are names for errors with columns in normal form. `hint` says what can be done about a missing
+    column. Column names of parties in `unsure` are not shown, because they may be values.
 
-    Raises
-    ------
-    DataError
-        A party lacks a column of the first one: with the columns that it has instead, which may be the same
-        under another name.
+    Raises DataError if a party lacks a column of the first. The text lists the columns that it has instead,
+    which may be the same ones under other names.
     """
     first, columns = parties[0]
     more: dict[str, str] = {}
@@ -108,5 +94,5 @@ def left_out(
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names for people. Letters that look like others, such as Cyrillic ones, are shown by code too."""
+    """Names for people. A name with non-ASCII letters is also shown escaped: letters may look alike."""
     return ", ".join(repr(name) if name.isascii() else f"{name!r} ({name!a})" for name in names)

@@ -10,16 +10,16 @@
     │   └── SealError      it was not signed or sealed by the client it names, or for another place or run
     ├── LimitError         a party refuses a job or a round because of its own limits
     ├── AgreementError     parties do not agree: another roster or job, a signature that is missing or wrong
-    ├── CheatError         clients were given different unions, assignments, results, or totals that cannot be
+    ├── CheatError         clients received different unions, assignments or results, or impossible totals
     ├── RangeError         distances that rows within the public bound cannot have
     ├── TooManyFaultsError more parties vanished or lied than n >= R + S + 2A allows
     ├── PartyError         a party's process failed or vanished
-    ├── StorageError       what a party wrote down to be started again from cannot be written or used
+    ├── StorageError       a party's stored state cannot be written, or cannot be used to restart it
     └── UnionError         the parties' IDs make no union
         └── DuplicateIdError   an ID is held more than once
 
-Texts name the party, the argument and the number that is wrong, and never a data value. A text is for the
-party where the error arose. Other parties get the type, a code and public numbers (docs/decisions/037).
+Texts name the party, the argument and the wrong number, and never a data value. A text is for the party where
+the error arose. Other parties get the type, a code and public numbers (docs/decisions/037).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,17 +34,17 @@ class SecFCError(Exception):
     Parameters
     ----------
     text : str
-        For the party where it arises.
+        For the party where the error arises.
     code : Code, optional
-        What other parties are told; the type's own by default.
+        What other parties receive; by default the code of the type.
     clients : sequence of int
-        Public numbers of the clients that it names.
+        Public numbers of the clients that the error names.
     owners : sequence of int, optional
-        Public numbers of the owners, who deposited rows with a committee, that it names.
+        Public numbers of the owners that the error names. Owners deposited rows with a committee.
     round_ : int, optional
-        Public number of the round that it names.
+        Public number of the round that the error names.
     party : int, optional
-        The client that told of it; None where it arises.
+        The client that reported the error; None where it arises.
     """
 
     default: ClassVar[Code] = Code.INTERNAL
@@ -71,7 +71,7 @@ _MOST_LINES = 50
 
 
 def all_of(errors: Sequence[E], *, before: str = "") -> E:
-    """One error with the texts of several, `before` each, and the type and code of the first."""
+    """One error with the texts of several, each after `before`, and the type and code of the first."""
     lines = [line for error in errors for line in str(error).split("\n")]
     lines = [line if line.startswith(" ") else before + line for line in lines]
     if len(lines) > _MOST_LINES:
@@ -80,7 +80,7 @@ def all_of(errors: Sequence[E], *, before: str = "") -> E:
 
 
 def each(check: Callable[..., T], *many: Iterable[Any]) -> list[T]:
-    """What a function gives for each of many; one DataError of everything that is wrong with any of them."""
+    """Results of a check for each item; all DataErrors are collected and raised as one."""
     found, wrong = [], []
     for one in zip(*many, strict=True):
         try:
@@ -93,7 +93,7 @@ def each(check: Callable[..., T], *many: Iterable[Any]) -> list[T]:
 
 
 class ParameterError(SecFCError, ValueError):
-    """An argument cannot be used; the text names it and what would fit."""
+    """An argument cannot be used; the text names it and says what would fit."""
 
     default = Code.BAD_PARAMETER
 
@@ -139,10 +139,11 @@ class AgreementError(SecFCError):
 
 
 class CheatError(SecFCError):
-    """Clients were given different assignments or results; the text has the round, clients and digests.
+    """Clients received different assignments or results; the text has the round, clients and digests.
 
-    Or different unions, or the totals that a preparation opens are such as no values have. Where the server
-    signed what contradicts itself, `evidence` has both proofs (`secfc.protocol.contradiction`).
+    It is also raised for different unions, and for opened totals of a preparation that no values can have.
+    When the server signed two contradicting statements, `evidence` has both proofs
+    (`secfc.protocol.contradiction`).
     """
 
     default = Code.CHEATING_SERVER
@@ -150,7 +151,7 @@ class CheatError(SecFCError):
 
 
 class RangeError(SecFCError):
-    """Distances of a round are larger than the public bound allows; nothing that depends on them is told.
+    """Distances of a round are larger than the public bound allows; no result that depends on them is sent.
 
     A client shared rows beyond the bound or, where answers are not checked, gave a wrong answer. The text
     names the client if it is known.
@@ -160,7 +161,7 @@ class RangeError(SecFCError):
 
 
 class TooManyFaultsError(SecFCError):
-    """More parties vanished or lied than the run can bear; the text says which inequality does not hold."""
+    """More parties vanished or lied than the run tolerates; the text names the inequality that fails."""
 
     default = Code.TOO_MANY_FAULTS
 
@@ -170,7 +171,7 @@ class PartyError(SecFCError):
 
 
 class StorageError(SecFCError):
-    """A party's log cannot be written, or is not what was written; the text names the file."""
+    """A party's log cannot be written, or its content has changed; the text names the file."""
 
     default = Code.STORAGE
 
@@ -192,7 +193,7 @@ class ColumnWarning(UserWarning):
 
 
 class ConvergenceWarning(UserWarning):
-    """The run ended at ``max_iter``, not because few enough labels changed."""
+    """The run ended at ``max_iter``, not because the labels had converged."""
 
 
 class FaultWarning(UserWarning):
@@ -200,8 +201,8 @@ class FaultWarning(UserWarning):
 
 
 class PrecisionWarning(UserWarning):
-    """A given bound leaves most rows few values to differ in; labels are exact for the rounded rows alone."""
+    """With the given bound, most rows take few distinct values; labels are exact only for rounded rows."""
 
 
 class PrivacyWarning(UserWarning):
-    """The parameters promise less than a reader may expect, of what is disclosed or of what is found."""
+    """The parameters protect or detect less than a reader may expect."""

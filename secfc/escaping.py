@@ -1,14 +1,13 @@
-"""Text that another party wrote, made fit to be logged and printed."""
+"""Escapes text from another party so that it can be logged and printed."""
 
-MOST_SHOWN = 500  # characters of another party's text that are shown
+MOST_SHOWN = 500  # characters
 
 
 def shown(text: object, most: int = MOST_SHOWN) -> str:
-    r"""The text in one line of at most `most` characters, of which only printable ones are as they were.
+    r"""The text in one line of at most `most` characters, with all non-printable characters escaped.
 
-    Line breaks, the escape character of terminals and characters that change the direction of writing are
-    written as Python writes them, such as ``\n``, ``\x1b`` and ``\u202e``; after a longer text stands
-    ``...``.
+    Line breaks, the escape character of terminals and characters that change the direction of writing appear
+    as Python escapes, such as ``\n``, ``\x1b`` and ``\u202e``. ``...`` is added to a text that was cut.
     """
     given = str(text)
     whole = "".join(

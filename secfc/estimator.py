@@ -1,4 +1,4 @@
-"""`SecureKMeans`: `secfc.run` in scikit-learn's manners."""
+"""`SecureKMeans`: `secfc.run` with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -42,40 +42,40 @@ class _Parameters(Execution, RevealOptions, ClusterOptions, Threshold):
 
 @documented
 class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
-    """Exact k-means over several parties' rows that are not pooled (SecFC).
+    """Exact k-means over the rows of several parties, which are not pooled (SecFC).
 
-    It differs from ``sklearn.cluster.KMeans`` where the data does: `fit` takes one array per party, `labels_`
-    has one array per party, and there are ``cluster_centers_`` and ``predict`` only where all parties agreed
-    to reveal the centres. Without them all parties together predict (`predict_parties`).
+    Differences from ``sklearn.cluster.KMeans``: `fit` takes one array per party and `labels_` has one array
+    per party. ``cluster_centers_`` and ``predict`` exist only if all parties agreed to reveal the centres.
+    Without centres all parties predict together (`predict_parties`).
 
     Parameters
     ----------
     n_clusters : int
     random_state : None, int or numpy.random.RandomState
-        Of public choices (the start). Masks never depend on it.
+        Seed of public choices (the start). Masks never depend on it.
     warm_start : bool
-        Start from ``cluster_centers_`` of the fit before, if there was one, and not by `init` and `n_init`.
+        Start from ``cluster_centers_`` of the previous fit, if there was one, instead of `init` and `n_init`.
         They must have been revealed (`reveal_centres`). Columns with names are matched by name.
     **options
         As for `secfc.run`, with the same defaults.
 
     Notes
     -----
-    What belongs to the data, `ids` and `id_key`, is given to `fit`: the key is a secret, and parameters show
+    `ids` and `id_key` belong to the data, so `fit` takes them. The key is a secret, and parameters are shown
     in the model's repr.
 
     Attributes
     ----------
     labels_ : list of ndarray of shape (m_j,), int32
-        One array a party; a pandas Series where the party was a DataFrame.
+        One array per party; a pandas Series where the party was a DataFrame.
     inertia_ : float
         Sum of squared distances of the rows to their centres, in the data's units squared; with disclosure
         "labels" only when it was opened (`reveal_inertia`).
     n_iter_ : int
     converged_ : bool
     cluster_centers_ : ndarray of shape (n_clusters, d), float64
-        Only when they were revealed (`reveal_centres`); NaN for a cluster without rows. Spreads, if they were
-        revealed (`reveal_spread`), are ``result_.cluster_std``.
+        Only if they were revealed (`reveal_centres`); NaN for a cluster without rows. Revealed spreads
+        (`reveal_spread`) are in ``result_.cluster_std``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (d,), object
         When every party has columns whose names are strings.
@@ -93,7 +93,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     SecureKMeans(ell=1, n_clusters=2, random_state=0, t=1)
     """
 
-    __setattr__ = object.__setattr__  # scikit-learn sets parameters, and `fit` what it found
+    __setattr__ = object.__setattr__  # scikit-learn sets parameters, and `fit` sets its results
     __delattr__ = object.__delattr__
 
     labels_: list[Any]
@@ -125,12 +125,12 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
             One per party.
         y : ignored
         sample_weight, ids, id_key
-            As for `secfc.run`: weights are public, and row IDs switch on membership privacy.
+            As for `secfc.run`: weights are public, and giving row IDs switches on membership privacy.
 
         Raises
         ------
         SecFCError
-            As `secfc.run`; ParameterError also where `warm_start` finds no centres.
+            As `secfc.run`; ParameterError also if `warm_start` finds no centres.
         """
         members = as_parties(parties)
         columns = next((member.columns for member in members if member.columns), ())
@@ -159,7 +159,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         Raises
         ------
         AttributeError
-            Before a fit, or where nobody knows it.
+            Before a fit, or if the inertia was not opened.
         """
         known: float = self._opened("inertia_", "inertia", "with disclosure='labels' by reveal_inertia=True")
         return known
@@ -171,7 +171,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         Raises
         ------
         AttributeError
-            Before a fit, or where they were not opened.
+            Before a fit, or if they were not opened.
         """
         known: Floats = self._opened("cluster_centers_", "cluster_centers", "by reveal_centres")
         return known
@@ -179,13 +179,13 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     def predict(self, X: ArrayLike) -> Labels:
         """The nearest centre of each row of an array of shape (m, d), as an ndarray of shape (m,), int32.
 
-        It is computed here, from the centres, in float64; no other party takes part. Without centres there
-        is `predict_parties`.
+        It is computed locally from the centres in float64; no other party takes part. Without centres use
+        `predict_parties`.
 
         Raises
         ------
         AttributeError
-            Before a fit (NotFittedError), or where the centres were not opened.
+            Before a fit (NotFittedError), or if the centres were not opened.
         DataError
             When the rows cannot be used.
         """
@@ -200,7 +200,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         return labels
 
     def _opened(self, name: str, of_result: str, how: str) -> Any:
-        """What a result has if all consented; AttributeError tells how it would be opened."""
+        """A value that is present only if all parties consented; else AttributeError says how to open it."""
         if not hasattr(self, "result_"):
             raise NotFittedError(f"{type(self).__name__} has no {name} before fit")
         found = getattr(self.result_, of_result)
@@ -210,29 +210,29 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         return found
 
     def predict_parties(self, parties: Sequence[ArrayLike], new_rows: Sequence[ArrayLike]) -> list[Any]:
-        """The nearest centre of new rows of all parties, though nobody has the centres (`secfc.predict`).
+        """The nearest centre of new rows of all parties, without revealing the centres (`secfc.predict`).
 
-        A run of the protocol of its own, with this model's parameters, in which all parties take part: each
+        This is a separate run of the protocol with this model's parameters. All parties take part, and each
         must consent (``Limits(predict=True)``).
 
         Parameters
         ----------
         parties : sequence
-            The parties of the fit, whose rows the model does not keep; their shapes are checked.
+            The parties of the fit. The model does not keep their rows; their shapes are checked.
         new_rows : sequence of array of shape (new rows, d), DataFrame or sparse matrix
-            One a party.
+            One per party.
 
         Returns
         -------
         list of ndarray of shape (new rows,), int32
-            One a party; a pandas Series where the party was a DataFrame.
+            One per party; a pandas Series where the party was a DataFrame.
 
         Raises
         ------
         DataError
-            When the parties have other shapes than those of the fit.
+            When the shapes differ from those of the fit.
         ParameterError
-            After a fit with IDs: a prediction tells how many rows each party holds.
+            After a fit with IDs, because a prediction reveals how many rows each party holds.
         SecFCError
             As `secfc.predict`.
         """
@@ -248,7 +248,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     def score(self, parties: Sequence[ArrayLike], y: None = None) -> float:
         """The negative of `inertia_`, greater is better.
 
-        Rows outside the fit are not scored: nobody need know the centres.
+        Rows outside the fit have no score, because the centres may be unknown.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         Raises
         ------
         DataError
-            When the parties have other shapes than those of the fit.
+            When the shapes differ from those of the fit.
         AttributeError
             As `inertia_`.
         """
@@ -268,7 +268,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         return -self.inertia_
 
     def _check_parties(self, parties: Sequence[ArrayLike]) -> None:
-        """Raise DataError unless these have the shapes of the fit's."""
+        """Raise DataError unless the shapes equal those of the fit."""
         members = as_parties(parties)
         given = [member.rows.shape[0] for member in members]
         if given != self._counts or members[0].rows.shape[1] != self.n_features_in_:
@@ -278,7 +278,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
             )
 
     def _centres_of(self, columns: Sequence[str]) -> Floats:
-        """The centres of the fit before, their columns in this order, if both fits have names."""
+        """The centres of the previous fit, with columns in this order if both fits have names."""
         centres = self.result_.cluster_centers
         if centres is None:
             raise ParameterError(
@@ -300,7 +300,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
 
 
 def _seed(random_state: Any) -> int | None:
-    """A seed for `secfc.run`; a generator gives the next of its integers."""
+    """A seed for `secfc.run`; a RandomState gives its next integer."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     if random_state is None or isinstance(random_state, int):

@@ -1,4 +1,4 @@
-"""Keystreams of keys that two parties share, and uniform residues from them."""
+"""Keystreams from keys that two parties share, and uniform residues drawn from them."""
 
 import time
 from collections.abc import Sequence
@@ -15,29 +15,29 @@ from secfc.kernels.interface import Bytes
 from secfc.randomness import Guarded
 from secfc.threads import Turns
 
-ZEROS = memoryview(bytes(6 << 16))  # what a keystream is added to, at most so many bytes at a time
+ZEROS = memoryview(bytes(12 << 16))  # input of the cipher for keystreams, at most this many bytes at a time
 
-_BLOCK_BYTES = 3 << 16
-"""Residues that are drawn at a time, at most as many bytes as `ZEROS`; a multiple of the cipher's block."""
+_BLOCK_BYTES = 6 << 16
+"""Bytes of residues drawn at a time: at most the size of `ZEROS`, and a multiple of the cipher's block."""
 
-_ADDED = np.ones(1, dtype=np.int64)  # the sign of masks that are added
-_NONCE = bytes(12)  # of a key that is used for one keystream
+_ADDED = np.ones(1, dtype=np.int64)  # sign of the masks
+_NONCE = bytes(12)  # each key is used for one keystream only
 
 _MODES: tuple[modes.GCM | modes.CTR, ...] = modes.GCM(_NONCE), modes.CTR(_NONCE + (2).to_bytes(4))
-"""Both give the same bytes: GCM counts from 2 (NIST SP 800-38D, 7.1)."""
+"""Both give the same bytes: GCM starts its counter at 2 (NIST SP 800-38D, 7.1)."""
 
 
 def keystream(key: bytes) -> CipherContext:
-    """AES-256 in counter mode as GCM has it: what it adds to zeros; no tag is made.
+    """AES-256 in counter mode with the counters of GCM: encrypting zeros gives the stream. No tag is made.
 
-    The key is used for this one keystream, so a counter that starts anew repeats nothing.
+    The key is used for this one keystream only, so no counter block repeats.
     """
     return Cipher(algorithms.AES256(key), _faster()).encryptor()
 
 
 @cache
 def _faster() -> modes.GCM | modes.CTR:
-    """The mode that OpenSSL computes faster here: with AVX-512 it is GCM by far, without it plain CTR."""
+    """The faster mode of OpenSSL on this machine: GCM with AVX-512, plain CTR without it."""
 
     def seconds(mode: modes.GCM | modes.CTR) -> float:
         stream, out = Cipher(algorithms.AES256(bytes(32)), mode).encryptor(), bytearray(len(ZEROS))
@@ -49,16 +49,16 @@ def _faster() -> modes.GCM | modes.CTR:
 
 
 def spare_words(count: int, p: int) -> int:
-    """Words of 24 bits drawn beyond `count`, ten standard deviations more than are not below p on average."""
+    """Spare 24-bit words for `count` residues: the expected number >= p, plus ten standard deviations."""
     beyond = count * (1 - p / 2**24)
     return int(beyond + 10 * beyond**0.5) + 32
 
 
 def draw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
-    """Write independent, uniform residues below p to `words`; spare words are used up.
+    """Write independent, uniform residues below p to `words`; uses up the spare words.
 
-    A word of the keystream is uniform below 2**24. Each that is not below p is replaced by the next spare
-    word that is, so what is left is uniform below p, in each place independently.
+    A word of the keystream is uniform below 2**24. Each word that is not below p is replaced by the next
+    spare word below p. So every word is uniform below p, independently of the others.
     """
     stream.update_into(ZEROS[: words.size], words.data)
     stream.update_into(ZEROS[: spare.size], spare.data)
@@ -66,14 +66,26 @@ def draw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Ker
 
 
 def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
-    """As `draw`, of words that are drawn."""
+    """As `draw`, for words that are already drawn."""
     while not kernels.redraw(words, spare, p):
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
+def _draw_and_add(
+    stream: CipherContext, part: Bytes, words: Bytes, spare: Bytes, p: int, kernels: Kernels
+) -> None:
+    """Add the residues of `draw` to a part, in one pass over both."""
+    stream.update_into(ZEROS[: words.size], words.data)
+    stream.update_into(ZEROS[: spare.size], spare.data)
+    done = kernels.add_drawn(part, words, spare, p)
+    while done < part.size:
+        stream.update_into(ZEROS[: spare.size], spare.data)
+        done += kernels.add_drawn(part[done:], words[done:], spare, p)
+
+
 @lru_cache(maxsize=32)
 def _ends(count: int, primes: tuple[int, ...]) -> tuple[int, ...]:
-    """Where the words of each prime begin, bytes, and where the last end."""
+    """Byte offsets where the words of each prime begin, and where the last ones end."""
     sizes = (BYTES_PER_RESIDUE * (count + spare_words(count, p)) for p in primes)
     return tuple(accumulate(sizes, initial=0))
 
@@ -81,8 +93,8 @@ def _ends(count: int, primes: tuple[int, ...]) -> tuple[int, ...]:
 class ResidueStream(Guarded):
     """Independent, uniform residues modulo primes, from a key of 32 bytes that is used for nothing else.
 
-    Two parties with the same key take the same numbers of residues at a time, modulo the same primes: each
-    time spare words are drawn. Those of all primes are drawn at once where they are few.
+    Two parties with the same key must draw the same numbers of residues modulo the same primes in each call,
+    because every call also draws spare words. Few words are drawn for all primes at once.
     """
 
     def __init__(self, key: bytes, kernels: Kernels) -> None:
@@ -94,13 +106,13 @@ class ResidueStream(Guarded):
         self._draw(out, primes, add=False)
 
     def add(self, packed: Bytes, primes: Sequence[int]) -> None:
-        """Add the next residues modulo each prime to packed ones below it, likewise, in place."""
+        """Add the next residues modulo each prime to packed ones below it, of the same shape, in place."""
         self._draw(packed, primes, add=True)
 
     def _draw(self, packed: Bytes, primes: Sequence[int], *, add: bool) -> None:
         self.check_process()
         if not packed.flags.c_contiguous:
-            raise ValueError("the array is not contiguous")  # a copy would be written to
+            raise ValueError("the array is not contiguous")  # reshape would copy it
         planes, stream, kernels = packed.reshape(len(primes), -1), self._stream, self._kernels
         size, ends = planes.shape[1], _ends(planes.shape[1] // BYTES_PER_RESIDUE, tuple(primes))
         if ends[-1] <= len(ZEROS):
@@ -114,7 +126,7 @@ class ResidueStream(Guarded):
                 else:
                     plane[...] = words
             return
-        turns = Turns()
+        turns, alone = Turns(), kernels.threads.for_work(planes.size // BYTES_PER_RESIDUE) == 1
 
         def of_piece(item: tuple[int, Bytes, int]) -> None:
             number, part, p = item
@@ -122,6 +134,9 @@ class ResidueStream(Guarded):
             spare = np.empty(
                 BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p), dtype=np.uint8
             )
+            if add and alone:
+                _draw_and_add(stream, part, words, spare, p, kernels)
+                return
             with turns.take(number):
                 draw(stream, words, spare, p, kernels)
             if add:
@@ -158,5 +173,5 @@ class BitStream(Guarded):
     def _octets(self, out: NDArray[np.uint64]) -> Bytes:
         self.check_process()
         if not out.flags.c_contiguous:
-            raise ValueError("the array is not contiguous")  # a copy would be written to
+            raise ValueError("the array is not contiguous")  # reshape would copy it
         return out.reshape(-1).view(np.uint8)

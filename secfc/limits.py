@@ -1,4 +1,4 @@
-"""What a client refuses, whatever the server asks and whatever the job says."""
+"""What a client refuses, independent of the server and the job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,45 +11,46 @@ from secfc.errors import LimitError, ParameterError
 from secfc.params import Job, check_positive, check_smallest_spread
 from secfc.row_layout import Layout
 
-SINGLETON_STARTS = frozenset({"k-means++"})  # starts that ask for distances to single rows
+SINGLETON_STARTS = frozenset({"k-means++"})  # starts that ask for distances to sets of one row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a client refuses, whatever the server asks.
+    """What a client refuses, independent of what the server asks.
 
     Parameters
     ----------
     smallest_set : int
-        A round with a non-empty set of fewer rows is refused. 1 refuses nothing: relocation of emptied
-        clusters makes sets of one row. Of rows with weights a set counts for the number of its heaviest row
-        that would weigh as much, rounded down: never more than it has rows.
+        The client refuses a round with a non-empty set of fewer rows. 1 refuses nothing: relocation of empty
+        clusters makes sets of one row. With weights, a set counts for its total weight divided by its
+        heaviest row's weight, rounded down. This is never more than its number of rows.
     most_rounds : int, optional
-        Rounds answered, those counted once that are asked again of other comparers; the job's own largest
-        number by default.
+        Most rounds that the client answers. A round that is asked again of other comparers counts once. By
+        default the largest number of the job.
     most_rows : int, optional
-        Rows of all parties together, of each of which a client keeps a share; a job of more ends the run for
-        this party before memory is taken for them. Only `MAX_ROWS` bounds them by default.
+        Most rows of all parties together; a client keeps a share of each row. A larger job ends the run for
+        this party before memory is allocated. By default the only bound is `MAX_ROWS`.
     never_shared : tuple of str
-        Columns whose presence among those to be clustered ends the run for this party before anything is made
-        of its rows. Names are known where a DataFrame or a file gives them.
+        If one of these columns is to be clustered, the run ends for this party before it computes anything
+        from its rows. Names are known if a DataFrame or a file has them.
     reveal_centres : bool
         Whether the party consents to opening the centres of the final clusters to the clients that the job
-        names; it refuses such a job otherwise. What it opens are sums over at least `smallest_set` rows, a
-        recipient's own not counted.
+        names. Without consent it refuses such a job. The opened values are sums over at least `smallest_set`
+        rows, not counting a recipient's own rows.
     reveal_inertia : bool
-        Whether the party consents to opening the inertia of the result where the disclosure is "labels"; it
-        refuses such a job otherwise. With others everybody is told it.
+        Whether the party consents to opening the inertia of the result with disclosure "labels". Without
+        consent it refuses such a job. With other disclosures all parties learn the inertia.
     predict : bool
-        Whether the party consents to predicting the cluster of rows that no centre is made of; it refuses
-        such a job otherwise. `smallest_set` holds for the sets that the centres are the means of.
+        Whether the party consents to predicting the cluster of rows that do not contribute to the centres.
+        Without consent it refuses such a job. `smallest_set` applies to the sets whose means are the centres.
     reveal_spread : int, optional
-        Whether the party consents to opening the spreads of the final clusters too, and the rows of others
-        that a cluster has at least then, 10 or more; the inertia too. None, the default, is no consent.
+        The smallest number of other parties' rows, 10 or more, in a cluster whose spread the party consents
+        to open. The consent covers the inertia too. None, the default, is no consent.
 
     Notes
     -----
-    No full barrier: a set S in one round and S with one more row in the next give that row by difference.
+    These limits are not complete: a set S in one round and S plus one row in the next give that row by
+    subtraction.
     """
 
     smallest_set: int = 1
@@ -74,7 +75,7 @@ class Limits:
             check_smallest_spread("limits.reveal_spread", self.reveal_spread)
 
     def enforce(self, job: Job, *, client: int, smallest: int, round_: int) -> None:
-        """Raise LimitError when a round has too small a set, or is one too many."""
+        """Raise LimitError if a round has too small a set or its number is too large."""
         if smallest < self.smallest_set:
             raise LimitError(
                 f"client {client} answers for sets of at least {self.smallest_set} rows, "
@@ -89,9 +90,9 @@ class Limits:
             )
 
     def check_start(self, job: Job, *, name: str, m: int | None = None) -> None:
-        """Raise LimitError, before a share is made, for too many rows or sets that must be too small.
+        """Raise LimitError, before a share is made, for too many rows or for sets that must be too small.
 
-        `m` counts the rows of all parties, once they are known.
+        `m` is the number of rows of all parties, once it is known.
         """
         if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
             raise LimitError(
@@ -135,16 +136,16 @@ class Limits:
             raise LimitError(f"{name}: column {forbidden[0]!r} is never shared, by the party's own limits")
 
     def check_revealed(self, job: Job, *, name: str, layout: Layout, labels: Labels) -> None:
-        """Raise LimitError if a cluster to open is too small, or too small without a recipient's own rows.
+        """Raise LimitError if a cluster to open is too small, with or without a recipient's own rows.
 
-        `labels`, shape (m,), int32, are of all rows that are in.
+        `labels`, shape (m,), int32, are those of all rows that are included.
         """
         if not job.reveal_to:
             return
         self._check_opened(job, layout.hidden_among(labels, job.k), name=name, others="")
         for client in job.reveal_to if not layout.common else ():
             others = layout.hidden_among(labels, job.k, client)
-            # A cluster of a recipient's own rows alone tells it nothing, but that nobody else is in it.
+            # A cluster with only the recipient's own rows reveals to it just that no other rows are in it.
             self._check_opened(job, others, name=name, others=f" that are not client {client}'s, who gets it")
 
     def _check_opened(self, job: Job, sizes: Ints, *, name: str, others: str) -> None:
@@ -160,7 +161,7 @@ class Limits:
 
 
 def _names(name: str, given: object) -> tuple[str, ...]:
-    """Names as a tuple; a list is what JSON makes of one."""
+    """Names as a tuple; JSON gives a list."""
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
         raise ParameterError(f"{name}: a tuple of column names is needed, {type(given).__name__} was given")
     return tuple(given)

@@ -1,4 +1,4 @@
-"""Row IDs as users give them, made into what a run with membership privacy needs."""
+"""Checks and hashes row IDs as users give them, for a run with membership privacy."""
 
 import hashlib
 import secrets
@@ -15,22 +15,22 @@ from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key, row_ids
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """IDs of a simulation."""
+    """IDs of a simulated run."""
 
     ids: list[list[Any]] = field(repr=False)  # of every party's rows
     hashed: list[RowIds] = field(repr=False)
-    salt: bytes | None = field(repr=False)  # with a seed, 16 bytes that follow from it
+    salt: bytes | None = field(repr=False)  # 16 bytes derived from the seed; None without a seed
     cap: int  # on the rows of all parties together
 
 
 def membership(
     members: list[Party], ids: Sequence[Any], *, key: bytes | None, cap: int | None, seed: int | None
 ) -> Membership:
-    """Check and hash the IDs, one sequence a party.
+    """Check and hash the IDs, one sequence per party.
 
-    By default the key is random, or with a seed follows from it, so that a simulation can be repeated, and
-    the cap is the rows of all parties together, which only a simulation can know. Raises ParameterError,
-    DataError or DuplicateIdError with the party and the number, never an ID.
+    By default the key is random; with a seed it is derived from the seed, so that a simulation can be
+    repeated. By default the cap is the number of rows of all parties, which only a simulation can know.
+    Raises ParameterError, DataError or DuplicateIdError with the party and the number, never an ID.
     """
     if isinstance(ids, str | bytes) or not hasattr(ids, "__len__") or not hasattr(ids, "__iter__"):
         raise ParameterError("ids: a list with one sequence of row IDs per party is needed")
@@ -56,7 +56,7 @@ def _as_list(given: Any, member: Party) -> list[Any]:
 
 
 def _of_seed(seed: int | None, purpose: str, size: int) -> bytes:
-    """Random bytes; with a seed, bytes that follow from it."""
+    """Random bytes; with a seed, bytes derived from it."""
     if seed is None:
         return secrets.token_bytes(size)
     return hashlib.sha256(f"secfc {purpose} {int(seed)}".encode()).digest()[:size]

@@ -1,15 +1,15 @@
-"""The options of a run: each is declared here, and only here.
+"""All options of a run. Each option is declared here and nowhere else.
 
-A field is an option: its type, its default, and an `Option` with its text, its range and its line
-on the command line. What takes options follows from the fields:
+A dataclass field is an option: its type, its default, and an `Option` with its text, its range and its line
+on the command line. These are derived from the fields:
 
-- `secfc.run`, `secfc.choose_k` and `secfc.predict` are called with them (`secfc.called_with`),
-- `secfc.SecureKMeans` and `secfc.Job` inherit them,
-- ``secfc run``, ``choose-k`` and ``predict`` show those with a help line (`secfc.cli.grouped`),
-- job files have those that the parties agree on (`secfc.agreement.job_file`), site files those of text files.
+- the arguments of `secfc.run`, `secfc.choose_k` and `secfc.predict` (`secfc.called_with`),
+- fields of `secfc.SecureKMeans` and `secfc.Job`, which inherit them,
+- options of ``secfc run``, ``choose-k`` and ``predict`` that have a help line (`secfc.cli.grouped`),
+- keys of job files that the parties agree on (`secfc.agreement.job_file`), and of site files for text files.
 
-To add an option, declare a field in the class that its users inherit, and write the code that reads it and
-the test of that code.
+To add an option, declare a field in the class that its users inherit. Then write the code that reads it, and
+a test of that code.
 """
 
 import os
@@ -19,23 +19,23 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from secfc.errors import ParameterError
 
-if TYPE_CHECKING:  # both are built on the job, which has options
+if TYPE_CHECKING:  # both import the job, which has options
     from secfc.limits import Limits
     from secfc.protocol.progress import Progress
 
 Comparison = Literal["end", "rounds"]
-"""When clients compare what the server gave them: when the run ends, or also in each round."""
+"""When clients compare what the server sent them: after the run, or also in each round."""
 
 Disclosure = Literal["coded", "distances", "labels"]
-"""What is learnt of distances: "labels": nothing but labels; "distances": these, by the server alone;
-"coded": every client's coded distances."""
+"""Who learns distances. "labels": nobody, only labels are learned; "distances": the server alone;
+"coded": the server, which receives every client's coded distances."""
 
 Auto = Literal["auto"]
 AUTO: Auto = "auto"
-"""What stands for a choice that follows from other options (`secfc.params.default_start`)."""
+"""Marks a choice that depends on other options (`secfc.params.default_start`)."""
 
-Link = Literal["lan", "wan"]  # what joins the parties
-Driver = Literal["in-process", "multiprocess"]  # drivers that run on one machine
+Link = Literal["lan", "wan"]  # the network between the parties
+Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
 Separator = Literal["comma", "semicolon", "tab", "bar"]
 DecimalMark = Literal["point", "comma"]
 Encoding = Literal[
@@ -48,36 +48,36 @@ Encoding = Literal[
     "iso-8859-2",
     "iso-8859-15",
 ]
-"""Encodings of text files that can be given, as Python calls them (docs/decisions/046-text-files.md)."""
+"""Possible encodings of text files, with Python's names (docs/decisions/046-text-files.md)."""
 
-Recipients = Literal["all"] | Sequence[int] | None  # parties, by position, that centres are revealed to
+Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
 MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
 
-MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks vanish from a weighted sum
+MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks become zero in a weighted sum
 
 MAX_PRECISION = 52
-"""Whole numbers of at most 2**52 in magnitude are exact in float64, and so are their differences."""
+"""Integers up to 2**52 in magnitude are exact in float64, and so are their differences."""
 
 MAX_THREADS = 1024  # more than a machine's cores
 
-MACHINE = "How the parties are run, and what is shown"  # a heading of the command line's help
-OPENED = "What is opened, if every party consents"  # likewise
-WRITTEN = "How text files are written, where it is not found"  # likewise
+MACHINE = "How the parties are run, and what is shown"  # a heading in the help of commands
+OPENED = "What is opened, if every party consents"  # a heading too
+WRITTEN = "How text files are written, where it is not found"  # a heading too
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What there is to say of an option beside its type and default."""
+    """The description of an option besides its type and default."""
 
     kind: str  # its type in docstrings
     text: str  # its description there
-    choices: tuple[str, ...] = ()  # names that it can have; by default those of a `Literal` type
+    choices: tuple[str, ...] = ()  # possible names; by default those of a `Literal` type
     least: int | None = None  # its range: least and most
     most: int | None = None
-    below: int | None = None  # of a number that need not be whole: it is at least 0, and less than this
+    below: int | None = None  # for a number that need not be whole: it is at least 0 and less than this
     unit: str = ""  # of `most`
-    help: str = ""  # its line on the command line; "" when it has no option of that name there
-    panel: str | None = None  # the heading that this line stands under
+    help: str = ""  # its line on the command line; "" if no command has the option
+    panel: str | None = None  # the heading above this line
 
 
 def option(default: Any, kind: str, text: str, **more: Any) -> Any:
@@ -86,7 +86,7 @@ def option(default: Any, kind: str, text: str, **more: Any) -> Any:
 
 
 def again(of: type, name: str, /, *, default: Any = None, **changed: Any) -> Any:
-    """Declare an option of another class again: positional, or with another default or text."""
+    """Declare an option of another class again: as a positional one, or with another default or text."""
     (before,) = (one for one in fields(of) if one.name == name)
     value = before.default if default is None else default
     return field(default=value, metadata={"option": replace(before.metadata["option"], **changed)})
@@ -108,19 +108,19 @@ def types_of(kind: type) -> dict[str, Any]:
 
 
 def choices_of(one: Field[Any]) -> tuple[str, ...]:
-    """The names that an option can have; () for one that has no names."""
+    """The possible names of an option; () if its values are not names."""
     found: tuple[str, ...] = one.metadata["option"].choices
     return found or (get_args(one.type) if getattr(one.type, "__origin__", None) is Literal else ())
 
 
 def shared(given: object, kind: type) -> dict[str, Any]:
-    """Values, by name, of the fields of `kind` that an object has too."""
+    """The values, by name, of those fields of `kind` that the object also has."""
     return {one.name: getattr(given, one.name) for one in fields(kind) if hasattr(given, one.name)}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TextFormat:
-    """What is given of how text files (.csv, .tsv, compressed or not) are written; what is None is found."""
+    """The given format of text files (.csv, .tsv, compressed or not); what is None is detected."""
 
     separator: Separator | None = option(
         None,
@@ -154,12 +154,12 @@ class TextFormat:
 
 
 FOUND = TextFormat()
-"""Nothing is given."""
+"""Everything is detected."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Threshold:
-    """How many may collude, and what that costs. In calls these come after the number of clusters."""
+    """How many clients may collude, and the cost. In calls these come after the number of clusters."""
 
     t: int | None = option(
         None,
@@ -182,7 +182,7 @@ class Threshold:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Agreed:
-    """Parameters of every job, the same at every party."""
+    """Parameters of every job, equal at all parties."""
 
     precision: int = option(
         32,
@@ -235,7 +235,7 @@ class Agreed:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AgreedClustering(Agreed):
-    """Further parameters of a job that clusters."""
+    """More parameters of a job that clusters."""
 
     n_init: int | Auto = option(
         AUTO,
@@ -306,7 +306,7 @@ class ClusterOptions(AgreedClustering):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OfData:
-    """What belongs to one data set and is no parameter of a model."""
+    """Options that belong to one data set and not to a model."""
 
     ids: Sequence[Any] | None = option(
         None,
@@ -333,7 +333,7 @@ class OfData:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RevealOptions:
-    """What is opened in the end, and to whom."""
+    """What is opened at the end, and to whom."""
 
     reveal_centres: Recipients = option(
         None,
@@ -356,7 +356,7 @@ class RevealOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Computing:
-    """What a machine gives to a process that computes."""
+    """Resources of a computing process."""
 
     threads: int | None = option(
         None,
@@ -373,7 +373,7 @@ class Computing:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Execution(Computing):
-    """How the parties are run on one machine, and what each of them refuses."""
+    """How the parties are run on one machine, and what each party refuses."""
 
     bound: float | None = option(
         None,

@@ -1,4 +1,4 @@
-"""Where results go: looked at before anything runs, written whole or not at all."""
+"""Result files and folders: checked before a run starts, and written completely or not at all."""
 
 import os
 import secrets
@@ -16,14 +16,14 @@ NO_JINJA = "Jinja is needed, pip install '.[report]' in a checkout of secfc"
 
 
 def check_new_folder(option: str, out: Path) -> None:
-    """Raise ParameterError, before anything runs, for a folder that holds something or cannot be made.
+    """Raise ParameterError, before a run starts, for a folder that is not empty or cannot be made.
 
-    Errors call it `option`.
+    `option` is its name in errors.
     """
     with _looking(option, out):
         if out.exists() and not out.is_dir():
             raise ParameterError(f"{option}: {out} is a file; name a new folder")
-        if os.path.ismount(out):  # a draft beside it is in another file system and cannot take its place
+        if os.path.ismount(out):  # the draft beside it is in another file system and cannot replace it
             raise _unwritable(option, out, "it is a mount point; name a new folder in it")
         _check_writable(option, out, near=next(one for one in out.absolute().parents if one.exists()))
         if out.exists() and any(out.iterdir()):
@@ -31,7 +31,7 @@ def check_new_folder(option: str, out: Path) -> None:
 
 
 def check_new_file(option: str, path: Path | None) -> None:
-    """Raise ParameterError, before anything runs, for a file that is there or cannot be made."""
+    """Raise ParameterError, before a run starts, for a file that exists or cannot be made."""
     if path is None:
         return
     with _looking(option, path):
@@ -44,7 +44,7 @@ NO_PAGE = "report: not of a run with a committee, whose owners of rows have no p
 
 
 def check_report(path: Path | None, *, committee: bool = False) -> None:
-    """Raise ParameterError, before anything runs, for a page of a run that cannot be written."""
+    """Raise ParameterError, before a run starts, if the report page cannot be written."""
     if path is not None and committee:
         raise ParameterError(NO_PAGE)
     check_new_file("--report", path)
@@ -53,7 +53,7 @@ def check_report(path: Path | None, *, committee: bool = False) -> None:
 
 
 def check_file(option: str, path: Path) -> None:
-    """Raise ParameterError, before anything runs, for a file, there or not, that cannot be written."""
+    """Raise ParameterError, before a run starts, for a file, new or existing, that cannot be written."""
     with _looking(option, path):
         if path.is_dir():
             raise ParameterError(f"{option}: {path} is a folder; name a file")
@@ -64,7 +64,7 @@ def check_file(option: str, path: Path) -> None:
 
 @contextmanager
 def _looking(option: str, path: Path) -> Iterator[None]:
-    """What the system says of a path, such as that its name is too long, as a ParameterError."""
+    """Turn an OSError about a path, such as "name too long", into a ParameterError."""
     try:
         yield
     except OSError as error:
@@ -72,10 +72,10 @@ def _looking(option: str, path: Path) -> Iterator[None]:
 
 
 def _check_writable(option: str, path: Path, *, near: Path) -> None:
-    """`near` is what is there already: the path of a file, or the closest folder above.
+    """Check that `near` can be written to: the file itself, or the closest folder that exists.
 
-    In a folder another is made, and removed: root may write anywhere by its permissions, and on Windows these
-    do not say who may.
+    In a folder this makes and removes another one. Permissions alone are not enough: root may write anywhere,
+    and on Windows they do not say who may write.
     """
     if near != path and not near.is_dir():
         raise _unwritable(option, path, f"{near} is no folder")
@@ -91,9 +91,9 @@ def _unwritable(option: str, path: Path, why: str) -> ParameterError:
 
 @contextmanager
 def whole_folder(option: str, out: Path) -> Iterator[Path]:
-    """A folder beside `out` that takes its place in the end: a reader sees all or nothing.
+    """A temporary folder beside `out` that replaces it at the end: a reader sees all files or none.
 
-    Raises ParameterError when `out` holds something or cannot be written; it is then as it was.
+    Raises ParameterError if `out` is not empty or cannot be written. `out` is unchanged then.
     """
     check_new_folder(option, out)
     target = out.absolute()
@@ -108,7 +108,7 @@ def whole_folder(option: str, out: Path) -> Iterator[Path]:
 
 @contextmanager
 def drafted(target: Path, *, mode: int = 0o700) -> Iterator[Path]:
-    """A folder beside `target` that takes its place if the block succeeds, and else is removed."""
+    """A folder beside `target` that replaces it if the block succeeds, and is removed otherwise."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
@@ -120,9 +120,9 @@ def drafted(target: Path, *, mode: int = 0o700) -> Iterator[Path]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file in place of the one that is there, if any.
+    """Write a file and replace the existing one, if any.
 
-    Raises ParameterError when it cannot be written; the file is then as it was.
+    Raises ParameterError if it cannot be written. The existing file is unchanged then.
     """
     draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:

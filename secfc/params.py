@@ -1,4 +1,9 @@
-"""What every party agrees on before a run: the job and its threshold arithmetic."""
+"""The job, on which all parties agree before a run, and the arithmetic of its threshold.
+
+With disclosure "labels" three parties find the labels together: the comparers, or trio, a dealer and two
+evaluators. Recheckers compare some labels again at the end. A helper is a comparer without rows and shares.
+Owners deposit rows with a committee, whose members compute.
+"""
 
 import hashlib
 import json
@@ -29,19 +34,19 @@ from secfc.options import AUTO, AgreedClustering, Auto, Option, again, choices_o
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
 
-PROTOCOL = 2  # version, in every agreement and message: others are refused by name
+PROTOCOL = 2  # version, in every agreement and message; other versions are refused with a clear error
 PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
 SMALLEST_SPREAD = 10
-"""Others' rows in a cluster, at least, whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
+"""Fewest rows of others in a cluster whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
 
 COMPARERS = 3  # a dealer and two evaluators
-MAX_COMPARERS = 16  # with reserves: each is trusted by every other, so that few are of use
+MAX_COMPARERS = 16  # with reserves; no two of them may collude, so many would be of no use
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
-MAX_OWNERS = 1 << 20  # that files may admit: a million deposits, each tiny, bound the work of a member
-MAX_ROUNDS = (1 << 32) - 2  # they are numbered in 4 bytes, and the last number stands for the run's end
-_USUAL_ITERATIONS = 16  # of a start, for a guess at the work of a run
+MAX_OWNERS = 1 << 20  # a million tiny deposits bound the work of a committee member
+MAX_ROUNDS = (1 << 32) - 2  # numbers have 4 bytes, and the last number marks the end of the run
+_USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
 
 
 def _clients(numbers: tuple[int, ...]) -> str:
@@ -98,21 +103,22 @@ def check_smallest_spread(name: str, value: object) -> None:
 
 
 def recovery_threshold(t: int, ell: int) -> int:
-    """R = 2(ell + t) - 1: answers that determine a polynomial of degree 2(ell + t - 1)."""
+    """R = 2(ell + t) - 1: number of answers that determine a polynomial of degree 2(ell + t - 1)."""
     return 2 * (ell + t) - 1
 
 
 ELEVEN = 11
-"""Clients that t = 4 and ell = 2 take."""
+"""Fewest clients for t = 4 and ell = 2."""
 
 
 def default_threshold(n: int, t: int | None, ell: int | None, *, max_liars: int = 0) -> tuple[int, int]:
-    """T and ell where None is given for one or both: 4 and 2 for eleven clients or more.
+    """The defaults for t and ell where None is given: 4 and 2 for eleven clients or more.
 
-    Below, ell is 1 and t the largest number, up to 4, that leaves a client to spare where one can be left.
+    With fewer clients ell is 1. Then t is the largest number, up to 4, that leaves one client to spare if
+    that is possible.
     """
     room = n - 2 * max_liars if isinstance(max_liars, int) else n
-    if ell is None:  # what is given is checked later
+    if ell is None:  # given values are checked later
         ell = 2 if room >= ELEVEN and (not isinstance(t, int) or recovery_threshold(t, 2) <= room) else 1
     if t is None:
         if not isinstance(ell, int):
@@ -122,26 +128,26 @@ def default_threshold(n: int, t: int | None, ell: int | None, *, max_liars: int 
     return t, ell
 
 
-COMPARED_STARTS = 5  # of each k: an inertia that is too large for one k would mislead
+COMPARED_STARTS = 5  # for each k: a too large inertia of one k would mislead
 
 
 def default_start(
     init: str, n_init: int | Auto, *, disclosure: object, smallest_set: int, compared: bool
 ) -> tuple[Start, int]:
-    """Init and `n_init` where "auto" is given for one or both; `smallest_set` is the largest of all limits.
+    """The values of init and `n_init` where "auto" is given; `smallest_set` is the largest of all limits.
 
-    K-means++ asks about single rows, whose distances nobody learns with disclosure "labels" alone. One
-    start is the default, as each tells further labels.
+    K-means++ asks for distances to single rows. Only disclosure "labels" hides these from everybody. The
+    default is one start, because each start reveals more labels.
     """
     if init == AUTO:
         init = "k-means++" if disclosure == "labels" and smallest_set == 1 else "random"
     if n_init == AUTO:
         n_init = COMPARED_STARTS if compared else 1
-    return cast(Start, init), n_init  # what was given is checked later
+    return cast(Start, init), n_init  # given values are checked later
 
 
 def fitting(n: int, t: int, ell: int) -> list[tuple[int, int]]:
-    """The (t, ell) with R <= n nearest to those asked for: keep t, keep ell, or lower both."""
+    """The (t, ell) with R <= n nearest to the given ones: keep t, keep ell, or lower both."""
     room = (n + 1) // 2
     candidates = [(t, room - t), (room - ell, ell), (max(1, min(t, room - 1)), 1)]
     fits = [(a, b) for a, b in candidates if a >= 1 and 1 <= b <= max(ell, 1) and a <= t and a + b <= room]
@@ -151,64 +157,64 @@ def fitting(n: int, t: int, ell: int) -> list[tuple[int, int]]:
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Job(AgreedClustering):
-    """The public parameters of a run, the same at every party.
+    """The public parameters of a run, equal at all parties.
 
-    `ids_cap` switches on membership privacy: what is sent depends on it and not on how many rows each party
-    holds. With `max_liars` = A the server waits for R + A answers, for R + 2A when those do not agree.
+    `ids_cap` switches on membership privacy: what is sent depends on it, not on how many rows each party
+    holds. With `max_liars` = A the server waits for R + A answers, and for R + 2A if these do not agree.
 
     Parameters
     ----------
     n : int
-        Clients.
+        Number of clients.
     k : int
-        Clusters.
+        Number of clusters.
     t : int
-        Colluding clients that learn nothing about other clients' rows.
+        Number of clients that may collude and still learn nothing about other clients' rows.
     ell : int
-        Segments a row is split in.
+        Number of segments of a row.
     d : int
-        Columns.
+        Number of columns.
     bound : float
         Public bound on the Euclidean norm of a row, in the data's units.
     init : {"random", "separation", "k-means++", "labels"}
-        "labels": every client gives the labels of its rows. A job has no "auto": `secfc.run` and job files
-        have decided.
+        "labels": every client gives the labels of its rows. A job has no "auto", because `secfc.run` and job
+        files have already replaced it.
     **options
         `secfc.options.AgreedClustering`.
     compared : tuple of int
-        Numbers of clusters that are compared on one sharing, ascending, the last is k; () for k alone.
+        Numbers of clusters that are compared on one sharing, ascending; the last is k. () for k alone.
     reveal_to : tuple of int
-        Clients to whom the centres are opened in the end, ascending; every client must consent
+        Clients to whom the centres are opened at the end, ascending; every client must consent
         (`Limits.reveal_centres`). () for nobody.
     predict : bool
-        A prediction: start labels are kept, and rows whose label is -1 get that of the nearest mean, in one
+        A prediction: start labels are kept, and rows with label -1 get the label of the nearest mean, in one
         round; every client must consent (`Limits.predict`).
     comparers : tuple of int
-        With disclosure "labels" the trio: dealer, first and second evaluator; then reserves, the next of whom
-        takes the place of one that is lost. Numbers above n are helpers, parties without rows and shares. By
-        default clients 1, 2 and 3 where t = 1, else client 1 and two helpers. () with another disclosure.
+        With disclosure "labels" the trio: dealer, first and second evaluator. Reserves follow; the next one
+        replaces a comparer that is lost. Numbers above n are helpers, parties without rows and shares. By
+        default clients 1, 2 and 3 if t = 1, else client 1 and two helpers. () with another disclosure.
     recheckers : tuple of int
-        Dealer, first and second evaluator of labels that are compared again in the end
-        (`secfc.protocol.recheck`), none of whom is among `comparers`; () for nobody.
+        Dealer, first and second evaluator that compare labels again at the end (`secfc.protocol.recheck`).
+        None of them is among `comparers`. () for nobody.
     seed : int, optional
-        Public choices follow from it: first sets of starts, and draws. Without one they follow from a coin
-        that the comparers toss, with another disclosure the server makes them.
+        Determines the public choices: first sets of starts, and draws. Without a seed the comparers toss a
+        coin that determines them. With another disclosure the server chooses.
     reveal_spread : int, optional
-        Opens the spread of each column in each cluster too, to the same clients, if each cluster has at least
-        so many rows that are not a recipient's own, `SMALLEST_SPREAD` or more; every client must consent
-        (`Limits.reveal_spread`).
+        Also opens the spread of each column in each cluster to the same clients. Each cluster must have at
+        least this many rows that are not a recipient's own, `SMALLEST_SPREAD` or more. Every client must
+        consent (`Limits.reveal_spread`).
     owners : tuple of int, optional
-        Rows that each owner deposited before (`secfc.protocol.deposits`), 0 of one that is left out; the
-        clients are a committee without rows of their own. None: the clients hold the rows.
+        Number of rows that each owner deposited before (`secfc.protocol.deposits`), 0 for one that is left
+        out. The clients are a committee without rows of their own. None: the clients hold the rows.
     deposits : str, optional
         With `owners` the digest of their deposits, in hexadecimal.
     weighted : bool
-        Whether every client gives weights of its rows, which everybody is told.
+        Whether every client gives weights of its rows. All parties are told the weights.
 
     Raises
     ------
     ParameterError
-        Naming the parameter and what would fit; `ThresholdError` for too few clients.
+        The text names the parameter and says what would fit; `ThresholdError` for too few clients.
     """
 
     n: int
@@ -462,57 +468,57 @@ class Job(AgreedClustering):
 
     @property
     def dealers(self) -> int:
-        """Those whose rows are shared: clients, or owners."""
+        """Number of parties whose rows are shared: clients, or owners."""
         return self.n if self.owners is None else len(self.owners)
 
     @property
     def comparing_clients(self) -> tuple[int, ...]:
-        """Comparers that have rows."""
+        """Comparers that are clients and so have rows."""
         return tuple(comparer for comparer in self.comparers if comparer <= self.n)
 
     @cached_property
     def helpers(self) -> int:
-        """Parties without rows and shares that compare, or compare again, numbered from n + 1 on."""
+        """Number of parties without rows and shares that compare or recheck, numbered from n + 1."""
         return sum(comparer > self.n for comparer in self.comparers + self.recheckers)
 
     def called(self, party: int) -> str:
-        """What texts call a client or helper."""
+        """The name of a client or helper in texts."""
         return f"{'client' if party <= self.n else 'helper'} {party}"
 
     @property
     def tosses(self) -> bool:
-        """Whether the comparers toss a coin, which public choices follow from."""
+        """Whether the comparers toss a coin that determines the public choices."""
         return self.disclosure == "labels" and self.seed is None and self.init != "labels"
 
     @property
     def tossers(self) -> int:
-        """How many of all that are named to compare toss the coin.
+        """How many of the named comparers, reserves included, toss the coin.
 
-        Any two sets of so many have two parties in common. No two of all that are named collude, so one of
-        them is honest, and it tells its value for one coin alone.
+        Any two sets of this size have two parties in common. No two of the named comparers collude, so one of
+        the two is honest, and it reveals its value for one coin only.
         """
         return (len(self.comparers) + 3) // 2
 
     @cached_property
     def parties(self) -> int:
-        """Clients and helpers."""
+        """Number of clients and helpers."""
         return self.n + self.helpers
 
     @property
     def threshold(self) -> int:
-        """Answers needed in a round, R."""
+        """R, the number of answers needed in a round."""
         return recovery_threshold(self.t, self.ell)
 
     @property
     def width(self) -> int:
-        """Columns of a segment."""
+        """Number of columns of a segment."""
         return segment_width(self.d, self.ell)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Clusters of each start, in order.
+        """Number of clusters of each start, in order.
 
-        Where several k are compared one cluster comes first: its inertia is the sum of squares about the mean
+        If several k are compared, one cluster comes first: its inertia is the sum of squares about the mean
         of all rows.
         """
         if not self.compared:
@@ -521,23 +527,23 @@ class Job(AgreedClustering):
 
     @property
     def opens_inertia(self) -> bool:
-        """Whether the trio opens the inertia: spreads imply it."""
+        """Whether the trio opens the inertia; revealing spreads implies it."""
         revealed = self.reveal_inertia or self.reveal_spread is not None
         return self.disclosure == "labels" and revealed
 
     @property
     def tells_inertia(self) -> bool:
-        """Whether everybody is told the inertia."""
+        """Whether all parties are told the inertia."""
         return self.disclosure != "labels" or self.opens_inertia
 
     @property
     def scores_starts(self) -> bool:
-        """Whether the trio keeps what starts ended with."""
+        """Whether the trio keeps the final state of the starts."""
         return self.n_init > 1 or self.opens_inertia
 
     @property
     def sums_revealed(self) -> int:
-        """Numbers for each column of a segment and each cluster that a client tells: sums, and of squares."""
+        """Sums that a client opens per column of a segment and cluster: 1, or 2 with sums of squares."""
         return 1 if self.reveal_spread is None else 2
 
     @property
@@ -557,9 +563,9 @@ class Job(AgreedClustering):
 
     @property
     def checks_shares(self) -> bool:
-        """Whether clients find out if shares lie on polynomials, before anything is asked about them.
+        """Whether clients check that shares lie on polynomials, before any question about them.
 
-        With disclosure "labels" nobody sees distances that would show it.
+        With disclosure "labels" nobody sees distances that would reveal wrong shares.
         """
         return self.max_liars > 0 or self.disclosure == "labels"
 
@@ -569,7 +575,7 @@ class Job(AgreedClustering):
         return quantised_radius(self.bound, self.precision, self.d, self.step)
 
     def residues(self, m: int) -> int:
-        """Primes that every round about sets of m rows, or of rows of weight m, in all can do with."""
+        """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
         if self.disclosure == "labels":
             cases = ([m - m // 2, m // 2], [m], [1])
             rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)
@@ -577,18 +583,18 @@ class Job(AgreedClustering):
         return residues_needed(self.radius, m)
 
     def round_residues(self, sizes: Ints, m: int) -> int:
-        """Primes that a round needs about sets of these sizes, shape (k,), of m rows in all."""
+        """Number of primes for a round about sets of these sizes, shape (k,), of m rows in all."""
         if self.disclosure != "labels":
             return residues_needed(self.radius, int(sizes.max()))
         needed = comparison_residues(self.radius, sizes, core=self.init == "separation")
-        if self.init == "k-means++" and sizes.max() == 1:  # maybe candidates
+        if self.init == "k-means++" and sizes.max() == 1:  # these may be candidates
             needed = max(needed, start_residues(self.radius, m))
         if self.opens_inertia:
             needed = max(needed, inertia_residues(self.radius, sizes, m))
         return max(needed, self.score_residues(m)) if self.n_init > 1 else needed
 
     def score_residues(self, m: int) -> int:
-        """Primes that scores of starts need with disclosure "labels", of m rows."""
+        """Number of primes for scores of starts with disclosure "labels", with m rows."""
         return score_residues(self.radius, m)
 
     def in_data_units(self, inertia: Fraction) -> float:
@@ -607,14 +613,14 @@ class Job(AgreedClustering):
 
     @property
     def least_label(self) -> int:
-        """The least start label: -1, a row in no set, is for rows whose cluster is predicted."""
+        """The least start label. It is -1, for rows in no set, when their cluster is predicted."""
         return -1 if self.predict else 0
 
     def check_start(self, start: Labels) -> None:
         """Raise ParameterError unless every cluster has a row in the given start labels.
 
-        For a prediction one cluster is enough: one without a row has no mean and is never the nearest. It
-        needs a row without a label.
+        For a prediction one non-empty cluster is enough: a cluster without a row has no mean and is never the
+        nearest. A prediction also needs a row without a label.
         """
         if self.predict:
             if start.max(initial=-1) < 0:
@@ -634,8 +640,8 @@ class Job(AgreedClustering):
     def max_rounds(self) -> int:
         """Most rounds of a job: for each start those before it, its iterations and a last assignment.
 
-        A prediction has one. With disclosure "distances" also one more for each spare client: what a
-        responder left is asked again.
+        A prediction has one round. Disclosure "distances" adds a round for each spare client, because a
+        round is asked again when a responder is lost.
         """
         again = self.n - self.threshold if self.disclosure == "distances" else 0
         return self._rounds(self.max_iter) + again
@@ -646,7 +652,7 @@ class Job(AgreedClustering):
         return self._rounds(min(self.max_iter, _USUAL_ITERATIONS))
 
     def _rounds(self, iterations: int) -> int:
-        """Most rounds without those that are asked again."""
+        """Most rounds, not counting rounds that are asked again."""
         if self.predict:
             return 1
         before = self.k if self.init == "k-means++" else 2
@@ -655,26 +661,26 @@ class Job(AgreedClustering):
 
     @property
     def trio(self) -> tuple[int, int, int]:
-        """With disclosure "labels" dealer and evaluators as long as none is lost."""
+        """With disclosure "labels" the dealer and evaluators, if none is lost."""
         dealer, first, second = self.comparers[:COMPARERS]
         return dealer, first, second
 
     @property
     def reserves(self) -> int:
-        """Parties that take the places of comparers that are lost."""
+        """Number of parties that can replace lost comparers."""
         return max(0, len(self.comparers) - COMPARERS)
 
     @property
     def last_round(self) -> int:
-        """The largest number that a round can have.
+        """The largest possible number of a round.
 
-        Questions are asked again for each reserve that takes a place, with one round before the first. Labels
-        are rechecked in one round.
+        For each reserve that replaces a comparer, questions are asked again, with one round before
+        the first. Rechecking labels takes one round.
         """
         return self.max_rounds + self.reserves * (self.max_rounds + 1) + bool(self.recheckers)
 
     def privacy_warning(self) -> PrivacyWarning | None:
-        """What the parameters give away beyond a reader's expectation, if anything."""
+        """A warning if the parameters reveal more than a reader may expect, else None."""
         clients = self.comparing_clients
         if self.t > 1 and len(clients) > 1:
             learn = "learn, once both have compared," if self.reserves else "learn"

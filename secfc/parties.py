@@ -1,4 +1,4 @@
-"""What users hand over as parties: arrays, frames or sparse matrices, made into checked float64 rows."""
+"""Converts the parties that users give (arrays, DataFrames, sparse matrices) to checked float64 rows."""
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -16,12 +16,12 @@ from secfc.rows import check_finite
 
 @dataclass(frozen=True, kw_only=True)
 class Party:
-    """One party's rows and how to give its labels back."""
+    """One party's rows, and how to return its labels."""
 
-    name: str  # what errors call it
+    name: str  # in errors
     rows: Floats = field(repr=False)  # shape (m_j, d)
-    frame: Any = field(default=None, repr=False)  # what the user gave, if it was a pandas DataFrame
-    columns: tuple[str, ...] = ()  # their names, where what was given has names
+    frame: Any = field(default=None, repr=False)  # the user's DataFrame, if it has an index (pandas)
+    columns: tuple[str, ...] = ()  # column names, if known
 
     def align(self, labels: Labels) -> Any:
         """Labels as the user expects them: a Series with the DataFrame's index, or the array itself."""
@@ -41,10 +41,10 @@ def as_parties(
 ) -> list[Party]:
     """Check and convert every party's rows, with columns of DataFrames matched by name.
 
-    `columns` are those of somebody before, whom errors call `columns_of`, and count first.
+    `columns` are those of an earlier fit or file. Errors call it `columns_of`, and its columns come first.
 
-    Raises ParameterError, or one DataError of what is wrong with all parties, with the column or row where
-    there is one; never a value.
+    Raises ParameterError, or one DataError with everything that is wrong at any party. Texts name the column
+    or row if there is one, and never a value.
     """
     if (
         isinstance(parties, np.ndarray | str | bytes)
@@ -78,7 +78,7 @@ def is_frame(party: Any) -> bool:
 
 
 def _as_array(party: Any, name: str, columns: Mapping[str, int]) -> Floats | None:
-    """The rows as a contiguous, finite float64 array, None for an empty list or an array of shape (0,)."""
+    """The rows as a contiguous, finite float64 array; None for an empty list or an array of shape (0,)."""
     frame = is_frame(party)
     rows = _from_frame(party, name, list(columns.values())) if frame else _from_array(party, name)
     if rows is not None:
@@ -93,11 +93,11 @@ def _from_array(party: Any, name: str) -> Floats | None:
             code=Code.MISSING_VALUE,
         )
     if hasattr(party, "toarray"):
-        if party.ndim == 2 and party.dtype.kind not in "buif":  # before zeros take memory
+        if party.ndim == 2 and party.dtype.kind not in "buif":  # before a dense array is allocated
             raise DataError(
                 f"{name}: numbers are needed, dtype {party.dtype} was given", code=Code.NOT_A_NUMBER
             )
-        party = party.toarray()  # shares of a row have no zeros to leave out
+        party = party.toarray()  # shares are dense
     try:
         array = np.asarray(party)
     except ValueError:
@@ -120,7 +120,7 @@ def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
     def take(at: int, position: int) -> None:
         column = frame.columns[position]
         values = frame.iloc[:, position] if hasattr(frame, "iloc") else frame[column]
-        kind = getattr(values.dtype, "kind", None)  # pandas' own extension types have one, polars' do not
+        kind = getattr(values.dtype, "kind", None)  # pandas' extension types have it, polars' types do not
         if kind is None:
             values = values.to_numpy()
             kind = values.dtype.kind
@@ -138,10 +138,10 @@ def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
 def _columns(
     parties: Sequence[Any], names: Sequence[str], before: tuple[str, Sequence[str]] | None
 ) -> list[dict[str, int]]:
-    """Names and positions of each DataFrame's columns in the order of the first, or before; {} for arrays.
+    """Names and positions of each DataFrame's columns, in the order of `before` or the first; {} for arrays.
 
-    Names that are no texts, such as numbers from 0, are places and must be alike. ColumnWarning tells which
-    columns are not clustered.
+    Names that are not text, such as numbers from 0, are positions and must be equal. A ColumnWarning lists
+    the columns that are not clustered.
     """
     members = list(zip(parties, names, strict=True))
     frames = [at for at, party in enumerate(parties) if is_frame(party)]
@@ -166,7 +166,6 @@ def _columns(
 
 
 def _positions(columns: Sequence[str], party: str) -> dict[str, int]:
-    """Where each column stands."""
     found: dict[str, int] = {}
     for place, name in enumerate(columns):
         if name in found:

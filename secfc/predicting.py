@@ -1,4 +1,4 @@
-"""`predict`: the cluster of rows that were not in a run, from the labels of those that were."""
+"""`predict`: the cluster of rows that were not in a run, from the labels of the rows that were."""
 
 import sys
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Prediction:
     Attributes
     ----------
     labels : list of ndarray of shape (new rows of the party,), int32
-        One array a party; a pandas Series with the DataFrame's index where the party gave a DataFrame.
+        One array per party; a pandas Series with the DataFrame's index where the party gave a DataFrame.
     near_ties : int or None
         Comparisons that floating point could not decide and exact integers did.
     faults : Faults
@@ -62,27 +62,26 @@ class _Predict(PredictOptions):
 
 @called_with(_Predict)
 def predict(call: _Predict) -> Prediction:
-    """The nearest centre of rows that were not in a run, shown to nobody, of centres shown to nobody.
+    """Find the nearest centre of rows that were not in a run, without revealing these rows or the centres.
 
-    The centres are the means of the rows of `parties` by their `labels`; new rows count in none. All rows are
-    shared anew, and one round of distances decides, in exact arithmetic on the quantised rows, ties to the
-    lowest cluster. The server learns the distance of every row, old and new, to every centre, unless the
-    disclosure is "labels"; all parties learn the labels of all rows and which are new
-    (docs/threat-model.md, What predicting gives away). In
-    `limits` every party must consent by ``Limits(predict=True)``, and `smallest_set` holds for the clusters;
-    `bound` is of the rows old and new.
+    The centres are the means of the rows of `parties` by their `labels`; new rows do not change them. All
+    rows are shared anew. One round of distances decides, in exact arithmetic on the quantised rows; ties go
+    to the lowest cluster. The server learns the distance of every row, old and new, to every centre, unless
+    the disclosure is "labels". All parties learn the labels of all rows and which rows are new
+    (docs/threat-model.md, What predicting gives away). Every party must consent in `limits` by
+    ``Limits(predict=True)``, and `smallest_set` applies to the clusters. `bound` covers old and new rows.
 
     Parameters
     ----------
     parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
-        The rows of the run, one a party.
+        The rows of the run, one array per party.
     labels : sequence of integer array of shape (m_j,)
-        ``result.labels``. Rows with -1, those of a party that was left out, are not shared and count in no
-        centre. A cluster without rows has no centre and is predicted for nobody.
+        ``result.labels``. Rows with -1, those of a party that was left out, are not shared and do not count
+        in a centre. A cluster without rows has no centre and is never predicted.
     new_rows : sequence of array of shape (new rows, d), DataFrame or sparse matrix
-        One a party, with the columns of `parties`; a party may have none.
+        One array per party, with the columns of `parties`; a party may have none.
     k : int
-        Clusters of the run.
+        Number of clusters of the run.
     **options
         `secfc.options.PredictOptions`, after `t` and `ell`.
 
@@ -93,8 +92,8 @@ def predict(call: _Predict) -> Prediction:
     Raises
     ------
     SecFCError
-        Naming the party, the argument and the number that is wrong. A party that vanishes before all rows are
-        shared ends the prediction: without its rows the centres would be others.
+        The text names the party, the argument and the wrong number. A party that vanishes before all rows
+        are shared ends the prediction, because the centres would change without its rows.
 
     Warns
     -----
@@ -126,7 +125,7 @@ def predict_members(
     t: int | None,
     ell: int | None,
 ) -> Prediction:
-    """`predict` for parties, with their old rows and with their new ones, that have names of their own."""
+    """`predict` for parties that already have names: `members` with old rows, `added` with new rows."""
     check_positive("k", k)
     check_consent("predict", members, limits_of(options.limits, members))
     bound, step = options.bound, options.step
@@ -142,7 +141,7 @@ def predict_members(
     of_rows = weights_of(options.sample_weight, members)
     for at, (member, new, of_old) in enumerate(zip(members, added, given, strict=True)):
         kept = of_old >= 0
-        if of_rows is not None:  # those of new rows are in no sum
+        if of_rows is not None:  # weights of new rows are in no sum
             weights.append(np.concatenate([of_rows[at][kept], np.ones(new.rows.shape[0], dtype=np.int64)]))
         rows = np.concatenate([member.rows[kept], new.rows])
         both.append(Party(name=member.name, rows=rows, columns=member.columns or new.columns))
@@ -164,7 +163,7 @@ def predict_members(
 
 
 def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Party], list[Party]]:
-    """The parties with their old rows and with their new ones, of equal columns."""
+    """The parties with their old rows and with their new rows, with equal columns."""
     members = as_parties(parties)
     if not isinstance(new_rows, list | tuple):
         raise ParameterError("new_rows: a list with one array or DataFrame per party is needed")
@@ -176,7 +175,7 @@ def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Part
 
 
 def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
-    """Checked labels of the old rows, one array a party."""
+    """Checked labels of the old rows, one array per party."""
     if not isinstance(labels, list | tuple) or len(labels) != len(members):
         raise ParameterError(
             f"labels: a list with one integer array for each of {len(members)} parties is needed"

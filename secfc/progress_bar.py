@@ -1,4 +1,4 @@
-"""A progress bar for terminals and notebooks: `progress="bar"` of `secfc.run`, and what the command shows."""
+"""The progress bar of the command and of `progress="bar"` in `secfc.run`, for terminals and notebooks."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from secfc.protocol.progress import Progress
 from secfc.report.sizes import bytes_text
 
 _STEPS = 3
-"""Iterations that an estimate looks back: the first ones move far more rows than those that follow."""
+"""Iterations that an estimate uses: the first iterations move far more rows than later ones."""
 
 _WIDE, _WIDE_BAR, _NARROW_BAR = 110, 20, 10  # columns of a terminal from which the bar is wide
 _DESCRIPTION, _ELAPSED = 9, 7
@@ -23,15 +23,15 @@ _UNBOUNDED = 10_000
 
 
 class Remaining:
-    """Estimates the seconds left of a start, from how fast the number of moved rows falls."""
+    """Estimates the seconds left in a start from how fast the number of moved rows falls."""
 
     def __init__(self, max_iter: int, tol_moved: float = 0.0) -> None:
         self._max_iter, self._tol_moved = max_iter, tol_moved
         self._seen: list[tuple[int, int, float]] = []  # iteration, moved, when
-        self._fewest = 1  # moved rows that another iteration follows
+        self._fewest = 1  # moved rows for which another iteration follows
 
     def after(self, iteration: int, moved: int, now: float) -> float | None:
-        """Seconds left after this iteration, `now` on any clock; None with too little to tell by."""
+        """Seconds left after this iteration, `now` on any clock; None if there is too little data."""
         if self._seen and iteration < self._seen[-1][0]:
             self._seen = []  # another start
         if iteration and (not self._seen or iteration > self._seen[-1][0]):
@@ -43,7 +43,7 @@ class Remaining:
         if len(recent) <= _STEPS or recent[-1][1] <= 0:
             return None
         (first, before, began), (last, left, ended) = recent[0], recent[-1]
-        # Moved rows are taken to fall by the same factor each time, and by 2 % at least.
+        # Assume that the number of moved rows falls by a constant factor, and by at least 2 %.
         factor = min((left / before) ** (1 / (last - first)), 0.98)
         steps = min(1 + log(left / self._fewest) / -log(factor), self._max_iter - last)
         return max(steps, 0) * (ended - began) / (last - first)
@@ -53,12 +53,12 @@ class Remaining:
 def progress_bar(
     *, n: int, max_iter: int, tol_moved: float = 0.0, console: Any = None
 ) -> Iterator[Callable[[Progress], None]]:
-    """A bar: parties that have joined and shared, then iterations, rows moved, inertia, bytes and time left.
+    """A bar for joining and sharing, then iterations with moved rows, inertia, bytes and time left.
 
-    By default on standard error, in a notebook in the cell's output. Gives what `secfc.run` takes as
-    `progress`.
+    By default it is on standard error, in a notebook in the cell's output. The context manager yields the
+    callable that `secfc.run` takes as `progress`.
     """
-    from rich.progress import (  # noqa: PLC0415 - only who looks at a bar pays
+    from rich.progress import (  # noqa: PLC0415 - imported only if a bar is shown
         BarColumn,
         SpinnerColumn,
         TextColumn,
@@ -87,7 +87,7 @@ def progress_bar(
                     note = f"{done} of {n} clients, {bytes_text(standing.sent_bytes)}"
                     bar.update(task, description=standing.phase, total=n, completed=done, note=note)
                 case "iterate":
-                    # How many iterations are left is not known before the last: the bar pulses.
+                    # The number of iterations is unknown before the last one: the bar pulses.
                     left = remaining.after(standing.iteration, standing.moved, time.monotonic())
                     note = iteration_text(standing, room=room, seconds_left=left)
                     bar.update(task, description=standing.phase, total=None, note=note)
@@ -99,12 +99,12 @@ def progress_bar(
 
 
 def iteration_text(standing: Progress, *, room: int, seconds_left: float | None = None) -> str:
-    """Where the iterations stand, in words: as much as fits in `room`, the first part in any case."""
+    """The state of the iterations in words: as much as fits in `room`, at least the first part."""
     sent = bytes_text(standing.sent_bytes)
     if not standing.iteration:
         return f"round {standing.round}, {sent}"
     said = {"iteration": f"iteration {standing.iteration}", "moved": f"{standing.moved} rows moved"}
-    if standing.inertia is not None:  # the server knows it
+    if standing.inertia is not None:  # None if the server does not know it
         said["inertia"] = f"inertia {standing.inertia:.6g}"
     said["sent"] = sent
     if seconds_left is not None:
@@ -117,7 +117,7 @@ def iteration_text(standing: Progress, *, room: int, seconds_left: float | None 
 
 
 def plain_console(*, stderr: bool, **more: Any) -> Any:
-    """A rich console; nothing is cut or broken into lines in what is no terminal."""
+    """A rich console; without a terminal, lines are neither cut nor broken."""
     from rich.console import Console  # noqa: PLC0415
 
     out = Console(stderr=stderr, **more)

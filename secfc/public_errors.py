@@ -1,4 +1,4 @@
-"""What leaves a party of an error: type, code and public numbers (docs/decisions/037)."""
+"""The part of an error that other parties receive: type, code and public numbers (docs/decisions/037)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ TYPES: Mapping[str, type[SecFCError]] = {
 """Types of errors, by name."""
 
 _CODES = {str(code): code for code in Code}
-COMPLETE = "complete"  # how a run ended for a party that has its result
+COMPLETE = "complete"  # the ending of a run for a party that has its result
 LEFT_OUT = "the run went on without its rows"  # for a party that was left out
-MISSED = "the run was complete before this party had its labels"  # for one whose labels did not come
-FETCHED = "complete, with labels from copies of others"  # for one that missed them and has them since
-_MOST_CLIENTS = 50  # clients that a text names: it has to fit a statement
+MISSED = "the run was complete before this party had its labels"  # for a party that received no labels
+FETCHED = "complete, with labels from copies of others"  # for a party that fetched missed labels later
+_MOST_CLIENTS = 50  # clients that a text names, so that it fits in a statement
 
 _ENDING = re.compile(
     r"(?P<kind>\w+): (?P<code>[a-z-]+)(?: at [A-Za-z0-9_-]{1,63})?"
@@ -33,18 +33,18 @@ _ENDING = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class PublicError:
-    """What one party tells others of an error: its type, its code and public numbers, no text."""
+    """What a party sends to others about an error: its type, its code and public numbers, no text."""
 
     kind: str  # name of a type of `secfc.errors`
     code: Code
-    clients: tuple[int, ...] = ()  # that the error names, likewise owners
-    owners: tuple[int, ...] = ()
-    round: int | None = None  # that it names
-    party: int | None = None  # the client where it arose; None of the coordinator's own
+    clients: tuple[int, ...] = ()  # clients that the error names
+    owners: tuple[int, ...] = ()  # owners that it names
+    round: int | None = None  # the round that it names
+    party: int | None = None  # the client where it arose; None if it is the coordinator's own
 
     @classmethod
     def of(cls, error: SecFCError) -> "PublicError":
-        """What is told of an error; its text is not part of it."""
+        """The public part of an error; its text is not included."""
         kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in TYPES)
         return cls(
             kind=kind,
@@ -57,7 +57,7 @@ class PublicError:
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> "PublicError":
-        """What another party said; what is not of the closed lists counts as an error in its program."""
+        """Parse what another party sent; unknown types and codes count as an error in its program."""
         kind, code, clients = (said.get(key) for key in ("error", "code", "clients"))
         round_, party = said.get("round"), said.get("party")
         return cls(
@@ -70,7 +70,7 @@ class PublicError:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As it travels."""
+        """The form that is sent."""
         return {
             "error": self.kind,
             "code": str(self.code),
@@ -81,7 +81,7 @@ class PublicError:
         }
 
     def error(self, text: str) -> SecFCError:
-        """The error with a text of the recipient's."""
+        """The error, with a text written by the recipient."""
         return TYPES[self.kind](
             text,
             code=self.code,
@@ -92,12 +92,12 @@ class PublicError:
         )
 
     def said_by(self, party: int, *, name: str) -> SecFCError:
-        """The error as the recipient raises it, who knows who told it. Its text is made of the code."""
+        """The error that the recipient raises; it knows the sender. The text is made from the code."""
         text = f"{name}: {self.code}{self._numbers()}: {self.code.meaning}"
         return replace(self, party=party).error(text)
 
     def ending(self, names: Sequence[str]) -> str:
-        """How a run ended, for statements and summaries, with names of the roster."""
+        """How a run ended, for statements and summaries, with names from the roster."""
         known = self.party is not None and self.party <= len(names)
         place = f" at {names[self.party - 1]}" if self.party is not None and known else ""
         return f"{self.kind}: {self.code}{place}{self._numbers()}"
@@ -110,7 +110,7 @@ class PublicError:
 
 
 def is_ending(text: str) -> bool:
-    """Whether `PublicError.ending` can have made a text."""
+    """Whether a text can be a result of `PublicError.ending`."""
     found = _ENDING.fullmatch(text)
     return found is not None and found["kind"] in TYPES and found["code"] in _CODES
 

@@ -1,6 +1,6 @@
-"""Where masks come from: a cryptographic keystream, uniform by rejection.
+"""Masks from a cryptographic keystream, uniform by rejection sampling.
 
-Public choices (a random start) use a seeded NumPy generator elsewhere; nothing here takes a user's seed.
+Public choices (a random start) use a seeded NumPy generator elsewhere. Nothing here uses a user's seed.
 """
 
 import os
@@ -19,14 +19,14 @@ from secfc.threads import Turns
 KEY_BYTES = 32
 _DRAW_BYTES = 4
 _MOST_DRAWS = 1 << 15
-"""Words drawn at a time: 128 KiB, which stay in a cache and in memory that the process has already."""
+"""Words drawn at a time: 128 KiB, which fit in the cache and in memory that is already allocated."""
 
 _SKIPPED_BYTES = 1 << 20
 _WIDE_BITS = (1 << 61) - 1
 
 
 class Guarded:
-    """Belongs to one process, and is never copied or pickled: each would repeat masks."""
+    """Belongs to one process and cannot be copied or pickled, because a copy would repeat masks."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -38,7 +38,7 @@ class Guarded:
         raise SecFCError(f"a {type(self).__name__} cannot be copied or pickled: its masks would repeat")
 
     def check_process(self) -> None:
-        """Raise SecFCError in another process than the one that made it."""
+        """Raise SecFCError in any process except the one that made the object."""
         if os.getpid() != self._process:
             raise SecFCError(f"a {type(self).__name__} was used in a forked process: its masks would repeat")
 
@@ -46,10 +46,10 @@ class Guarded:
 class MaskSource(Guarded):
     """Uniform residues from AES-256 in counter mode.
 
-    By default the key, 32 bytes, is fresh from the operating system. A party that is started again passes the
-    one of its log, to make the same masks for the same rows; known-answer tests pass a fixed key; nothing
-    else does. The key is used for this one keystream, from counter zero, so no block is ever used twice. A
-    source refuses to be copied, pickled or used in a forked process: each would repeat masks.
+    By default the key, 32 bytes, is fresh from the operating system. A party that is restarted passes the key
+    of its log to make the same masks for the same rows. Known-answer tests pass a fixed key. Nothing else
+    passes a key. The key is used for this one keystream, from counter zero, so no block is used twice. A
+    source refuses to be copied, pickled or used in a forked process, because masks would repeat.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -58,16 +58,16 @@ class MaskSource(Guarded):
             key = os.urandom(KEY_BYTES)
         if len(key) != KEY_BYTES:
             raise ValueError(f"key: {len(key)} bytes given, {KEY_BYTES} needed")
-        # The key is fresh, so a counter that starts at zero repeats nothing.
+        # The key is used only here, so starting the counter at zero repeats nothing.
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
-        self.position = 0  # bytes of the keystream that were used
+        self.position = 0  # used bytes of the keystream
 
     def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
         """Independent, uniform, centred residues modulo an odd prime below 2**24: |x| <= (p - 1)/2.
 
-        Each draw is the low bits of a 32-bit word, as many as p has, and kept if below p: every residue is
-        equally likely. Subtracting the constant (p - 1)/2 keeps that. `kernels` do the rejection, NumPy by
-        default.
+        Each draw is the low bits of a 32-bit word, as many as p has. It is kept if it is below p, so every
+        residue is equally likely. Subtracting the constant (p - 1)/2 preserves this. `kernels` do the
+        rejection, by default NumPy.
         """
         self.check_process()
         wanted = prod(shape)
@@ -79,16 +79,16 @@ class MaskSource(Guarded):
             filled = self._uniform(p, kept, kernels)
         while filled < wanted:
             missing = wanted - filled
-            # Half of the draws at worst are refused, 1.2 % with the primes of secfc.field.primes.
+            # At worst half of the draws are rejected; with the primes of secfc.field.primes 1.2 %.
             draws = min(int(missing * (low_bits + 1) / p) + 16, _MOST_DRAWS)
             words = np.frombuffer(self._next(_DRAW_BYTES * draws), dtype="<u4")
             filled += accept(words, p, kept[filled:])
         return kept.reshape(shape)
 
     def wide(self, shape: tuple[int, ...], *, nonzero: bool = False) -> NDArray[np.uint64]:
-        """Independent, uniform elements of the field of 2**61 - 1 (`secfc.psu.prime`), of all or but zero.
+        """Independent, uniform elements of the field of 2**61 - 1 (`secfc.psu.prime`), optionally nonzero.
 
-        The low 61 bits of a 64-bit word, drawn again if they are all ones (or zero, when that is excluded).
+        The low 61 bits of a 64-bit word, drawn again if all are ones (or zero, if that is excluded).
         """
         self.check_process()
         wanted = prod(shape)
@@ -103,14 +103,14 @@ class MaskSource(Guarded):
             kept[refused] = self._words(count)
 
     def octets(self, count: int) -> bytes:
-        """So many independent, uniform bytes."""
+        """`count` independent, uniform bytes."""
         self.check_process()
         return self._next(count)
 
     def go_on_from(self, position: int) -> None:
-        """Pass over what a source with this key has used already.
+        """Skip the part of the keystream that an earlier source with this key has used.
 
-        Raises SecFCError when this source has used more: what follows would repeat.
+        Raises SecFCError if this source has already used more, because its output would repeat.
         """
         if position < self.position:
             raise SecFCError(f"a MaskSource at byte {self.position} cannot go back to byte {position}")
@@ -118,9 +118,9 @@ class MaskSource(Guarded):
             self._next(min(_SKIPPED_BYTES, position - self.position))
 
     def _uniform(self, p: int, kept: Floats, kernels: Kernels) -> int:
-        """As many of the first residues as there surely are in whole draws, in threads; how many there are.
+        """Draw the first residues in threads, only as many as certainly need whole draws; returns the count.
 
-        `uniform` makes `_MOST_DRAWS` draws while `least` or more are missing, and none gives more than that.
+        `uniform` makes `_MOST_DRAWS` draws while `least` or more are missing. No draw gives more than that.
         """
         low_bits = (1 << p.bit_length()) - 1
         least = -(-(_MOST_DRAWS - 16) * p // (low_bits + 1)) + 1

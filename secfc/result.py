@@ -1,4 +1,4 @@
-"""What `secfc.run` returns."""
+"""The result of `secfc.run`."""
 
 import os
 from collections.abc import Sequence
@@ -23,26 +23,26 @@ class Result:
     Attributes
     ----------
     labels : list of ndarray of shape (m_j,), int32
-        Cluster of each row, one array a party; a pandas Series with the DataFrame's index where the party
-        gave a DataFrame; -1 for the rows of a party that was left out.
+        Cluster of each row, one array per party; a pandas Series with the DataFrame's index where the party
+        gave a DataFrame. -1 for the rows of a party that was left out.
     n_iter : int
         Iterations of the best start, as scikit-learn counts them.
     converged : bool
-        Whether no label changed in the last iteration, or fewer than `tol_moved` asks for; False where
-        `max_iter` alone ended it.
+        Whether the last iteration changed no label, or fewer than `tol_moved` allows. False if only
+        `max_iter` ended the run.
     inertia : float or None
-        Sum of squared distances of the quantised rows to their centres, in the data's units squared. With
-        disclosure "labels" None, or where it was opened (`reveal_inertia`) within one in 2**52.
+        Sum of squared distances of the quantised rows to their centres, in the data's units squared. None
+        with disclosure "labels", unless it was opened (`reveal_inertia`); then it is within one in 2**52.
     sizes : ndarray of shape (k,), int64
         Rows of each cluster.
     history : ndarray of shape (n_iter,), float64
         Inertia of each iteration; empty with disclosure "labels".
     start : list of ndarray of shape (m_j,), int32
-        The sets whose means were the first centres (-1: in no set), one array a party.
+        The sets whose means were the first centres (-1: in no set), one array per party.
     ids : list of list, or None
-        With membership privacy, the IDs of each party's rows.
+        The IDs of each party's rows, with membership privacy.
     union_rows : list of ndarray of shape (m_j,), int64, or None
-        With membership privacy, the number of each row in the union.
+        The number of each row in the union, with membership privacy.
     cluster_centers : ndarray of shape (k, d), float64, or None
         Means of the clusters in the data's units, if they were revealed (`reveal_centres`); NaN for a cluster
         without rows.
@@ -50,22 +50,22 @@ class Result:
         Population standard deviations of each column in each cluster, in the data's units, if they were
         revealed (`reveal_spread`); NaN for a cluster without rows.
     near_ties : int or None
-        Comparisons of the best start that floating point could not decide and exact integers did; None with
+        Comparisons of the best start that floating point could not decide and exact integers did. None with
         disclosure "labels".
     faults : Faults
         Clients, numbered from 1, that vanished or lied.
     distance_counts : ndarray of shape (24,), int64
-        Rows by distance to their centre, in equal bins; empty likewise.
+        Number of rows by distance to their centre, in equal bins; empty with disclosure "labels".
     distance_edges : ndarray of shape (25,), float64
-        Ends of the bins, from 0 to the largest distance, in the data's units; empty likewise.
+        Edges of the bins, from 0 to the largest distance, in the data's units; empty with "labels".
     costs : Costs
         Messages, bytes and CPU seconds per phase and role.
     columns : tuple of str
-        Names of the d columns, where parties gave DataFrames or files; else empty.
+        Names of the d columns, if parties gave DataFrames or files; else empty.
     job : Job
         The public parameters.
     run_id : str
-        The run's identifier, 32 hexadecimal digits, as messages and logs carry it.
+        The run's identifier, 32 hexadecimal digits, as in messages and logs.
     """
 
     labels: list[Any] = field(repr=False)
@@ -94,7 +94,7 @@ class Result:
         Raises
         ------
         ParameterError
-            The run had no IDs.
+            If the run had no IDs.
         """
         if self.ids is None:
             raise ParameterError("ids: the run had none")
@@ -105,23 +105,23 @@ class Result:
         }
 
     def cluster_report(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Mean, count and spread of each column in each cluster, as far as they were revealed.
+        """Mean, count and spread of each column in each cluster, if they were revealed.
 
         Parameters
         ----------
         columns : sequence of d str, optional
-            Names; by default `columns` of the result, or positions.
+            Names; by default `columns` of the result, or else positions.
 
         Returns
         -------
         list of dict
             One for each cluster and column, cluster by cluster: cluster, column, count, mean, and std (None
-            where spreads were not revealed). ``pandas.DataFrame`` takes it as it is.
+            if spreads were not revealed). ``pandas.DataFrame`` accepts this list.
 
         Raises
         ------
         ParameterError
-            Centres were not revealed, or there are other than d names.
+            If centres were not revealed, or the number of names is not d.
         """
         if self.cluster_centers is None:
             raise ParameterError("reveal_centres: centres were not revealed in this run")
@@ -149,24 +149,24 @@ class Result:
         party: int | None = None,
         pooled: Sequence[Any] | None = None,
     ) -> Path:
-        """Write one self-contained HTML page: what ran, who learned what, clusters, convergence, costs.
+        """Write one self-contained HTML page about the run: who learned what, clusters, convergence, costs.
 
         Parameters
         ----------
         path : path
-            Written whole or not at all; a file there is replaced.
+            Written completely or not at all; an existing file is replaced.
         names : sequence of str, optional
-            Of the parties.
+            Names of the parties.
         columns : sequence of str or secfc.prepare.Preparation, optional
-            Names of the columns, by default `columns` of the result; or what made them, then means are in
-            the units of its schema.
+            Names of the columns, by default `columns` of the result. With a preparation, means are in the
+            units of its schema.
         party : int, optional
-            Position of the party whose copy this is: where centres were revealed to it, it shows them, and
-            with membership privacy that party's cluster sizes, which are otherwise on every copy. It leaves
-            out the distances, which no party learns. Without it the page is for who runs the server, who
-            learns no mean and no deviation.
+            Position of the party that receives this copy. The copy shows the centres if they were revealed
+            to this party, and with membership privacy its cluster sizes, which are otherwise on every copy.
+            It leaves out the distances, which no party learns. Without `party` the page is for the operator
+            of the server, who learns no mean and no deviation.
         pooled : sequence, optional
-            The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows.
+            The parties' rows, if the run was simulated. Lloyd's algorithm is then run on the pooled rows.
 
         Returns
         -------
@@ -175,9 +175,9 @@ class Result:
         Raises
         ------
         ParameterError, DataError
-            Naming the argument that cannot be used, or the extra `report` where Jinja is not installed.
+            The text names the argument, or the extra `report` if Jinja is not installed.
         """
-        from secfc.report.html import page_of, write_page  # noqa: PLC0415 - only who wants a page pays
+        from secfc.report.html import page_of, write_page  # noqa: PLC0415 - imported only for a page
 
         page = page_of(self, names=names, columns=columns, party=party, pooled=pooled)
         return write_page(page, path)

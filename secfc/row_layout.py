@@ -1,4 +1,4 @@
-"""Whose rows are whose, and how messages about them are cut in parts."""
+"""Which party owns which rows, and how messages about rows are split into parts."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
@@ -24,24 +24,23 @@ from secfc.options import MAX_ROWS, Link
 from secfc.params import Job, Start
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message; the largest is an assignment of `MAX_ROWS` rows
-MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit
-PART_BYTES = 1 << 21  # shares travel in parts of about this size: a few of them are all that is buffered
-ANSWER_PARTS = 2  # parts of answers are so many times larger: a server takes n of them (docs/decisions/008)
-KEPT_PARTS = 16  # whole parts of others' shares that a client has room for, of each of the `WINDOW`
-PART_ROWS = 256  # a part has a multiple of so many rows, no fewer, so that none is dominated by its header
-WINDOW = 2  # parts asked for before the first has come back, so that nobody waits for the network
+MAX_PREPARE_BYTES = 1 << 24  # of any message of a preparation; 300,000 columns fit
+PART_BYTES = 1 << 21  # approximate size of a part of shares; only a few parts are buffered
+ANSWER_PARTS = 2  # size of an answer's part in PART_BYTES: a server receives n of them (docs/decisions/008)
+KEPT_PARTS = 16  # whole parts of others' shares for which a client has memory, for each of the `WINDOW`
+PART_ROWS = 256  # rows of a part are a positive multiple of this, so that the header stays small beside them
+WINDOW = 2  # parts requested before the first has arrived, so that nobody waits for the network
 _HEADER_ROOM = 64  # more than the fixed part of any message
-PLANNED_ROOM = 256  # more than an introduction
+PLANNED_ROOM = 256  # more than an introduction needs
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which rows are whose: rows are numbered by client, then in the client's own order.
+    """Which client owns which rows: rows are numbered by client, then in the client's own order.
 
     With membership privacy rows are common: every client shares a vector for every row, and all counts are m.
-    Where rows are deposited they are numbered by owner; owners deal before the run, and no client takes rows
-    with it. `weights`, shape (m,), int64, 1 or more, say how many times each row counts, where rows have
-    weights: they are public.
+    Deposited rows are numbered by owner. Owners deal before the run, and no row leaves with a lost client.
+    `weights`, shape (m,), int64, 1 or more, say how many times each row counts, or None. They are public.
     """
 
     counts: tuple[int, ...]
@@ -60,32 +59,32 @@ class Layout:
 
     @cached_property
     def weight(self) -> int:
-        """The sum of all weights, m where rows have none: sums are as large as those of so many rows."""
+        """The sum of all weights, or m: sums are bounded as with this many rows of weight 1."""
         return self.m if self.weights is None else int(self.weights.sum())
 
     def weights_of(self, client: int) -> Ints | None:
-        """Those of a client's rows."""
+        """The weights of a client's rows."""
         return None if self.weights is None else self.weights[self.rows(client)]
 
     def divisors(self, sets: Labels, k: int) -> Ints:
-        """What the sum of each set is divided by (`secfc.kmeans.sets.set_weights`), shape (k,)."""
+        """The divisor of each set's sum (`secfc.kmeans.sets.set_weights`), shape (k,)."""
         return set_weights(sets, k, self.weights)
 
     def hidden_among(self, sets: Labels, k: int, client: int | None = None) -> Ints:
-        """How many rows a set counts for in limits (`rows_hidden_among`); without those of a client."""
+        """How many rows each set counts for in limits (`rows_hidden_among`), without those of `client`."""
         if client is not None:
             sets = sets.copy()
             sets[self.rows(client)] = -1
         return rows_hidden_among(sets, k, self.weights)
 
     def run_residues(self, job: Job) -> int:
-        """Residues of a client's answers in a run of usual length, which kernels are chosen by."""
+        """Residues of a client's answers in a run of usual length; kernels are chosen by this number."""
         return job.residues(self.weight) * job.k * self.m * job.usual_rounds
 
     def parts(self, job: Job) -> "Parts":
-        """How messages about these rows are cut."""
+        """How messages about these rows are split."""
         primes = job.residues(self.weight)
-        # Parts that are checked before they are added up are kept of every client: fewer bytes of each.
+        # Parts that are checked before they are summed are kept from every client, so they must be smaller.
         kept = max(1, job.n // KEPT_PARTS) if self.common and job.checks_shares else 1
         return Parts(
             share=_rows_of_a_part(PART_BYTES // kept, primes * job.width),
@@ -100,7 +99,7 @@ class Layout:
         return slice(self._ends[client - 1], self._ends[client])
 
     def without(self, clients: Collection[int]) -> "Layout":
-        """The rows that are left when these clients' are taken out."""
+        """The layout without the rows of these clients."""
         if self.deposited:
             return self
         counts = tuple(0 if client in clients else rows for client, rows in enumerate(self.counts, 1))
@@ -118,7 +117,7 @@ class Layout:
             raise ParameterError(f"{error}; here a row counts as many times as its weight") from None
 
     def check(self, job: Job) -> None:
-        """Raise ParameterError unless the job can be run on this many rows."""
+        """Raise ParameterError unless the job can run on this many rows."""
         if self.m > MAX_ROWS:
             raise ParameterError(f"parties: at most {MAX_ROWS} rows in all, {self.m} were given")
         if self.weight > MAX_ROWS:
@@ -132,7 +131,7 @@ class Layout:
         columns = max(job.k, job.width) * PART_ROWS
         if job.reveal_to:
             columns = max(columns, job.sums_revealed * job.k * job.width)
-        if job.reveal_spread is not None:  # behind the first part of the shares
+        if job.reveal_spread is not None:  # sent after the first part of the shares
             columns += job.k * job.width
         if job.disclosure == "labels":
             compared = most_compared_bytes(self.m, job.k, primes, job.init, job.link)
@@ -153,18 +152,18 @@ class Layout:
 
 
 def most_share_bytes(columns: int) -> int:
-    """Bytes of packed residues in so many columns that no part of a share exceeds."""
+    """Most bytes of packed residues in a part of a share with this many columns."""
     return max(PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
 
 
 def most_answer_bytes(columns: int) -> int:
-    """Bytes of packed residues in so many columns that no part of an answer exceeds."""
+    """Most bytes of packed residues in a part of an answer with this many columns."""
     return max(ANSWER_PARTS * PART_BYTES, BYTES_PER_RESIDUE * columns * PART_ROWS)
 
 
 @cache
 def most_compared_bytes(rows: int, k: int, primes: int, init: Start, link: Link) -> int:
-    """Bytes that no message exceeds by which labels are compared, of so many rows in all."""
+    """Most bytes of a message by which labels are compared, with this many rows in all."""
     columns = primes * k
     of_part = min(rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
     of_labels = max(most_dealt_bytes(of_part, k, primes, link), most_farthest_bytes(rows, k, primes))
@@ -181,7 +180,7 @@ def _rows_of_a_part(size: int, columns: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Rows of the parts, but the last, that shares and answers are cut in."""
+    """Number of rows in each part of shares and of answers, except the last part."""
 
     share: int
     answer: int
@@ -189,77 +188,77 @@ class Parts:
 
     @cached_property
     def shares(self) -> int:
-        """Parts of the longest client's shares, at least one; one of what was deposited before."""
+        """Parts of the longest client's shares, at least one; one if rows were deposited before."""
         if self.layout.deposited:
             return 1
         return max(1, -(-max(self.layout.counts) // self.share))
 
     @cached_property
     def answers(self) -> int:
-        """Parts of an answer."""
+        """Number of parts of an answer."""
         return self._answers()
 
     def _answers(self) -> int:
         return -(-self.layout.m // self.answer)
 
     def share_rows(self, client: int, part: int) -> slice:
-        """Rows, of all rows, that a client shares in a part; empty beyond its last."""
+        """The rows, among all rows, that a client shares in a part; empty after its last part."""
         own = self.layout.rows(client)
         start = min(own.start + part * self.share, own.stop)
         return slice(start, min(start + self.share, own.stop))
 
     def answer_rows(self, part: int) -> slice:
-        """Rows that an answer's part is about."""
+        """The rows of an answer's part."""
         return slice(part * self.answer, min((part + 1) * self.answer, self.layout.m))
 
 
 RANGE_GROUPS = 32
-"""Groups of clients whose rows are summed together at most: each client answers about every group."""
+"""Most groups of clients whose rows are summed together: each client answers for every group."""
 
 RANGE_ROWS = 1 << 16
-"""Rows of a part of what shows that rows are within the bound: the dealer sends some MiB about them."""
+"""Rows of a part of the range check; the dealer sends some MiB for it."""
 
 _FEW = 1 << 12
-"""Clients, or owners, whose last lines are about as many as those of all rows of a part."""
+"""Number of clients, or owners, whose incomplete last lines are about as many as the lines of a full part."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RangeParts(Parts):
-    """Parts of what shows that rows are within the bound: sums of each segment, then squared norms."""
+    """Parts of the check that rows are within the bound: sums of each segment, then squared norms."""
 
     segments: int
 
     @classmethod
     def of(cls, layout: Layout, job: Job) -> "RangeParts":
-        """Those of a run of these rows."""
+        """The parts for a run of these rows."""
         rows = _range_rows(len(layout.counts))
         return cls(share=rows, answer=rows, layout=layout, segments=job.ell)
 
     @cached_property
     def owners(self) -> list[tuple[int, ...]]:
-        """Clients that have rows, ascending, each by itself; nobody for all where rows are common."""
+        """Clients that have rows, ascending, one per tuple; one empty tuple if rows are common."""
         counts = self.layout.counts
         return [()] if self.layout.common else [(j,) for j, count in enumerate(counts, 1) if count]
 
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:
-        """The same clients, by whose rows are summed together."""
+        """The same clients, grouped: the rows of a group are summed together."""
         size = -(-len(self.owners) // RANGE_GROUPS)
         starts = range(0, len(self.owners), size)
         return [tuple(chain(*self.owners[start : start + size])) for start in starts]
 
     def owned(self, owners: tuple[int, ...]) -> slice:
-        """Rows of clients that follow each other; of nobody all."""
+        """Rows of consecutive clients; of the empty tuple all rows."""
         if not owners:
             return slice(0, self.layout.m)
         return slice(self.layout.rows(owners[0]).start, self.layout.rows(owners[-1]).stop)
 
     def whose(self, part: int) -> list[tuple[int, ...]]:
-        """Whose sums, or norms, a part is about."""
+        """The clients whose sums, or norms, are in a part."""
         return self.groups if part < self.segments else self.owners[self._within(part)]
 
     def _within(self, part: int) -> slice:
-        """Those of `owners` of whose rows a part is about some."""
+        """The slice of `owners` that have rows in this part."""
         rows, owned = self.answer_rows(part), self._owned
         return slice(
             bisect_right(owned, rows.start, key=attrgetter("stop")),
@@ -274,13 +273,13 @@ class RangeParts(Parts):
         return self.segments + super()._answers()
 
     def answer_rows(self, part: int) -> slice:
-        """Residues, of each prime, of a part: those of an owner's sums, or rows."""
+        """Residues, of each prime, in a part: for the sums of all groups, or for rows."""
         if part < self.segments:
             return slice(0, len(self.groups) * VALUES)
         return super().answer_rows(part - self.segments)
 
     def numbers(self, part: int) -> list[int]:
-        """How many numbers a part makes of each of these."""
+        """How many numbers a part has for each entry of `whose`."""
         if part < self.segments:
             return [NUMBERS] * len(self.groups)
         rows, owned = self.answer_rows(part), self._owned[self._within(part)]
@@ -288,12 +287,12 @@ class RangeParts(Parts):
 
 
 def _range_rows(clients: int) -> int:
-    """Rows of a part; fewer where so many clients may have a row each, because a line is of one client."""
+    """Rows of a part; fewer for many clients, because a line holds rows of one client only."""
     return RANGE_ROWS if clients <= _FEW else RANGE_ROWS // ANDED
 
 
 def most_range_residues(job: Job, rows: int) -> int:
-    """Residues, of each prime, that no part of a `RangeParts` exceeds, of so many rows in all."""
+    """Most residues, of each prime, in a part of a `RangeParts`, with this many rows in all."""
     return (
         max(min(job.dealers, RANGE_GROUPS) * VALUES, min(rows, _range_rows(job.dealers)))
         if job.disclosure == "labels"
@@ -303,8 +302,8 @@ def most_range_residues(job: Job, rows: int) -> int:
 
 @cache
 def most_range_bytes(clients: int, rows: int, primes: int) -> int:
-    """Bytes that the dealer sends at most about a part of a `RangeParts`."""
+    """Most bytes that the dealer sends for a part of a `RangeParts`."""
     sums, squared = min(clients, RANGE_GROUPS) * -(-NUMBERS // ANDED), min(rows, _range_rows(clients))
-    # A line has squares of one client's rows, and at least one.
+    # A line has the squares of one client's rows, and of at least one row.
     squares = min(squared, squared // ANDED + clients)
     return most_bounded_bytes(max(sums, squares), primes)

@@ -1,4 +1,4 @@
-"""A party's rows and labels, checked before anything is made of them. Texts never show a value."""
+"""Checks of a party's rows, labels and weights before they are used. Texts never show a value."""
 
 from collections.abc import Sequence
 from math import isfinite, ldexp
@@ -14,7 +14,7 @@ from secfc.field.fixed_point import norm_limit, off_step, row_norms, scale_expon
 from secfc.options import MAX_WEIGHT
 
 _FEW_STEPS = 256
-"""Eight bits: with fewer, labels differ from those of the rows themselves (docs/precision.md)."""
+"""Eight bits: with fewer, labels differ from those of the unrounded rows (docs/precision.md)."""
 
 _ASKED_FOR = 16
 _LOOKED_AT = 10_000
@@ -61,7 +61,7 @@ def check_finite(rows: Floats, *, name: str, d: int) -> None:
 def largest_norm(rows: Floats, *, name: str) -> float:
     """Largest Euclidean norm of a row, 0.0 for no rows.
 
-    Raises DataError when it exceeds the largest float64.
+    Raises DataError if it exceeds the largest float64.
     """
     norm = float(row_norms(rows).max(initial=0.0))
     if not isfinite(norm):
@@ -72,11 +72,11 @@ def largest_norm(rows: Floats, *, name: str) -> float:
 
 
 def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> bool:
-    """Whether half of the rows lie within a few rounding steps of the middle: one far row can do that.
+    """Whether half of the rows are only a few rounding steps from the median, for example due to one far row.
 
-    Rows are finite; of many a part is looked at. Rows in the middle do not count, nor are rows lost that
-    rounding leaves as they are, such as small integers. With a precision below `_ASKED_FOR` few steps are
-    what was asked for.
+    Rows must be finite. Of many rows only a sample is used. Rows at the median do not count. Rows that
+    rounding does not change, such as small integers, are not lost. With a precision below `_ASKED_FOR` the
+    caller has asked for few steps.
     """
     if precision < _ASKED_FOR:
         return False
@@ -96,7 +96,7 @@ def rounded_away(parties: Sequence[Floats], *, bound: float, precision: int) -> 
 
 
 def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int) -> str:
-    """What a person is told when rows are rounded away by the largest norm: whose it is, and what to do."""
+    """The text when the largest norm makes rounding too coarse: which row it is, and what to do."""
     norms = [row_norms(rows) for rows in parties]
     party = max(range(len(norms)), key=lambda j: norms[j].max(initial=-1.0))
     return (
@@ -107,16 +107,11 @@ def few_steps(parties: Sequence[Floats], *, names: Sequence[str], precision: int
 
 
 def as_labels(given: Any, *, name: str, m: int, k: int, least: int = 0, what: str = "start labels") -> Labels:
-    """Labels that somebody gave for m rows, with values in least..k-1, as an array of shape (m,), int32.
+    """Given labels for m rows, with values in least..k-1, as an array of shape (m,), int32.
 
-    Raises DataError with the party; never a value.
+    Raises DataError that names the party, never a value.
     """
-    try:
-        labels = np.asarray(given)
-    except ValueError:
-        labels = np.zeros((0, 0))
-    if labels.shape == (0,):
-        labels = labels.astype(np.int32)
+    labels = _as_integers(given)
     check_labels(labels, name=name, m=m, k=k, least=least, what=what)
     return labels.astype(np.int32)
 
@@ -133,17 +128,21 @@ def check_labels(
         raise DataError(f"{name}: {what} must lie in {least}..{k - 1}", code=Code.BAD_LABELS)
 
 
-def as_weights(given: Any, *, name: str, m: int) -> Ints:
-    """Weights that somebody gave for m rows, as an array of shape (m,), int64.
-
-    Raises DataError with the party; never a value.
-    """
+def _as_integers(given: Any) -> NDArray[Any]:
+    """Given values as an array that still needs checks. A ragged list becomes an array of two dimensions."""
     try:
-        weights = np.asarray(given)
+        found = np.asarray(given)
     except ValueError:
-        weights = np.zeros((0, 0))
-    if weights.shape == (0,):
-        weights = weights.astype(np.int64)
+        return np.zeros((0, 0))
+    return found.astype(np.int64) if found.shape == (0,) else found  # an empty list has the dtype of floats
+
+
+def as_weights(given: Any, *, name: str, m: int) -> Ints:
+    """Given weights for m rows, as an array of shape (m,), int64.
+
+    Raises DataError that names the party, never a value.
+    """
+    weights = _as_integers(given)
     check_weights(weights, name=name, m=m)
     return weights.astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""`run`: k-means over the rows of several parties, from arrays to labels."""
+"""`run`: k-means over the rows of several parties."""
 
 import sys
 import warnings
@@ -53,7 +53,7 @@ from secfc.row_layout import Layout
 from secfc.rows import as_labels, as_weights, check_rows, few_steps, largest_norm, rounded_away
 
 _CALLER = 5
-"""Calls from a warning in `run_outcome` up to the line that it is about, of who called `run` and its like."""
+"""Stack level of a warning in `run_outcome`, so that it points to the line that called `run` or similar."""
 
 _NAMED_STARTS = options_of(RunOptions)["init"][1].choices
 _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
@@ -79,10 +79,10 @@ def run(call: _Run) -> Result:
     Parameters
     ----------
     parties : sequence of array of shape (m_j, d), DataFrame (pandas, Polars) or SciPy sparse matrix
-        One per client, numbers only; a party may be empty. A sparse matrix is made dense: shares have no
-        zeros to leave out.
+        One per client, numbers only; a party may be empty. A sparse matrix is converted to a dense one,
+        because shares are dense.
     k : int
-        Clusters.
+        Number of clusters.
     **options
         `secfc.options.RunOptions`, after `t` and `ell`.
 
@@ -93,20 +93,20 @@ def run(call: _Run) -> Result:
     Raises
     ------
     SecFCError
-        Naming the party, the argument and the number that is wrong; nothing has been shared then.
+        The text names the party, the argument and the wrong number. Nothing has been shared then.
 
     Warns
     -----
     ConvergenceWarning
-        When `max_iter` ended the best start.
+        If `max_iter` ended the best start.
     FaultWarning
-        When clients vanished or lied and the run went on without them.
+        If clients vanished or lied and the run continued without them.
     PrecisionWarning
-        When the given bound is so large that most rows are rounded to few different values. Where the bound
-        is taken from the data, and one row or columns far from 0 make it so large, that is a DataError.
+        If the given bound is so large that most rows are rounded to few different values. If the bound is
+        computed from the data, and one row or columns far from 0 make it too large, it is a DataError.
     PrivacyWarning
-        When segments are so narrow that the server sees distances of single columns, and when t or ell
-        follows from how few parties there are.
+        If segments are so narrow that the server sees distances of single columns, and if t or ell is
+        chosen by default for fewer than eleven parties.
 
     References
     ----------
@@ -136,7 +136,7 @@ def run(call: _Run) -> Result:
 def run_parties(
     members: list[Party], options: RunOptions, *, k: int, t: int | None, ell: int | None
 ) -> Result:
-    """`run` for parties that have names of their own."""
+    """`run` for parties that already have names."""
     outcome, job, held = run_outcome(members, options, k=k, t=t, ell=ell)
     return _result(outcome, members, job, held)
 
@@ -144,9 +144,9 @@ def run_parties(
 def run_outcome(
     members: list[Party], options: RunOptions, **parameters: Any
 ) -> tuple[Outcome, Job, Membership | None]:
-    """What the driver gave, the job and the IDs.
+    """The driver's outcome, the job and the IDs.
 
-    `parameters` are of the job, beside the options: k, t, ell, and `compared` or `predict`.
+    `parameters` are those of the job that are no options: k, t, ell, and `compared` or `predict`.
     """
     check_choice("driver", options.driver, get_args(Driver))
     given = parameters["t"], parameters["ell"]
@@ -197,7 +197,7 @@ def run_outcome(
 
 
 def _check_steps(setup: Setup, members: list[Party], options: RunOptions) -> None:
-    """DataError where rows are rounded away by a bound taken from the data, a warning by one given."""
+    """If rounding is too coarse: DataError for a bound computed from the data, a warning for a given one."""
     precision = setup.job.precision
     if setup.job.step is not None or not rounded_away(setup.rows, bound=setup.job.bound, precision=precision):
         return
@@ -223,7 +223,7 @@ def limits_of(given: object, members: list[Party]) -> list[Limits]:
 
 
 def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None:
-    """Raise LimitError unless all parties consent, by the limit of this name."""
+    """Raise LimitError unless all parties consent by the limit with this name."""
     against = [
         one.name for one, own in zip(members, limits, strict=True) if getattr(own, name) in (None, False)
     ]
@@ -232,7 +232,7 @@ def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None
 
 
 def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tuple[int, ...]:
-    """Clients that centres are revealed to, if every party consents."""
+    """Clients that receive the centres, if every party consents."""
     if given is None:
         return ()
     if isinstance(given, str) and given == "all":
@@ -251,7 +251,7 @@ def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tu
 
 
 def _computing(members: list[Party], options: RunOptions) -> list[str]:
-    """The names of those who compute; ParameterError for what does not work with a committee."""
+    """The names of the computing parties; ParameterError for options that do not work with a committee."""
     if options.committee is None:
         return [member.name for member in members]
     asked = {
@@ -274,7 +274,7 @@ def _computing(members: list[Party], options: RunOptions) -> list[str]:
 
 
 def _committee(given: object, n: int) -> list[int]:
-    """The positions of those who compute: of n parties, all by default, or behind them."""
+    """Positions of the computing parties: by default all n; n and on are members without rows."""
     if given is None:
         return list(range(n))
     positions = list(range(given)) if _is_position(given, MAX_CLIENTS + 1) else given
@@ -294,7 +294,7 @@ def _committee(given: object, n: int) -> list[int]:
 
 
 def _deposited(setup: Setup, computing: list[str], options: RunOptions) -> Setup:
-    """The run of a committee, once owners have dealt their rows to it."""
+    """The setup of a committee's run, after owners have dealt their rows to it."""
     keeps = options.driver == "multiprocess"
     committee = Committee.of(setup.job, setup.rows, keeps=keeps)
     limits = setup.limits[0] if isinstance(setup.limits, list) else setup.limits
@@ -302,7 +302,7 @@ def _deposited(setup: Setup, computing: list[str], options: RunOptions) -> Setup
 
 
 def _comparers(name: str, given: object, n: int) -> tuple[int, ...]:
-    """Parties that compare, or compare again, in order; () for those of the job."""
+    """Parties that compare, or recheck, in order; () for the defaults of the job."""
     if given is None:
         return ()
     if not isinstance(given, list | tuple) or any(
@@ -319,7 +319,7 @@ def _is_position(at: object, count: int) -> TypeGuard[int]:
 
 
 def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:
-    """The smallest cluster whose spread is opened, the largest of all limits; None opens none."""
+    """The smallest cluster whose spread is opened, the largest of all limits; None opens no spread."""
     if not isinstance(given, bool):
         raise ParameterError(f"reveal_spread: a bool is needed, {type(given).__name__} was given")
     if not given:
@@ -332,7 +332,7 @@ def _watched(
     progress: OnProgress | Literal["bar"] | None, job: Job
 ) -> AbstractContextManager[OnProgress | None]:
     if progress == "bar":
-        from secfc.progress_bar import progress_bar  # noqa: PLC0415 - rich, for those who look
+        from secfc.progress_bar import progress_bar  # noqa: PLC0415 - imports rich only for a bar
 
         return progress_bar(n=job.n, max_iter=job.max_iter, tol_moved=job.tol_moved)
     return nullcontext(None if isinstance(progress, str) else progress)
@@ -413,12 +413,12 @@ def _setup(
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number of Python or NumPy; bools are none."""
+    """Whether a value is a real number of Python or NumPy, and not a bool."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _start_name(init: object) -> Start | Auto:
-    """The start, or "auto": of given centres, every client gives the labels of its rows."""
+    """The start's name, or "auto". For given centres it is "labels": clients give labels of their rows."""
     if isinstance(init, list | tuple) or is_frame(init) or (isinstance(init, np.ndarray) and init.ndim > 0):
         return "labels"
     if isinstance(init, str) and init in _NAMED_STARTS:
@@ -468,7 +468,7 @@ def _labels_by_centres(init: Any, members: list[Party], job: Job) -> list[Labels
 
 
 def _as_centres(init: Any, members: list[Party], job: Job) -> Floats:
-    """Checked centres, shape (k, d), their columns in the order of the parties'."""
+    """Checked centres, shape (k, d), with columns in the order of the parties' columns."""
     needed = f"init: centres of shape ({job.k}, {job.d}) are needed"
     if not is_frame(init) and init.shape != (job.k, job.d):
         raise ParameterError(f"{needed}, {init.shape} was given")

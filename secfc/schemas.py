@@ -1,4 +1,4 @@
-"""Options as keys of a file that pydantic reads."""
+"""Adds options to pydantic models, as keys of a file."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -18,13 +18,13 @@ def _number_or_auto(value: Any) -> Any:
 
 
 _NUMBER_OR_AUTO = Annotated[Any, PlainValidator(_number_or_auto)]
-"""Instead of a union: of a value that is neither, pydantic would tell two faults."""
+"""Used instead of a union, for which pydantic would report two errors for one wrong value."""
 
 
 def with_options(of: type, *, required: bool = False) -> Callable[[type[Model]], type[Model]]:
     """Give a pydantic model the options of a class of `secfc.options` as further fields.
 
-    Where they are `required` a file must have them all; else each has its default.
+    If `required`, a file must have all of them; else each has its default.
     """
     types = {name: _NUMBER_OR_AUTO if Auto in get_args(one) else one for name, one in types_of(of).items()}
     more: dict[str, Any] = {

@@ -1,11 +1,11 @@
-"""scikit-learn's bases of estimators, with types."""
+"""scikit-learn's base classes of estimators, with types."""
 
 from typing import TYPE_CHECKING, Any, Self
 
-if TYPE_CHECKING:  # scikit-learn has no stubs: of unknown bases a type checker takes any arguments
+if TYPE_CHECKING:  # scikit-learn has no stubs; with untyped bases a type checker accepts any arguments
 
     class BaseEstimator:
-        """What models use of scikit-learn's."""
+        """The members of scikit-learn's class that models use."""
 
         @classmethod
         def _get_param_names(cls) -> list[str]: ...
@@ -18,17 +18,17 @@ if TYPE_CHECKING:  # scikit-learn has no stubs: of unknown bases a type checker 
         def __sklearn_tags__(self) -> Any: ...
 
     class ClusterMixin:
-        """What models use of scikit-learn's."""
+        """The members of scikit-learn's class that models use."""
 
         def fit_predict(self, X: Any, y: None = None, **kwargs: Any) -> list[Any]:
             """Fit and return `labels_`."""
 
     class TransformerMixin:
-        """What transformers use of scikit-learn's."""
+        """The members of scikit-learn's class that transformers use."""
 
         def __init_subclass__(cls, *, auto_wrap_output_keys: tuple[str, ...] | None = ()) -> None: ...
         def fit_transform(self, X: Any, y: None = None, **kwargs: Any) -> Any:
-            """Fit and transform the same."""
+            """Fit, and transform the same rows."""
 
 else:
     from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin

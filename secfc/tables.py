@@ -1,4 +1,4 @@
-"""A party's file or query: rows from CSV, Parquet, .npy or a database, and labels back beside it."""
+"""Reads a party's rows from CSV, Parquet, .npy or a database, and writes labels beside the row IDs."""
 
 import warnings
 import zlib
@@ -26,23 +26,23 @@ from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, re
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 
-READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by their ending
-_WITH_HEADER = (*TEXTS, ".xlsx")  # whose first line has names, or what stands there
-_UNSURE = b"unsure"  # in a table's metadata: its names may be values, and are not shown
-_FEWEST_NUMBERED = 10  # fewer rows may have such values by chance
+READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
+_WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
+_UNSURE = b"unsure"  # mark in a table's metadata: its names may be values and are not shown
+_FEWEST_NUMBERED = 10  # with fewer rows, consecutive numbers may be a coincidence
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """The rows of a file or query."""
 
-    path: Path | Query  # where the rows are from
-    columns: tuple[str, ...]  # names of those that are clustered, in order; positions for .npy
+    path: Path | Query  # source of the rows
+    columns: tuple[str, ...]  # names of the clustered columns, in order; positions for .npy
     rows: Floats = field(repr=False)  # shape (m, d)
-    ids: pa.ChunkedArray | None = field(default=None, repr=False)  # to be written beside the labels
-    id_name: str = "row"  # their column's
+    ids: pa.ChunkedArray | None = field(default=None, repr=False)  # written beside the labels
+    id_name: str = "row"  # name of the ID column
     weights: Ints | None = field(default=None, repr=False)  # how many times each row counts
-    written: str = ""  # how a text file is written, if not as usual
+    written: str = ""  # the format of a text file, if it is unusual
 
 
 def read_table(
@@ -54,9 +54,9 @@ def read_table(
     weight_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> Table:
-    """Read a party's rows, as `chosen_columns` of `load_table`: IDs are read as they stand there.
+    """Read a party's rows with `load_table` and `chosen_columns`; the IDs of .csv files are kept as text.
 
-    Raises DataError with the file and the column; never a value.
+    Raises DataError with the file and the column, never a value.
     """
     as_text = [id_column] if id_column else []
     weighed = [weight_column] if weight_column else []
@@ -85,11 +85,11 @@ def chosen_columns(
 ) -> Table:
     """The columns of a table that are clustered.
 
-    These are `columns` in this order, positions ("0", "1") for .npy, by default all but those to `drop`,
-    `weight_column` and `id_column`, which is written beside the labels. With `ranges` values of each lie in
-    its range. Unless somebody `named` the columns, one that looks like an identifier is refused. Raises
-    DataError with the file and, for everything that is wrong, the column, by its place where names may be
-    values; never a value.
+    These are `columns` in this order, or positions ("0", "1") for .npy. By default they are all columns
+    except `drop`, `weight_column` and `id_column`, which is written beside the labels. With `ranges` the
+    values of each column must lie in its range. Unless the columns were `named` by the user, a column that
+    looks like an identifier is refused. Raises DataError with the file and each column that is wrong. A
+    column is given by its position if names may be values. No error shows a value.
     """
     columns, drop = normal_all(columns), normal_all(drop)
     id_column = normal(id_column) if id_column else None
@@ -152,7 +152,7 @@ def chosen_columns(
 
 
 def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
-    """The column of weights of a table: whole numbers from 1 on. Raises DataError, never with a value."""
+    """The column of weights of a table: integers of at least 1. Raises DataError, never with a value."""
     column = table.column(name)
     if len(column) and (not pa.types.is_integer(column.type) or column.null_count):
         raise DataError(
@@ -165,13 +165,13 @@ def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
 
 
 def written_of(table: pa.Table) -> str:
-    """How the text file of a table is written, if not as usual."""
+    """The format of the table's text file, if it is unusual."""
     told: bytes = (table.schema.metadata or {}).get(WRITTEN, b"")
     return told.decode()
 
 
 def no_column(path: Path | Query | str, names: Sequence[str], table: pa.Table) -> DataError:
-    """The error of columns that a table does not have."""
+    """The error for columns that a table does not have."""
     missing, found = ", ".join(map(repr, names)), ", ".join(table.column_names)
     if _is_unsure(table):
         found = f"{table.num_columns} columns, and a first line that may be no header"
@@ -183,7 +183,7 @@ def _is_unsure(table: pa.Table) -> bool:
 
 
 def _shown(table: pa.Table, name: str) -> str:
-    """What errors call a column of a table: its name or, where that may be a value, its place, from 1."""
+    """A column of a table in errors: its name or, if that may be a value, its position, from 1."""
     return str(table.column_names.index(name) + 1) if _is_unsure(table) else repr(name)
 
 
@@ -196,9 +196,9 @@ def read_tables(
     weight_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> list[Table]:
-    """Read every party's file: by default the columns of the first one, in its order.
+    """Read every party's file, by default the columns of the first file in its order.
 
-    ColumnWarning tells which others there are; one DataError what is wrong with all files.
+    A ColumnWarning lists the other columns. One DataError lists what is wrong with all files.
     """
     drop = normal_all(drop)
     not_clustered = {*drop, *(normal(one) for one in (id_column, weight_column) if one)}
@@ -219,7 +219,7 @@ def read_tables(
             warnings.warn(told, ColumnWarning, stacklevel=2)
 
     def converted(path: Path | Query) -> Table:
-        table = loaded.pop(0)  # its memory is free before the next one is converted
+        table = loaded.pop(0)  # frees its memory before the next one is converted
         dropped = [name for name in drop if name in table.column_names]
         return chosen_columns(
             table,
@@ -235,7 +235,7 @@ def read_tables(
 
 
 def _has_places(path: Path | Query) -> bool:
-    """Whether columns have no names but places."""
+    """Whether columns have positions instead of names."""
     return isinstance(path, Path) and kind_of(path) == ".npy"
 
 
@@ -246,7 +246,7 @@ def _check_places(paths: Sequence[Path | Query], held: Sequence[Sequence[str]]) 
 
 
 def party_names(paths: Sequence[Path | Query]) -> list[str]:
-    """What options and results call the party of each input: its stem, with its place if two agree."""
+    """The party's name for each input: its stem, with its position if two stems are equal."""
     stems = [stem_of(path) if isinstance(path, Path) else path.stem for path in paths]
     numbered = [f"{stem}-{at}" for at, stem in enumerate(stems, start=1)]
     names = [stem if stems.count(stem) == 1 else other for stem, other in zip(stems, numbered, strict=True)]
@@ -256,8 +256,8 @@ def party_names(paths: Sequence[Path | Query]) -> list[str]:
 def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     """The ID column of every party, as Python values of one type.
 
-    Where files have different types, 7 and "7" mean the same row. Raises DataError for types that are neither
-    the same nor all texts and integers.
+    If files have different types, 7 and "7" mean the same row. Raises DataError for types that differ and are
+    not all text or integers.
     """
     columns = [(table.path, table.ids) for table in tables if table.ids is not None and table.rows.size]
     alike = all(column.type == columns[0][1].type for _, column in columns)
@@ -272,7 +272,7 @@ def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
 
 
 def row_weights(tables: Sequence[Table]) -> list[Ints] | None:
-    """The weights of every party, None where tables have none."""
+    """The weights of every party, None if tables have none."""
     held = [table.weights for table in tables if table.weights is not None]
     return held or None
 
@@ -285,9 +285,9 @@ def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:
 
 
 def read_labels(path: Path, table: Table) -> Labels:
-    """Read what `write_labels` wrote for the rows of a table, shape (m,).
+    """Read the labels that `write_labels` wrote for the rows of a table, shape (m,).
 
-    Raises DataError when the file is not there or has no labels, or they are of other rows; never a value.
+    Raises DataError if the file is missing, has no labels, or belongs to other rows. Never shows a value.
     """
     read = load_table(path, as_text=[table.id_name])
     if read.num_columns != 2 or read.column_names[0] != table.id_name:
@@ -304,7 +304,7 @@ def read_labels(path: Path, table: Table) -> Labels:
     column = read.column(1)
     if not pa.types.is_integer(column.type) or column.null_count:
         raise DataError(f"{path}: column {read.column_names[1]!r} is not of integers", code=Code.BAD_LABELS)
-    within = np.clip(column.to_numpy(), -(1 << 31), (1 << 31) - 1)  # no label is beyond
+    within = np.clip(column.to_numpy(), -(1 << 31), (1 << 31) - 1)  # fits int32; valid labels are not changed
     labels: Labels = within.astype(np.int32)
     written = BytesIO()
     write_labels(written, table, labels)
@@ -329,16 +329,16 @@ def load_table(
     named: Sequence[str] = (),
     given: TextFormat = FOUND,
 ) -> pa.Table:
-    """All columns of a file or query, their names in normal form (`secfc.column_names`).
+    """All columns of a file or query, with names in normal form (`secfc.column_names`).
 
-    Those `as_text` are read from a .csv file as they stand there: "007" stays apart from "7". What is `given`
-    counts for text files; a query has its own. These names, and others that somebody has `named`, tell
-    whether a first line is a header; if nothing does, no error shows its names. DataError names the file,
-    never a value.
+    Columns in `as_text` are read from a .csv file as text, so "007" differs from "7". The format `given` is
+    used for text files; a query has its own format. `as_text` and other names that the user has `named` help
+    to decide whether the first line is a header. If nothing decides it, no error shows its names. DataError
+    gives the file, never a value.
     """
     table = _loaded(path, as_text, given)
     if isinstance(path, Path) and _has_first_line(path) and not are_names(table.column_names):
-        # They are not shown: they may be the values of the first row.
+        # Names are not shown, because they may be the values of the first row.
         raise DataError(
             f"{path}: its first line has numbers where names of columns are expected; a header is needed",
             code=Code.UNREADABLE_FILE,
@@ -346,7 +346,7 @@ def load_table(
     told = table.schema.metadata
     table = table.rename_columns(normal_all(table.column_names))
     if _has_first_line(path):
-        # A word that is there twice may stand for missing numbers; DuckDB renames such columns.
+        # A repeated word may be a mark for missing numbers; DuckDB renames repeated columns.
         once = isinstance(path, Path) and len(set(table.column_names)) == table.num_columns
         names = {
             name: once and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
@@ -359,7 +359,7 @@ def load_table(
 
 
 def _has_first_line(path: Path | Query) -> bool:
-    """Whether names are what stands in a file's first line."""
+    """Whether the column names come from a file's first line."""
     if isinstance(path, Query):
         return path.origin.kind == "file" and kind_of(path.origin.path or Path()) in TEXTS
     return kind_of(path) in _WITH_HEADER
@@ -384,7 +384,7 @@ def _loaded(path: Path | Query, as_text: Sequence[str], given: TextFormat) -> pa
         if kind == ".npy":
             return _from_array(path)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, EOFError, zlib.error):
-        # The reader's own text can quote the file.
+        # The reader's own text may quote the file.
         raise DataError(f"{path}: not a readable {kind} file", code=Code.UNREADABLE_FILE) from None
     raise DataError(
         f"{path}: unknown file type {kind!r}; {', '.join(READERS)} are read", code=Code.UNREADABLE_FILE
@@ -403,7 +403,7 @@ def _check_range(values: Floats, ends: tuple[float, float], where: str) -> None:
 
 
 def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
-    """Raise DataError for a column that looks like one, and that nobody has named to be clustered."""
+    """Raise DataError for a column that looks like an identifier."""
     if is_code or are_row_numbers(values):
         why = "leading zeros" if is_code else "whole numbers one after the other"
         raise DataError(
@@ -414,7 +414,7 @@ def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
 
 
 def are_row_numbers(values: Floats) -> bool:
-    """Whether values are some whole number and all that follow it, each once, in any order."""
+    """Whether values are consecutive integers, each once, in any order."""
     if values.size < _FEWEST_NUMBERED or np.ptp(values) != values.size - 1:
         return False
     return np.array_equal(np.sort(values), values.min() + np.arange(values.size))
@@ -434,7 +434,7 @@ def _from_array(path: Path) -> pa.Table:
 
 def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
     kind = column.type
-    if pa.types.is_null(kind) and not len(column):  # without rows there are no types
+    if pa.types.is_null(kind) and not len(column):  # a file without rows has no types
         return np.zeros(0)
     if column.null_count:
         first = pc.index(column.is_null(), True).as_py()
@@ -443,7 +443,7 @@ def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
             code=Code.MISSING_VALUE,
         )
     if pa.types.is_decimal(kind):
-        values = column.to_pylist()  # float rounds each correctly
+        values = column.to_pylist()  # float() rounds each correctly
         numbers: Floats = np.array([float(value) for value in values], dtype=np.float64)
         beyond = np.array([at for at, value in enumerate(values) if abs(value) > EXACT], dtype=np.int64)
     elif pa.types.is_integer(kind):
@@ -473,7 +473,7 @@ def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
 
 
 def _no_numbers(column: pa.ChunkedArray) -> str:
-    """Where the texts are in a column that is else of numbers; empty where no text is a number."""
+    """The position of texts in a column that otherwise holds numbers; empty if no text is a number."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return ""
     texts = column.to_pylist()

@@ -1,7 +1,7 @@
-"""Array work of one process in several threads, with the result that one thread gives.
+"""Array work of one process in several threads, with the same result as in one thread.
 
-Threads are started for a piece of work and have ended when it is done. So nothing is left of them between
-two messages: no process is forked while they run, and none outlives a run. Starting one takes about 60 us.
+Threads are started for one piece of work and end with it. So no thread exists between two messages: no
+process is forked while threads run, and no thread outlives a run. Starting a thread takes about 60 us.
 """
 
 import os
@@ -14,11 +14,11 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 LEAST = 1 << 16
-"""Residues, or words of 64 bits, that a thread is started for: they take it some ten times its start."""
+"""Residues, or 64-bit words, per thread: work on them takes ten times as long as starting the thread."""
 
 
 def cores(processes: int = 1) -> int:
-    """Cores that this process may use, shared among so many processes: at least one."""
+    """Cores that this process may use if this many processes share them: at least one."""
     if sys.version_info >= (3, 13):
         there = os.process_cpu_count()
     else:
@@ -26,19 +26,19 @@ def cores(processes: int = 1) -> int:
     return max(1, (there or 1) // processes)
 
 
-class _Left(Exception):  # noqa: N818 - no error of its own: another item's ends the work
-    """An item waits for another that will not come."""
+class _Left(Exception):  # noqa: N818 - internal: the error of another item is raised instead
+    """An item waits for another item that has failed."""
 
 
 class Turns:
-    """Lets those who take numbers from 0 on into a block one after the other, in the order of these."""
+    """Lets threads that take the numbers 0, 1, ... enter a block one after another, in this order."""
 
     def __init__(self) -> None:
         self._next, self._left = 0, False
         self._changed = threading.Condition()
 
     def take(self, number: int) -> Self:
-        """Wait until all lower numbers have left the block that this begins."""
+        """Wait until all lower numbers have left the block that starts here."""
         if self._next != number:
             with self._changed:
                 self._changed.wait_for(lambda: self._left or self._next == number)
@@ -57,14 +57,14 @@ class Turns:
                 self._changed.notify_all()
 
     def leave(self) -> None:
-        """Wait for nobody any more."""
+        """End all waiting: waiting threads raise `_Left`."""
         with self._changed:
             self._left = True
             self._changed.notify_all()
 
 
 class Threads:
-    """Up to `count` threads, the caller's included; roles of one process share them."""
+    """Up to `count` threads, including the caller's; the roles in one process share them."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
@@ -74,7 +74,7 @@ class Threads:
         return f"Threads({self.count})"
 
     def for_work(self, size: int) -> int:
-        """Threads that work of so many residues or words is for: 1 within work of these threads."""
+        """Number of threads for work of `size` residues or words; 1 inside the work of these threads."""
         return 1 if getattr(self._working, "now", False) else max(1, min(self.count, size // LEAST))
 
     def each(
@@ -85,10 +85,10 @@ class Threads:
         size: int,
         turns: Sequence[Turns] = (),
     ) -> list[Found]:
-        """What `work` gives of each item, in order; all of it has so many residues or words.
+        """The result of `work` for each item, in order; `size` counts all residues or words together.
 
-        Items are begun in order. `turns` are those that they wait for. The first item's error that there is
-        is raised, once all threads have ended; items that were not begun are left out then.
+        Items begin in order. `turns` are those that they wait for. If items fail, the error of the first of
+        them is raised once all threads have ended. Items that have not begun by then are skipped.
         """
         several = min(self.for_work(size), len(items))
         if several < 2:
@@ -128,10 +128,10 @@ class Threads:
 
 
 ALONE = Threads()
-"""No threads but the caller's."""
+"""Only the caller's thread."""
 
 
 def parts(count: int, pieces: int, *, multiple: int = 1) -> list[slice]:
-    """Up to so many slices of `count` that are as long, but for the last: of a multiple of `multiple`."""
+    """Up to `pieces` slices of `count`, of equal length except the last; the length is a `multiple`."""
     step = max(1, -(-count // (pieces * multiple)) * multiple)
     return [slice(low, min(low + step, count)) for low in range(0, count, step)]

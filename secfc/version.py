@@ -1,3 +1,3 @@
-"""The version, for whoever must not import the whole package."""
+"""The version, for modules that must not import the whole package."""
 
 VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Hooks and fixtures for all tests."""
 
 import fcntl
 import gc
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist has a process per core already
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist already has a process for each core
 
 from support import sweeps, warm
 
@@ -20,7 +20,7 @@ from secfc import kernels
 from secfc.psu import kernels as union_kernels
 
 sys.path.append(str(Path(__file__).parent.parent))
-"""benchmarks/ is not installed. The folder comes last, so that an installed secfc is what is tested."""
+"""benchmarks/ is not installed. The folder is last on the path, so that tests use an installed secfc."""
 
 
 _SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -31,18 +31,18 @@ settings.load_profile("default")
 
 
 def pytest_configure() -> None:
-    """Look for no garbage while tests are collected: they are thousands of objects, and all stay."""
+    """Collect no garbage during test collection: thousands of objects are made, and all stay."""
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Look for it from here on, but not among them."""
+    """Collect garbage from here on, but skip objects made so far."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_sessionstart() -> None:
-    """Compile kernels in one test process at a time: the others read what it kept."""
+    """Compile kernels in one test process at a time. The others read its cache."""
 
     def alone(compiled: Callable[[], object]) -> Callable[[], object]:
         def call() -> object:
@@ -59,19 +59,19 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(optionalhook=True)  # pytest runs without xdist too
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many workers more than cores: in a third of the time tests wait for other processes."""
+    """One and a half processes for each core, because tests wait a third of the time for other processes."""
     return (os.cpu_count() or 1) * 3 // 2
 
 
-@pytest.hookimpl(tryfirst=True)  # before slow ones are left out
+@pytest.hookimpl(tryfirst=True)  # before slow tests are deselected
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave few cases of tests that are marked so."""
+    """Leave only some cases of tests that are marked `some`."""
     sweeps.leave_some(items)
 
 
 @pytest.fixture(autouse=True)
 def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Parties' processes are forked from one that has imported all, unless the test asks for interpreters."""
+    """Fork parties' processes from one that has imported everything, unless the test needs interpreters."""
     marked = request.node.get_closest_marker
     if marked("processes") is None or marked("interpreters") is not None:
         yield
@@ -84,7 +84,7 @@ def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[object]:
-    """A PostgreSQL server; tests that ask for it skip by name where none is installed."""
+    """A PostgreSQL server. Tests that need it are skipped, with the name, if none is installed."""
     from support.postgres import Postgres  # noqa: PLC0415 - it needs the driver
 
     with Postgres() as server:
@@ -93,7 +93,7 @@ def postgres_server() -> Iterator[object]:
 
 @pytest.fixture
 def postgres(postgres_server, monkeypatch):
-    """The server, with its credentials in the environment and nothing else that a driver reads."""
+    """The server, with its credentials and no other setting of a driver in the environment."""
     for name in ("PGHOST", "PGPORT", "PGDATABASE", "PGPASSFILE", "PGSERVICE", "PGSSLMODE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in postgres_server.environment.items():
@@ -103,7 +103,7 @@ def postgres(postgres_server, monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """Time of coordinator and sites in this process: it passes when none can go on. No thread is left."""
+    """A clock for coordinator and sites that moves only when no thread can continue. No thread is left."""
     from support.clock import patch  # noqa: PLC0415 - it imports the drivers
 
     before = set(threading.enumerate())

@@ -1,4 +1,4 @@
-"""`choose_k`: one sharing, every k as `secfc.run` would have it, measures as scikit-learn's."""
+"""`choose_k`: one sharing, each k with the result of `secfc.run`, measures equal to scikit-learn's."""
 
 import io
 import json

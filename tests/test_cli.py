@@ -407,7 +407,7 @@ def test_ctrl_c_ends_every_process_and_writes_nothing(tmp_path):
         start_new_session=True,
         preexec_fn=heed_ctrl_c,
     )
-    started = wait_for_processes(process.pid, 4)  # the three, and what forked them
+    started = wait_for_processes(process.pid, 4)  # the three, and the process that forked them
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=500)
     assert process.returncode == 130
@@ -418,8 +418,8 @@ def test_ctrl_c_ends_every_process_and_writes_nothing(tmp_path):
 
 
 def wait_for_processes(pid, count):
-    """Processes that a process has started, and those that these have, once there are so many."""
-    for _ in range(3000):  # the test's own time ends sooner
+    """Wait until a process has `count` descendants (children and their children); return these."""
+    for _ in range(3000):  # the test's own limit ends earlier
         listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True)
         parents = dict(map(int, line.split()) for line in listed.stdout.splitlines())
         started = [one for one, parent in parents.items() if pid in (parent, parents.get(parent))]
@@ -430,7 +430,7 @@ def wait_for_processes(pid, count):
 
 
 def test_version_and_help(tmp_path):
-    version = [sys.executable, "-m", "secfc", "--version"]  # a new interpreter, as at a user's
+    version = [sys.executable, "-m", "secfc", "--version"]  # a new interpreter, as for a user
     done = subprocess.run(version, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"secfc {secfc.__version__}\n"
     shown = secfc_command("run", "--help", cwd=tmp_path).stdout
@@ -576,7 +576,7 @@ def test_choose_k_names_the_file_that_cannot_be_used(files):
 
 
 def leaves(command, path=()):
-    """Every subcommand that does something."""
+    """Every subcommand that is not a group."""
     for name, one in getattr(command, "commands", {}).items():
         yield from leaves(one, (*path, name)) if hasattr(one, "commands") else [((*path, name), one)]
 
@@ -591,7 +591,7 @@ def test_every_subcommand_has_an_example(path, command):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_can_complete(tmp_path, shell, monkeypatch):
-    # As the script that is installed asks, whatever shell the tests run in, if any.
+    # As the installed script asks, in whatever shell the tests run, if any.
     monkeypatch.setenv("_SECFC_COMPLETE", f"source_{shell}")
     done = secfc_command(cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`secfc choose-k` takes what `secfc run` takes, and says which of it cannot be."""
+"""`secfc choose-k` accepts the options of `secfc run`, and names those that it cannot use."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Columns of several parties are matched by name, in one normal form, whatever their order."""
+"""Columns of several parties are matched by name, in one normal form and any order."""
 
 import gzip
 import unicodedata
@@ -21,14 +21,14 @@ from secfc.tables import load_table, read_table, read_tables
 
 NAMES = ("Größe", "dose", "blood pressure")
 WRITTEN = (unicodedata.normalize("NFD", "Größe"), " dose ", "blood\u00a0 pressure")
-"""The same names: decomposed, with spaces around, with another space."""
+"""The same names: decomposed, with spaces around them, with another kind of space."""
 
 rng = np.random.default_rng(0)
 ROWS = [rng.normal(size=(12, 3)).round(6) for _ in range(3)]  # a sheet has 15 digits
 
 
 def frames(make=pd.DataFrame):
-    """The rows as three frames: as they are, in another order, with other spellings and one column more."""
+    """The rows as three frames: unchanged, in another order, with other spellings and one more column."""
     first, second, third = (dict(zip(NAMES, rows.T, strict=True)) for rows in ROWS)
     second = {name: second[name] for name in reversed(NAMES)}
     third = {"note": np.zeros(12)} | dict(zip(WRITTEN, third.values(), strict=True))
@@ -251,7 +251,7 @@ def test_names_of_a_header_are_shown(tmp_path, text, given, told):
         (
             "SELECT *, 'north' AS site FROM data",
             "column 1",
-        ),  # the text and the word are no columns of the file
+        ),  # the text and the word are not columns of the file
         ("SELECT *, 'north' site FROM data", "column 1"),
         ("SELECT *, 5 AS site FROM data", "column 1"),
         ("SELECT * FROM data WHERE 'north' = 'north'", "column 1"),

@@ -1,4 +1,4 @@
-"""Labels equal exact Lloyd and scikit-learn's on every real dataset, whatever the split.
+"""Labels equal exact Lloyd's and scikit-learn's on every real dataset and every split.
 
 Needs the folder that SECFC_DATA names. MNIST and birch1 whole are marked `slow`.
 """
@@ -24,12 +24,12 @@ LARGE = {"mnist", "birch1", "femnist-leaf"}
 
 
 def start_centres(rows, start, k):
-    """Means of the start's sets in float64, as scikit-learn is given them."""
+    """Means of the start's sets in float64, as given to scikit-learn."""
     return np.array([rows[start == h].mean(axis=0) for h in range(k)])
 
 
 def assert_same_as_scikit_learn(parties, k, result, max_iter=300):
-    """Equal labels; or, from the first iteration that differs, a gap that float64 cannot tell from a tie."""
+    """Equal labels; or, in the first iteration that differs, a gap that is a tie within float64's error."""
     rows, start = np.vstack(parties), np.concatenate(result.start)
     centres = start_centres(rows, start, k)
     float_run = KMeans(k, init=centres, n_init=1, algorithm="lloyd", tol=0, max_iter=max_iter).fit(rows)
@@ -76,9 +76,9 @@ def check(name, split, n, t, ell, max_iter=300, disclosure="labels"):
 SMALL = [name for name in DATASETS if name not in LARGE]
 DISCLOSURES = ("labels", "distances")
 IN_TURN = list(zip(SMALL, cycle(SPLITS), cycle(DISCLOSURES), strict=False))
-"""Each dataset in one split and with one disclosure, each of these with many datasets."""
+"""Each dataset with one split and one disclosure; each of these has many datasets."""
 OF_G2 = ("g2-2-10", "g2-4-90", "g2-8-10", "g2-16-90", "g2-32-10", "g2-64-90", "g2-128-10")
-"""Of g2 each dimension, with clusters that overlap least or most."""
+"""Each dimension of g2, with the least or the most overlap of clusters."""
 
 
 @pytest.mark.some(9)

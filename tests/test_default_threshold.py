@@ -1,4 +1,4 @@
-"""Who may collude where nobody says so: a newcomer's first call works, and is told what it promises."""
+"""The default number of colluding parties: a new user's first call works and says what it promises."""
 
 import numpy as np
 import pytest

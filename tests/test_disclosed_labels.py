@@ -1,4 +1,4 @@
-"""`disclosure="labels"` as people use it: the same labels with every driver, and no distance anywhere."""
+"""`disclosure="labels"` as people use it: the same labels with every driver, and no distances anywhere."""
 
 import json
 import re
@@ -24,7 +24,7 @@ PLUS_PLUS = {"init": "k-means++", "n_init": 2}
 
 
 def run(**options):
-    start = {"init": "random", "n_init": 1}  # whatever is disclosed
+    start = {"init": "random", "n_init": 1}  # for any disclosure
     return secfc.run(ROWS, **{"k": 4, "t": 1, "ell": 1, "seed": 2, "disclosure": "labels"} | start | options)
 
 

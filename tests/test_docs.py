@@ -1,4 +1,4 @@
-"""What the documentation shows is what happens."""
+"""The documentation shows what really happens."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""docs/agreeing-on-a-job.md, command by command."""
+"""The commands of docs/agreeing-on-a-job.md."""
 
 import json
 import os
@@ -49,14 +49,14 @@ def write_rows(folder):
 
 
 def run_page(folder, until=None):
-    """Write the page's files and run its commands in order; what each printed."""
+    """Write the page's files and run its commands in order; return what each printed."""
     write_rows(folder)
     alike = dict.fromkeys(("north-hidden.toml", "north-prepared.toml"), ("north", "south", "west"))
     return run_blocks(BLOCKS, folder, alike=alike, until=until)
 
 
 def run_blocks(blocks, folder, *, alike, until=None):
-    """Write a page's files and run its commands; of files that are alike it has the first party's."""
+    """Write a page's files and run its commands. Of files that are alike, the page has the first party's."""
     printed = {}
     for kind, text in blocks:
         if kind == "toml":

@@ -1,4 +1,4 @@
-"""Every command in a block of README.md and docs/ runs as it stands, or is named with why not."""
+"""Every command in a block of README.md and docs/ runs as written, or is listed here with a reason."""
 
 import csv
 import os
@@ -18,7 +18,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES_WITH_A_TEST = {
     "prepare.md": "tests/prepare/test_page.py",  # makes files that fit the page's schema
     "agreeing-on-a-job.md": "tests/test_docs_agreeing.py",  # makes the files that it is about
-    "committee.md": "tests/test_docs_committee.py",  # likewise
+    "committee.md": "tests/test_docs_committee.py",  # makes the files that it is about
     "databases.md": "tests/test_docs_databases.py",  # needs a PostgreSQL server
     "deployment.md": "tests/drivers/flare/test_deployment_page.py",  # needs NVIDIA FLARE
 }
@@ -31,7 +31,7 @@ RUN_ELSEWHERE = {
     "python -m benchmarks reproduce ffcm-table4": "tests/reproduce/test_reproduce.py",
     "python -m benchmarks reproduce dwf-table1-synthetic": "tests/reproduce/test_reproduce.py",
 }
-"""Commands that the test below leaves out, by how they begin, and the tests that run such a command."""
+"""Commands that the test below leaves out, by their beginning, and the tests that run such a command."""
 
 
 def commands(page):
@@ -60,7 +60,7 @@ WITH_COMMANDS = [
 
 @pytest.fixture
 def folder(tmp_path):
-    """What the pages' organisations have: a CSV file each, and north another of new rows."""
+    """Files of the pages' organisations: a CSV file each, and for north another one with new rows."""
     rng = np.random.default_rng(8)
     for number, (name, m) in enumerate((("north", 24), ("south", 21), ("west", 27), ("admitted", 5))):
         rows = rng.normal(0, 1, (m, 2)) + rng.integers(5, size=(m, 1)) * 9
@@ -72,7 +72,7 @@ def folder(tmp_path):
 
 
 ABOUT_A_JOB = {"sign-off.md"}
-"""Pages whose commands are about the job of docs/agreeing-on-a-job.md, once it has run."""
+"""Pages whose commands are about the job of docs/agreeing-on-a-job.md after its run."""
 
 
 @pytest.mark.processes
@@ -84,7 +84,7 @@ def test_commands_of_a_page_work_as_they_stand(page, folder):
     for at, command in enumerate(commands(page)):
         if elsewhere(command):
             continue
-        # Each command of a page writes to a folder of its own: most pages call it "result".
+        # Each command of a page writes to its own folder, because most pages call it "result".
         line = re.sub(r"(--out|--report) (\S+)", rf"\1 {at}-\2", command)
         for name, folder_of_run in written.items():
             line = line.replace(f"--run {name} ", f"--run {folder_of_run} ")

@@ -1,4 +1,4 @@
-"""docs/how-to/committee.md, command by command."""
+"""The commands of docs/how-to/committee.md."""
 
 import csv
 import re

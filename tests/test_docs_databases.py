@@ -1,4 +1,4 @@
-"""docs/how-to/databases.md as it stands: its files written and its commands run, for three organisations."""
+"""docs/how-to/databases.md: its files are written and its commands run, for three organisations."""
 
 import os
 import re
@@ -21,7 +21,7 @@ SERVER = "db.north.example"
 
 @pytest.fixture
 def folder(tmp_path, postgres):
-    """The organisations' databases, with the rows that their CSV files have."""
+    """The organisations' databases, with the same rows as their CSV files."""
     organisations = Organisations(tmp_path)
     rows = {name: part.tolist() for name, part in organisations.rows.items()}
     values = ", ".join(f"('p{at}', {age!r}, {bmi!r}, 2026)" for at, (age, bmi) in enumerate(rows["north"]))
@@ -62,7 +62,7 @@ def test_the_page_can_be_followed(folder, postgres, monkeypatch):
             script.append(text)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(script)],
-        input=postgres.password + "\n",  # as it would be typed
+        input=postgres.password + "\n",  # as a user would type it
         cwd=folder,
         capture_output=True,
         text=True,

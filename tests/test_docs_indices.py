@@ -1,4 +1,4 @@
-"""How the site sets what pages write as x_i and 2^E."""
+"""How the site renders x_i and 2^E of pages."""
 
 import runpy
 from pathlib import Path
@@ -18,7 +18,7 @@ set_indices = runpy.run_path(str(HOOK))["set_indices"]
         ("‖μ̃_h‖²", "‖μ̃<sub>h</sub>‖²"),
         ("2^E B, 2^precision", "2<sup>E</sup> B, 2<sup>precision</sup>"),
         ("g ω^(j−1), p^−c", "g ω<sup>j−1</sup>, p<sup>−c</sup>"),
-        ("c_e^(j)", "c<sub>e</sub><sup>(j)</sup>"),  # an index, no power
+        ("c_e^(j)", "c<sub>e</sub><sup>(j)</sup>"),  # an index, not a power
     ],
 )
 def test_indices_and_powers_are_set(written, shown):

@@ -1,4 +1,4 @@
-"""What the documentation refers to exists by that name: tests, modules, attacks, sections, figures."""
+"""All references of the documentation exist by that name: tests, modules, attacks, sections, figures."""
 
 import ast
 import importlib
@@ -37,7 +37,7 @@ def headings(text):
 
 
 def slug(heading):
-    """An anchor as Python-Markdown's table of contents makes it, which is GitHub's for these headings."""
+    """An anchor as Python-Markdown's table of contents makes it, which equals GitHub's for these headings."""
     kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "").strip().lower())
     return re.sub(r"[\s]+", "-", kept)
 
@@ -49,7 +49,7 @@ def sections(text):
 
 
 def with_any(paths, *patterns):
-    """A test for each file that one of the patterns is in, named by the file."""
+    """A test parameter for each file that contains one of the patterns, named by the file."""
     return [
         pytest.param(path, id=str(path.relative_to(ROOT)))
         for path in paths

@@ -1,4 +1,4 @@
-"""Text of others is one line of printable characters and of bounded length, wherever it is shown."""
+"""Text from others is shown as one line of printable characters of bounded length, everywhere."""
 
 import pytest
 import typer

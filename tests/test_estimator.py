@@ -1,4 +1,4 @@
-"""`SecureKMeans` in scikit-learn's company: its checks, its tools, and the parties of `secfc.run`."""
+"""`SecureKMeans` with scikit-learn: its checks, its tools, and the parties of `secfc.run`."""
 
 import pickle
 from itertools import pairwise
@@ -29,7 +29,7 @@ def lists(labels):
 
 
 class Dealt(SecureKMeans):
-    """The estimator on one array, dealt to three parties: what scikit-learn's checks can call."""
+    """The estimator on one array, split among three parties, for scikit-learn's checks."""
 
     def __init__(self, n_clusters=2, *, t=1, ell=1, random_state=0, max_iter=300):
         super().__init__(

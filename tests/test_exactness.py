@@ -1,4 +1,4 @@
-"""The promise: labels equal exact-integer Lloyd on the pooled quantised rows, always."""
+"""The promise: labels always equal exact-integer Lloyd on the pooled quantised rows."""
 
 from itertools import product
 
@@ -34,7 +34,7 @@ def fitting_pairs(n):
 
 @st.composite
 def pooled_problems(draw):
-    """Few rows on a coarse grid: ties, duplicates and emptied clusters in most of them."""
+    """Few rows on a coarse grid: most have ties, duplicates and emptied clusters."""
     m = draw(st.integers(1, 24))
     d = draw(st.integers(1, 4))
     k = draw(st.integers(1, m))
@@ -67,7 +67,7 @@ def test_labels_equal_exact_lloyd_with_ties_duplicates_and_emptied_clusters(
     parties, k, t, ell = problem
     options = {"precision": precision, "max_iter": max_iter, "tol_moved": tol_moved}
     result = secfc.run(parties, k, t, ell, disclosure=disclosure, init=init, seed=seed, **options)
-    if init != "random":  # their sets can leave rows out, which the oracle takes by name only
+    if init != "random":  # their sets can leave rows out, so the oracle gets the name
         exact = ExactLloyd(k, init=init, random_state=seed, **options).fit(parties)
         for ours, theirs in zip(result.labels, exact.labels_, strict=True):
             np.testing.assert_array_equal(ours, theirs)
@@ -78,7 +78,7 @@ def test_labels_equal_exact_lloyd_with_ties_duplicates_and_emptied_clusters(
 
 @pytest.fixture
 def slow_rows():
-    """Rows whose labels take more than ten iterations, the last ones of a few rows."""
+    """Rows whose labels take more than ten iterations; in the last ones few rows move."""
     return np.array_split(np.random.default_rng(0).normal(size=(120, 3)).round(2), 4)
 
 
@@ -141,7 +141,7 @@ def test_every_t_and_ell_that_fits_n_clients_gives_the_same_labels(n):
 
 
 def at_the_edges(n):
-    """The pairs with t = 1, ell = 1, or as large a sum as fits; all others lie between them."""
+    """The pairs with t = 1, with ell = 1, or with the largest possible sum. All others are between them."""
     most = (n + 1) // 2
     return [pair for pair in fitting_pairs(n) if 1 in pair or sum(pair) == most]
 
@@ -157,7 +157,7 @@ def at_the_edges(n):
     ],
 )
 def test_every_t_and_ell_that_fits_many_clients_gives_the_same_labels(n, pairs):
-    # Four of them have rows: sharing takes messages from each of these to every client.
+    # Four of them have rows, because sharing sends messages from each of these to every client.
     rows = np.random.default_rng(n).normal(size=(24, 5)).round(1)
     parties = [rows[:0]] * n
     parties[0], parties[n // 3], parties[n // 2], parties[-1] = np.array_split(rows, 4)

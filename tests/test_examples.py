@@ -1,4 +1,4 @@
-"""The examples run, and say what they promise."""
+"""The examples run and print what they promise."""
 
 import json
 import runpy
@@ -23,7 +23,7 @@ def notebook(name):
 
 
 def run_notebook(name, tmp_path, monkeypatch):
-    """Run all cells in one namespace, as a kernel does, in a folder of its own."""
+    """Run all cells in one namespace, as a kernel does, in its own folder."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     monkeypatch.chdir(tmp_path)

@@ -72,7 +72,7 @@ MODULES = {module_name(path): path for path in SOURCES}
 
 
 def imported_first(body):
-    """What is imported when the module is: not in functions, not for type checkers only."""
+    """Imports that run when the module is imported: not in functions, not for type checkers only."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)

@@ -44,7 +44,7 @@ def matrices(rows, columns):
 
 
 def by_fractions(rows, centres, exponent):
-    """The rule, written as it is documented."""
+    """The rule as it is documented."""
     scale = Fraction(2) ** exponent
     found = []
     for row in rows.tolist():
@@ -124,7 +124,7 @@ def test_a_run_from_centres_is_exact_lloyd_from_the_same_labels(rows, centres, m
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
     whole = ExactLloyd(2, init=centres, bound=16.0, max_iter=max_iter + 1).fit(parties)
     assert lists(found.labels) == lists(whole.labels_)
-    assert whole.n_iter_ == found.n_iter + 1  # whose first is the assignment to the given centres
+    assert whole.n_iter_ == found.n_iter + 1  # the first is the assignment to the given centres
 
 
 def test_labels_are_those_of_scikit_learn_from_the_same_centres():
@@ -146,7 +146,7 @@ def test_every_driver_and_disclosure_starts_from_the_nearest_centres(more):
     assert by_centres.job.init == "labels"
 
 
-# What centres are given as
+# Forms of given centres
 
 
 def framed(columns, kind=pd.DataFrame):

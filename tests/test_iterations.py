@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def problems(count):
-    """Small rows and start labels; every second start is what a run has ended with."""
+    """Small rows and start labels; every second start is a result of a run."""
     rng = np.random.default_rng(0)
     for number in range(count):
         m, d = int(rng.integers(2, 20)), int(rng.integers(1, 4))
@@ -31,7 +31,7 @@ def scikit(rows, start, k, tol):
 
 
 def test_exact_lloyd_and_scikit_learn_stop_at_the_same_iteration():
-    """tol=1e-20 stops where centres move by rounding alone; with tol=0 such an iteration counts one more."""
+    """tol=1e-20 stops if centres move only by rounding. With tol=0 such an iteration counts one more."""
     compared = stopped_at_once = 0
     for rows, start, k in problems(120):
         exact = ExactLloyd(k, init=[start]).fit([rows])

@@ -1,7 +1,7 @@
-"""Every keystream and every nonce of whole runs is recorded: none is used twice, whatever is asked for.
+"""Every keystream and every nonce of whole runs is recorded: none is used twice, with any options.
 
-A keystream starts at counter zero and only goes on, so it is enough that no key starts two of them. For
-parties that are started again see tests/journal/test_masks.py.
+A keystream starts at counter zero and only moves forward, so it is enough that no key starts two keystreams.
+For restarted parties see tests/journal/test_masks.py.
 """
 
 import os
@@ -28,14 +28,14 @@ IDS = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(FIVE)]
 
 
 class Records:
-    """Keys of all keystreams that were started, and places that all seals were made for."""
+    """Keys of all started keystreams, and places of all seals."""
 
     def __init__(self, monkeypatch):
         self.fresh, self.given = Counter(), Counter()
         self.shared, self.sealed = Counter(), Counter()
         self._drawn = set()
         urandom = os.urandom
-        keystream._faster()  # what it measures masks nothing
+        keystream._faster()  # its measurement masks nothing
 
         def drawn(size):
             key = urandom(size)
@@ -48,7 +48,7 @@ class Records:
         records = self
 
         class Recorded:
-            """AES-GCM that tells each nonce it seals under."""
+            """AES-GCM that records each nonce it seals under."""
 
             def __init__(self, key):
                 self._key, self._real = key, AESGCM(key)
@@ -83,7 +83,7 @@ def run(parties=FIVE, **options):
 
 
 def lost_responders():
-    """Masked rounds that are asked again, of others."""
+    """Masked rounds that are asked again with other clients."""
     setup = Setup(
         job=Job(n=5, k=3, t=1, ell=1, d=3, bound=64.0, seed=3, disclosure="distances"),
         rows=FIVE,
@@ -130,7 +130,7 @@ def test_two_runs_alike_repeat_no_mask_and_no_nonce(records, scene):
     scene()
     assert max(records.fresh.values()) == 1
     assert max(records.sealed.values()) == 1
-    # One keystream for each end of a pair: added by the one and taken off by the other.
+    # Each end of a pair has one keystream: one end adds it, the other subtracts it.
     assert set(records.shared.values()) <= {2, 1}
     assert not records.fresh.keys() & records.shared.keys()
     assert not records.fresh.keys() & records.given.keys()

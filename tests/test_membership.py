@@ -1,4 +1,4 @@
-"""Runs with membership privacy: exact on the union, the same with both drivers, no ID held twice."""
+"""Runs with membership privacy: exact on the union, equal with both drivers, no ID held twice."""
 
 from itertools import pairwise
 
@@ -121,9 +121,10 @@ def test_who_holds_a_row_does_not_change_its_label():
 
 
 def test_what_the_server_and_a_client_see_of_rows_does_not_depend_on_their_owner():
-    """Client 3's view with the row at client 1 is one with it at client 2 as well, for other masks of theirs.
+    """Client 3's view with the row at client 1 is also a view with it at client 2, for other masks of these
+    clients.
 
-    With equal shares for client 3, the sums of shares, from which all else is computed, are equal.
+    If client 3 has equal shares, the sums of shares are equal, and everything else is computed from them.
     """
     prime = PRIMES[0]
     points = evaluation_points(prime, n=3, coded=2)
@@ -133,7 +134,7 @@ def test_what_the_server_and_a_client_see_of_rows_does_not_depend_on_their_owner
         row, *dealt = (int(x) for x in rng.integers(0, prime.p, 3))
 
         def polynomial(value, share):
-            """Shares of a value whose mask makes client 3's share as given."""
+            """Shares of a value with the mask that gives client 3 this share."""
             mask = (share - value * int(basis[2, 0])) * pow(int(basis[2, 1]), -1, prime.p) % prime.p
             return [(value * int(a) + mask * int(b)) % prime.p for a, b in basis]
 

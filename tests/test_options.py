@@ -56,7 +56,7 @@ DEFAULTS = {
     "seed": None,
     "progress": None,
 }
-"""Of `secfc.run`, which users rely on."""
+"""Options of `secfc.run` that users depend on."""
 
 
 def defaults(call):

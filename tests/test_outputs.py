@@ -1,4 +1,4 @@
-"""Where results go is looked at first, and what is written is whole or not there."""
+"""Paths of results are checked first, and a written file is complete or absent."""
 
 import errno
 import os
@@ -78,7 +78,7 @@ def test_a_folder_in_which_the_system_makes_nothing_is_refused_first(tmp_path, m
     def fail(**given):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(tempfile, "mkdtemp", fail)  # as for the superuser, whom permissions forbid nothing
+    monkeypatch.setattr(tempfile, "mkdtemp", fail)  # as for root, whom permissions do not limit
     with pytest.raises(secfc.ParameterError, match=r"--x: .* cannot be written, Read-only file system$"):
         check("--x", tmp_path / "new")
 

@@ -1,4 +1,4 @@
-"""What docs/precision.md says of the one error there is: rounding rows, once."""
+"""What docs/precision.md says about the only error: rounding rows once."""
 
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ LARGEST = 100.0
 
 @st.composite
 def rounded(draw):
-    """Rows, the same rows rounded, in the data's units, and what a row moves at most."""
+    """Rows, the same rows rounded, in the data's units, and the largest change of a row."""
     m, d = draw(st.integers(2, 30)), draw(st.integers(1, 6))
     rows = draw(
         arrays.arrays(np.float64, (m, d), elements=st.floats(-LARGEST, LARGEST, allow_subnormal=False))

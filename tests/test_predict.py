@@ -1,4 +1,4 @@
-"""The cluster of rows that were not in a run, through `secfc.predict` and `SecureKMeans`."""
+"""The cluster of rows that were not in a run, by `secfc.predict` and `SecureKMeans`."""
 
 from fractions import Fraction
 
@@ -98,7 +98,7 @@ def test_on_a_grid_full_of_ties_labels_are_those_of_fractions(data):
 
 
 def test_new_rows_count_in_no_centre():
-    # A hundred new rows at 4 would draw the mean of {0, 2} beyond the row at 5.2.
+    # If they counted, a hundred new rows at 4 would move the mean of {0, 2} beyond the row at 5.2.
     old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
     crowd = np.full((100, 1), 4.0)
     found = predicted(old, labels, [[[5.2]], crowd, []], 2)
@@ -196,7 +196,7 @@ def test_consent_is_a_bool():
         Limits(predict="yes")
 
 
-# What cannot be used
+# Inputs that cannot be used
 
 
 SMALL = [[[0.0], [2.0]], [[8.0]], [[10.0]]]
@@ -264,7 +264,7 @@ def test_a_job_that_would_move_or_open_centres_is_no_prediction(changes):
         secfc.Job(**{"disclosure": "distances"} | given, predict=1)
 
 
-# scikit-learn's manners
+# scikit-learn's conventions
 
 
 def test_an_estimator_without_centres_predicts_with_all_parties():

@@ -1,4 +1,4 @@
-"""What people see and what logs keep while a run goes on."""
+"""What people see, and what logs keep, during a run."""
 
 import io
 import logging
@@ -128,7 +128,7 @@ def test_time_left_follows_the_fall_of_moved_rows():
     remaining = Remaining(max_iter=300)
     found = [remaining.after(at, 1000 // 2**at, 2.0 * at) for at in range(1, 8)]
     assert found[:3] == [None, None, None]
-    # 62 rows moved in iteration 4; halving, 6 more steps to less than one and one that finds nothing.
+    # 62 rows moved in iteration 4. Halving gives 6 more steps to less than one, and one that finds nothing.
     assert found[3] == pytest.approx(2.0 * 7, abs=1.0)
     assert found[3] > found[4] > found[6]
 
@@ -143,7 +143,7 @@ def test_time_left_is_no_longer_than_max_iter_allows():
 def test_time_left_ends_where_few_enough_rows_move():
     remaining = Remaining(max_iter=300, tol_moved=0.01)  # of 1000 rows, 10
     found = [remaining.after(at, 2000 // 2**at, 2.0 * at) for at in range(1, 8)]
-    # 125 rows moved in iteration 4; halving, less than 10 after 4 more.
+    # 125 rows moved in iteration 4. Halving gives less than 10 after 4 more.
     assert found[3] == pytest.approx(2.0 * 4.6, abs=1.0)
     assert found[6] < found[4] < found[3]
 

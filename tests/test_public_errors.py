@@ -1,4 +1,4 @@
-"""What leaves a party of an error: types and codes of closed lists, public numbers, and no text."""
+"""What a party sends about an error: types and codes of closed lists, public numbers, and no text."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Masks: uniform, reproducible only by their key, never repeated, never copied."""
+"""Masks: uniform, reproducible only with their key, never repeated, never copied."""
 
 import copy
 import os
@@ -200,7 +200,7 @@ def outcome_in_a_fork(source: MaskSource) -> str:
     """What a forked child gets from `source`; the child is reaped within ten seconds."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
-        # Python 3.12 warns of forks beside threads; the child only draws masks and exits.
+        # Python 3.12 warns about forks with threads. The child only draws masks and exits.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
@@ -266,13 +266,13 @@ class TestWide:
 
 
 def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repeat():
-    # MaskSource: one key and keystream a client and run, recorded in test_masks_never_repeat.py; journaled
-    # keys, for the same plaintexts only: tests/journal/test_masks.py; coefficients, of public seeds:
-    # test_dealing.py, comparing/test_bounded.py; coefficients that hide nothing, fresh for each check:
-    # psu/field_sharing.py; deposits, a fresh key each, and their coefficients, of public seeds:
+    # Where each is tested. MaskSource, one key and keystream per client and run: test_masks_never_repeat.py;
+    # journaled keys, only for the same plaintexts: tests/journal/test_masks.py; coefficients from public
+    # seeds: test_dealing.py, comparing/test_bounded.py; coefficients that hide nothing, fresh for each check:
+    # psu/field_sharing.py; deposits, a fresh key each, and their coefficients from public seeds:
     # protocol/test_deposits.py; pairwise: test_pairwise.py; keys that the dealer shares:
     # protocol/test_label_keystreams.py; sealing's nonces, and a fresh key of each box: tests/sealing/; the
-    # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs a test of its own
+    # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs its own test
     # first.
     package = Path(secfc.__file__).parent
     found = {

@@ -1,4 +1,4 @@
-"""What the command shows of parties that failed."""
+"""What the command prints about parties that failed."""
 
 import io
 import warnings

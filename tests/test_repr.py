@@ -1,4 +1,4 @@
-"""No dataclass shows arrays or bytes in its repr but those listed here, which are public."""
+"""Only the public arrays and bytes that are listed here are in the repr of a dataclass."""
 
 import dataclasses
 import importlib

@@ -106,7 +106,7 @@ def test_who_does_not_consent_is_named_and_nothing_is_sent(monkeypatch):
 
 
 def test_a_client_that_does_not_consent_refuses_by_itself(monkeypatch):
-    # As if whoever started the run had not asked it.
+    # As if nobody had asked this party before the start.
     real = Client.__init__
 
     def begin(client, *, number, **given):

@@ -1,4 +1,4 @@
-"""`secfc.run` as users call it: what goes in, what comes out, what it warns of, what importing it costs."""
+"""`secfc.run` as users call it: input, output, warnings, and the cost of its import."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ _RNG = np.random.default_rng(11)
 ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(4, size=(m, 1)) * 4).round(4) for m in (9, 6, 12)]
 INTEGERS = [[[0, 1], [1, 0], [9, 9]], [[8, 9]], [[0, 0], [9, 8]]]
 SPLIT = [[0, 0, 1], [1], [0, 1]]
-"""How INTEGERS fall into two clusters, from any start that has them about right."""
+"""The two clusters of INTEGERS, from any start that is nearly right."""
 
 
 def run(parties=ROWS, k=4, **arguments):
@@ -38,7 +38,7 @@ def pooled_labels(result):
     return np.concatenate(result.labels).tolist()
 
 
-# What goes in
+# Input
 
 
 @pytest.mark.some(4)
@@ -173,7 +173,7 @@ def test_rows_that_are_all_zero_are_one_cluster():
     assert (lists(result), result.inertia) == ([[0, 0]] * 3, 0.0)
 
 
-# What comes out
+# Output
 
 
 def test_labels_of_arrays_are_int32_arrays():

@@ -1,4 +1,4 @@
-"""What `secfc.run` cannot use is one error of ours that names the party, the argument and the number."""
+"""Input that `secfc.run` cannot use gives one secfc error that names party, argument and number."""
 
 import re
 
@@ -19,7 +19,7 @@ FRAME = pd.DataFrame(SOME, columns=["age", "dose"])
 
 
 def second(party):
-    """Good rows, except for those of the second party."""
+    """Arguments with good rows, except for those of the second party."""
     return {"parties": [SOME, party, SOME]}
 
 
@@ -288,13 +288,11 @@ TOO_FEW = {
 
 
 def cases(table):
-    """The table as parameters."""
     params = [pytest.param(*case, id=name) for name, case in table.items()]
     return pytest.mark.parametrize(("arguments", "text"), params)
 
 
 def error_of(arguments):
-    """The one error of ours that a call raises."""
     with pytest.raises(secfc.SecFCError) as caught:
         secfc.run(**{"parties": GOOD, "k": 2, "t": 1, "ell": 1} | arguments)
     return caught.value

@@ -1,4 +1,4 @@
-"""`secfc run --storage` that is killed at random, and the same command with --resume."""
+"""`secfc run --storage` is killed at random, and the same command continues with --resume."""
 
 import csv
 import os
@@ -38,8 +38,6 @@ _PATIENCE = 180.0
 
 
 class Case:
-    """Files of parties, and a command on them."""
-
     def __init__(self, folder, kind, seed):
         rng = np.random.default_rng(seed)
         counts = (40, 30, 50, 20, 25) if kind == "spare" else (40, 30, 50)
@@ -69,7 +67,6 @@ class Case:
         )
 
     def written(self):
-        """Bytes in the storage."""
         total = 0
         for path in self.storage.glob("run-*/*"):
             try:
@@ -97,7 +94,7 @@ class Case:
 
 
 def parties_of(case, process):
-    """Processes of a command's parties: they work in its folder, whoever forked them."""
+    """Processes of a command's parties. They work in its folder, whichever process forked them."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cwd"):
         with suppress(OSError):
@@ -107,7 +104,7 @@ def parties_of(case, process):
 
 
 def kill(case, process, *, all_of_them):
-    """SIGKILL the command's process group, and the parties as a machine that goes down would; the parties."""
+    """SIGKILL the command's process group and, as if the machine failed, the parties; return the parties."""
     children = parties_of(case, process)
     os.killpg(process.pid, signal.SIGKILL)
     for pid in children if all_of_them else ():
@@ -119,7 +116,7 @@ def kill(case, process, *, all_of_them):
 
 
 def kill_at(case, rng, *, more=(), all_of_them):
-    """Start the command and kill it when it has written so much more; False when it ended before."""
+    """Start the command and kill it after it wrote a drawn number of bytes; False if it ended before."""
     process, at = case.start(*more), case.written() + int(2 ** rng.uniform(0, 17))
     while process.poll() is None and case.written() < at:
         time.sleep(0.005)
@@ -137,7 +134,7 @@ def finish(case, *more):
 
 
 def has_begun(path):
-    """Whether a driver's log has a header: it could have been killed before that."""
+    """Whether a driver's log has a header. The driver could have been killed before that."""
     with suppress(InUseError):
         log = RunLog.resume(path)
         if log is not None:
@@ -147,13 +144,13 @@ def has_begun(path):
 
 
 def killed_again_and_again(case, rng, *, most):
-    """Kill the command so often, then let it end; how often it was killed."""
+    """Kill the command up to `most` times, then let it end; return how often it was killed."""
     kills, more = 0, ()
     while kills < most:
         if not kill_at(case, rng, more=more, all_of_them=rng.random() < 0.5):
             break
         kills += 1
-        # Killed before the run had a folder, it is begun again.
+        # If it was killed before the run had a folder, it starts afresh.
         more = ("--resume",) if any(map(has_begun, case.storage.glob("run-*/driver.log"))) else ()
     else:
         code, errors = finish(case, *more)

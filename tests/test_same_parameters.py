@@ -75,7 +75,7 @@ def plain(labels):
     return [list(map(int, part)) for part in labels]
 
 
-# Whose rows are whose
+# Membership privacy
 
 
 def test_an_estimator_with_ids_gives_the_labels_of_the_run():
@@ -99,7 +99,7 @@ def test_numbers_of_clusters_are_compared_on_the_union():
         labels, rows = np.concatenate(hidden[k].labels), np.vstack(FIVE)
         assert [len(part) for part in hidden[k].labels] == [9, 6, 8, 7, 5]
         assert np.bincount(labels, minlength=k).tolist() == hidden[k].sizes.tolist()
-        # The labels belong to these rows, and not to those of the same place in the union.
+        # The labels belong to these rows, and not to those at the same place in the union.
         inertia = sum(((rows[labels == h] - rows[labels == h].mean(axis=0)) ** 2).sum() for h in range(k))
         assert hidden[k].inertia == pytest.approx(inertia, rel=1e-6)
 
@@ -159,7 +159,7 @@ def test_liars_are_found_out_whoever_asks(monkeypatch):
     assert plain(model.labels_) == plain(secfc.run(FIVE, 3, 1, 1, init="random", n_init=1, seed=0).labels)
 
 
-# What else a run can be told
+# Other options of a run
 
 
 def test_an_estimator_is_watched():

@@ -1,4 +1,4 @@
-"""The default run has each pair of options, or each option, though not all combinations."""
+"""The default run has each pair of options, or each option, but not all combinations."""
 
 from itertools import combinations, product
 

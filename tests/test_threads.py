@@ -1,4 +1,4 @@
-"""Work in threads: the same bytes as without, errors once, and no thread that is left."""
+"""Work in threads: the same bytes as without, errors once, and no thread is left."""
 
 import os
 import threading
@@ -32,7 +32,7 @@ COUNTS = (1, 2, 5)
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    """A few rows are work for several threads, cut in many pieces."""
+    """A few rows are enough work for several threads, in many pieces."""
     monkeypatch.setattr(threads, "LEAST", 1)
     monkeypatch.setattr(keystream, "ZEROS", memoryview(bytes(2048)))
     for module, name, size in (
@@ -47,12 +47,12 @@ def small_pieces(monkeypatch):
 
 
 def drawn(number):
-    """What the generator of a repeated run gives next."""
+    """The next output of the generator of a repeated run."""
     return lambda size: sha256(next(number).to_bytes(8)).digest()[:size]
 
 
 def run_again(job, rows, *, many, patch):
-    """Labels and the digest of every message of a run whose randomness is always the same."""
+    """Labels and the digest of every message of a run with fixed randomness."""
     draw, sent, encode = drawn(count()), [], in_process.encode
     ephemeral = SimpleNamespace(
         generate=lambda: X25519PrivateKey.from_private_bytes(draw(32)),

@@ -1,4 +1,4 @@
-"""What happens to tests whose programs are not there."""
+"""What happens to tests whose programs are missing."""
 
 import pytest
 from support import tools
@@ -6,7 +6,6 @@ from support import tools
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """A machine with neither program."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(tools, "glob", lambda _: [])
     return monkeypatch

@@ -1,4 +1,4 @@
-"""The known answers of tests/vectors, replayed through secfc and through galois."""
+"""The known answers of tests/vectors, repeated with secfc and with galois."""
 
 import json
 import runpy
@@ -40,7 +40,6 @@ each_part = pytest.mark.parametrize(
 
 
 def residues(values: list[Any], p: int) -> Floats:
-    """Reduced residues of nested lists of canonical ones."""
     return reduce(np.array(values, dtype=np.float64), p)
 
 
@@ -223,7 +222,7 @@ class TestGalois:
 
 
 def below(shape: list[int], payload: str, primes: list[int]) -> bool:
-    """Whether every residue is below its prime, which both kernels agree on."""
+    """Whether every residue is below its prime; both kernels must agree."""
     packed = PackedResidues(shape=tuple(shape), payload=bytes.fromhex(payload))
     found = [
         all(kernels.below(plane.reshape(-1), p) for plane, p in zip(packed.planes(), primes, strict=True))

@@ -1,4 +1,4 @@
-"""Weights of rows: labels and the inertia of exact Lloyd with weights, by every disclosure and start."""
+"""Weights of rows: labels and the inertia of exact Lloyd with weights, for every disclosure and start."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def test_opened_centres_and_spreads_are_weighted():
 def test_the_oracle_agrees_with_scikit_learn_and_its_relocation(seed):
     rng = np.random.default_rng(seed)
     rows, weights = rng.normal(0, 3, (30, 2)), rng.integers(1, 20, 30)
-    first = np.vstack([rows[:3], [[50.0, 50.0], [60.0, 60.0]]])  # two centres that are nobody's nearest
+    first = np.vstack([rows[:3], [[50.0, 50.0], [60.0, 60.0]]])  # two centres that are nearest to no row
     exact = ExactLloyd(5, init=first, precision=50).fit([rows], sample_weight=[weights])
     floats = KMeans(5, init=first, n_init=1, tol=0, algorithm="lloyd").fit(rows, sample_weight=weights)
     assert exact.labels_[0].tolist() == floats.labels_.tolist()
@@ -166,7 +166,7 @@ class TestSetsThatAreTooSmall:
         limits = Limits(reveal_centres=True, smallest_set=2)
         given = {"init": [[0, 0], [1, 1], [0, 1]], "reveal_centres": [2], "limits": limits}
         run(parties, sample_weight=[[1, 1], [5, 5], [1, 5]], **given)
-        # Without the recipient's row one row has five of six parts of the weight.
+        # Without the recipient's row, one row has five sixths of the weight.
         with pytest.raises(LimitError, match=r"cluster 1 has 1 that are not client 3's, who gets it$"):
             run(parties, sample_weight=[[1, 1], [1, 5], [1, 5]], **given)
 

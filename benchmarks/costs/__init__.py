@@ -1,1 +1,1 @@
-"""What a run costs beside plaintext, measured in one go."""
+"""The costs of a run, compared with plaintext in the same measurement."""

@@ -1,7 +1,7 @@
-"""A comparison by the trio: CPU seconds of each party, bytes and exchanges, without what makes y and r.
+"""A comparison by the trio: CPU seconds of each party, bytes and exchanges, without the making of y and r.
 
-The parties take turns on one thread, with scikit-learn's Lloyd iteration on pooled rows of as many rows and
-centres. Their mail is carried in memory and unsealed.
+The trio is a dealer and two evaluators. They take turns on one thread with scikit-learn's Lloyd iteration on
+the same number of pooled rows and centres. Their messages are in memory and not sealed.
 """
 
 import time
@@ -33,7 +33,7 @@ CHANGED = (0.0, 0.01, 1.0)
 QUICK_CHANGED = (0.0, 1.0)
 PRIMES = 5
 COLUMNS = 100
-"""Of the rows that scikit-learn clusters; a comparison does not depend on them."""
+"""Columns of the rows that scikit-learn clusters. A comparison does not depend on them."""
 
 REPEATS = 15
 _RUN = bytes(16)
@@ -50,18 +50,18 @@ class ComparingRow:
     chunk, first_fan, fan : int
         Widths of the gates.
     changed : float
-        Part of the rows whose label changes. 1: all pairs of all rows, as in the first iteration.
+        Fraction of the rows whose label changes. 1: all pairs of all rows, as in the first iteration.
     rounds : int
     dealer_seconds, first_seconds, second_seconds : float
         CPU seconds of C, E0 and E1.
     dealt_bytes, each_way_bytes : int
-        From C to E1; from E0 to E1, and as many back.
+        Bytes from C to E1, and from E0 to E1; as many go back.
     exchanges : int
-        Times that both evaluators send.
+        How many times both evaluators send.
     plaintext_seconds : float
         CPU seconds of scikit-learn's iteration on rows of `COLUMNS` columns.
     ratio, ratio_quartiles : float
-        All three parties' seconds relative to these, turn by turn.
+        Seconds of all three parties divided by these, for each turn.
     """
 
     m: int
@@ -86,7 +86,7 @@ class ComparingRow:
 
 @dataclass(kw_only=True)
 class Played:
-    """What a round cost."""
+    """The costs of a round."""
 
     seconds: dict[Comparer, float]
     sent: dict[tuple[Comparer, Comparer], list[int]]
@@ -94,7 +94,7 @@ class Played:
 
 
 def play(roles: dict[Comparer, Role]) -> Played:
-    """Carry the mail of a round."""
+    """Deliver the messages of a round."""
     played = Played(
         seconds=dict.fromkeys(roles, 0.0),
         sent={(a, b): [] for a in roles for b in roles},
@@ -123,7 +123,7 @@ def play(roles: dict[Comparer, Role]) -> Played:
 
 
 class TrioRounds:
-    """Rounds of one size, on the same distances under the same masks; costs do not depend on them.
+    """Rounds of one size, with the same distances and masks. Costs do not depend on these.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class TrioRounds:
         return PackedResidues(shape=shape, payload=np.ascontiguousarray(octets).tobytes())
 
     def play(self, champions: Labels | None, widths: GateWidths) -> Played:
-        """A round."""
+        """Run a round."""
         question = Question(
             primes=self.primes, sizes=self.sizes, rows=self.m, champions=champions, widths=widths
         )
@@ -202,7 +202,7 @@ def parse_size(text: str) -> tuple[int, int]:
 def measure_cases(
     sizes: tuple[tuple[int, int], ...], *, changed: tuple[float, ...] = CHANGED, repeats: int = REPEATS
 ) -> Iterator[ComparingRow]:
-    """Measure each size with narrow and wide gates, for each part of changed rows."""
+    """Measure each size with narrow and wide gates, for each fraction of changed rows."""
     for m, k in sizes:
         rounds, enough = TrioRounds(m, k), 4_000_000 // (m * k)
         for part in changed:

@@ -1,8 +1,8 @@
-"""What disclosure "distances" costs beside "coded": CPU seconds of a client's iteration, turn by turn.
+"""The cost of disclosure "distances" compared with "coded": CPU seconds of a client's iteration, in turns.
 
-The third way, masks that stay in the code, is counted instead of timed: such a mask is a polynomial of degree
-2(ell + t - 1) whose values at the segments' points add up to zero; each of t + 1 dealers sends every client a
-value of one for every answer that will ever be given.
+A third method, masks that stay in the code, is counted and not timed. Such a mask is a polynomial of degree
+2(ell + t - 1) whose values at the segments' points add up to zero. For every later answer, each of t + 1
+dealers sends every client a value of such a polynomial.
 """
 
 import os
@@ -27,7 +27,7 @@ from secfc.row_layout import Layout
 from secfc.sealing.channel import Channel
 
 ITERATIONS = 8
-"""Turns of each, after one that warms up."""
+"""Turns of each, after one for warm-up."""
 
 CASES = (
     Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
@@ -39,18 +39,18 @@ QUICK_CASES = (Case(m=20_000, d=20, k=4, n=5, t=1, ell=2),)
 
 @dataclass(frozen=True, kw_only=True)
 class DisclosureRow(Setting):
-    """Medians over iterations of a client that answers, without carrying messages; a tenth of the rows moves.
+    """Medians over iterations of an answering client, without message transport; a tenth of the rows moves.
 
     Attributes
     ----------
     neighbours : int
-        Clients that each responder shares masks with, t + 1 (one of them t + 2 where t is even).
+        Clients with which each responder shares masks: t + 1 (for one of them t + 2 if t is even).
     coded_seconds, distances_seconds : float
         CPU seconds of a client's iteration.
     ratio : float
-        "distances" to "coded".
+        "distances" divided by "coded".
     dealt_bytes : int
-        What a client would receive ahead of time, for each round, of masks that stay in the code.
+        Bytes of masks that stay in the code, which a client would receive in advance for each round.
     """
 
     turns: int
@@ -63,7 +63,7 @@ class DisclosureRow(Setting):
 
 
 def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[DisclosureRow]:
-    """Measure each case, with both disclosures turn by turn."""
+    """Measure each case, with both disclosures in turns."""
     with threadpool_limits(1):
         for case in cases:
             yield _measure(case, precision)
@@ -115,7 +115,7 @@ def _measure(case: Case, precision: int) -> DisclosureRow:
             if masked:
                 pairwise.add(answer)
         seconds[masked].append(time.process_time() - started)
-    coded, distances = (np.array(seconds[masked][1:]) for masked in (False, True))  # the first warms up
+    coded, distances = (np.array(seconds[masked][1:]) for masked in (False, True))  # without the warm-up
     return DisclosureRow(
         **stated(job, m=case.m, residues=residues),
         turns=ITERATIONS,

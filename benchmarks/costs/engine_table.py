@@ -20,7 +20,7 @@ HEADINGS = (
 
 
 def engine_cells(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """A line for each case and engine; a round beside that of a process per party."""
+    """A line for each case and engine. Rounds are compared with those of one process per party."""
     pipes = {row["case"]: row["round_seconds"] for row in rows if row["driver"] == "multiprocess"}
     lines = []
     for row in rows:

@@ -1,8 +1,7 @@
-"""What the engine of a run costs: in one process, a process per party, NVIDIA FLARE with mutual TLS.
+"""The cost of the engine of a run: one process, one process per party, or NVIDIA FLARE with mutual TLS.
 
-The same job, data and seed go through each driver, one after the other: the roles do the same work, and
-what differs is the engine. Needs the extra flare; loopback only. With n = 11 and two helpers, FLARE starts 28
-processes.
+Each driver runs the same job, data and seed, one after the other. The roles do the same work, so only the
+engine differs. Needs the extra flare. Loopback only. FLARE starts 28 processes with n = 11 and two helpers.
 """
 
 import json
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 SEED = 1
 _LARGEST = 40.0
-"""Every column's range, as organisations would agree on it: 8 standard deviations and more."""
+"""Every column's range, as organisations would agree on it: at least 8 standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ Timeline = list[tuple[str, int, float]]
 
 
 def setup_of(case: EngineCase) -> Setup:
-    """Rows around k centres, split evenly."""
+    """A run on rows around k centres, split evenly."""
     rng = np.random.default_rng(SEED)
     centres = rng.normal(scale=4.0, size=(case.k, case.d))
     rows = centres[rng.integers(case.k, size=case.m)] + rng.normal(scale=2.0, size=(case.m, case.d))
@@ -93,7 +92,7 @@ def setup_of(case: EngineCase) -> Setup:
 
 
 def watch() -> tuple[Timeline, Callable[[Progress], None]]:
-    """When each phase and round began, and the callback that finds out."""
+    """A list of the times at which phases and rounds begin, and the callback that fills it."""
     timeline: Timeline = [("identify", 0, 0.0)]
     started = time.perf_counter()
 
@@ -106,7 +105,7 @@ def watch() -> tuple[Timeline, Callable[[Progress], None]]:
 
 @contextmanager
 def peaks(pids: Callable[[], dict[int, str]]) -> Iterator[dict[str, int]]:
-    """Largest resident size by role, in bytes, as the kernel remembers it, asked for twice a second."""
+    """Largest resident size by role, in bytes, from the kernel's maximum, which is read twice a second."""
     found: dict[str, int] = {}
     done = threading.Event()
 
@@ -125,7 +124,7 @@ def peaks(pids: Callable[[], dict[int, str]]) -> Iterator[dict[str, int]]:
 
 
 def high_water(pid: int) -> int:
-    """VmHWM of a process, 0 when it has ended."""
+    """VmHWM of a process, 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -135,7 +134,7 @@ def high_water(pid: int) -> int:
 
 def in_process(case: EngineCase) -> dict[str, Any]:
     """All parties in this process."""
-    Path("/proc/self/clear_refs").write_text("5")  # its peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # reset its peak
     timeline, look = watch()
     outcome = run_apart(setup_of(case), look)
     return {
@@ -184,7 +183,7 @@ def names_of(setup: Setup) -> list[str]:
 
 @contextmanager
 def sites_of(folder: Path, setup: Setup, ports: Mapping[str, int] | None = None) -> Iterator["Federation"]:
-    """A FLARE server and the sites of a run, not started, with files in a folder; they end with the block."""
+    """A FLARE server and the sites of a run, not started, with files in a folder. They end with the block."""
     from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of the extra flare
     from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
 
@@ -198,7 +197,7 @@ def sites_of(folder: Path, setup: Setup, ports: Mapping[str, int] | None = None)
 
 
 def run_job(federation: "Federation", folder: Path) -> tuple[dict[str, Any], Path]:
-    """What the coordinator says of the run of the job in a folder, and its file; SystemExit if it fails."""
+    """Run the job in a folder: the coordinator's part of the summary and its file; SystemExit if it fails."""
     _, path = federation.run(folder / "job", timeout=3600.0)
     summary = {"ended": "no summary"} if path is None else read_summary(path).coordinator
     if path is None or summary["ended"] != "complete":
@@ -207,7 +206,7 @@ def run_job(federation: "Federation", folder: Path) -> tuple[dict[str, Any], Pat
 
 
 def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
-    """The files that the organisations would have, helpers last; the job file, signed by all."""
+    """Write the files of all organisations, helpers last. Returns the job file, signed by all."""
     members, keys = [], []
     for site in names:
         keys.append(write_new_key(folder / f"{site}.key"))
@@ -246,7 +245,7 @@ def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
 
 
 def roles(federation: "Federation") -> dict[int, str]:
-    """FLARE's processes: a parent at each party, and one for the job."""
+    """FLARE's processes and their roles: at each party a parent, and one for the job."""
     from secfc.drivers.flare.kits import SERVER  # noqa: PLC0415 - of the extra flare
 
     found = {}
@@ -258,7 +257,7 @@ def roles(federation: "Federation") -> dict[int, str]:
 
 
 def row(case: EngineCase, driver: str, measured: dict[str, Any]) -> dict[str, Any]:
-    """Seconds and bytes per phase and round."""
+    """Seconds and bytes of each phase and round."""
     timeline = measured["timeline"]
     steps = [(phase, round_, later[2] - at) for (phase, round_, at), later in pairwise(timeline)]
     rounds = [seconds for phase, _, seconds in steps if phase == "iterate"]
@@ -289,11 +288,11 @@ DRIVERS = {"in-process": in_process, "multiprocess": multiprocess, "flare": flar
 
 
 def measure_engines(drivers: Sequence[str], *, quick: bool, as_json: bool) -> None:
-    """Measure each case through each driver, on one thread a process, and print the rows."""
+    """Measure each case with each driver, with one thread per process, and print the rows."""
     unknown = set(drivers) - DRIVERS.keys()
     if unknown:
         raise ParameterError(f"--only: {', '.join(sorted(unknown))}: not among {', '.join(DRIVERS)}")
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # of the processes that drivers start
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # for the processes that drivers start
     rows = []
     with threadpool_limits(1):
         for case in QUICK if quick else CASES:

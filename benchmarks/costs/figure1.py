@@ -1,8 +1,8 @@
-"""The paper's Figure 1: seconds of an iteration against n, d and m, beside a whole run of k-FED.
+"""The paper's Figure 1: seconds of an iteration against n, d and m, compared with a whole run of k-FED.
 
-Defaults of the paper (section 5.1): n = 10, m = 1000, d = 20, k = 4, sigma = 1, t = ceil(n/3). It does not
-say which n, d and m its figure has, nor ell; here ell is the largest that fits. k-FED runs with
-k' = 2 = sqrt(k), the number that its own theory asks for.
+Defaults of the paper (section 5.1): n = 10, m = 1000, d = 20, k = 4, sigma = 1, t = ceil(n/3). The paper does
+not give ell, nor the n, d and m of its figure; here ell is the largest possible. k-FED runs with
+k' = 2 = sqrt(k), the number in its own theory.
 """
 
 import time
@@ -30,23 +30,23 @@ SWEEPS: dict[str, tuple[int, ...]] = {
 QUICK_SWEEPS: dict[str, tuple[int, ...]] = {"n": (5, 10), "d": (20, 40), "m": (500, 1000)}
 
 STARTS = 8
-"""Random starts: at sigma = 1 a run ends after a few iterations, so one would give few turns."""
+"""Random starts. At sigma = 1 a run ends after a few iterations, so one start would give few turns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure1Row(Setting):
-    """One point of the figure: medians of wall-clock seconds, one thread.
+    """One point of the figure: medians of wall-clock seconds on one thread.
 
     Attributes
     ----------
     swept : str
         The parameter that varies: "n", "d" or "m".
     client_seconds, server_seconds : float
-        Of one iteration, one client.
+        Seconds of one iteration, for one client and for the server.
     kfed_seconds : float
-        Of a whole run of k-FED, all parties and the server.
+        Seconds of a whole run of k-FED, all parties and the server.
     client_to_kfed, server_to_kfed : float
-        Above 1 where an iteration takes longer than the whole run of k-FED.
+        Above 1 if an iteration takes longer than the whole run of k-FED.
     """
 
     swept: str
@@ -92,7 +92,7 @@ def _point(case: Case, swept: str, precision: int, starts: int) -> Figure1Row:
     rows = np.concatenate(data.parties)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
     parts, kfed = [], []
-    for seed in range(starts):  # in turns, so that a machine whose speed drifts slows both
+    for seed in range(starts):  # in turns, so that changes in machine speed affect both
         parts.append(take_turns(job, rows, seeds=range(seed, seed + 1)))
         kfed.append(_kfed_seconds(data.parties, seed))
     plaintext, client, server = (

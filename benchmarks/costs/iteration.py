@@ -1,9 +1,9 @@
-"""One secure iteration beside one of scikit-learn's on the pooled rows: same machine, same run, one thread.
+"""A secure iteration compared with scikit-learn's on the pooled rows: same machine, same run, one thread.
 
-A client's iteration: a new assignment in, its encoded coded distances out. The server's: R encoded answers
-in, the next assignment out. Plaintext: scikit-learn's own Lloyd step. They take turns, iteration by
-iteration of a real run, so that a machine whose speed drifts slows all of them; a ratio compares the two
-times of one turn, and medians over the turns are shown with their quartiles.
+A client's iteration goes from a new assignment to its encoded coded distances. The server's goes from R
+encoded answers to the next assignment. Plaintext is scikit-learn's own Lloyd step. They take turns in each
+iteration of a real run, so that changes in machine speed affect all of them. A ratio compares the two times
+of one turn. The results are medians over the turns with their quartiles.
 """
 
 import time
@@ -37,7 +37,7 @@ from secfc.protocol.wire import Envelope
 from secfc.rows import largest_norm
 
 ITERATIONS = 12
-"""Turns of a case; the first, which sums every row and may load compiled code, is left out."""
+"""Turns of a case. The first one is skipped, because it sums every row and may load compiled code."""
 
 CASES = tuple(
     Case(m=m, d=d, k=k, n=n, t=4, ell=ell)
@@ -49,10 +49,10 @@ QUICK_CASES = tuple(Case(m=20_000, d=50, k=16, n=n, t=1, ell=ell) for n, ell in 
 
 @dataclass(frozen=True, kw_only=True)
 class IterationRow(Setting):
-    """What a case took: medians of wall-clock seconds, and of ratios with their quartiles.
+    """The times of a case: medians of wall-clock seconds, and of ratios with their quartiles.
 
-    `turns` is the number of iterations behind the medians, `moved` the median number of rows that changed
-    cluster in one, `near_ties` the comparisons of the run that exact integers decided.
+    `turns` is the number of iterations for the medians. `moved` is the median number of rows that changed
+    cluster in one. `near_ties` is the number of comparisons in the run that exact integers decided.
     """
 
     turns: int
@@ -69,7 +69,7 @@ class IterationRow(Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class Turns:
-    """Seconds of each turn of one run or more, in order: one thread, one client."""
+    """Seconds of each turn of one or more runs, in order, for one thread and one client."""
 
     plaintext: Floats
     client: Floats
@@ -94,7 +94,7 @@ def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:
 
 
 class _Clock:
-    """Adds up the seconds of each round as messages arrive; scikit-learn takes its turn after each."""
+    """Adds up the seconds of each round as messages arrive. In each round scikit-learn takes one turn."""
 
     def __init__(self, plaintext: Iterator[float], n: int) -> None:
         self._plaintext, self._n = plaintext, n
@@ -104,7 +104,7 @@ class _Clock:
         self.moved: dict[int, int] = {}
 
     def delivered(self, header: Envelope, seconds: float) -> None:
-        if header.work != "iterate" or header.round == 0:  # round 0 asks for parts of shares
+        if header.work != "iterate" or header.round == 0:  # round 0 requests parts of shares
             return
         if header.recipient == SERVER:
             self.server[header.round] += seconds
@@ -124,15 +124,15 @@ def blobs(case: Case) -> Floats:
 
 
 def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
-    """Time clients, server and scikit-learn in turns, in one run from each seed's start.
+    """Time clients, server and scikit-learn in turns, in one run for each seed.
 
     Parameters
     ----------
     job : Job
     rows : ndarray of shape (m, d), float64
-        Split evenly among the clients.
+        They are split evenly among the clients.
     seeds : range
-        Of the random starts.
+        Seeds of the random starts.
     """
     setups = [split_evenly(replace(job, seed=seed), rows) for seed in seeds]
     times: list[tuple[float, float, float]] = []

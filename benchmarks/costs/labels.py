@@ -1,7 +1,7 @@
-"""Whole iterations with each disclosure: the work of every party, in runs that take turns, on one thread.
+"""Whole iterations with each disclosure: the work of all parties, on one thread, in runs that take turns.
 
-Messages are encoded, sealed, decoded and handled as between processes, and carried in memory. An iteration
-lasts from one question to the next.
+Messages are encoded, sealed, decoded and handled as between processes, but stay in memory. An iteration goes
+from one question to the next.
 """
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ TURNS = 3
 """Runs with each disclosure."""
 
 SKIPPED = 3
-"""Iterations at the start of a run that are left out: most rows change in them."""
+"""Iterations at the start of a run that are skipped, because most rows change in them."""
 
 ITERATIONS = 12
 DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
@@ -53,28 +53,28 @@ DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsRow(Setting):
-    """Medians over the iterations of a run, but for the first `SKIPPED`; seconds of ours are CPU seconds.
+    """Medians over the iterations of a run after the first `SKIPPED`. Seconds of secfc are CPU seconds.
 
     Attributes
     ----------
     turns : int
-        Iterations behind the medians.
+        Iterations for the medians.
     plaintext_seconds : float
-        Of scikit-learn's Lloyd iteration on the pooled rows.
+        Seconds of scikit-learn's Lloyd iteration on the pooled rows.
     coded_seconds, distances_seconds, labels_seconds : float
-        Of all parties together.
+        Seconds of all parties together.
     ratio : float
-        "labels" to "coded".
+        "labels" divided by "coded".
     other_ratio : float or None
-        With "labels" a client that does not compare, to one with "coded"; None where all clients compare.
+        A client that does not compare with "labels", divided by one with "coded"; None if all compare.
     dealer_ratio, first_ratio, second_ratio : float
-        Likewise the dealer and both evaluators, clients or helpers.
+        The same for the dealer and both evaluators, which are clients or helpers.
     first_round_seconds : float
         The first iteration with "labels", of all parties.
     exchanges : float
-        Times that the evaluators send each other something about a part of the rows, median.
+        How many times the evaluators send each other messages about a part of the rows, median.
     dealt_bytes, each_way_bytes : float
-        From dealer to second evaluator, and between the evaluators each way, medians.
+        From dealer to second evaluator, and between the evaluators in each direction, medians.
     wan_exchanges, wan_dealt_bytes : float
         The same with link="wan".
     """
@@ -151,9 +151,9 @@ def _measure(case: Case, precision: int) -> LabelsRow:
 
 
 def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = None) -> tuple[Outcome, Floats]:
-    """A run, and CPU seconds of each round and party, shape (rounds, parties + 1); the server's first.
+    """A run, and CPU seconds of each round and party, shape (rounds, parties + 1), with the server first.
 
-    Rows, and the given start of a job with init="labels", are split evenly among the clients.
+    Rows, and the given start for a job with init="labels", are split evenly among the clients.
     """
     seconds: dict[int, Floats] = defaultdict(lambda: np.zeros(job.parties + 1))
 
@@ -169,7 +169,7 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
 
 
 def _sent(outcome: Outcome, job: Job, *, parts: int) -> tuple[float, float, float]:
-    """Exchanges of a part, bytes from dealer to second evaluator, and from the first to it, in a round."""
+    """Medians per round: exchanges of a part, and bytes to the second evaluator, from dealer and first."""
     dealer, first, second = job.comparers
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for message in outcome.costs.messages:

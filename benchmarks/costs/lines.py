@@ -1,10 +1,10 @@
-"""Lines between sites and a coordinator: rate, delay, and what loss does to TCP. No clock, no socket.
+"""A model of lines between sites and a coordinator: rate, delay and loss with TCP, without clock or socket.
 
 A connection follows RFC 5681 with the initial window of RFC 6928. Its window of unacknowledged bytes starts
-at 10 segments and doubles each round trip, until a segment is lost. Loss halves it; then it grows by a
-segment each round trip. The lost segment arrives a round trip late (fast retransmission), and nothing that
-follows is delivered before it. A window that was not used for a retransmission timeout is halved, down to 10
-segments. Queues are never full, so nothing is lost but by chance.
+at 10 segments and doubles each round trip, until a segment is lost. A loss halves the window. After that it
+grows by a segment each round trip. The lost segment arrives a round trip late (fast retransmission), and
+later segments are delivered only after it. A window that was not used for a retransmission timeout is halved,
+down to 10 segments. Queues are never full, so segments are lost only at random.
 """
 
 import math
@@ -23,21 +23,21 @@ _LEAST_TIMEOUT = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """What lies between a site and the coordinator.
+    """The lines between a site and the coordinator.
 
     Attributes
     ----------
     round_trip : float
         Seconds from a site to the coordinator and back.
     rate : float
-        Bits a second, of each site's line and of the coordinator's, in each direction; inf for no limit.
+        Bits per second of each site's line and of the coordinator's, in each direction; inf for no limit.
     loss : float
         Probability that a segment of 1,460 bytes is lost, at least 0, below 1.
 
     Raises
     ------
     ParameterError
-        When one of them is none of these.
+        A value is invalid.
     """
 
     round_trip: float = 0.0
@@ -52,33 +52,33 @@ class Network:
 
 
 class Line:
-    """One direction of a line: bytes leave it one after another, at its rate. Many connections share it."""
+    """One direction of a line. Bytes leave it one after another at its rate. Many connections share it."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._free = 0.0  # when all bytes so far have left
+        self._free = 0.0  # the time when all bytes so far have left
 
     def carry(self, now: float, size: int) -> float:
-        """When the last of these bytes, which come now, has left the line."""
+        """The time when the last of these bytes, which arrive now, has left the line."""
         self._free = max(self._free, now) + 8 * size / self._rate
         return self._free
 
 
 class Window:
-    """One direction of a connection: how much of it may be on its way, and when that arrives."""
+    """One direction of a connection: how many bytes may be in transit, and when they arrive."""
 
     def __init__(self, network: Network, chance: np.random.Generator) -> None:
         self._network, self._chance = network, chance
         self._size, self._threshold = float(INITIAL_BYTES), math.inf
-        self._unacknowledged: deque[tuple[float, int]] = deque()  # when they are acknowledged, bytes
+        self._unacknowledged: deque[tuple[float, int]] = deque()  # time of acknowledgement, bytes
         self._on_the_way = 0
         self._sent = self._arrives = self._recovers = (
-            0.0  # when the last bytes left, arrive; loss is repaired
+            0.0  # times: the last bytes left; they arrive; a loss is repaired
         )
-        self._full = -math.inf  # when the window held bytes back the last time
+        self._full = -math.inf  # the last time when the window was full
 
     def room(self, now: float) -> int:
-        """Bytes that may be sent now; 0 when an acknowledgement must come first (`opens`)."""
+        """Bytes that may be sent now; 0 if an acknowledgement must come first (`opens`)."""
         if self._network.round_trip == 0:
             return 1 << 30
         while self._unacknowledged and self._unacknowledged[0][0] <= now:
@@ -86,7 +86,7 @@ class Window:
             self._on_the_way -= size
             if (
                 at <= self._full + 1.5 * self._network.round_trip
-            ):  # RFC 7661: one that is not used does not grow
+            ):  # RFC 7661: a window that is not used does not grow
                 slow = self._size >= self._threshold
                 self._size += SEGMENT_BYTES * size / self._size if slow else size
         if not self._unacknowledged:
@@ -98,16 +98,16 @@ class Window:
         return 0
 
     def opens(self) -> float:
-        """When the next acknowledgement comes."""
+        """The time of the next acknowledgement."""
         return self._unacknowledged[0][0]
 
     def send(self, left: float, size: int) -> float:
-        """When these bytes arrive, the last of which leave the line then."""
+        """The time when these bytes arrive. The last of them leave the line at the time `left`."""
         arrives, trip = left + self._network.round_trip / 2, self._network.round_trip
         segments = -(-size // SEGMENT_BYTES)
         if self._network.loss and (self._chance.random(segments) < self._network.loss).any():
             arrives += trip
-            if left >= self._recovers:  # one loss of a window lowers it, not each
+            if left >= self._recovers:  # only one loss in a window lowers it
                 self._size = self._threshold = max(self._size / 2, 2.0 * SEGMENT_BYTES)
                 self._recovers = arrives + trip / 2
         self._sent, self._arrives = left, max(arrives, self._arrives)
@@ -116,7 +116,7 @@ class Window:
         return self._arrives
 
     def _rest(self, now: float) -> None:
-        """Halve a window for each timeout in which it was not used."""
+        """Halve the window for each timeout in which it was not used."""
         timeout = self._network.round_trip + _LEAST_TIMEOUT
         idle = int((now - self._sent) / timeout)
         if idle > 0 and self._sent > 0:

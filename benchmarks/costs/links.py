@@ -1,8 +1,8 @@
-"""Seconds that the parties of a run wait for each other over slow lines, computed from what they send.
+"""Seconds that the parties of a run wait for each other over slow lines, computed from their messages.
 
-Every party and the coordinator have a line of the same rate each way. What clients send each other crosses
-the coordinator, as over pipes and FLARE. Nothing is measured: a message takes half a round trip to or from
-the coordinator, work takes no time, and the bytes of the busiest line come on top.
+Every party and the coordinator have a line with the same rate in each direction. Messages between clients go
+through the coordinator, as over pipes and FLARE. Nothing is measured. A message takes half a round trip to or
+from the coordinator, work takes no time, and the time for the bytes of the busiest line is added.
 """
 
 import heapq
@@ -28,7 +28,7 @@ ROUND_TRIP = 0.02
 """Seconds from a party to the coordinator and back."""
 
 RATES = (10e6, 100e6, 1e9)
-"""Bits a second."""
+"""Bits per second."""
 
 WAYS: tuple[tuple[Disclosure, Link], ...] = (
     ("labels", "lan"),
@@ -45,18 +45,18 @@ QUICK_CASES = (Case(m=1200, d=2, k=8, n=3, t=1, ell=1),)
 
 @dataclass(frozen=True, kw_only=True)
 class LinksRow(Setting):
-    """A part of a run: before the first iteration, that iteration, or the median of those after it.
+    """A part of a run: before the first iteration, the first iteration, or the median of later ones.
 
     Attributes
     ----------
     disclosure, link : str
     part : str
     legs : float
-        Messages to or from the coordinator that wait for each other.
+        Messages to or from the coordinator that follow each other.
     line_bytes : float
-        Of the busiest line, in its busier direction.
+        Bytes of the busiest line, in its busier direction.
     seconds : list of float
-        For each of `RATES`: bytes over the rate, and legs times half a round trip.
+        For each of `RATES`: bytes divided by the rate, plus legs times half a round trip.
     """
 
     disclosure: str
@@ -69,17 +69,17 @@ class LinksRow(Setting):
 
 @dataclass
 class Carried:
-    """What a round sent: bytes of each line and direction, and when it began."""
+    """The messages of a round: bytes of each line and direction, and the time when it began."""
 
     lines: defaultdict[tuple[int, str], int]
     began: int
 
 
 def carried(setup: Setup) -> dict[int, Carried]:
-    """Run in one process, messages in the order in which they arrive; by round, 0 before the first question.
+    """Run in one process, messages in order of arrival. Results are by round, 0 before the first question.
 
-    Times are legs: messages to or from the coordinator, one after another. The round behind the last is there
-    with the time at which all had ended.
+    Times are counted in legs, which are messages to or from the coordinator, one after another. An extra
+    round after the last one has the time when all had ended.
     """
     job, roles = setup.job, roles_of(setup)
     parties: list[Server | Client] = [roles.server, *roles.clients]
@@ -112,7 +112,7 @@ def carried(setup: Setup) -> dict[int, Carried]:
 
 
 def _crossed(sender: int, recipient: int) -> Iterator[tuple[int, str]]:
-    """Lines that a message crosses; those of the server are the coordinator's."""
+    """The lines of a message. The lines of the server are the coordinator's."""
     if sender != SERVER:
         yield from ((sender, "up"), (SERVER, "down"))
     if recipient != SERVER:
@@ -132,7 +132,7 @@ def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Ite
 
 
 def round_waits(by_round: dict[int, Carried]) -> tuple[dict[int, int], dict[int, int]]:
-    """Legs of each round, and bytes of its busiest line."""
+    """The legs of each round, and the bytes of its busiest line."""
     legs = {one: by_round[after].began - by_round[one].began for one, after in pairwise(sorted(by_round))}
     return legs, {one: max(by_round[one].lines.values()) for one in legs}
 

@@ -1,4 +1,4 @@
-"""What a result was measured on: machine, versions, commit."""
+"""The machine, versions and commit of a measurement."""
 
 import os
 import platform
@@ -35,10 +35,10 @@ def machine() -> dict[str, Any]:
 
 
 def commit(folder: Path) -> str:
-    """The commit of a working copy, "+ changes" when it has some; "unknown" where git cannot tell."""
+    """The commit of a working copy, with "+ changes" if it has some; "unknown" if git fails."""
     try:
         head = _git(folder, "rev-parse", "HEAD")
-        # What the benchmarks themselves write is no change of what they measure.
+        # Files that the benchmarks write do not change the measured code.
         changed = _git(folder, "status", "--porcelain", "--", *_MEASURED)
     except (OSError, subprocess.SubprocessError):
         return "unknown"

@@ -1,7 +1,7 @@
-"""A whole clustering with membership privacy beside the same one without: seconds, bytes and memory.
+"""A whole clustering with membership privacy compared with one without: seconds, bytes and memory.
 
-A process per party. The ordinary run begins with the sets that the run with membership privacy began with, so
-both have the same iterations to do and must give the same labels.
+There is one process per party. Both runs start with the same sets, so they have the same iterations and must
+give the same labels.
 """
 
 import tempfile
@@ -30,41 +30,41 @@ from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
 
 CLUSTER_STD = 4.0
-"""Clusters that touch: tens of iterations."""
+"""With this deviation clusters touch, and runs take tens of iterations."""
 
 CASES = (
     (Case(m=100_000, d=10, k=8, n=11, t=4, ell=2), False),
     (Case(m=1_000_000, d=10, k=8, n=11, t=4, ell=2), True),
 )
-"""Sizes, and whether shares lie in files."""
+"""Sizes, and whether shares are in files."""
 
 QUICK_CASES = ((Case(m=2000, d=4, k=3, n=3, t=1, ell=1), False),)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRow(Setting):
-    """A run with membership privacy, and the ordinary run from the same sets.
+    """A run with membership privacy, and the ordinary run from the same assignment.
 
     Attributes
     ----------
     storage : bool
-        Whether shares lay in files (``storage=``).
+        Whether shares were in files (``storage=``).
     n_iter : int
-        Of both runs.
+        Iterations of both runs.
     converged, labels_equal : bool
-        Whether the run ended by itself; whether both runs gave every row the same label.
+        Whether the run converged; whether both runs gave every row the same label.
     client_peak, driver_peak, total_peak : int
-        Peak anonymous bytes of the client with the most, of the process that has the server, and of all
-        at one time; of the run with membership privacy.
+        Peak anonymous bytes in the run with membership privacy: of the client with the most, of the process
+        with the server, and of all processes at one time.
     ordinary_client_peak : int
     union_seconds, share_seconds, round_seconds : float
         CPU seconds of all parties' work in the phases *union* and *share*, and in an iteration.
     ordinary_share_seconds, ordinary_round_seconds : float
     union_bytes, share_bytes, round_bytes : int
-        Sent by all parties.
+        Bytes sent by all parties.
     ordinary_share_bytes : int
     cpu_seconds, wall_seconds, ordinary_cpu_seconds, ordinary_wall_seconds : float
-        Of whole runs, every process.
+        Seconds of whole runs, over all processes.
     """
 
     storage: bool
@@ -91,7 +91,7 @@ class MembershipRow(Setting):
 
 
 def _held(case: Case) -> tuple[list[Floats], list[list[int]]]:
-    """Rows of Gaussian clusters dealt out at random, and their IDs, which are in no order."""
+    """Rows of Gaussian clusters, distributed at random, and their IDs in random order."""
     rng = np.random.default_rng(0)
     centres = rng.uniform(-10, 10, (case.k, case.d))
     rows = centres[rng.integers(case.k, size=case.m)]
@@ -104,7 +104,7 @@ def _held(case: Case) -> tuple[list[Floats], list[list[int]]]:
 def measure_membership(
     case: Case, *, storage: bool, folder: Path | None = None, precision: int = PRECISION
 ) -> MembershipRow:
-    """Run a case to its end with membership privacy, and again without.
+    """Run a case to its end with membership privacy, and then without.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ def measure_membership(
     storage : bool
         Keep shares in files.
     folder : Path, optional
-        Where these go, in a folder of their own that is removed at the end.
+        Parent of a temporary folder for these files, which is removed at the end.
 
     Raises
     ------
     ParameterError
-        Where there is no /proc, or no room for the shares.
+        There is no /proc, or not enough space for the shares.
     """
     if not Path("/proc/self/status").exists():
         raise ParameterError("membership: this benchmark reads Linux's /proc, which this system lacks")

@@ -1,8 +1,8 @@
-"""Peak anonymous memory of each party's process, for runs whose shares lie in files and in memory.
+"""Peak anonymous memory of each party's process, for runs with shares in files and in memory.
 
-RssAnon in Linux's /proc/<pid>/status is the memory that only swap could take back: heap and stacks, but not
-the pages of a mapped file, which the system drops when it needs them. It has no peak counter of its own,
-so it is sampled. The rows themselves are drawn block by block into a file that this process only maps.
+RssAnon in Linux's /proc/<pid>/status is memory that the system can free only by swapping: heap and stacks,
+but not the pages of a mapped file, which the system can drop. The kernel has no peak counter for it, so it is
+sampled. The rows are written block by block to a file that this process only maps.
 """
 
 import os
@@ -37,10 +37,10 @@ from secfc.errors import ParameterError
 
 ITERATIONS = 2
 INTERVAL = 0.02
-"""Seconds between samples: a block's work takes about as long, a part's buffers live longer."""
+"""Seconds between samples. The work on a block takes about as long, and a part's buffers exist longer."""
 
 _LIST_EVERY = 10
-"""Samples between two looks for new processes: those start once."""
+"""Samples between two searches for new processes, which all start at the beginning."""
 
 _BLOCK_ROWS = 1 << 14
 _PROCESS = b"secfc.drivers.fork_server"
@@ -51,7 +51,7 @@ CASES = (
     (Case(m=200_000, d=100, k=16, n=11, t=4, ell=2), True),
     (Case(m=2_000_000, d=100, k=16, n=11, t=4, ell=2), True),
 )
-"""Sizes, and whether shares lie in files."""
+"""Sizes, and whether shares are in files."""
 
 QUICK_CASES = (
     (Case(m=6000, d=10, k=3, n=3, t=1, ell=1), False),
@@ -61,29 +61,29 @@ QUICK_CASES = (
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryRow(Setting):
-    """Peaks of one run with a process per party; bytes.
+    """Peaks of one run with one process per party, in bytes.
 
     Attributes
     ----------
     storage : bool
-        Whether shares lay in files (``storage=``).
+        Whether shares were in files (``storage=``).
     iterations : int
     client_peak, client_median : int
         Peak anonymous memory of the client with the most, and the median of all clients' peaks.
     driver_peak : int
-        Of the process that started all others and has the server.
+        Peak of the process that started all others and has the server.
     idle : int
         Anonymous memory of a party's process that has only imported its program.
     rows_bytes : int
-        float64 rows of the largest client, which its process is given at the start.
+        float64 rows of the largest client, which its process gets at the start.
     share_bytes : int
         A client's shares, float32.
     pooled_bytes : int
-        All rows, float64: what clustering them in one place would take at least.
+        All rows, float64: the least memory for clustering them in one place.
     client_ratio : float
         client_peak / pooled_bytes.
     samples : int
-        Of all processes together.
+        Number of samples of all processes.
     cpu_seconds, wall_seconds : float
     """
 
@@ -104,7 +104,7 @@ class MemoryRow(Setting):
 
 
 def anonymous_bytes(status: str) -> int:
-    """RssAnon of the text of a /proc/<pid>/status, 0 for a process that has ended."""
+    """RssAnon in the text of a /proc/<pid>/status, 0 for a process that has ended."""
     for line in status.splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
@@ -112,7 +112,7 @@ def anonymous_bytes(status: str) -> int:
 
 
 class Sampler:
-    """Samples the anonymous memory of this process and of the parties' processes it starts.
+    """Samples the anonymous memory of this process and of the parties' processes that it starts.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Sampler:
 
     @property
     def parties(self) -> list[int]:
-        """Peaks of the parties' processes in the order they were started."""
+        """Peaks of the parties' processes in the order of their start."""
         return [peak for _, peak in sorted(self._peaks.items())]
 
     def _sample(self) -> None:
@@ -170,7 +170,7 @@ def _anonymous_of(process: str) -> int:
 
 
 def _party_processes() -> list[tuple[int, int]]:
-    """Start time and identifier of the processes that this process's fork servers have forked."""
+    """Start time and identifier of the processes that were forked by fork servers of this process."""
     found: dict[int, tuple[int, int]] = {}  # parent and start time
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
@@ -187,7 +187,7 @@ def _party_processes() -> list[tuple[int, int]]:
 
 
 def write_rows(path: Path, case: Case, *, seed: int = 0) -> Floats:
-    """Gaussian clusters, drawn block by block into a .npy file; returned as a read-only map of it."""
+    """Write Gaussian clusters block by block to a .npy file, and return a read-only map of it."""
     rng = np.random.default_rng(seed)
     centres = rng.uniform(-10, 10, (case.k, case.d))
     rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(case.m, case.d))
@@ -216,13 +216,13 @@ def measure_memory(
     storage : bool
         Keep shares in files.
     folder : Path, optional
-        Where rows and shares go, in a folder of their own that is removed at the end; the system's folder
-        of temporary files by default.
+        Parent of a temporary folder for rows and shares, which is removed at the end. The default is the
+        system's folder for temporary files.
 
     Raises
     ------
     ParameterError
-        Where there is no /proc, or no room for the rows.
+        There is no /proc, or not enough space for the rows.
     """
     if not Path("/proc/self/status").exists():
         raise ParameterError("memory: this benchmark reads Linux's /proc, which this system does not have")
@@ -283,7 +283,7 @@ def _idle_bytes() -> int:
 def measure_cases(
     cases: tuple[tuple[Case, bool], ...], *, folder: Path | None = None, precision: int = PRECISION
 ) -> Iterator[MemoryRow]:
-    """Measure each case; a short pause lets the system reclaim what the one before held."""
+    """Measure each case. A short pause lets the system reclaim memory of the case before."""
     for at, (case, storage) in enumerate(cases):
         if at:
             time.sleep(0.1)

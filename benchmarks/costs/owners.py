@@ -1,4 +1,4 @@
-"""What owners of rows cost a committee, by their number: CPU seconds and memory of deposits and of a run."""
+"""The cost of owners of rows for a committee, by number of owners: deposits and a run, in CPU and memory."""
 
 import resource
 import time
@@ -26,39 +26,39 @@ from secfc.sealing.identity import check_signature
 
 OWNERS, QUICK_OWNERS = (1000, 10_000, 100_000), (20, 40)
 ROWS = 10
-"""Of each owner."""
+"""Rows of each owner."""
 
 BASE = Case(m=ROWS, d=20, k=16, n=11, t=4, ell=2)
 QUICK_BASE = Case(m=ROWS, d=4, k=2, n=3, t=1, ell=1)
 ITERATIONS = 20
-"""At most: few rows may need fewer."""
+"""The most iterations. Few rows may need fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnersRow(Setting):
-    """One cost; m counts the rows of all owners where they are most.
+    """One cost. m is the number of rows of all owners for the largest number of owners.
 
     Attributes
     ----------
     owners : tuple of int
         Numbers of owners, of `ROWS` rows each.
     cost : {"deposits", "run", "together"}
-        Dealing, sealing, opening and checking at all members; a run with disclosure "labels", labels sealed
-        and opened.
+        "deposits": dealing, sealing, opening, and checks at all members. "run": a run with disclosure
+        "labels", including sealing and opening of labels.
     iterations : tuple of int
-        Of the run.
+        Iterations of the run.
     seconds : tuple of float
         CPU seconds of all parties.
     milliseconds : tuple of float
-        The same for each owner.
+        The same per owner.
     residues_swept : tuple of int
-        Primes at each number of owners: where they differ, the exponent includes that step.
+        Primes at each number of owners. If they differ, the exponent includes that step.
     exponent : float
         Slope of log(seconds) against log(owners).
     peak_bytes : tuple of int
-        Peak resident memory so far of the process that has all rows and all parties.
+        Peak resident memory so far of the process with all rows and all parties.
     member_bytes : int
-        The last of these, divided by the members.
+        The last of these, divided by the number of members.
     deposit_bytes : int
         Bytes that an owner sends to each member.
     """
@@ -77,10 +77,10 @@ class OwnersRow(Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class Deposited:
-    """Deposits of some owners, and the CPU seconds of all owners and of all members."""
+    """Deposits of owners, and the CPU seconds of all owners and of all members."""
 
     committee: Committee
-    rows: list[Any] = field(repr=False)  # of each owner
+    rows: list[Any] = field(repr=False)  # for each owner
     dealing: float
     opening: float
     peak: int
@@ -88,7 +88,7 @@ class Deposited:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A run: CPU seconds by phase and party; of sealing and opening labels, and of opening; what was sent."""
+    """A run: CPU seconds by phase and party, of sealing and opening labels, and of opening; its messages."""
 
     seconds: float
     phases: dict[tuple[str, int], float]
@@ -102,7 +102,7 @@ class Ran:
 def measure_owners(
     *, base: Case = BASE, owners: Sequence[int] = OWNERS, precision: int = PRECISION
 ) -> Iterator[OwnersRow]:
-    """Measure both costs; one row each, and their sum. A tenth of the fewest owners warms up."""
+    """Measure both costs and their sum, one row each. A tenth of the fewest owners is the warm-up."""
     with same_kernels(), threadpool_limits(1):
         run(deposit(base, max(2, owners[0] // 10), ROWS, precision))
         points = []
@@ -135,7 +135,7 @@ def measure_owners(
 
 
 def deposit(base: Case, count: int, each: int, precision: int) -> Deposited:
-    """Owners of `each` rows deal them; each member verifies signatures by itself."""
+    """Owners of `each` rows deal them. Each member verifies signatures itself."""
     rows = blobs(replace(base, m=each * count))
     of_owners = np.array_split(rows, count)
     job = base.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS, seed=0)
@@ -152,7 +152,7 @@ def deposit(base: Case, count: int, each: int, precision: int) -> Deposited:
 
 
 def run(made: Deposited) -> Ran:
-    """A run on what was deposited."""
+    """Run on the deposits."""
     job = made.committee.job
     names = [f"member {j}" for j in range(1, job.n + 1)]
     setup = Setup(
@@ -183,7 +183,7 @@ def run(made: Deposited) -> Ran:
 
 
 class _Clock:
-    """CPU seconds of the calls of some functions."""
+    """Adds up the CPU seconds of calls of functions."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

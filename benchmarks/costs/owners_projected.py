@@ -1,4 +1,4 @@
-"""What more owners would cost than are measured, from what each party did in a measured run."""
+"""The cost of more owners than are measured, projected from the work of each party in a measured run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from secfc.protocol.deposits import label_bytes
 from secfc.protocol.messages import SERVER
 
 MEASURED, QUICK_MEASURED = 10_000, 40
-"""Owners of the run that is measured."""
+"""Owners of the measured run."""
 
 _LINE = 10e9 / 8  # bytes a second
 _SHARE_BYTES = 4  # a residue of a share in memory or in a file
@@ -17,29 +17,29 @@ _SHARE_BYTES = 4  # a residue of a share in memory or in a file
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectedRow:
-    """A part of a run by one party, of all like it the one that is busiest.
+    """A part of a run by one party, the busiest of its kind.
 
     Attributes
     ----------
     rows, owners, cores, iterations : int
-        Of the run that is projected.
+        Those of the projected run.
     measured : int
-        Owners of the run that constants are from.
+        Owners of the measured run.
     primes : int
-        Of shares.
+        Primes of shares.
     party, part : str
     core_seconds : float
         CPU seconds, in proportion to rows, owners and primes.
     seconds : float
-        The same when all cores are busy, which takes processes that divide the rows.
+        The same if all cores are busy, which needs processes that divide the rows.
     bytes : int
-        Sent and received.
+        Bytes sent and received.
     line_seconds : float
-        Of these on a line of 10 Gbit/s, one direction after the other.
+        Seconds for these on a line of 10 Gbit/s, one direction after the other.
     disk : int
-        What is kept.
+        Bytes kept.
     first : bool
-        Whether it takes the most time, by cores or line, of parties but owners: it is divided first.
+        Whether it takes the most time, by cores or line, of all parties except owners. It is divided first.
     """
 
     rows: int
@@ -61,7 +61,7 @@ class ProjectedRow:
 def project(
     *, rows: int, owners: int, cores: int, base: Case, measured: int, precision: int = PRECISION
 ) -> Iterator[ProjectedRow]:
-    """A row for each part. Deposits are measured with as many rows as an owner has then."""
+    """A row for each part. Deposits are measured with as many rows as an owner has in the projected run."""
     each = -(-rows // owners)
     with same_kernels():
         run(deposit(base, max(2, measured // 10), ROWS, precision))

@@ -1,7 +1,7 @@
-"""What the margin in Q, the range check and the server's signatures cost an iteration and a sharing.
+"""The cost of the margin in Q, the range check and the server's signatures for an iteration and for sharing.
 
-All variants take turns in one run, on one thread, each beside scikit-learn's iterations. One variant is what
-secfc does; in each other one protection is switched off.
+All variants take turns in one run, on one thread, and are compared with scikit-learn's iterations. One
+variant is secfc itself. In each other variant one protection is switched off.
 """
 
 from collections import defaultdict
@@ -39,8 +39,7 @@ class ProtectionRow(Setting):
     without : str
         The protection that is switched off.
     client, server, sharing : float
-        CPU seconds of a client's iteration, of the server's, and of sharing all rows, in iterations of
-        scikit-learn.
+        CPU seconds of a client's and the server's iteration, and of sharing, over scikit-learn's iteration.
     client_ratio, server_ratio, sharing_ratio : float
         The same relative to secfc with all protections.
     """
@@ -69,7 +68,7 @@ OFF: dict[str, list[Any]] = {
     "the range check": [patch.object(RangeCheck, "take", _nothing)],
     "signatures": [patch.object(Signer, "sign", _unsigned), patch.object(Proof, "verify", _nothing)],
 }
-"""What is switched off, and how."""
+"""The protections, and the patches that switch them off."""
 
 
 @contextmanager
@@ -84,7 +83,7 @@ def without(name: str) -> Iterator[None]:
 def measure_cases(
     cases: tuple[Case, ...], *, precision: int = PRECISION, turns: int = TURNS
 ) -> Iterator[ProtectionRow]:
-    """Measure each case with every variant, turn by turn."""
+    """Measure each case with every variant, in turns."""
     for case in cases:
         yield from _measure(case, precision, turns)
 

@@ -1,6 +1,6 @@
-"""A rehearsal on NVIDIA FLARE over slow lines, beside the same one without, and beside what lines alone cost.
+"""A rehearsal on NVIDIA FLARE over slow lines, compared with one without delay and with computed line times.
 
-Sites and server are processes of this machine, with mutual TLS, and reach each other through
+Sites and server are processes of this machine, with mutual TLS, and are connected through
 `benchmarks.costs.relay`. Needs the extra flare.
 """
 
@@ -41,7 +41,7 @@ _SAMPLE_SECONDS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """What is rehearsed: sites with rows, rows in all, columns, clusters, rounds at most."""
+    """The size of a rehearsal: sites with rows, rows in all, columns, clusters, the most rounds."""
 
     sites: int = 11
     rows: int = 10_000
@@ -50,7 +50,7 @@ class Rehearsal:
     max_iter: int = 8
 
     def setup(self, disclosure: str) -> Setup:
-        """The run; t and ell are the defaults for so many sites."""
+        """The run. t and ell are the defaults for this number of sites."""
         t, ell = default_threshold(self.sites, None, None)
         size = (self.sites, t, ell, self.rows, self.columns, self.k, self.max_iter)
         return setup_of(EngineCase("a rehearsal", *size, cast(Disclosure, disclosure)))
@@ -73,21 +73,21 @@ class RehearsalRow(Setting):
     identify_seconds, share_seconds, first_seconds : float
         Wall seconds of the phases before the first question, and of the first round.
     round_seconds : float
-        Of a later round, median.
+        Wall seconds of a later round, median.
     round_spread : tuple of float
         Least and most of these.
     rounds : int
-        All of them.
+        Number of all rounds.
     legs, line_bytes : float
-        Of a later round, as `benchmarks.costs.links` counts them; medians.
+        Those of a later round, as in `benchmarks.costs.links`; medians.
     computed_seconds : float
-        Bytes of the busiest line over the rate, and legs times half a round trip.
+        Bytes of the busiest line divided by the rate, plus legs times half a round trip.
     message_bytes, relay_bytes : float
-        Of a round, over all sites' lines and both ways: of encoded messages, and as they were counted.
+        Bytes of a round, on all sites' lines in both directions: of encoded messages, and at the relay.
     free_seconds : float
-        `round_seconds` of the rehearsal without delay before this one; its own, if it is that.
+        `round_seconds` of the rehearsal without delay. If this is that rehearsal, its own.
     exact : bool
-        Whether every site's labels are those of exact Lloyd.
+        Whether every site's labels equal those of exact Lloyd.
     """
 
     disclosure: str
@@ -112,25 +112,25 @@ class RehearsalRow(Setting):
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """Seconds of each phase and round, bytes that the relay passed in all rounds, and labels by site."""
+    """Seconds of each phase and round, bytes through the relay in all rounds, and labels by site."""
 
     steps: list[tuple[str, int, float]]
     relay_bytes: int
     labels: list[np.ndarray]
 
     def seconds(self, phase: str) -> float:
-        """Of a phase."""
+        """The seconds of a phase."""
         return sum(seconds for one, _, seconds in self.steps if one == phase)
 
     @property
     def rounds(self) -> list[float]:
-        """Seconds of each."""
+        """The seconds of each round."""
         return [seconds for phase, _, seconds in self.steps if phase == "iterate"]
 
 
 @contextmanager
 def watched(relay: Relay) -> Iterator[list[tuple[float, int]]]:
-    """Moments, in seconds of the day's clock, and bytes that had passed until then."""
+    """Samples of the wall clock in seconds, and the bytes that had passed until then."""
     found: list[tuple[float, int]] = [(0.0, 0)]
     done = threading.Event()
 
@@ -148,7 +148,7 @@ def watched(relay: Relay) -> Iterator[list[tuple[float, int]]]:
 
 
 def rehearse(setup: Setup, network: Network) -> Rehearsed:
-    """Run the job once on this machine, all sites behind such lines."""
+    """Run the job once on this machine, with all sites behind such lines."""
     names = names_of(setup)
     with tempfile.TemporaryDirectory(prefix="secfc-rehearsal-") as name:
         folder = Path(name)
@@ -157,7 +157,7 @@ def rehearse(setup: Setup, network: Network) -> Rehearsed:
             federation.start()
             with watched(relay) as passed:
                 summary, path = run_job(federation, folder)
-            # The coordinator wrote its summary when it had told its seconds.
+            # The coordinator writes its summary after it has taken the wall seconds.
             began = path.stat().st_mtime - summary["costs"]["wall_seconds"]
         labels = [_labels(folder / f"results-{site}") for site in setup.names]
     timeline = summary["timeline"]
@@ -182,7 +182,7 @@ def _labels(results: Path) -> np.ndarray:
 
 
 def exact_labels(setup: Setup) -> list[np.ndarray]:
-    """Lloyd's in exact arithmetic, from the start that the job draws."""
+    """The labels of exact Lloyd from the start that the job draws."""
     job = setup.job
     start = run_in_process(setup).start
     ends = list(accumulate(map(len, setup.rows)))[:-1]
@@ -190,7 +190,7 @@ def exact_labels(setup: Setup) -> list[np.ndarray]:
         job.k, init=np.split(start, ends), bound=job.bound, precision=job.precision, max_iter=job.max_iter
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # that it stops at max_iter is no news
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is expected to stop at max_iter
         return list(exact.fit(setup.rows).labels_)
 
 
@@ -202,12 +202,12 @@ def measure_rehearsals(
     Raises
     ------
     ParameterError
-        When FLARE is not installed, or no run could have these sizes.
+        FLARE is not installed, or no run can have these sizes.
     """
     if find_spec("nvflare") is None:
         raise ParameterError("NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc")
     setups = [rehearsal.setup(disclosure) for disclosure in disclosures]
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # of the processes that are started
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # for the started processes
     with same_kernels(), threadpool_limits(1):
         for setup in setups:
             counted, right = carried(setup), exact_labels(setup)

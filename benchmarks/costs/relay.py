@@ -1,8 +1,7 @@
-"""A relay between sites and a coordinator of this machine, which makes the loopback interface slow.
+"""A relay between sites and a coordinator on this machine, which makes the loopback interface slow.
 
-Each site has a port of its own on the loopback interface. What comes there goes to one port, the
-coordinator's, and answers go back, as the bytes that came: the relay has no key and reads nothing.
-`benchmarks.costs.lines` says when bytes arrive.
+Each site has its own port on the loopback interface. The relay forwards bytes from there to the coordinator's
+port, and answers back, without change. It has no key. `benchmarks.costs.lines` computes when they arrive.
 """
 
 import asyncio
@@ -17,10 +16,8 @@ import numpy as np
 from benchmarks.costs.lines import Line, Network, Window
 
 _LOOPBACK = "127.0.0.1"
-_CHUNK = 1 << 14  # bytes that pass a line at once: 1.3 ms at 100 Mbit/s
-_ROAD_CHUNKS = (
-    256  # on their way or waiting for the recipient: 4 MiB, about what Linux lets a sender have there
-)
+_CHUNK = 1 << 14  # bytes that pass a line at once, in 1.3 ms at 100 Mbit/s
+_ROAD_CHUNKS = 256  # in transit or waiting for the recipient: 4 MiB, about the limit of Linux for a sender
 _END_SECONDS = 10.0
 
 Counts = tuple[int, int]
@@ -28,39 +25,39 @@ Counts = tuple[int, int]
 
 
 class Clock(Protocol):
-    """Seconds that pass."""
+    """A clock in seconds."""
 
     def now(self) -> float:
-        """Seconds since some moment."""
+        """Seconds since a fixed time."""
 
     async def until(self, when: float) -> None:
-        """Wait for a moment."""
+        """Wait until this time."""
 
 
 class WallClock:
-    """The seconds of this machine."""
+    """The clock of this machine."""
 
     def now(self) -> float:
         """`time.monotonic()`."""
         return time.monotonic()
 
     async def until(self, when: float) -> None:
-        """Sleep; other connections go on."""
+        """Sleep, while other connections continue."""
         if (rest := when - time.monotonic()) > 0:
             await asyncio.sleep(rest)
 
 
 class Relay:
-    """Forwards the connections of some sites as long as it is entered, in one thread.
+    """Forwards the connections of sites, in one thread, while its context is entered.
 
     Parameters
     ----------
     sites : sequence of str
     network : Network
-        Every site's line, and the coordinator's, which they share.
+        Every site's line, and the coordinator's, which all sites share.
     clock : Clock
     seed : int
-        Of the segments that are lost.
+        Seed for lost segments.
     """
 
     def __init__(
@@ -68,7 +65,7 @@ class Relay:
     ) -> None:
         self._network, self._clock = network, clock or WallClock()
         self._chance = np.random.default_rng(seed)
-        self._up, self._down = Line(network.rate), Line(network.rate)  # of the coordinator
+        self._up, self._down = Line(network.rate), Line(network.rate)  # the coordinator's lines
         self._lines = {site: (Line(network.rate), Line(network.rate)) for site in sites}  # up, down
         self._listeners = {site: socket.create_server((_LOOPBACK, 0)) for site in sites}
         self.ports: dict[str, int] = {at: one.getsockname()[1] for at, one in self._listeners.items()}
@@ -80,12 +77,12 @@ class Relay:
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
 
     def forward_to(self, port: int) -> None:
-        """Where connections go; those that come before are refused."""
+        """Set the port to which connections go. Earlier connections are refused."""
         self._target = port
 
     @property
     def passed(self) -> Counts:
-        """Bytes of all sites so far."""
+        """Bytes of all sites until now."""
         counts = list(self.counts.values())
         return sum(up for up, _ in counts), sum(down for _, down in counts)
 
@@ -102,7 +99,7 @@ class Relay:
         self._loop.close()
 
     def cut(self) -> None:
-        """Break every connection that there is; new ones are taken."""
+        """Break every open connection. New ones are accepted."""
         self._do(self._break())
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -129,14 +126,14 @@ class Relay:
             try:
                 await self._forward(site, reader, writer)
             except* OSError:
-                pass  # one end has broken the connection, and the relay the other
+                pass  # one end broke the connection, and the relay broke the other end
             finally:
                 self._connections.discard(task)
 
         return forward
 
     async def _forward(self, site: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Both directions of a connection, until both have ended; broken at both ends when one breaks."""
+        """Forward both directions of a connection until both have ended. If one end breaks, break both."""
         ends = [writer]
         up, down = self._lines[site]
         try:
@@ -150,7 +147,7 @@ class Relay:
                 end.transport.abort()
             raise
         for end in ends:
-            end.close()  # once its last bytes are written
+            end.close()  # after its last bytes are written
 
     async def _pass(
         self,
@@ -161,7 +158,7 @@ class Relay:
         first: Line,
         last: Line,
     ) -> None:
-        """One direction: over the sender's line, half a round trip, and the recipient's line."""
+        """Forward one direction: over the sender's line, half a round trip, and the recipient's line."""
         window, clock = Window(self._network, self._chance), self._clock
         road: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_ROAD_CHUNKS)
 

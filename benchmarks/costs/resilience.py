@@ -1,9 +1,9 @@
-"""Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checking costs.
+"""Runs with parties that vanish or lie: how many end exact, stop or end wrong, and the cost of checks.
 
-Faults are drawn within n >= R + S + 2A and beyond it, where theory promises nothing; a run that ends is
-compared with exact Lloyd on the rows that were in. Overheads are CPU seconds of a role's iterations, or of
-sharing, with a check over those without, in turns on the same rows; that of logs is of a run's wall
-seconds.
+Faults are drawn within n >= R + S + 2A and beyond it, where there is no guarantee. A run that ends is
+compared with exact Lloyd on the rows that took part. Overheads are CPU seconds of a role's iterations, or of
+sharing, with a check divided by those without, in turns on the same rows. The overhead of logs is for the
+wall seconds of a run.
 """
 
 import random
@@ -42,39 +42,38 @@ RUNS, QUICK_RUNS = 100, 3
 PASSES, QUICK_PASSES = 7, 1
 ITERATIONS = 4
 SPARE = 4
-"""Clients beyond R: two liars, or one and two that vanish, or four that vanish."""
+"""Clients beyond R: for two liars, or one liar and two that vanish, or four that vanish."""
 
 CASE = Case(m=240, d=4, k=4, n=11, t=2, ell=2)
 COST_CASES = (Case(m=40_000, d=50, k=16, n=15, t=4, ell=2),)
 QUICK_COST_CASES = (Case(m=2000, d=10, k=4, n=11, t=2, ell=2),)
 LABELS_CASES = (Case(m=10_000, d=100, k=16, n=3, t=1, ell=1),)
 QUICK_LABELS_CASES = (Case(m=500, d=10, k=4, n=3, t=1, ell=1),)
-"""With disclosure "labels"."""
+"""Cases with disclosure "labels"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResilienceRow(Setting):
-    """What became of runs with some faults, or what a check costs.
+    """The results of runs with some faults, or the cost of a check.
 
     Attributes
     ----------
     what : str
     absent, liars, tolerated : int
-        Clients that vanish, that lie, and max_liars.
+        Clients that vanish, clients that lie, and max_liars.
     within : bool
-        Whether n >= R + S + 2A holds for those that vanish and lie, and max_liars is not less than they are.
+        Whether n >= R + S + 2A holds for the clients that vanish and lie.
     missed_bits : float or None
-        A lie is missed with probability below 2 to the power of minus this, over a whole run.
+        Over a whole run, a lie is missed with probability below 2 to the power of minus this.
     runs, exact, stopped, wrong : int
-        Scenarios; how they ended. For an overhead: passes, and whose labels were those of the run without the
-        check.
+        Scenarios, and how they ended. For an overhead: passes, and how many gave the same labels.
     named : float or None
-        Part of the liars that sent, dealt or kept something wrong, in runs that ended, who were named. An
-        answer that comes when enough others have agreed is not looked at.
+        Fraction of the liars that were named, in runs that ended. It counts liars that sent, dealt or kept
+        something wrong. An answer that arrives after enough others have agreed is not checked.
     seconds : float or None
-        Wall seconds of a run, on average.
+        Mean wall seconds of a run.
     overhead : float or None
-        Median of CPU seconds with the check / without it; of wall seconds of a run for logs.
+        Median of CPU seconds with the check / without it; for logs, of wall seconds of a run.
     """
 
     what: str
@@ -93,7 +92,7 @@ class ResilienceRow(Setting):
 
 
 def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> Iterator[ResilienceRow]:
-    """Faults survived, then overheads."""
+    """Measure runs with faults, then overheads."""
     runs, passes = (QUICK_RUNS, QUICK_PASSES) if quick else (RUNS, PASSES)
     within: tuple[tuple[int, tuple[Kind, ...]], ...] = (
         (0, ()),
@@ -163,7 +162,7 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
 
 
 def _missed_bits(job: Job) -> float | None:
-    """Of the bound of docs/faults.md, eq. 13."""
+    """`missed_bits` from the bound of docs/faults.md, eq. 13."""
     if not job.max_liars:
         return None
     smallest = min(primes_of(job.residues(CASE.m)))
@@ -180,7 +179,7 @@ def _title(absent: int, lies: tuple[Kind, ...], tolerated: int) -> str:
 
 
 def _drawn(job: Job, absent: int, lies: tuple[Kind, ...], seed: int) -> tuple[Fault, ...]:
-    """Crashes anywhere in a run, lies in one answer or all from somewhere on, shares off for some or many."""
+    """Draw crashes at any point, lies in one answer or in all from some point on, and wrong shares."""
     rng = random.Random(seed)
     who = rng.sample(range(1, job.n + 1), absent + len(lies))
     crash: Kind = "crash"
@@ -204,7 +203,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
     hidden = _with_ids(plain)
     checked: list[tuple[str, str, tuple[Phase, ...], Setup, int, Comparison]] = [
         ("server: check of answers", "server", iterate, plain, spare, "end"),
-        # An answer that waits for the last Witness is work of the phase that this belongs to.
+        # If an answer waits for the last Witness, its work is counted in the phase of that Witness.
         ("client: comparison every round", "client", ("iterate", "reveal"), plain, 0, "rounds"),
         ("client: check of shares", "client", ("share", "check"), plain, spare, "end"),
         ("client: check of shares, rows of a union", "client", ("share", "check"), hidden, spare, "end"),
@@ -213,7 +212,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
         job = replace(without.job, max_liars=tolerated, comparison=comparison)
         with_check = replace(without, job=job)
         ratios, equal = [], 0
-        run_apart(with_check)  # loads what there is to load
+        run_apart(with_check)  # loads compiled code
         for _ in range(passes):
             ours, theirs = run_apart(with_check), run_apart(without)
             ratios.append(_seconds(ours, role, phases) / _seconds(theirs, role, phases))
@@ -222,7 +221,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
 
 
 def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
-    """What is found out before the first label, all parties together: shares and rows that are wrong."""
+    """The cost, for all parties together, of the checks of shares and rows before the first label."""
     plain = _setup(case, blobs(case), precision=precision, seed=0)
     setup = replace(plain, job=replace(plain.job, disclosure="labels"))
     shares: tuple[Phase, ...] = ("share", "check")
@@ -239,7 +238,7 @@ def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[Re
         ("all, labels: check of shares", shares, no_shares),
         (f"all, labels: rows within the bound, beside {ITERATIONS} iterations", ("iterate",), no_rows),
     ]
-    run_apart(setup)  # loads what there is to load
+    run_apart(setup)  # loads compiled code
     for what, phases, patches in compared:
         ratios, equal = [], 0
         for _ in range(passes):
@@ -257,7 +256,7 @@ def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[Re
 
 
 def _with_ids(setup: Setup) -> Setup:
-    """The same run with membership privacy, every row with an ID of its own."""
+    """The same run with membership privacy, where every row has a different ID."""
     ends = np.cumsum([0, *(rows.shape[0] for rows in setup.rows)]).tolist()
     job = replace(setup.job, ids_cap=ends[-1])
     held = [
@@ -268,10 +267,10 @@ def _with_ids(setup: Setup) -> Setup:
 
 
 def _logs(case: Case, *, passes: int, precision: int) -> ResilienceRow:
-    """What logs cost: wall seconds of whole runs with storage over those without."""
+    """The cost of logs: wall seconds of whole runs with storage divided by those without."""
     plain = _setup(case, blobs(case), precision=precision, seed=0)
     ratios, equal = [], 0
-    run_multiprocess(plain)  # compiles what there is to compile
+    run_multiprocess(plain)  # compiles code
     for _ in range(passes):
         with tempfile.TemporaryDirectory() as folder:
             ours = run_multiprocess(replace(plain, storage=Path(folder)))
@@ -282,7 +281,7 @@ def _logs(case: Case, *, passes: int, precision: int) -> ResilienceRow:
 
 
 def _overhead(job: Job, case: Case, what: str, ratios: list[float], equal: int) -> ResilienceRow:
-    """What a protection costs runs without faults, of which so many gave the same labels as those without."""
+    """The cost of a protection in runs without faults. `equal` of them gave the same labels as without it."""
     return ResilienceRow(
         **stated(job, m=case.m, residues=job.residues(case.m)),
         what=what,

@@ -1,8 +1,8 @@
-"""Whole runs against n + 1 whole plaintext runs from the same start: CPU and wall seconds, and labels.
+"""Whole runs compared with n + 1 plaintext runs from the same start: CPU and wall seconds, and labels.
 
-n + 1 parties work in a secure run, so n + 1 of scikit-learn's runs on the pooled rows are what the same
-number of machines would have spent without privacy. CPU seconds are those of every process, its start and the
-carrying of messages included.
+n + 1 parties work in a secure run. So the comparison is n + 1 runs of scikit-learn on the pooled rows, the
+cost of the same number of machines without privacy. CPU seconds are those of every process, including its
+start and message transport.
 """
 
 import resource
@@ -34,7 +34,7 @@ from secfc.result import Result
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
 REPEATS = 3
 CLUSTER_STD = 8.0
-"""Overlapping enough for tens of iterations, apart enough to end: with 20 a run takes hundreds."""
+"""With this deviation clusters overlap and a run takes tens of iterations. With 20 it takes hundreds."""
 
 CASES = (
     Case(m=10_000, d=50, k=8, n=11, t=4, ell=2),
@@ -42,7 +42,7 @@ CASES = (
     Case(m=3010, d=10, k=4, n=301, t=4, ell=2),
 )
 MOST_PROCESSES = 100
-"""Parties of the largest case that has a process for each."""
+"""The most parties of a case that runs with one process per party."""
 
 QUICK_CASES = (Case(m=600, d=8, k=3, n=5, t=1, ell=2),)
 
@@ -56,18 +56,18 @@ class RunRow(Setting):
     driver : str
     repeats, n_iter, near_ties : int
     labels_equal : bool
-        Whether every repeat's labels are scikit-learn's, row for row.
+        Whether every repeat's labels equal scikit-learn's.
     differing_rows : int
         The most rows that differ in a repeat.
     inertia, plaintext_inertia : float
     bytes : int
-        Sent by all parties.
+        Bytes sent by all parties.
     work_seconds : float
         CPU seconds of handling messages, all parties.
     cpu_seconds, wall_seconds : float
         CPU seconds of every process; wall-clock seconds from the call to its result.
     plaintext_cpu_seconds, plaintext_wall_seconds : float
-        Of n + 1 runs of scikit-learn, one after another, one thread.
+        Seconds of n + 1 runs of scikit-learn, one after another, on one thread.
     cpu_ratio, wall_ratio : float
     """
 
@@ -100,11 +100,11 @@ def blobs(case: Case) -> Floats:
 def measure_runs(
     case: Case, *, driver: Driver, precision: int = PRECISION, repeats: int = REPEATS, seed: int = 0
 ) -> RunRow:
-    """Run a case to its end, then scikit-learn n + 1 times from the same start, and again."""
+    """Repeat: run a case to its end, then scikit-learn n + 1 times from the same start."""
     rows = blobs(case)
     parties = np.array_split(rows, case.n)
     with threadpool_limits(1):
-        # Compiled code is loaded, and the first pages of everything touched, before anything is timed.
+        # Load compiled code and touch memory pages before anything is timed.
         quiet_run(parties, case, precision=precision, seed=seed, max_iter=2, disclosure="coded")
         taken = [_repeat(rows, parties, case, driver, precision, seed) for _ in range(repeats)]
     result, models = taken[-1][0], taken[-1][2]
@@ -161,7 +161,7 @@ def _repeat(
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, _Seconds]:
-    """What some work returns, and its CPU seconds, ended children included, and wall-clock seconds."""
+    """The result of `work`, its CPU seconds, including ended child processes, and its wall-clock seconds."""
     before, started = _cpu_seconds(), time.perf_counter()
     done = work()
     return done, (_cpu_seconds() - before, time.perf_counter() - started)
@@ -176,7 +176,7 @@ def _cpu_seconds() -> float:
 def measure_cases(
     cases: tuple[Case, ...], *, precision: int = PRECISION, repeats: int = REPEATS
 ) -> Iterator[RunRow]:
-    """Measure each case with each driver, with many parties in one process only."""
+    """Measure each case with each driver; many parties only in one process."""
     for case in cases:
         for driver in DRIVERS if case.n <= MOST_PROCESSES else DRIVERS[:1]:
             yield measure_runs(case, driver=driver, precision=precision, repeats=repeats)

@@ -1,8 +1,8 @@
-"""How seconds grow with n, t, ell, d, m and k, beside the paper's complexity (section 4.2).
+"""How seconds grow with n, t, ell, d, m and k, compared with the paper's complexity (section 4.2).
 
-One parameter is swept at a time. The exponent is the slope of the least-squares line through log(seconds)
-against log(parameter); the paper's is the slope through its own formula at the same points, since a factor
-such as log^2 n is no power.
+One parameter is swept at a time. The exponent is the slope of the least-squares line of log(seconds) against
+log(parameter). The paper's exponent is the slope of its own formula at the same points, because a factor such
+as log^2 n is not a power.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,12 +41,12 @@ PAPER: dict[str, tuple[str, Callable[[Case], float]]] = {
         lambda c: c.k * c.m * (c.ell + c.t) * log(c.ell + c.t) ** 2,
     ),
 }
-"""Operations of a client's sharing of its m_j = m/n rows, and of an iteration of a client and the server."""
+"""Operations of sharing a client's m_j = m/n rows, and of an iteration of a client and of the server."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingRow(Setting):
-    """One sweep of one cost; the setting is the base that the swept parameter departs from.
+    """One sweep of one cost. The setting is the base, in which the swept parameter varies.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class ScalingRow(Setting):
     values : tuple of int
         Its values.
     cost : {"share", "client", "server"}
-        Sharing of one client's rows; one iteration of a client; one of the server.
+        Sharing of one client's rows, one iteration of a client, or one of the server.
     seconds : tuple of float
-        Medians, one thread: CPU seconds of sharing, wall-clock seconds of an iteration.
+        Medians on one thread: CPU seconds of sharing, wall-clock seconds of an iteration.
     residues_swept : tuple of int
-        Primes at each value: where they differ, the exponent includes that step.
+        Primes at each value. If they differ, the exponent includes that step.
     exponent, exponent_error : float
         Slope in log-log, and its standard error (0 with two values).
     paper, paper_exponent
@@ -95,7 +95,7 @@ def measure_scaling(
     iterations: int = ITERATIONS,
     passes: int = PASSES,
 ) -> Iterator[ScalingRow]:
-    """Measure every sweep, which includes the base's own value; three rows each."""
+    """Measure every sweep, three rows each. A sweep must include the base's own value."""
     with same_kernels():
         for swept, values in sweeps.items():
             cases = [replace(base, **{swept: value}) for value in values]

@@ -1,4 +1,4 @@
-"""What every measured row states of itself, and the sums that all benchmarks share."""
+"""The parameters in every measured row, and helper functions of all benchmarks."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ from secfc.row_layout import Layout
 from secfc.sealing import handshake, identity
 
 PRECISION: int = Job.precision
-"""The product's default: what is measured unless a command says otherwise."""
+"""The default of secfc. It is measured unless a command sets another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +42,14 @@ class Setting:
     m, d, k : int
         Rows of all clients, columns, clusters.
     n, t, ell, R : int
-        Clients, colluding clients tolerated, segments, answers a round needs.
+        Clients, tolerated colluding clients, segments, answers that a round needs.
     precision : int
     bound : float
         Bound on a row's norm, in the data's units.
     scale : float
-        Power of two that rows are multiplied by before rounding.
+        Power of two by which rows are multiplied before rounding.
     residues : int
-        Primes of an iteration; the run's shares may hold one more.
+        Primes of an iteration. The run's shares may have one more.
     kernels : str
         "compiled" or "numpy": small jobs do not load compiled code (secfc.kernels).
     """
@@ -86,7 +86,7 @@ class Case:
         Raises
         ------
         ParameterError
-            When it is not six positive integers.
+            The text is not six positive integers.
         """
         parts = text.split(",")
         if len(parts) != 6 or not all(part.strip().isdecimal() and int(part) for part in parts):
@@ -100,7 +100,7 @@ class Case:
         Raises
         ------
         ParameterError
-            When no run could have these parameters.
+            No run can have these parameters.
         """
         return Job(
             n=self.n,
@@ -112,18 +112,18 @@ class Case:
             precision=precision,
             max_iter=max_iter,
             seed=seed,
-            disclosure="coded",  # what masks add is a benchmark of its own
+            disclosure="coded",  # another benchmark measures masks
         )
 
 
 def split_evenly(job: Job, rows: Floats) -> Setup:
-    """A run of a job on one thread, on rows that are split evenly among the clients."""
+    """A run of a job on one thread, with rows split evenly among the clients."""
     names, parties = [f"client {j}" for j in range(1, job.n + 1)], np.array_split(rows, job.n)
     return Setup(job=job, rows=parties, starts=None, names=names, limits=Limits(), threads=1)
 
 
 def quiet_run(parties: list[Floats], case: Case, **options: Any) -> Result:
-    """`secfc.run`; that it stops at max_iter is no news."""
+    """`secfc.run` without the warning that it stops at max_iter."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return secfc.run(parties, case.k, case.t, case.ell, **options)
@@ -149,9 +149,9 @@ def stated(job: Job, *, m: int, residues: int) -> dict[str, Any]:
 
 @contextmanager
 def same_kernels() -> Iterator[None]:
-    """Compiled kernels whatever the size, where a compiler is: a sweep must not change them on its way.
+    """Use compiled kernels for any size, if there is a compiler, so that a sweep does not change kernels.
 
-    A user's own choice in the environment stays.
+    A choice in the environment has priority.
     """
     given = os.environ.get(VARIABLE)
     if given is None and chosen_name(sys.maxsize) == "compiled":
@@ -166,10 +166,10 @@ def same_kernels() -> Iterator[None]:
 def run_apart(
     setup: Setup, on_progress: OnProgress | None = None, on_delivery: OnDelivery | None = None
 ) -> Outcome:
-    """`run_in_process`, with each party's own work as in a process of its own.
+    """`run_in_process`, where each party does the same work as in a separate process.
 
-    A process verifies a statement once. In one process the first party would do it for all others, and their
-    seconds would be too few.
+    A process verifies a statement only once. In one process the first party would do it for all others, and
+    their seconds would be too low.
     """
     with (
         patch.object(identity, "check_signature", identity.check_signature.__wrapped__),
@@ -180,7 +180,7 @@ def run_apart(
 
 @contextmanager
 def cpu_seconds() -> Iterator[None]:
-    """Deliveries are told the CPU seconds of this thread: other work on the machine adds nothing."""
+    """Deliveries get CPU seconds of this thread, so other work on the machine is not counted."""
     with patch.object(in_process, "time", SimpleNamespace(perf_counter=time.thread_time)):
         yield
 

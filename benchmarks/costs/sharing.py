@@ -1,8 +1,8 @@
-"""Sharing: float64 rows in, sealed shares for n clients out; what masks, sealing and opening take of that.
+"""Sharing of float64 rows to sealed shares for n clients, and the part of masks, sealing and opening.
 
-Every client's rows are shared in the parts that a real run cuts them in. Seconds are CPU seconds of one
-thread, so megabytes per second are per core; one of scikit-learn's Lloyd iterations on the same rows is
-timed after each pass for comparison.
+Every client's rows are shared in the same parts as in a real run. Seconds are CPU seconds of one thread, so
+megabytes per second are per core. For comparison, one of scikit-learn's Lloyd iterations on the same rows is
+timed after each pass.
 """
 
 import os
@@ -28,9 +28,9 @@ from secfc.rows import largest_norm
 from secfc.sealing.channel import Channel
 
 PASSES = 9
-"""Passes over the rows; one before them, which may load compiled code, is not counted."""
+"""Passes over the rows. One more pass before them, which may load compiled code, is not counted."""
 
-# 20,000 rows make shares of 4 residues at 32 bits: a set of them all stays below 95 bits (params.Job).
+# 20,000 rows make shares of 4 residues at 32 bits: a set of all rows stays below 95 bits (params.Job).
 CASES = tuple(Case(m=20_000, d=d, k=16, n=11, t=4, ell=2) for d in (100, 784))
 QUICK_CASES = (Case(m=16_500, d=20, k=16, n=11, t=4, ell=2),)
 
@@ -44,13 +44,13 @@ class SharingRow(Setting):
     megabytes : float
         10**6 bytes of float64 input, all clients together.
     seconds : float
-        CPU seconds of quantising, masking, encoding, packing and sealing them.
+        CPU seconds to quantise, mask, encode, pack and seal the rows.
     rate, rate_quartiles : float
         megabytes / seconds.
     generator_share : float
-        Part of the seconds spent on masks: keystream and rejection.
+        Fraction of the seconds for masks: keystream and rejection.
     sealing_share : float
-        Part of the seconds spent on sealing.
+        Fraction of the seconds for sealing.
     opening_ratio : float
         CPU seconds of opening all shares / seconds.
     plaintext_ratio : float
@@ -70,7 +70,7 @@ class SharingRow(Setting):
 
 
 class TimedMasks(MaskSource):
-    """A mask source that adds up the CPU seconds it takes."""
+    """A mask source that adds up its CPU seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class TimedMasks(MaskSource):
 
 
 class Shared(NamedTuple):
-    """CPU seconds of sharing every client's rows; of its masks and its sealing; of opening all shares."""
+    """CPU seconds of sharing all rows, of the masks and the sealing in it, and of opening all shares."""
 
     seconds: float
     generator: float
@@ -100,7 +100,7 @@ def share_once(job: Job, rows: Floats) -> Shared:
     ----------
     job : Job
     rows : ndarray of shape (m, d), float64
-        Split evenly among the clients.
+        They are split evenly among the clients.
     """
     layout = Layout(tuple(len(part) for part in np.array_split(rows, job.n)))
     primes, parts = primes_of(job.residues(layout.m)), layout.parts(job)
@@ -129,13 +129,13 @@ def share_once(job: Job, rows: Floats) -> Shared:
 
 
 def _channels(client: int, other: int) -> tuple[Channel, Channel]:
-    """A channel of both ends."""
+    """Both ends of a channel."""
     keys = {"secret": os.urandom(32), "transcript": bytes(32)}
     return Channel(**keys, me=client, peer=other), Channel(**keys, me=other, peer=client)
 
 
 def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PASSES) -> SharingRow:
-    """Share the rows of a case again and again."""
+    """Share the rows of a case repeatedly."""
     rows = blobs(case)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
     plaintext = plaintext_steps(rows, random_partition(np.random.default_rng(0), case.m, case.k), case.k)

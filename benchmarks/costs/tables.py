@@ -1,6 +1,6 @@
-"""How rows are shown: the same columns in a terminal and in benchmarks/RESULTS.md.
+"""Tables of results, with the same columns in a terminal and in benchmarks/RESULTS.md.
 
-Columns read rows as JSON gives them back (dictionaries), so that tables can be made again from the files.
+Columns read rows as dictionaries, as from JSON, so that tables can be made again from the files.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A heading, and the text below it for a row."""
+    """A heading, and the function for the text of a row."""
 
     heading: str
     text: Callable[[Values], str]
 
 
 def seconds_text(seconds: float) -> str:
-    """Seconds in a unit that leaves few zeros."""
+    """Seconds as text, in a unit with few zeros."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     if seconds < 1:
@@ -29,7 +29,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """Bytes in binary units."""
+    """Bytes as text, in binary units."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -38,7 +38,7 @@ def bytes_text(count: float) -> str:
 
 
 def setting_columns() -> tuple[TableColumn, ...]:
-    """Size, threshold arithmetic, scale and residues, which every table states."""
+    """Columns of every table: size, thresholds, scale and residues."""
     return (
         TableColumn("m x d, k", lambda row: f"{row['m']:,} x {row['d']}, {row['k']}"),
         *(_plain(name, name) for name in ("n", "t", "ell", "R")),

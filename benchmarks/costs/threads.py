@@ -1,9 +1,10 @@
-"""Iterations and sharing in several threads: what 2 take beside 1, and what 16 would by counted work.
+"""Iterations and sharing in several threads: 2 threads compared with 1, and 16 by counted work.
 
-Runs with one thread and with two take turns, and the best pair counts: other work on the machine only makes
-pairs worse. For more threads than there are cores the work is cut as for these, done by one thread, and its
-CPU seconds are counted piece by piece. What 16 threads would take is what is not cut, and of each piece of
-work that is cut the longest of 16 queues; a keystream that one item at a time may take lengthens it.
+Runs with one thread and with two take turns. The best pair counts, because other work on the machine only
+makes pairs worse. For more threads than cores, the work is split as for these threads, but one thread does
+it, and the CPU seconds of each piece are counted. The time of 16 threads is that of the work that is not
+split, plus the longest of 16 queues for each work that is split. A keystream that only one item at a time may
+use makes it longer.
 """
 
 import time
@@ -42,26 +43,26 @@ DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
 PAIRS = 3
 ITERATIONS = 8
 MANY = 16
-"""Threads that are counted."""
+"""The number of counted threads."""
 
 Seconds = dict[str, float]
-"""By role and phase."""
+"""Seconds by role and phase."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadsRow(Setting):
-    """What one role does in one phase with one disclosure.
+    """The work of one role in one phase with one disclosure.
 
     Attributes
     ----------
     seconds : float
-        Of a run with one thread, all parties of this role together.
+        Seconds of a run with one thread, all parties of this role together.
     two : float
-        Times as fast with two threads, measured: of the best pair.
+        Speed-up with two threads, measured, in the best pair.
     serial_share : float
-        Of the CPU seconds those that no two threads share, when cut for `MANY`.
+        Fraction of the CPU seconds that threads cannot share, if the work is split for `MANY`.
     many : float
-        Times as fast with `MANY` threads, counted.
+        Speed-up with `MANY` threads, counted.
     """
 
     disclosure: Disclosure
@@ -83,7 +84,7 @@ def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Ite
 
 
 def _measure(job: Job, rows: Floats) -> Iterator[ThreadsRow]:
-    _timed(job, rows, 1)  # code is compiled, or read
+    _timed(job, rows, 1)  # compiles or loads code
     pairs = [(_timed(job, rows, 1), _timed(job, rows, 2)) for _ in range(PAIRS)]
     counted = _counted(job, rows)
     for work, (total, shared, longest) in counted.items():
@@ -100,7 +101,7 @@ def _measure(job: Job, rows: Floats) -> Iterator[ThreadsRow]:
 
 
 def _work(header: Envelope, job: Job) -> str:
-    """Whose work a message causes: sharing begins with the plan, an iteration with its question."""
+    """Phase and role of a message's work. Sharing begins with the plan, an iteration with its question."""
     phase = "iterate" if header.work == "iterate" and header.round else "share"
     if header.recipient == SERVER:
         return f"{phase}, server"
@@ -120,9 +121,9 @@ def _timed(job: Job, rows: Floats, threads: int) -> Seconds:
 
 
 class CountedThreads(Threads):
-    """Cuts work for so many threads, does it in one, and counts what these would have taken.
+    """Splits work for `count` threads, does it in one thread, and counts the time that they would take.
 
-    `shared` are CPU seconds of items, `longest` what the threads would have taken for them.
+    `shared` are CPU seconds of items. `longest` are the seconds that the threads would take for them.
     """
 
     def __init__(self, count: int) -> None:
@@ -144,7 +145,7 @@ class CountedThreads(Threads):
         found, queues, end = [], [0.0] * several, 0.0
         self._working.now = True
         try:
-            for item in items:  # the next item is for the thread that is free first
+            for item in items:  # the next item goes to the first free thread
                 started = time.thread_time()
                 found.append(work(item))
                 taken = time.thread_time() - started
@@ -159,11 +160,11 @@ class CountedThreads(Threads):
 
 
 _TURNS: dict[int, float] = defaultdict(float)
-"""Seconds in the blocks of turns."""
+"""Seconds in the blocks of `Turns`."""
 
 
 def _counted(job: Job, rows: Floats) -> dict[str, tuple[float, float, float]]:
-    """CPU seconds of each role and phase: in all, of items, and the longest queues of `MANY` threads."""
+    """CPU seconds of each role and phase: in all, of items, and of the longest queues of `MANY` threads."""
     found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     threads, before = CountedThreads(MANY), [0.0, 0.0]
     leave = Turns.__exit__

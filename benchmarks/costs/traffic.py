@@ -1,10 +1,9 @@
-"""Bytes of a run against the fewest that its elements could take: element bits times elements.
+"""Bytes of a run compared with the least for its elements: element bits times elements.
 
 An element is a residue (24 bits), a label (ceil(log2(k)) bits), a set or none (ceil(log2(k + 1)) bits), an
 introduction (a row count, a digest, a key and a signature, 1056 bits; in a Hello one more digest), a digest
-(256 bits) or a part
-number (32 bits). How many of each a phase needs follows from the parameters alone, except the number of
-primes of a round, which is read off its answers.
+(256 bits) or a part number (32 bits). How many of each a phase needs follows from the parameters alone,
+except the number of primes of a round, which is computed from its answers.
 """
 
 from collections import defaultdict
@@ -36,7 +35,7 @@ _COUNT_BITS = 32
 _DIGEST_BITS = 256
 _INTRODUCTION_BITS = _COUNT_BITS + _DIGEST_BITS + 256 + 512
 LARGE_PAYLOAD = 64 << 10
-"""Bytes of a message from which headers are held to 2 %."""
+"""From this message size on, headers must be at most 2 %."""
 
 CASES = (Case(m=100_000, d=100, k=16, n=11, t=4, ell=2), Case(m=20_000, d=20, k=4, n=11, t=4, ell=2))
 QUICK_CASES = (Case(m=3000, d=20, k=8, n=5, t=1, ell=2),)
@@ -44,26 +43,26 @@ QUICK_CASES = (Case(m=3000, d=20, k=8, n=5, t=1, ell=2),)
 
 @dataclass(frozen=True, kw_only=True)
 class BytesRow(Setting):
-    """What one kind of message, or a whole phase, sent in a run of a few rounds.
+    """The bytes of one kind of message, or of a whole phase, in a run of a few rounds.
 
     Attributes
     ----------
     phase : str
     kind : str
-        A message's type, "all" for the phase.
+        The type of message, or "all" for the phase.
     rounds : int
         Questions of the run.
     messages, bytes, largest : int
-        Messages, bytes of them all, bytes of the largest.
+        The number of messages, their bytes together, and the bytes of the largest.
     element_bits : int
         0 for "all".
     elements : int
     least_bytes : float
-        Elements times their bits, in bytes.
+        Elements times their bits, converted to bytes.
     ratio : float
         bytes / least_bytes.
     large : bool
-        Whether the largest takes 64 KiB or more.
+        Whether the largest has 64 KiB or more.
     """
 
     phase: str
@@ -80,7 +79,7 @@ class BytesRow(Setting):
 
 
 def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = ITERATIONS) -> list[BytesRow]:
-    """Run a few iterations in one process and add up what was sent."""
+    """Run a few iterations in one process and add up the messages."""
     rows = blobs(case)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations, seed=0)
     sent = run_in_process(split_evenly(job, rows)).costs.messages
@@ -110,7 +109,7 @@ def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = I
 def _elements(
     job: Job, m: int, residues: list[int], by_kind: dict[str, list[MessageRecord]]
 ) -> dict[str, tuple[int, int]]:
-    """Bits of an element and elements of each kind of message that was sent."""
+    """Bits of an element, and number of elements, for each kind of message."""
     n = job.n
     return {
         "Hello": (_DIGEST_BITS + _INTRODUCTION_BITS, n),

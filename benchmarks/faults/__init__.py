@@ -1,1 +1,1 @@
-"""Runs on a network that goes wrong, with clients that lie: scenarios, and a search for broken promises."""
+"""Runs on a faulty network with clients that lie: scenarios, and a search for broken promises."""

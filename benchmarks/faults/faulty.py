@@ -1,9 +1,9 @@
-"""All parties in this process, on a simulated network that loses and changes messages as it is told.
+"""All parties in this process, on a simulated network that loses and changes messages.
 
-What happens follows from a seed and a list of faults alone, so a run that went wrong is a scenario that can
-be kept and replayed. Links between two parties keep the order of messages, unless a fault delays one; which
-link delivers next is drawn. When nothing is left to deliver the deadline has come: the server is told who is
-absent.
+A seed and a list of faults decide everything that happens. So a run that went wrong is a scenario that can be
+kept and replayed. A link between two parties keeps the order of messages, unless a fault delays one. The next
+link to deliver is drawn at random. When no message is left, the deadline is reached: the server is told which
+parties are absent.
 """
 
 import random
@@ -37,17 +37,18 @@ KINDS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corru
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """Something that goes wrong with a client's messages, counted from 0 as it sends them.
+    """A fault of a client's messages, which are counted from 0 in the order of sending.
 
     Attributes
     ----------
     kind : str
-        "crash": it is gone before it sends message `at`. "mute": messages `at` and `count` - 1 after it are
-        lost. "deaf": the same of what is sent to it. "delay": message `at` is delivered `count` deliveries
-        later, overtaken by others. "duplicate": message `at` arrives twice. "corrupt": a bit of it is
-        flipped. "lie": every answer from message `at` on, `count` of them, has one wrong residue. "deal":
-        what it deals to `count` others, from client `at` modulo n on, lies on no polynomial. "rot": of
-        `count` parts of shares that it keeps, from part `at` on, a residue is another.
+        "crash": the client disappears before it sends message `at`. "mute": message `at` and the `count` - 1
+        after it are lost. "deaf": the same for messages to the client. "delay": message `at` is delivered
+        `count` deliveries later, so others overtake it. "duplicate": message `at` arrives twice. "corrupt":
+        one bit of it is flipped. "lie": of the answers among the `count` messages from `at` on, each has one
+        wrong residue. "deal": what it deals to `count` others, from client `at` modulo n on, lies on no
+        polynomial. "rot": in each of `count` parts of shares that it keeps, from part `at` on, one residue is
+        changed.
     client : int
         1 to n.
     at, count : int
@@ -59,7 +60,7 @@ class Fault:
     count: int = 1
 
     def hits(self, number: int) -> bool:
-        """Whether it concerns this message of the client."""
+        """Whether the fault applies to this message of the client."""
         match self.kind:
             case "crash":
                 return number >= self.at
@@ -70,7 +71,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A network: the seed of what is drawn, what goes wrong, and what clients that lie do."""
+    """A network: the seed of all draws, the faults, and what lying clients do."""
 
     seed: int = 0
     faults: tuple[Fault, ...] = ()
@@ -84,23 +85,23 @@ class Ending:
     Attributes
     ----------
     error : SecFCError or None
-        What stopped it.
+        The error that stopped it.
     clustering : LabelResult or None
         The server's result.
     layout : Layout or None
-        Whose rows it is about.
+        The parties and rows of that result.
     labels : dict of int to ndarray
-        Of the clients that got theirs.
+        Labels of each client that received them.
     faults : Faults
         What the server noticed.
     lied : tuple of int
-        Clients that sent something wrong because a "lie" told them to.
+        Clients that sent something wrong because of a "lie" fault.
     refused : tuple of str
-        Texts of the errors that messages were refused with.
+        Texts of the errors of refused messages.
     refused_of : tuple of int
-        Who sent these, as their headers say, each once.
+        Senders of these messages by their headers, each once.
     centres : dict of int to ndarray
-        Of the clients that got them.
+        Centres of each client that received them.
     deliveries : int
     """
 
@@ -122,7 +123,7 @@ def run_faulty(setup: Setup, scenario: Scenario) -> Ending:
 
 
 class _Tampering:
-    """Kernels of a client that deals wrongly to some, or whose memory changes."""
+    """Kernels of a client that deals wrong shares to some clients, or whose memory changes."""
 
     def __init__(self, kernels: Kernels, victims: set[int], rotten: list[Fault]) -> None:
         self._kernels, self._victims, self._rotten = kernels, victims, rotten
@@ -132,12 +133,12 @@ class _Tampering:
         return getattr(self._kernels, name)
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
-        """Shares with one residue too large by 1 for each victim."""
+        """Encode shares; each victim gets one residue too large by 1."""
         self._kernels.encode(values, basis, p, out)
         self._spoil(p, out)
 
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        """The same for many clients."""
+        """The same by transform, for many clients."""
         self._kernels.encode_by_transform(values, transform, p, out)
         self._spoil(p, out)
 
@@ -146,7 +147,7 @@ class _Tampering:
             _add_one(out[victim - 1].reshape(-1)[:BYTES_PER_RESIDUE], p)
 
     def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
-        """Keep shares; one residue of a rotten part becomes another."""
+        """Keep shares; in a rotten part one residue is changed."""
         if packed.size and any(fault.hits(self._stored) for fault in self._rotten):
             packed = packed.copy()
             _add_one(packed.reshape(-1)[:BYTES_PER_RESIDUE], p)
@@ -160,7 +161,7 @@ def _add_one(residue: Bytes, p: int) -> None:
 
 
 class _Network:
-    """Parties, the links between them, and what the scenario does to messages."""
+    """Parties, the links between them, and the faults of the scenario."""
 
     def __init__(self, setup: Setup, scenario: Scenario) -> None:
         self._job, self._faults = setup.job, scenario.faults
@@ -169,11 +170,11 @@ class _Network:
         roles = roles_of(setup, self._client)
         self._server, self._clients, self._session, self._signer = roles
         self._links: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)
-        self._delayed: list[tuple[int, bytes]] = []  # deliveries before it, and the message
+        self._delayed: list[tuple[int, bytes]] = []  # number of deliveries before it, and the message
         self._sent: dict[int, int] = defaultdict(int)
         self._heard: dict[int, int] = defaultdict(int)
         self._crashed: set[int] = set()
-        self._told: set[int] = set()  # crashed, and the server knows
+        self._told: set[int] = set()  # crashed, and the server knows it
         self._lied: set[int] = set()
         self._refused: list[str] = []
         self._refused_of: set[int] = set()
@@ -181,7 +182,7 @@ class _Network:
         self._deliveries = 0
 
     def run(self) -> Ending:
-        """Deliver until nothing is left and the server is done."""
+        """Deliver until no message is left and the server is done."""
         error: SecFCError | None = None
         try:
             for client in self._clients:
@@ -224,7 +225,7 @@ class _Network:
         return any(f.kind == kind and f.client == client and f.hits(number) for f in self._faults)
 
     def _tampered(self, client: int, kernels: Kernels) -> Kernels:
-        """The kernels of a client, which deals or keeps shares wrongly where a fault says so."""
+        """The kernels of a client; faults "deal" and "rot" change them."""
         victims: set[int] = set()
         for fault in self._faults:
             if fault.kind == "deal" and fault.client == client:
@@ -242,7 +243,7 @@ class _Network:
                 self._send(message, data)
 
     def _send(self, message: Message, data: bytes) -> None:
-        """A client's message, and what goes wrong with it."""
+        """Send a client's message and apply its faults."""
         client, number = message.sender, self._sent[message.sender]
         self._sent[client] += 1
         if self._hit_by("crash", client, number):
@@ -274,7 +275,7 @@ class _Network:
             return ""
 
     def _deliver(self) -> None:
-        """Deliver a delayed message whose time has come, or the oldest of a link that is drawn."""
+        """Deliver a delayed message that is due, or the oldest one of a link drawn at random."""
         links = sorted(link for link, mail in self._links.items() if mail)
         due = [entry for entry in self._delayed if entry[0] <= self._deliveries or not links]
         if due:
@@ -311,7 +312,7 @@ class _Network:
         return role.receive(decode(data, k=self._job.k, session=self._session, most=role.sizes.most_bytes))
 
     def _deadline(self) -> None:
-        """Nothing moves: those who crashed are absent or, if that is known already, those awaited."""
+        """Report crashed clients as absent or, if none is new, those that the server waits for."""
         awaited = self._server.overdue(lambda *link: self._carried[link])
         gone = sorted(self._crashed - self._told)
         self._told.update(gone)
@@ -321,7 +322,7 @@ class _Network:
             raise PartyError("the server waits for nobody and is not done")
 
     def _lie(self, message: CodedDistances) -> CodedDistances:
-        """The answer with another residue in one place."""
+        """The answer with one residue changed."""
         primes, columns, rows = message.residues.shape
         index = self._rng.randrange(primes)
         at = BYTES_PER_RESIDUE * (index * columns * rows + self._rng.randrange(columns * rows))

@@ -1,9 +1,9 @@
-"""A search for runs in which liars make a label wrong or have somebody honest blamed.
+"""A search for runs in which liars make a label wrong or make the protocol blame an honest party.
 
-Jobs, who vanishes and what liars do are drawn from a seed, so each run that went wrong can be repeated. At
-most A = max_liars clients lie and S vanish, with n >= R + S + 2A and n > 2S + 2A + t, and most often n is the
-least. To see what happens beyond the promise, A + 1 clients collude on one wrong polynomial. Every tenth seed
-draws disclosure "labels", with helpers who compare and perhaps a client that does its part.
+A seed draws the job, which clients vanish and what liars do, so each run that went wrong can be repeated. At
+most A = max_liars clients lie and S vanish, with n >= R + S + 2A and n > 2S + 2A + t; most often n is the
+least such number. To test beyond the promise, A + 1 clients collude on one wrong polynomial. Every tenth seed
+draws disclosure "labels", with helpers as comparers; a client may take the place of one of them.
 """
 
 import random
@@ -31,16 +31,16 @@ _NAMED = re.compile(r"[Cc]lients? (\d+(?:(?:, | and )\d+)*)")
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """A run that was drawn.
+    """A drawn run.
 
     Attributes
     ----------
     setup : Setup
     scenario : Scenario
     part_rows : int
-        Shares and answers are cut in parts of so many rows.
+        Rows of a part, in which shares and answers are cut.
     liars, vanishing : frozenset of int
-        Who lies, and who crashes.
+        Clients that lie, and clients that crash.
     """
 
     setup: Setup
@@ -83,7 +83,7 @@ def draw(seed: int) -> Drawn:
         for _ in range(rng.choice((1, 1, 2, 3))):
             lies.append(_lie(rng, client, setup.job, sharing))
         if any(lie.what == "Evidence" for lie in lies):
-            # Evidence is asked for of those who dispute.
+            # The server asks for evidence only from those who dispute.
             lies.append(_lie(rng, client, setup.job, sharing, what="Report", how="false"))
     return Drawn(
         setup=setup,
@@ -95,7 +95,7 @@ def draw(seed: int) -> Drawn:
 
 
 def draw_beyond(seed: int) -> Drawn:
-    """A run in which A + 1 clients collude on a wrong polynomial, on which R - 1 honest answers lie too."""
+    """A run in which A + 1 clients collude on a wrong polynomial that agrees with R - 1 honest answers."""
     rng = random.Random(seed)
     most, (t, ell) = rng.choice((1, 2)), rng.choice(((1, 1), (1, 2), (2, 1)))
     n = 2 * (t + ell) - 1 + 2 * most + rng.choice((0, 1, 2))
@@ -152,7 +152,7 @@ def _lie(
 
 
 def _comparers(seed: int, n: int, taken: Collection[int]) -> tuple[int, ...]:
-    """Helpers, one of them perhaps replaced by a client that is not taken; () where nobody compares."""
+    """Helpers, one of them perhaps replaced by a client outside `taken`; () if nobody compares."""
     if seed % 10 != 5:
         return ()
     rng = random.Random(seed)
@@ -202,14 +202,14 @@ def _setup(
 
 
 def run(drawn: Drawn) -> Ending:
-    """Run it."""
+    """Run the drawn scenario."""
     with _parts(drawn.part_rows):
         return run_faulty(drawn.setup, drawn.scenario)
 
 
 @contextmanager
 def _parts(rows: int) -> Iterator[None]:
-    """Messages are cut in parts of so many rows meanwhile."""
+    """Cut messages in parts of `rows` rows while the context is active."""
     before = row_layout.PART_BYTES, row_layout.PART_ROWS
     row_layout.PART_BYTES, row_layout.PART_ROWS = 1, rows
     try:
@@ -219,7 +219,7 @@ def _parts(rows: int) -> Iterator[None]:
 
 
 def exact(setup: Setup, ending: Ending) -> bool:
-    """Whether all labels are those of Lloyd in exact integers on the rows that are in."""
+    """Whether all labels equal those of Lloyd in exact integers on the rows that took part."""
     assert ending.layout is not None
     assert ending.clustering is not None
     counts = ending.layout.counts
@@ -232,7 +232,7 @@ def exact(setup: Setup, ending: Ending) -> bool:
         max_iter=setup.job.max_iter,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few iterations are enough for this
+        warnings.simplefilter("ignore")  # a few iterations are enough, so do not warn
         baseline.fit(rows)
     return np.array_equal(np.concatenate(baseline.labels_), ending.clustering.labels) and all(
         np.array_equal(labels, baseline.labels_[client - 1]) for client, labels in ending.labels.items()
@@ -240,7 +240,7 @@ def exact(setup: Setup, ending: Ending) -> bool:
 
 
 def broken_promises(drawn: Drawn, ending: Ending) -> list[str]:
-    """What a run that was drawn within the promise did against it."""
+    """Ways in which a run within the promise broke it."""
     job = drawn.setup.job
     honest = set(range(1, job.parties + 1)) - drawn.liars
     left = honest - drawn.vanishing
@@ -263,14 +263,14 @@ def broken_promises(drawn: Drawn, ending: Ending) -> list[str]:
         if without:
             found.append(f"no labels: {sorted(without)}")
     elif not (isinstance(ending.error, ParameterError) or _too_few(drawn, ending)):
-        # Those who are left out may have held all rows of a start cluster, or too many of all.
+        # Clients that were left out may have had all rows of a start cluster, or too many rows.
         named = {int(j) for text in _NAMED.findall(str(ending.error)) for j in re.findall(r"\d+", text)}
         found.append(f"{type(ending.error).__name__}: {ending.error} (honest: {sorted(named & honest)})")
     return found
 
 
 def _too_few(drawn: Drawn, ending: Ending) -> bool:
-    """Whether shares that cannot be read may end the run, in nobody's name (`secfc.protocol.unread`)."""
+    """Whether unreadable shares may end the run without naming a party (`secfc.protocol.unread`)."""
     job = drawn.setup.job
     more = (job.max_liars + (job.disclosure == "labels")) ** 2 // 4
     enough = job.threshold + len(drawn.vanishing) + 2 * job.max_liars + more
@@ -280,14 +280,14 @@ def _too_few(drawn: Drawn, ending: Ending) -> bool:
 
 
 def search(*, runs: int, first: int, beyond: bool) -> int:
-    """Print what runs of successive seeds end with, each finding with the seed that repeats it.
+    """Run successive seeds and print how they end, each finding with its seed.
 
     Parameters
     ----------
     runs, first : int
         How many, and the first seed.
     beyond : bool
-        One more than max_liars collude, and wrong labels are counted; else nothing may be found.
+        max_liars + 1 clients collude, and wrong labels are counted. Otherwise nothing may be found.
 
     Returns
     -------

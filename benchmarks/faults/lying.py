@@ -1,7 +1,7 @@
-"""Clients that lie, for simulations: they do their part with an honest role and change what it sends.
+"""Clients that lie, for simulations: they use an honest role and change what it sends.
 
-A liar alters messages of one type: it withholds, repeats or replaces them, or changes what is in them before
-they are signed or sealed, so that the lie carries a valid signature or seal.
+A liar changes messages of one type. It withholds, repeats or replaces them, or changes their content before
+they are signed or sealed, so that the lie has a valid signature or seal.
 """
 
 import random
@@ -73,19 +73,19 @@ class Lie:
     what : str
         The type of message.
     how : str
-        "withhold": it is not sent. "repeat": it is sent twice. "stale": the residues are those of the
-        answer before. "garbage": sealed bytes are random. "cut": it has another size. "inside": bytes are
-        changed before they are sealed or sent. "residue": a residue is not below its prime. "one", "all": one
-        residue or all are others. "codeword": residues are those of another polynomial, on which the answers
-        of `sharing` lie, and which is the same for all who lie so. "sets": sets have changed places. "false":
-        combinations of what `towards` dealt are others, and signed. "unsigned": the signature is another.
-        "uncalled": evidence that nobody asked for.
+        "withhold": it is not sent. "repeat": it is sent twice. "stale": it has the residues of the previous
+        answer. "garbage": sealed bytes are random. "cut": it has another size. "inside": bytes are changed
+        before they are sealed or sent. "residue": a residue is not below its prime. "one", "all": one residue
+        or all are changed. "codeword": residues are those of another polynomial, which agrees with the
+        answers of `sharing` and is the same for all who lie in this way. "sets": sets have changed places.
+        "false": combinations of what `towards` dealt are changed, and signed. "unsigned": the signature is
+        wrong. "uncalled": evidence that nobody asked for.
     at, count : int
-        The first message of this type that it concerns, counted from 0 by recipient, and how many.
+        The first message of this type that is changed, counted from 0 by recipient, and the number of them.
     towards : tuple of int
         Recipients or, of a false report, dealers; all if empty.
     sharing : tuple of int
-        Clients whose answers the false codeword has.
+        Clients whose answers agree with the false codeword.
     """
 
     client: int
@@ -97,7 +97,7 @@ class Lie:
     sharing: tuple[int, ...] = ()
 
     def hits(self, recipient: int, number: int) -> bool:
-        """Whether it concerns the message of this number to a recipient."""
+        """Whether the lie applies to message `number` to a recipient."""
         meant = self.how == "false" or not self.towards or recipient in self.towards
         return meant and self.at <= number < self.at + self.count
 
@@ -110,14 +110,14 @@ class LyingClient(Client):
     lies : iterable of Lie
         Its own.
     rng : random.Random
-        Of the simulation: nothing secret is drawn from it.
+        The simulation's generator. No secret is drawn from it.
     **given
-        As for a client.
+        Arguments of `Client`.
 
     Attributes
     ----------
     lied : set of str
-        Types of messages that it lied in.
+        Types of messages in which it lied.
     """
 
     def __init__(self, *, lies: Iterable[Lie], rng: random.Random, **given: Any) -> None:
@@ -126,17 +126,17 @@ class LyingClient(Client):
         self._lies, self._rng = list(lies), rng
         self._counts: dict[tuple[str, int], int] = {}
         self._before: PackedResidues | None = None
-        self._rows, self._question = 0, (0, 0)  # of all; primes and sets of the last question
+        self._rows, self._question = 0, (0, 0)  # number of all rows; primes and sets of the last question
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
         identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
 
     def start(self) -> list[Message]:
-        """Its introduction."""
+        """The introduction, with its lies."""
         return self._distorted(super().start())
 
     def receive(self, message: Message) -> list[Message]:
-        """Take a message, return what it makes of those that this causes."""
+        """Take a message; return the messages of the honest role with the client's lies."""
         if isinstance(message, Assignment):
             sets = labels_of(message.sets)
             sizes = set_sizes(sets, self._job.k)
@@ -157,7 +157,7 @@ class LyingClient(Client):
     def _sealed(
         self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Callable[[bytes], Sealed]
     ) -> Sealed:
-        """What travels in place of a payload that is sealed, of a round and part."""
+        """Seal the payload of a round and part, with its lies; or return random bytes."""
         honest = payload
         for lie in self._drawn(_BY_PURPOSE[purpose], peer, sealing=True):
             changed = bytearray(payload)
@@ -251,7 +251,7 @@ class LyingClient(Client):
         residues = PackedResidues(shape=shape, payload=bytearray(message.residues.payload))
         columns = testimony._columns
         for column in columns:
-            if column not in testimony._dealt:  # it could not be read: what is shown is made up
+            if column not in testimony._dealt:  # it could not be read, so the shown values are invented
                 nothing = PackedResidues(
                     shape=(*shape[:2], 1), payload=bytearray(BYTES_PER_RESIDUE * prod(shape[:2]))
                 )
@@ -303,19 +303,19 @@ class LyingClient(Client):
 
 
 def _other_codeword(job: Job, index: int, client: int, lie: Lie) -> int:
-    """The value at a client's point of a polynomial of degree below R with these zeros."""
+    """The value at a client's point of a polynomial of degree below R, which is 0 at those of `sharing`."""
     p = PRIMES[index].p
     points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t).alpha
     return prod((points[client - 1] - points[j - 1]) % p for j in lie.sharing) % p
 
 
 def _digest_bytes(purpose: bytes, at: tuple[int, int]) -> int:
-    """Of the question, before the residues of the first part of an answer."""
+    """Bytes of the question's digest before the residues of an answer; only the first part has it."""
     return DIGEST_BYTES if purpose == MaskedAnswer.purpose and at[1] == 0 else 0
 
 
 class _Handshake:
-    """The handshake of a liar, which gives channels that lie."""
+    """The handshake of a liar. Its channels lie."""
 
     def __init__(self, honest: Handshake, sealed: Callable[..., Sealed]) -> None:
         self._honest, self._sealed = honest, sealed
@@ -324,13 +324,13 @@ class _Handshake:
         return getattr(self._honest, name)
 
     def channels(self, *given: Any) -> dict[int, Channel]:
-        """Channels to others."""
+        """Channels to the other parties."""
         honest = self._honest.channels(*given)
         return {j: cast(Channel, _Channel(channel, j, self._sealed)) for j, channel in honest.items()}
 
 
 class _Channel:
-    """A channel that seals what a liar wants."""
+    """A channel that seals what the liar chooses."""
 
     def __init__(self, honest: Channel, peer: int, sealed: Callable[..., Sealed]) -> None:
         self._honest, self._peer, self._sealed = honest, peer, sealed
@@ -339,7 +339,7 @@ class _Channel:
         return getattr(self._honest, name)
 
     def seal(self, purpose: bytes, *, part: int, payload: Any, round_: int = 0) -> Sealed:
-        """Seal a payload, or another."""
+        """Seal a payload, or what the liar sends instead."""
 
         def seal(changed: bytes) -> Sealed:
             return self._honest.seal(purpose, part=part, payload=changed, round_=round_)

@@ -1,1 +1,1 @@
-"""Lloyd iterations of other systems on the same data; run.sh gives each of them an environment of its own."""
+"""Lloyd iterations of other systems on the same data; run.sh makes an environment for each of them."""

@@ -1,6 +1,6 @@
-"""The data, start and expected labels that every peer is given: written once, by `prepare`.
+"""The data, start and expected labels of every peer, written once by `prepare`.
 
-Imported by scripts that run in environments of their own, so it needs NumPy only.
+Scripts in separate environments import this module, so it needs only NumPy.
 """
 
 import json
@@ -15,11 +15,11 @@ SIZES = {"a": (1000, 20, 4), "b": (10_000, 100, 4), "c": (10_000, 100, 16)}
 PeerRow = dict[str, Any]
 
 ITERATIONS = 4
-"""Lloyd iterations that are timed after a first."""
+"""Lloyd iterations that are timed after the first."""
 
 
 def prepare(folder: Path, sizes: list[str], seed: int = 0) -> None:
-    """Overlapping Gaussian clusters, a random partition to start from, and NumPy's labels after it."""
+    """Overlapping Gaussian clusters, a random partition as start, and NumPy's labels after it."""
     for size in sizes:
         m, d, k = SIZES[size]
         rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def lloyd_step(rows: NDArray[Any], labels: NDArray[Any], k: int) -> NDArray[Any]
 def row(
     size: str, seconds: list[float], labels: NDArray[Any], expected: NDArray[Any], **facts: Any
 ) -> PeerRow:
-    """A row of the results: medians and quartiles of seconds per iteration, and rows labelled otherwise."""
+    """A row of the results: median and quartiles of seconds per iteration, and rows with other labels."""
     m, d, k = SIZES[size]
     low, high = np.quantile(seconds, [0.25, 0.75])
     return {

@@ -2,8 +2,9 @@
 
 Usage: python mpyc_lloyd.py -M3 FOLDER OUT.json SIZE...   (MPyC starts the three processes itself)
 
-The rows, as integers, are shared in a prime field. Each iteration sums the shares of the public sets, takes
-one secure matrix product, opens the m k scaled squared distances |S_h|^2 d^2 to everybody and compares them.
+The rows, as integers, are shared in a prime field. Each iteration sums the shares of the public sets and does
+one secure matrix product. It opens the m k scaled squared distances |S_h|^2 d^2 to everybody and compares
+them.
 """
 
 import json
@@ -19,7 +20,7 @@ from benchmarks.peers.data import ITERATIONS, PeerRow, load, row
 
 PRECISION = 32
 FIELD_BITS = 100
-"""Squared distances of 10,000 rows of 32 bits, times |S_h|^2, take 95."""
+"""Squared distances of 10,000 rows of 32 bits, times |S_h|^2, need 95 bits."""
 
 
 async def run(folder: Path, size: str) -> PeerRow:
@@ -66,7 +67,7 @@ async def run(folder: Path, size: str) -> PeerRow:
 
 
 def _sent() -> int:
-    """Bytes this party has sent so far."""
+    """Bytes that this party has sent so far."""
     return sum(getattr(peer.protocol, "nbytes_sent", 0) for peer in mpc.parties if peer.pid != mpc.pid)
 
 

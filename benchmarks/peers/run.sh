@@ -1,8 +1,8 @@
 #!/bin/sh
-# SecFC, NumPy, MPyC and SPU on the same data, one after another: benchmarks/peers/run.sh OUT.json [SIZE...]
+# SecFC, NumPy, MPyC, SPU and CrypTen on the same data, one after another: benchmarks/peers/run.sh OUT.json [SIZE...]
 #
-# SIZE is a, b or c (data.py), all three by default. MPyC and SPU are installed from PyPI (about 1.2 GB with
-# their dependencies) into virtual environments of their own, in a temporary folder that is removed at the end. A peer
+# SIZE is a, b or c (data.py), all three by default. The peers are installed from PyPI (about 5 GB with PyTorch
+# for graphics cards, which CrypTen gets by default) into virtual environments of their own, in a temporary folder that is removed at the end. A peer
 # that does not install or run is left out, with a line on standard error. PYTHON names the interpreter that
 # has secfc.
 set -eu
@@ -38,6 +38,9 @@ peer() {
 }
 peer 1 mpyc -M3
 peer 2 spu
+# CrypTen requires an empty package by a name that is no longer in use.
+export SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL=True OMP_NUM_THREADS=1
+peer 3 crypten
 
 "$python" - "$out" "$work"/[0-9].json <<'END'
 import json, sys

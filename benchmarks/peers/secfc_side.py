@@ -1,9 +1,9 @@
-"""SecFC and NumPy on the peers' data, in the rows' own format.
+"""SecFC and NumPy on the peers' data, in the same format of rows.
 
 Usage: python secfc_side.py FOLDER OUT.json SIZE...
 
-SecFC's seconds are those of all parties, one after another on one thread (clients + server), messages encoded
-and decoded; NumPy's are one plaintext iteration on the pooled rows.
+SecFC's seconds are those of all parties, one after another on one thread (clients + server), with messages
+encoded and decoded. NumPy's are one plaintext iteration on the pooled rows.
 """
 
 import json
@@ -120,7 +120,8 @@ def plaintext(folder: Path, size: str) -> PeerRow:
 if __name__ == "__main__":
     place, out, *sizes = sys.argv[1:]
     measured = []
-    # As SPU's, whose compilation is not counted either. A run of size a would take NumPy: loading costs more.
+    # SPU's compilation is not counted either. By itself a run of size a would use NumPy, because loading
+    # costs more.
     with same_kernels():
         for one in sizes or SIZES:
             measured.append(plaintext(Path(place), one))

@@ -2,9 +2,10 @@
 
 Usage: python spu_lloyd.py FOLDER OUT.json SIZE...
 
-Hand-written: one matrix product for the distances, a secure argmin, one product for the sums and a secure
-division; nothing is opened between iterations. `sml.KMEANS`, SPU's own, took 4 to 40 times as long.
-Seconds are the slope between runs of different numbers of iterations, so sharing the input is not counted.
+The program is hand-written: one matrix product for the distances, a secure argmin, one product for the sums
+and a secure division. Nothing is opened between iterations. SPU's own `sml.KMEANS` took 4 to 40 times as
+long. Seconds are the slope between runs of different numbers of iterations, so sharing the input is not
+counted.
 """
 
 import json
@@ -27,7 +28,7 @@ REPEATS = 3
 
 
 def lloyd(k: int, iterations: int) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """A function of rows and first centres, both secret, that gives labels after some iterations."""
+    """A function of secret rows and first centres, which returns labels after some iterations."""
 
     def run(rows: Any, centres: Any) -> tuple[Any, Any]:
         for _ in range(iterations):
@@ -42,7 +43,7 @@ def lloyd(k: int, iterations: int) -> Callable[[Any, Any], tuple[Any, Any]]:
 
 
 def compiled(rows: NDArray[Any], centres: NDArray[Any], k: int, iterations: int) -> Any:
-    """SPU's program of so many iterations; compiling it is not timed."""
+    """SPU's program of `iterations` iterations. Compiling it is not timed."""
     program, _ = frontend.compile(
         frontend.Kind.JAX,
         lloyd(k, iterations),
@@ -66,7 +67,7 @@ def timed(program: Any, rows: NDArray[Any], centres: NDArray[Any]) -> tuple[floa
 def run(folder: Path, size: str) -> PeerRow:
     """Time a size."""
     rows, start, expected, k = load(folder, size)
-    # Products of 18 fractional bits must fit 64 bits: rows of unit scale.
+    # Products of 18 fractional bits must fit 64 bits, so rows are scaled to 1.
     scaled = rows / np.abs(rows).max()
     belongs = np.eye(k)[start]
     centres = (belongs.T @ scaled) / belongs.sum(axis=0)[:, None]

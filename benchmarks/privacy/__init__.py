@@ -1,5 +1,5 @@
-"""Attacks on secfc by its own parties, as programs: who learns how much, measured (docs/threat-model.md).
+"""Attacks on secfc by its own parties, as programs that measure who learns how much (docs/threat-model.md).
 
-Every attack takes what its adversary holds after a real run and nothing else; the rows themselves only
-serve to say how well it did.
+Every attack uses only the data that its adversary holds after a real run. The rows themselves are used only
+to measure its success.
 """

@@ -1,7 +1,8 @@
-"""Attacks k: the programs of all other attacks, run by coalitions that hold a run with disclosure "labels".
+"""Attack k: the programs of all other attacks, run by coalitions on a run with disclosure "labels".
 
-Each is also run on what somebody draws who has the labels alone. With one comparer or none a coalition is to
-do no better than that; with two it has distances, which shows that the programs read views right.
+A comparer is one of the three parties that compare: the dealer and two evaluators. Each program also runs on
+a view that is drawn at random from the labels alone. With at most one comparer, a coalition must not do
+better than that. With two comparers it has distances, which shows that the programs read views correctly.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,12 +28,12 @@ View = Callable[[Watched], Watched]
 
 
 def coalitions(job: Job) -> dict[str, Coalition]:
-    """The server with as many clients as may collude and at most one comparer, and any two comparers."""
+    """The server with as many clients as may collude and at most one comparer; and any two comparers."""
     dealer, first, second = job.comparers
     outside = [j for j in range(1, job.n + 1) if j not in job.comparers]
     named = {"server + client": Coalition({SERVER, *outside[: job.t]})}
     for name, one in (("dealer", dealer), ("first evaluator", first), ("second evaluator", second)):
-        company = job.t - (one <= job.n)  # a helper is no client
+        company = job.t - (one <= job.n)  # a helper is not a client
         named[f"server + {name}"] = Coalition({SERVER, one, *outside[:company]})
     return named | {
         "dealer + first evaluator": Coalition({dealer, first}),
@@ -42,14 +43,14 @@ def coalitions(job: Job) -> dict[str, Coalition]:
 
 
 def comparers_in(job: Job, members: Coalition) -> int:
-    """How many of a coalition compare: two are too many."""
+    """The number of comparers in a coalition. With two of them the attacks succeed."""
     return len(members & set(job.comparers))
 
 
 def views(watched: Watched, seed: int) -> Iterator[tuple[str, int, Watched]]:
-    """What each coalition sees and, last, what is drawn by who has labels alone; with its comparers.
+    """Name, number of comparers and view of each coalition; the last view is drawn from labels alone.
 
-    With another disclosure it is the server that sees something.
+    With another disclosure there is only the server's view.
     """
     if watched.job.disclosure != "labels":
         yield "server", 0, watched
@@ -60,7 +61,7 @@ def views(watched: Watched, seed: int) -> Iterator[tuple[str, int, Watched]]:
 
 
 def programs(view: Watched) -> Iterator[AttackRow]:
-    """Every program that takes distances or answers."""
+    """Run every program that uses distances or answers."""
     d = view.job.d
     given: dict[str, Any] = {"swept": "comparers", "value": 0}
     yield distances.whole_run(view, attack="k-rows", **given)
@@ -77,14 +78,14 @@ def programs(view: Watched) -> Iterator[AttackRow]:
 
 
 def run_programs(watched: Watched, seed: int) -> Iterator[AttackRow]:
-    """Attack k: what each program finds for each view."""
+    """Attack k: the success of each program for each view."""
     for name, comparers, view in views(watched, seed):
         for row in programs(view):
             yield _by(row, name, comparers, watched.job.disclosure)
 
 
 def by_rounds(watched: Watched, seed: int) -> Iterator[AttackRow]:
-    """Attack k: the error of placing rows after so many rounds."""
+    """Attack k: the error of placing rows, by number of rounds."""
     for name, _, view in views(watched, seed):
         for rounds in range(1, min(_ROUNDS, len(watched.server.questions)) + 1):
             row = distances.whole_run(view.after(rounds), attack="k-rounds", swept="rounds", value=rounds)
@@ -95,9 +96,9 @@ def by_rounds(watched: Watched, seed: int) -> Iterator[AttackRow]:
 def with_t_clients(
     parties: list[Floats], *, k: int, disclosure: Disclosure, seed: int
 ) -> Iterator[AttackRow]:
-    """The server and the first t = 2 clients, by answers and their shares.
+    """The server and the first t = 2 clients, with answers and their shares.
 
-    With "labels" the second client is the first evaluator; then the first client is the dealer, too.
+    With "labels" the second client is the first evaluator. In a second run the first is the dealer.
     """
     given: dict[str, Any] = {"k": k, "t": 2, "ell": 1, "seed": seed, "keys": seed, "disclosure": disclosure}
     if disclosure != "labels":
@@ -114,7 +115,7 @@ def with_t_clients(
 
 
 def questions(parties: list[Floats], *, k: int, disclosure: Disclosure, seed: int) -> AttackRow:
-    """A server that asks about single rows, and about sets of its choice; with "labels" in two rounds."""
+    """A server that asks about single rows and about sets that it chooses; with "labels" in two rounds."""
     m, d = sum(map(len, parties)), parties[0].shape[1]
     script = cheating.single_rows(m, d, k) + cheating.differing_by(m // 2, m // 4, m)
     watched = watch(parties, k=k, t=1, ell=1, keys=seed, script=script, disclosure=disclosure)
@@ -136,10 +137,11 @@ def questions(parties: list[Floats], *, k: int, disclosure: Disclosure, seed: in
 
 
 def bits(parties: list[Floats], *, seed: int) -> Iterator[AttackRow]:
-    """Classifiers that look for a comparison nobody opened in the bits that an evaluator is sent.
+    """Classifiers that try to find an unopened comparison in the bits that an evaluator receives.
 
-    Of three centres the label tells one. Which of the others is nearer is asked for, with the label and with
-    the bits of every wire of the row in the first round; from labels alone, with random bits.
+    There are three centres, and the label is the nearest one. The classifiers predict which of the other two
+    is nearer. They get the label and the bits of every wire of the row in the first round. For "labels alone"
+    these bits are random.
     """
     watched = watch(parties, k=3, t=1, ell=1, seed=seed, keys=seed, disclosure="labels")
     rows, sets = watched.rows, watched.server.questions[0]

@@ -1,10 +1,10 @@
 """Attack l: a client that answers wrongly, and reads others' rows from the labels that follow.
 
-Its answer moves D by numbers of its choice, for every row and set. In one round it so gives all rows the sets
-of its choice: two sets have rows of its own alone, equal ones a and b, and the third has all others. In the
-next it moves D to the second set by a number o, and away from the third. A row x then goes to the second if
-``|x - b|**2 + o < |x - a|**2``, which compares ``<x, b - a>`` with a number. Two rounds are a bit of that for
-every row of everybody, and d pairs of own rows give all columns.
+Its answer adds chosen numbers to D, for every row and set. In one round it moves all rows to sets that it
+chooses: two sets have only rows of its own, equal to a in the first and to b in the second, and the third set
+has all other rows. In the next round it adds a number o to D for the second set, and a large one for the
+third. A row x then goes to the second set if ``|x - b|**2 + o < |x - a|**2``, which compares ``<x, b - a>``
+with a number. So two rounds give one bit of it for every row, and d pairs of own rows give all columns.
 """
 
 import random
@@ -32,47 +32,47 @@ from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Me
 from secfc.sealing.handshake import DIGEST_BYTES
 
 SETS = 3
-"""Of a job: k."""
+"""k of the job."""
 
 _STEP = 8
-"""The own rows are 0 and, on each axis, this part of the bound."""
+"""The own rows are 0 and, on each axis, the bound divided by this."""
 
 _AWAY = 2.0
-"""Squared bounds by which D, over |S|**2, is moved to keep a row from a set. What is so moved stays below the
-largest possible, 4, where the server compares distances with that."""
+"""How far D / |S|**2 is moved, in squared bounds, to keep a row out of a set. The sum stays below 4, the
+largest possible distance, with which the server compares distances."""
 
 _AWAY_ASKING = 1.5
-"""The same in the rounds that ask: the first of the sets has the mean 0, at most 1 away."""
+"""The same in the rounds that ask. The first set has the mean 0, at a distance of at most 1."""
 
 _RAISED = 0.5
-"""What all is moved by in these rounds, so that no D is negative."""
+"""How far every D is moved in these rounds, so that none is negative."""
 
 
 def own_rows(d: int, bound: float, smallest: int) -> Floats:
-    """The rows that the attack takes: d + 2, each as often as the smallest set has rows.
+    """The rows of the attack: d + 2 different ones, each repeated `smallest` times.
 
-    The last of them stays in the third set.
+    The last one stays in the third set.
     """
     axes = np.eye(d) * 2.0 ** np.floor(np.log2(bound / _STEP))
     return np.repeat(np.concatenate([np.zeros((1, d)), axes, np.zeros((1, d))]), smallest, axis=0)
 
 
 class BisectingClient(LyingClient):
-    """The first client, with `own_rows`; the answers of the first R are decoded.
+    """The first client, with `own_rows`. The server decodes the answers of the first R clients.
 
     Parameters
     ----------
     bits : int
-        Bits of each column that it wants.
+        Wanted bits of each column.
     smallest : int
-        As `own_rows` takes it.
+        As for `own_rows`.
     **given
-        As for a client.
+        As for `Client`.
 
     Attributes
     ----------
     found : list of (round, ndarray of shape (m, d), float64)
-        All rows as it knows them after so many rounds.
+        All rows as it knows them after that round.
     """
 
     def __init__(self, *, bits: int, smallest: int, **given: Any) -> None:
@@ -88,7 +88,7 @@ class BisectingClient(LyingClient):
         self.found: list[tuple[int, Floats]] = []
 
     def receive(self, message: Message) -> list[Message]:
-        """Take a message; answers to it are wrong."""
+        """Take a message and answer wrongly."""
         if isinstance(message, Assignment):
             self._plan(message.round, labels_of(message.sets))
         caused = super().receive(message)
@@ -98,7 +98,7 @@ class BisectingClient(LyingClient):
         ]
 
     def _sealed(self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
-        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 rows are shown to be in range
+        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 clients prove that rows are in range
             columns, rows = self._moved.shape
             digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
             residues = PackedResidues(
@@ -112,7 +112,7 @@ class BisectingClient(LyingClient):
         return self._turn % self._d
 
     def _base(self, m: int) -> Labels:
-        """The sets in which it asks about a column."""
+        """The sets with which it asks about a column."""
         sets = np.full(m, 2, dtype=np.int32)
         own = sets[: self._own].reshape(-1, self._smallest)
         own[0], own[1 + self._axis] = 0, 1
@@ -123,13 +123,13 @@ class BisectingClient(LyingClient):
         return (self._d + 2) * self._smallest
 
     def _plan(self, round_: int, sets: Labels) -> None:
-        """Learn from the sets of a question, and choose what D is moved by in the answer to it."""
+        """Learn from the sets of a question, and choose how far to move D in the answer."""
         m = sets.size
         if not self._low.size:
             self._width = [2 * self._radius * int(one) for one in self._axes]
             self._low = np.array([[-one // 2] * m for one in self._width], dtype=object)
         if self._asked:
-            # Set 1 means that <x, axis> is more than the middle.
+            # Rows in set 1 have <x, axis> above the middle.
             self._width[self._axis] //= 2
             self._low[self._axis, sets == 1] += self._width[self._axis]
             self._asked, self._turn = False, self._turn + 1
@@ -173,17 +173,17 @@ def by_wrong_answers(
     seed: int,
     max_liars: int = 0,
 ) -> Iterator[AttackRow]:
-    """Attack l: the error of others' rows by rounds, as far as the client gets.
+    """Attack l: the error of others' rows, by rounds, up to the end of the attack.
 
     Parameters
     ----------
     parties : list of ndarray of shape (m_j, d), float64
-        The others', one fewer than R + 2 max_liars.
+        The other clients, one fewer than R + 2 max_liars.
     disclosure : Disclosure
     bits : int
-        Of each column.
+        Wanted bits of each column.
     smallest : int
-        The smallest set that any client answers for.
+        The smallest set for which clients answer.
     seed, max_liars : int
     """
     others = np.concatenate(parties)

@@ -1,4 +1,4 @@
-"""Attack e: a server that asks questions of its own, and what the limits of clients stop."""
+"""Attack e: a server that asks its own questions, and how far the limits of clients stop it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from secfc.limits import Limits
 
 
 def single_rows(m: int, d: int, k: int) -> list[Labels]:
-    """Questions about sets of one row each, d + 1 of them."""
+    """Questions about d + 1 sets of one row each."""
     script = []
     for first in range(0, d + 1, k):
         sets = np.full(m, -1, dtype=np.int32)
@@ -25,7 +25,7 @@ def single_rows(m: int, d: int, k: int) -> list[Labels]:
 
 
 def differing_by(row: int, members: int, m: int, *, rest: int = -1) -> list[Labels]:
-    """A set of some rows without and then with one more row; the set of all others, -1 for none."""
+    """Two questions: a set of `members` rows, then this set plus `row`. Other rows are in set `rest`."""
     sets = np.full(m, rest, dtype=np.int32)
     sets[[i for i in range(m) if i != row][:members]] = 0
     with_row = sets.copy()
@@ -34,7 +34,7 @@ def differing_by(row: int, members: int, m: int, *, rest: int = -1) -> list[Labe
 
 
 def tiny_sets(parties: list[Floats], *, k: int, t: int, ell: int, smallest: list[int]) -> Iterator[AttackRow]:
-    """Distances between single rows: what the server places, and how often it was answered."""
+    """Distances between single rows: the error of placing rows, and the part of questions answered."""
     m, d = sum(map(len, parties)), parties[0].shape[1]
     for size in smallest:
         script = single_rows(m, d, k)
@@ -60,7 +60,7 @@ def tiny_sets(parties: list[Floats], *, k: int, t: int, ell: int, smallest: list
 def differencing(
     parties: list[Floats], *, k: int, t: int, ell: int, smallest: int, members: list[int]
 ) -> Iterator[AttackRow]:
-    """S in one round, S and one row more in the next: that row's distance to every other, exactly."""
+    """S in one round, and S plus one row in the next, give that row's exact distance to every other row."""
     m = sum(map(len, parties))
     row = m // 2
     for count in members:
@@ -80,17 +80,18 @@ def differencing(
 
 
 def pairs_known(watched: Watched, found: Floats, row: int) -> float:
-    """Share of the other rows whose distance to a row is found to 0.1 %."""
+    """Fraction of the other rows whose distance to `row` is found to 0.1 %."""
     true = ((watched.rows - watched.rows[row]) ** 2).sum(axis=1)
     known = np.abs(found - true) <= 1e-3 * true
     return float(np.delete(known, row).mean())
 
 
 def from_difference(watched: Watched, row: int, s: int) -> Floats:
-    """Squared distances of every row to one row, from those to the means of S and of S with it.
+    """Squared distances of every row to one row, from those to the means of S and of S plus that row.
 
-    With x the row, mu the mean of the s rows of S and mu' that of S and x, mu' = mu + (x - mu)/(s + 1), so
-    ||y - mu'||^2 = s/(s+1) ||y - mu||^2 + 1/(s+1) ||y - x||^2 - s/(s+1)^2 ||x - mu||^2 for every y (Stewart).
+    Let x be the row, mu the mean of the s rows of S, and mu' the mean of S and x. Then mu' = mu + (x - mu)/(s
+    + 1), so ||y - mu'||^2 = s/(s+1) ||y - mu||^2 + 1/(s+1) ||y - x||^2 - s/(s+1)^2 ||x - mu||^2 for every y
+    (Stewart).
     """
     before, after = (table[:, 0] for table in watched.server.distances[:2])
     found: Floats = (s + 1) * after - s * before + s / (s + 1) * before[row]
@@ -100,7 +101,7 @@ def from_difference(watched: Watched, row: int, s: int) -> Floats:
 def rounds_answered(
     parties: list[Floats], *, k: int, t: int, ell: int, most: list[int], seed: int
 ) -> Iterator[AttackRow]:
-    """A cap on rounds caps the centres that the server sees, of an honest run too."""
+    """A limit on rounds also limits the number of centres that the server sees, even in an honest run."""
     d = parties[0].shape[1]
     for rounds in most:
         watched = watch(parties, k=k, t=t, ell=ell, seed=seed, limits=Limits(most_rounds=rounds))

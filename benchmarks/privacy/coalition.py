@@ -36,12 +36,12 @@ def encoding_matrix(job: Job, index: int) -> Ints:
 
 
 def unmasking(masks: Ints, p: int) -> Ints:
-    """Combinations of some clients' shares that no mask enters: the left null space of their mask matrix.
+    """Combinations of clients' shares in which all masks cancel: the left null space of their mask matrix.
 
     Parameters
     ----------
     masks : ndarray of shape (c, t), int64
-        L_{ell+u}(alpha_j) modulo p of the c clients.
+        L_{ell+u}(alpha_j) modulo p for the c clients.
     p : int
 
     Returns
@@ -54,9 +54,9 @@ def unmasking(masks: Ints, p: int) -> Ints:
 
 
 def equations(job: Job, coalition: tuple[int, ...]) -> list[tuple[Ints, Ints]]:
-    """For each prime, the combinations without masks and the coefficients of the segments in them.
+    """For each prime, the combinations without masks, and the coefficients of the segments in them.
 
-    With none, the coalition's shares are uniform whatever the rows are: every function of them is
+    If there are none, the coalition's shares are uniform for any rows, so every function of them is
     independent of the data.
     """
     found = []
@@ -70,8 +70,8 @@ def equations(job: Job, coalition: tuple[int, ...]) -> list[tuple[Ints, Ints]]:
 def recovered(watched: Watched, coalition: tuple[int, ...], rows: int) -> Floats:
     """The first rows as this coalition computes them from its shares, (rows, ell * width), quantised.
 
-    Equations without masks are joined over all primes by the Chinese remainder theorem, and their solution
-    of small integers is taken. Zeros where there is no equation.
+    Equations without masks are combined over all primes by the Chinese remainder theorem, and their solution
+    in small integers is computed. Zeros if there is no equation.
     """
     job, primes = watched.job, watched.primes
     systems = equations(job, coalition)[: len(primes)]
@@ -111,7 +111,7 @@ def truth(watched: Watched, rows: int) -> Floats:
 
 
 def any_t_clients(job: Job, m: int) -> AttackRow:
-    """Attack a, by rank: the most equations that any t clients have, over every subset and prime."""
+    """Attack a, by rank: the most equations of any t clients, over every subset and prime."""
     most = max(
         combine.shape[0]
         for coalition in combinations(range(1, job.n + 1), job.t)
@@ -130,10 +130,10 @@ def any_t_clients(job: Job, m: int) -> AttackRow:
 
 
 def uniformity(watched: Watched, coalition: tuple[int, ...]) -> AttackRow:
-    """Attack a, by chi-square: whether shares of unequal rows can be told from uniform numbers.
+    """Attack a, by chi-square: whether shares of unequal rows differ from uniform numbers.
 
-    One p-value for each client, prime and pair of clients; they are uniform if the shares are, which a
-    Kolmogorov-Smirnov test of all of them judges.
+    There is one p-value for each client, prime and pair of clients. They are uniform if the shares are. A
+    Kolmogorov-Smirnov test checks this for all of them together.
     """
     values = []
     for index, p in enumerate(watched.primes):
@@ -160,17 +160,17 @@ def _chi_square(counts: Ints) -> float:
 
 
 def told_apart(*, n: int, t: int, ell: int, d: int, m: int, coalition: int, seed: int = 0) -> list[AttackRow]:
-    """Attack a, by learning: classifiers trained to tell the shares of two datasets, all rows of one client.
+    """Attack a, by learning: classifiers that try to distinguish the shares of two datasets of one client.
 
     One dataset is all zeros, the other all ones, as different as a bound allows. A linear model and boosted
-    trees see the coalition's shares and what they combine to without masks; both are tested on shares they
-    were not trained on.
+    trees get the coalition's shares and the combinations of these without masks. Both are tested on shares
+    that were not used for training.
     """
     rng = np.random.default_rng(seed)
     kinds = (rng.random(m) < 0.5).astype(np.int64)
     rows = np.repeat(kinds[:, np.newaxis], d, axis=1).astype(np.float64)
     empty = [np.zeros((0, d)) for _ in range(n - 1)]
-    # Precision 8: two primes and rows of 0 and 1, so nothing but masks hides them.
+    # Precision 8: two primes and rows of 0 and 1, so only masks hide them.
     watched = watch([*empty, rows], k=1, t=t, ell=ell, precision=8)
     members = tuple(range(1, coalition + 1))
     features = []
@@ -196,7 +196,7 @@ def told_apart(*, n: int, t: int, ell: int, d: int, m: int, coalition: int, seed
 
 
 def accuracies(x: Floats, kinds: Ints, seed: int) -> dict[str, float]:
-    """How often classifiers are right about rows that they were not trained on, the second half of all.
+    """The accuracy of classifiers on the second half of all rows, after training on the first half.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def accuracies(x: Floats, kinds: Ints, seed: int) -> dict[str, float]:
 
 
 def coalitions(watched: Watched, rows: int) -> Iterator[AttackRow]:
-    """Attack b: values that 1 to ell + t clients recover, and equations that they have."""
+    """Attack b: the values that 1 to ell + t clients recover, and the equations that they have."""
     job, true = watched.job, truth(watched, rows)
     d = job.d
     for size in range(1, job.ell + job.t + 1):

@@ -1,4 +1,4 @@
-"""Attack f: what the server has besides distances when it receives the coded ones and interpolates phi."""
+"""Attack f: what the server learns besides distances if it receives coded distances and interpolates phi."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ from secfc.lagrange.sharing import split
 
 
 def _at_segments(watched: Watched, answers: dict[int, Ints], index: int) -> Ints:
-    """Values at the segments' points of the polynomial through R answers, modulo a prime, (ell, k, m)."""
+    """Values of the polynomial through R answers at the segments' points, modulo a prime, (ell, k, m)."""
     job, prime = watched.job, PRIMES[index]
     points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
     responders = sorted(answers)[: job.threshold]
@@ -33,9 +33,9 @@ def _at_segments(watched: Watched, answers: dict[int, Ints], index: int) -> Ints
 
 
 def segment_distances(watched: Watched, round_: int) -> Floats:
-    """Squared distances per segment, (ell, m, k), as the interpolated polynomial gives them in a round.
+    """Squared distances per segment, (ell, m, k), from the interpolated polynomial of a round.
 
-    They are that when the answers are evaluations of phi; masked answers give random numbers.
+    This is correct if the answers are evaluations of phi. Masked answers give random numbers.
     """
     job, answers = watched.job, watched.server.answers[round_]
     count = next(iter(answers.values())).shape[0]
@@ -48,7 +48,7 @@ def segment_distances(watched: Watched, round_: int) -> Floats:
 
 
 def true_segment_distances(watched: Watched, round_: int) -> Floats:
-    """What `segment_distances` should be, from the rows."""
+    """The true values of `segment_distances`, from the rows."""
     job, sets = watched.job, watched.server.questions[round_]
     segments = split(watched.rows, job.ell)
     centres = np.stack([segments[:, :, sets == h].mean(axis=2) for h in range(job.k)], axis=2)
@@ -57,7 +57,7 @@ def true_segment_distances(watched: Watched, round_: int) -> Floats:
 
 
 def per_segment(watched: Watched) -> AttackRow:
-    """How the server's per-segment distances of the first round correlate with the true ones."""
+    """The correlation of the server's per-segment distances of the first round with the true ones."""
     found, true = segment_distances(watched, 0), true_segment_distances(watched, 0)
     correlation = abs(float(np.corrcoef(found.ravel(), true.ravel())[0, 1]))
     return COORDINATES.row(
@@ -74,7 +74,7 @@ def per_segment(watched: Watched) -> AttackRow:
 
 
 def segments_placed(watched: Watched, centres: list[int]) -> Iterator[AttackRow]:
-    """Every segment by itself up to a rigid motion of its own: a single column up to sign and shift."""
+    """Place every segment separately, up to a rigid motion: for a single column, up to sign and shift."""
     job = watched.job
     weights = memberships(watched.server.questions, job.k)
     rounds = range(len(watched.server.questions))
@@ -99,14 +99,14 @@ def segments_placed(watched: Watched, centres: list[int]) -> Iterator[AttackRow]
 
 
 def server_and_t_clients(watched: Watched, own: int) -> AttackRow:
-    """With ell = 1, the server and t >= 2 clients: every row exactly, once they own a single one.
+    """With ell = 1, the server and t >= 2 clients find every row exactly if they own a single one.
 
-    g_j = mu~_h - |S_h| x~_i at alpha_j is known to the coalition's client j. With y = mu_h - |S_h| x_i at
-    beta_1 unknown, and Lagrange polynomials L on beta_1 and the coalition's alpha,
-    phi = ||y||^2 L_1^2 + 2 L_1 sum_j L_j <y, g_j> + (known), and phi is known everywhere: so is every
-    <y, g_j>, a linear equation about y with random coefficients. Rows and centres follow up to one shift,
-    modulo each prime, and the small integers by the Chinese remainder theorem. (With t = 1, adding an
-    antisymmetric map of g to y changes no equation: d known rows are then needed.)
+    The coalition's client j knows g_j = mu~_h - |S_h| x~_i at alpha_j. Let y = mu_h - |S_h| x_i at beta_1,
+    which is unknown, and let L be the Lagrange polynomials on beta_1 and the coalition's alpha. Then
+    phi = ||y||^2 L_1^2 + 2 L_1 sum_j L_j <y, g_j> + (known). The server knows phi everywhere, so the
+    coalition knows every <y, g_j>, a linear equation about y with random coefficients. Rows and centres
+    follow up to one shift, modulo each prime, and the small integers by the Chinese remainder theorem. (With
+    t = 1, adding an antisymmetric map of g to y changes no equation, so d known rows are needed.)
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def server_and_t_clients(watched: Watched, own: int) -> AttackRow:
 def _shifted_rows(
     watched: Watched, coalition: tuple[int, ...], rounds: list[int], index: int, own: int
 ) -> Ints | None:
-    """Every row minus row `own` modulo a prime, (m, d), from linear equations; None if they contradict."""
+    """Every row minus row `own` modulo a prime, (m, d), from linear equations; None without a solution."""
     job, prime = watched.job, PRIMES[index]
     p, d, t = prime.p, job.d, job.t
     shares = np.stack([watched.shares(j)[index] for j in coalition])  # (t, d, m)
@@ -157,7 +157,7 @@ def _shifted_rows(
         known = (shares[:, :, members].sum(axis=2)[:, :, np.newaxis] - size * shares) % p
         g.append(known * size % p)  # y = |S| (mean - x)
         b.append(_inner_products(watched, answers[r], index, h, known, coalition))
-    # A few rows and centres first: <mean_c - x_i, size g_ijc> = b_ijc, with x_own = 0.
+    # First solve for a few rows and centres: <mean_c - x_i, size g_ijc> = b_ijc, with x_own = 0.
     chosen = [own, *[i for i in range(len(watched.rows)) if i != own][: 2 * d // t + 2]]
     centres = list(range(min(len(asked), 2 * d // t + 4)))
     unknowns = (len(centres) + len(chosen) - 1) * d
@@ -217,5 +217,5 @@ def _inner_products(
 
 def _solved(a: Ints, b: Ints, p: int) -> Ints:
     found = solution(a, b, p)
-    assert found is not None  # its points are distinct and no node
+    assert found is not None  # the points are distinct and not among the nodes
     return found

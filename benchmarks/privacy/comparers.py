@@ -1,9 +1,8 @@
-"""What coalitions hold of a run with disclosure "labels", read as the distances that it masks.
+"""The views of coalitions in a run with disclosure "labels", decoded as if they were distances.
 
-A coalition takes off the masks that it knows and decodes what is left as a server decodes answers. With the
-dealer and an evaluator that is all; with one of them a mask is left that it knows nothing of. Two evaluators
-have the bits of the masks of every pair that was compared. A coalition without an evaluator, but with the
-server, reads sealed bytes as answers.
+A coalition subtracts the masks that it knows and decodes the rest as a server decodes answers. The dealer and
+an evaluator together know all masks. With only one of them, an unknown mask remains. Two evaluators have the
+bits of the masks of every compared pair. A coalition with the server and no evaluator reads sealed bytes.
 """
 
 from dataclasses import replace
@@ -34,17 +33,17 @@ from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
 
 Coalition = frozenset[int]
-"""Parties that pool what they hold; 0 is the server."""
+"""Parties that combine what they hold; 0 is the server."""
 
 
 def seen_by(watched: Watched, coalition: Coalition) -> Watched:
-    """A run with what a coalition takes for distances and answers in the place of what a server holds."""
+    """A run in which the server's view is replaced by what a coalition decodes as distances and answers."""
     rounds = [_Round(watched, at + 1, coalition) for at in range(len(watched.server.questions))]
     return _with(watched, rounds, [one.distances() for one in rounds], [one.unmasked for one in rounds])
 
 
 def from_labels_alone(watched: Watched, rng: np.random.Generator) -> Watched:
-    """The same from labels alone: everything else is drawn, uniformly and by who has nothing else."""
+    """The same from labels alone: everything else is drawn uniformly at random."""
     rounds = [_Round(watched, at + 1, Coalition()) for at in range(len(watched.server.questions))]
     answers = [one.drawn(rng) for one in rounds]
     tables = [one.as_distances(one.decoded(drawn)) for one, drawn in zip(rounds, answers, strict=True)]
@@ -52,7 +51,7 @@ def from_labels_alone(watched: Watched, rng: np.random.Generator) -> Watched:
 
 
 def wires(watched: Watched, evaluator: int, rows: int) -> Ints:
-    """Bits of each row that an evaluator is sent in the first round, shape (bits, rows)."""
+    """Bits of each row that an evaluator receives in the first round, shape (bits, rows)."""
     got = [
         one.data
         for one in watched.mail
@@ -72,7 +71,7 @@ def _with(
 
 
 class _Round:
-    """One round, as a coalition holds it."""
+    """One round in the view of a coalition."""
 
     def __init__(self, watched: Watched, round_: int, coalition: Coalition) -> None:
         self._watched, self._round, self._coalition = watched, round_, coalition
@@ -88,13 +87,13 @@ class _Round:
         return prod(self._primes)
 
     def distances(self) -> Objects:
-        """What stands for D, (m, k)."""
+        """The values that the coalition takes for D, (m, k)."""
         if {self._first, self._second} <= self._coalition and self._dealer not in self._coalition:
             return self._differences()
         return self.as_distances(self.decoded(self.unmasked, self._masked))
 
     def as_distances(self, values: Objects) -> Objects:
-        """D, if no value is too large for one; or else each value's place between 0 and Q, so scaled."""
+        """The values as D, if none is too large; otherwise scaled from 0..Q to the range of D."""
         most = np.array([(2 * int(size) * self._job.radius) ** 2 for size in self._sizes], dtype=object)
         table = np.zeros((self.sets.size, self._job.k), dtype=object)
         table[:, : self._columns] = values.T
@@ -102,13 +101,13 @@ class _Round:
         return table if (table <= most).all() else table * most // self._modulus
 
     def in_data_units(self, table: Objects) -> Floats:
-        """Squared distances, NaN where a set is empty."""
+        """Squared distances, NaN for an empty set."""
         scale = np.where(self._sizes > 0, self._sizes.astype(float) ** 2 * 4.0**self._job.exponent, np.nan)
         found: Floats = table.astype(np.float64) / scale
         return found
 
     def drawn(self, rng: np.random.Generator) -> dict[int, Ints]:
-        """Uniform answers of R clients: of any, as R have no relation."""
+        """Uniform answers of R clients. Any R answers are possible, since R answers have no relation."""
         shape = self._columns, self.sets.size
         return {
             j: np.stack([rng.integers(0, p, shape) for p in self._primes])
@@ -117,14 +116,14 @@ class _Round:
 
     @cached_property
     def unmasked(self) -> dict[int, Ints]:
-        """Answers less the masks that are known, by client."""
+        """Answers minus the known masks, by client."""
         answers = self._answers()
         if not answers:
             return self._masks if self._masked is None else {}
         return {j: self._reduced(one - self._masks.get(j, 0)) for j, one in answers.items()}
 
     def decoded(self, answers: dict[int, Ints], masked: Ints | None = None) -> Objects:
-        """What answers add up to, or what was decoded already less known masks, (k, m), in [0, Q)."""
+        """The decoded answers, or the decoded `masked` minus known masks, (k, m), in [0, Q)."""
         known = self._masks
         total = np.zeros((len(self._primes), self._columns, self.sets.size), dtype=np.int64)
         if masked is not None:
@@ -139,7 +138,7 @@ class _Round:
 
     @cached_property
     def _masks(self) -> dict[int, Ints]:
-        """Masks that somebody of the coalition knows, by client."""
+        """Masks that the coalition knows, by client."""
         if self._dealer in self._coalition:
             current = self._watched.rounds[self._round, self._dealer]
             bearers = current._asked.members[: self._job.threshold]
@@ -154,26 +153,26 @@ class _Round:
         return found
 
     def _drawn_from(self, current: LabelRound, bearer: int) -> Ints:
-        """Masks of a bearer, by keys that a party has."""
+        """Masks of a bearer, from keys that a party has. A bearer is a client whose answer has masks."""
         bears = BearerMasks(keys=current._answer_keys(bearer), primes=self._primes, kernels=current._kernels)
         parts = [unpack(bears.next(current._shape(part)).planes()) for part in range(current._slots.parts)]
         return np.concatenate(parts, axis=2).astype(np.int64)
 
     @cached_property
     def _masked(self) -> Ints | None:
-        """y, where an evaluator is in the coalition, (P, k, m)."""
+        """y, (P, k, m), if an evaluator is in the coalition."""
         if not {self._first, self._second} & self._coalition:
             return None
         return self._opened(MaskedDistances, self._second)[self._first]
 
     def _answers(self) -> dict[int, Ints]:
-        """Masked answers that somebody of the coalition has, or the sealed bytes of them, by client."""
+        """Masked answers that the coalition has, or their sealed bytes, by client."""
         if self._first in self._coalition:
             answers = self._opened(MaskedAnswer, self._first)
             others = sorted(answers)[: self._job.threshold - 1]
             everybody = tuple(sorted((*others, self._first)))
             if self._masked is not None and self._first in self._any._asked.members:
-                # The first evaluator takes its own: what R - 1 others and y leave for it.
+                # The first evaluator's own answer follows from y and R - 1 other answers.
                 weights = self._weights.of(everybody)[: len(self._primes)].astype(np.int64)
                 rest = self._masked
                 for j in others:
@@ -188,7 +187,7 @@ class _Round:
         return {}
 
     def _opened(self, kind: type, recipient: int, *, sealed: bool = False) -> dict[int, Ints]:
-        """Residues of all parts that a party was sent in messages of a type, by sender; or the bytes sent."""
+        """Residues of all parts in messages of a type to a party, by sender; or the sealed bytes."""
         found: dict[int, list[Ints]] = {}
         for one in self._watched.mail:
             message = one.message
@@ -205,11 +204,12 @@ class _Round:
         return reduced
 
     def _differences(self) -> Objects:
-        """Of two evaluators: D less |S_h|**2 times a number of each row that is the same in all rounds.
+        """For two evaluators: D minus |S_h|**2 times a number per row that is the same in all rounds.
 
-        They have both halves of all products, hence all bits of 2 r_u, and 2 y_u - 2 r_u = 2 u for every pair
-        u = w_a D_b - w_b D_a that was compared. Every row is in a set, so a row's squared distances to all
-        centres, by the sizes of the sets, have as mean that to the mean of all rows and a term of the round.
+        They have both halves of all products. So they have all bits of 2 r_u, and 2 y_u - 2 r_u = 2 u for
+        every compared pair u = w_a D_b - w_b D_a. Every row is in a set. So the mean of a row's squared
+        distances to all centres, weighted by the sizes of the sets, is the squared distance to the mean of
+        all rows plus a term that depends only on the round.
         """
         assert self._masked is not None
         first = self._watched.rounds[self._round, self._first]
@@ -233,7 +233,7 @@ class _Round:
         return found
 
     def _dealt(self, part: int) -> Words:
-        """What the dealer sent the second evaluator first about a part."""
+        """The first message of the dealer to the second evaluator about a part."""
         return next(
             np.frombuffer(one.data, dtype=np.uint64)
             for one in self._watched.mail
@@ -243,7 +243,7 @@ class _Round:
         )
 
     def _of_pairs(self, plan: BatchPlan, halves: tuple[BitStream, DealtHalves], masked: Ints) -> Objects:
-        """Quantised squared distances, less that to a row's own or the first centre, (k, rows)."""
+        """Quantised squared distances minus that to a row's own or the first centre, (k, rows)."""
         radix, weights = plan.question.radix, self._sizes.astype(object) ** 2
         columns, rows, modulus = plan.question.columns, np.arange(plan.rows), self._modulus
         y = radix.integers(radix.digits(masked.astype(np.float64)))
@@ -272,7 +272,7 @@ def _masks_of_pairs(plan: BatchPlan, halves: tuple[BitStream, DealtHalves]) -> O
         products = np.empty(((1 << chunk) - 1, part.shape[1]), dtype=np.uint64)
         halves[0].fill(products)
         products ^= halves[1].take(products.shape)
-        part[...] = products[[(1 << i) - 1 for i in range(chunk)]]  # of one bit
+        part[...] = products[[(1 << i) - 1 for i in range(chunk)]]  # products of a single bit
     bits = flat.reshape(chunk, plan.chunks, -1, plan.words)
     pairs = plan.bracket.first.size
     digits = np.zeros((len(plan.question.radix.primes), pairs, plan.rows))

@@ -1,4 +1,4 @@
-"""Attacks c and d: the server, from the distances it decodes; alone, and with clients who know their rows."""
+"""Attacks c and d: the server uses the distances it decodes, alone or with clients that know their rows."""
 
 from collections.abc import Iterator
 
@@ -11,12 +11,12 @@ from secfc.array_types import Floats
 
 
 def seen(watched: Watched) -> tuple[Floats, Floats]:
-    """What the server holds: squared distances (m, c) and the centres as weighted sums of rows (c, m)."""
+    """The server's view: squared distances (m, c), and the centres as weighted sums of rows (c, m)."""
     return observed(watched.server.distances), memberships(watched.server.questions, watched.job.k)
 
 
 def by_centres(watched: Watched, *, swept: str, value: float, counts: list[int]) -> Iterator[AttackRow]:
-    """Attack c: the error up to a rigid motion after so many centres, in the order they were seen."""
+    """Attack c: the error up to a rigid motion, by number of centres, in the order they were seen."""
     squared, weights = seen(watched)
     d = watched.job.d
     for count in counts:
@@ -36,7 +36,7 @@ def by_centres(watched: Watched, *, swept: str, value: float, counts: list[int])
 
 
 def whole_run(watched: Watched, *, attack: str, swept: str, value: float) -> AttackRow:
-    """Attack c: the error up to a rigid motion when the run has ended."""
+    """Attack c: the error up to a rigid motion after the whole run."""
     squared, weights = seen(watched)
     points = placed(squared, weights, watched.job.d)
     rounds = len(watched.server.questions)
@@ -53,7 +53,7 @@ def whole_run(watched: Watched, *, attack: str, swept: str, value: float) -> Att
 
 
 def with_known_rows(watched: Watched, counts: list[int]) -> Iterator[AttackRow]:
-    """Attack d: the error of everybody else's rows when clients tell the server this many of theirs."""
+    """Attack d: the error of all other rows if clients send the server this many of their rows."""
     squared, weights = seen(watched)
     points = placed(squared, weights, watched.job.d)
     for count in counts:

@@ -1,4 +1,4 @@
-"""Attack g: what the plain uploads of k-FED, FKM and DWF give their server, on the same rows as secfc."""
+"""Attack g: what a server learns from the plain uploads of k-FED, FKM and DWF, on the same rows as secfc."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -18,13 +18,13 @@ from secfc.array_types import Floats, Ints
 
 ROUNDS = 8
 Upload = tuple[Floats, Ints | None]
-"""Means, and their numbers of rows where the method sends them."""
+"""Means, and their numbers of rows if the method sends them."""
 
 
 def kfed_uploads(parties: list[Floats], k: int, seed: int) -> list[list[Upload]]:
-    """Each party's only upload: its k' = k centres, or its rows where it has no more than that.
+    """Each party's only upload: its k' = k centres, or its rows if it has at most k.
 
-    A server that hears one party alone ends at that party's centres.
+    With only one party, the server's result is that party's centres.
     """
     uploads: list[list[Upload]] = []
     for rows in parties:
@@ -36,7 +36,7 @@ def kfed_uploads(parties: list[Floats], k: int, seed: int) -> list[list[Upload]]
 
 
 def fkm_uploads(parties: list[Floats], k: int, seed: int) -> list[list[Upload]]:
-    """Each party's means and sizes, round by round, at FKM's own settings (means of one row are not sent)."""
+    """Each party's means and sizes in each round, with FKM's own settings (means of one row are not sent)."""
     means = FKM(k, init="random", max_iter=ROUNDS, random_state=seed).fit(parties).centers_history_
     return [
         [
@@ -48,7 +48,7 @@ def fkm_uploads(parties: list[Floats], k: int, seed: int) -> list[list[Upload]]:
 
 
 def dwf_uploads(parties: list[Floats], k: int, seed: int) -> list[list[Upload]]:
-    """Each party's centroids and weights, round by round, with one local step."""
+    """Each party's centroids and weights in each round, with one local step."""
     centres = []
     for rounds in range(1, ROUNDS + 1):
         model = DWF(
@@ -75,9 +75,9 @@ METHODS = {"k-FED": kfed_uploads, "FKM": fkm_uploads, "DWF": dwf_uploads}
 
 
 def disclosed(rows: Floats, uploads: list[Upload]) -> float:
-    """Share of a party's rows that its server can compute: uploaded as they are, or as a difference of sums.
+    """Fraction of a party's rows that its server can compute: uploaded directly, or as a difference of sums.
 
-    With sizes, a cluster's sum is known; where sums of two rounds differ by one row, the difference is it.
+    With sizes, a cluster's sum is known. If the sums of two rounds differ by a row, that row is known.
     """
     candidates = [means for means, _ in uploads]
     known = [(means * sizes[:, np.newaxis], sizes) for means, sizes in uploads if sizes is not None]
@@ -91,7 +91,7 @@ def disclosed(rows: Floats, uploads: list[Upload]) -> float:
 
 
 def uploads_leak(watched: Watched, per_party: int, seed: int = 0) -> Iterator[AttackRow]:
-    """Rows disclosed, and the error of putting each row at the nearest mean its party uploaded."""
+    """Disclosed rows, and the error if each row is placed at the nearest mean that its party uploaded."""
     job, parties = watched.job, watched.parties
     common: dict[str, Any] = {
         "job": job,
@@ -108,7 +108,7 @@ def uploads_leak(watched: Watched, per_party: int, seed: int = 0) -> Iterator[At
         guesses = []
         for rows, sent in zip(parties, uploads, strict=True):
             means = np.concatenate([one for one, _ in sent])
-            # Where nothing was sent, the server guesses the mean of all rows.
+            # If nothing was sent, the server guesses the mean of all rows.
             known = means if len(means) else watched.rows.mean(axis=0, keepdims=True)
             guesses.append(known[cdist(rows, known).argmin(axis=1)])
         yield PLACED.row(

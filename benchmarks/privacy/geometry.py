@@ -1,4 +1,4 @@
-"""Points from their squared distances to centres that are means of known sets of them."""
+"""Compute points from their squared distances to the means of known sets of them."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def memberships(questions: list[Labels], k: int) -> Floats:
 
 
 def observed(distances: list[Floats]) -> Floats:
-    """All squared distances of answered rounds side by side, shape (m, centres); empty sets left out."""
+    """All squared distances of answered rounds in one table, shape (m, centres), without empty sets."""
     table = np.concatenate(distances, axis=1)
     return table[:, ~np.isnan(table).any(axis=0)]
 
@@ -38,16 +38,16 @@ def placed(squared: Floats, weights: Floats, d: int) -> Floats:
     Returns
     -------
     ndarray of shape (m, d), float64
-        With r the dimension that the centres span, the rows' projections on it in the first r columns; zeros
-        in the others.
+        If the centres span r dimensions, the first r columns are the rows' projections on that space. The
+        other columns are zeros.
 
     Notes
     -----
     Let X be the centred rows and C = W X the centred centres. Double centring of -1/2 times the distances
-    leaves G = X C^T (Torgerson's step in classical scaling): everything that depends on a row or a centre
-    alone cancels. Let V be the first r left singular vectors of G, so that the projections of X are V A for
-    some A. Then V^T G = (A A^T) (V^T W^T): linear in B = A A^T, which least squares give, and V B^{1/2} is X
-    up to a rotation.
+    gives G = X C^T (Torgerson's step in classical scaling), since all terms that depend only on a row or only
+    on a centre cancel. Let V be the first r left singular vectors of G. The projections of X are V A for some
+    A. Then V^T G = (A A^T) (V^T W^T) is linear in B = A A^T. Least squares give B, and V B^{1/2} is X up to a
+    rotation.
     """
     g = squared - squared.mean(axis=0)
     g = -0.5 * (g - g.mean(axis=1, keepdims=True))
@@ -73,9 +73,9 @@ def aligned(points: Floats, rows: Floats, known: Ints) -> Floats:
     ----------
     points : ndarray of shape (m, d), float64
     rows : ndarray of shape (known, d), float64
-        What is known.
+        The known rows.
     known : ndarray of shape (known,), int
-        Which points they are.
+        The indices of their points.
     """
     mine = points[known]
     left, _, right = np.linalg.svd((mine - mine.mean(axis=0)).T @ (rows - rows.mean(axis=0)))
@@ -84,10 +84,10 @@ def aligned(points: Floats, rows: Floats, known: Ints) -> Floats:
 
 
 def error(points: Floats, rows: Floats) -> float:
-    """Root of summed squared distances between points and rows, over those of the rows to their mean."""
+    """Root of the summed squared distances of points to rows, divided by that of the rows to their mean."""
     return float(np.linalg.norm(points - rows) / np.linalg.norm(rows - rows.mean(axis=0)))
 
 
 def procrustes_error(points: Floats, rows: Floats) -> float:
-    """`error` after the best rigid motion: what is left of the shape unknown."""
+    """`error` after the best rigid motion, so the error of the shape alone."""
     return error(aligned(points, rows, np.arange(len(rows))), rows)

@@ -1,8 +1,8 @@
 """Attack j: a client that chooses its own rows and reads others' rows from the labels of every round.
 
-Within the bound a label says which centre is nearest, so the rounds are inequalities between others' rows and
-the client's, and the attack looks for rows that satisfy all of them. Integers beyond the bound made labels
-known functions of single values instead, before distances were compared with the bound.
+Within the bound a label is the nearest centre, so the rounds give inequalities between others' rows and the
+client's. The attack searches for rows that satisfy all of them. Before distances were compared with the
+bound, integers beyond it made labels known functions of single values.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _ROUNDS_OF_A_START = 10
 
 
 def rounds_of(watched: Watched) -> list[Round]:
-    """What every client was told."""
+    """The sets and the following labels of each round, which every client receives."""
     told = [*watched.server.questions, watched.labels]
     return [(before.astype(np.int64), after.astype(np.int64)) for before, after in pairwise(told)]
 
@@ -32,14 +32,15 @@ def rounds_of(watched: Watched) -> list[Round]:
 def within_bound(
     parties: list[Floats], *, own: Floats, k: int, starts: int, seed: int, adversary: str
 ) -> Iterator[AttackRow]:
-    """Attack j: the error of others' rows and of the last centres for a client with these rows.
+    """Attack j: the error of others' rows and of the last centres, for a client with the rows `own`.
 
     Parameters
     ----------
     parties : list of ndarray of shape (m_j, d), float64
-        The others. The client knows the mean and deviation of each column of theirs.
+        The others. The client knows the mean and deviation of each of their columns.
     own : ndarray of shape (rows, d), float64
-        In these units. With none the rows found are moved and turned into place, which labels do not tell.
+        In units of these deviations from these means. With no own rows, labels do not determine position and
+        orientation, so the found rows are compared after the best rigid motion.
     k, starts, seed : int
     adversary : str
     """
@@ -73,16 +74,16 @@ def within_bound(
 
 
 def beyond_bound(values: Ints, *, levels: int, rounds: int, seed: int) -> AttackRow:
-    """Attack j before distances were compared with the bound: one column of others' rows.
+    """Attack j before distances were compared with the bound, on one column of others' rows.
 
-    The client has three rows of random integers below Q in the column and one row of each value that the
-    column can have. Labels follow from D modulo Q, and rows with the same history have the same value.
+    The client has three rows with random integers below Q in the column, and one row for each possible value
+    of the column. Labels follow from D modulo Q. Rows with the same history have the same value.
     """
     rng = np.random.default_rng(seed)
     m = 3 + levels + len(values)
     job = Job(n=3, k=2, t=1, ell=1, d=1, bound=float(levels), precision=12, disclosure="distances")
     limit = (2 * m * quantised_radius(job.bound, job.precision, 1)) ** 2
-    modulus = prod(next(p for c in range(1, 9) if prod(p := primes_of(c)) > limit))  # as it was, no margin
+    modulus = prod(next(p for c in range(1, 9) if prod(p := primes_of(c)) > limit))  # as then: no margin
     large = [int.from_bytes(rng.bytes(32), "little") % modulus for _ in range(3)]
     column = np.array(
         [*large, *(v << job.exponent for v in [*range(levels), *values.tolist()])], dtype=object

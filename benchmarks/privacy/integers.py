@@ -1,12 +1,12 @@
-"""Rows as the integers that they are: what the server makes of distances being exact.
+"""Rows as integers: what the server learns because distances are exact.
 
-Distances fix the rows up to a rigid motion (benchmarks.privacy.geometry). But rows are integers in steps of
-the quantisation and distances are exact, so the server has the exact inner products of differences of rows.
-These differences generate a lattice: as a rule all of Z^d or, where a column's values are multiples of a
-number, of these multiples. In few dimensions lattice reduction finds the orthogonal basis of a rotated Z^d,
-which is the columns in an unknown order and direction. Every difference of two values of a column is then
-known, in the data's own units. (The lattice isomorphism problem for Z^n; I. Haviv and O. Regev, *On the
-lattice isomorphism problem*, arXiv:1311.0366, bound its cost in many dimensions.)
+Distances determine the rows up to a rigid motion (benchmarks.privacy.geometry). But rows are integers in
+steps of the quantisation, and distances are exact. So the server has the exact inner products of differences
+of rows. These differences generate a lattice. Usually it is all of Z^d, or only multiples of a number in a
+column whose values are such multiples. In few dimensions lattice reduction finds the orthogonal basis of a
+rotated Z^d, which is the columns in an unknown order and direction. Every difference of two values of a
+column is then known, in the data's own units. (The lattice isomorphism problem for Z^n; I. Haviv and O.
+Regev, *On the lattice isomorphism problem*, arXiv:1311.0366, bound its cost in many dimensions.)
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from secfc.field.fixed_point import quantise
 
 @dataclass(frozen=True)
 class ExactShape:
-    """Exact inner products of rows' differences to row 0, in terms of d of them.
+    """Exact inner products of rows' differences to row 0, expressed by d of these differences.
 
     Parameters
     ----------
     products : ndarray of shape (d, d), dtype object
         Inner products of the d chosen differences.
     combinations : ndarray of shape (m - 1, d), dtype object
-        Row i's difference to row 0 (i from 1) is this combination of the chosen ones, over `denominator`.
+        Row i's difference to row 0 (i from 1) is this combination of the chosen ones / `denominator`.
     denominator : int
     """
 
@@ -42,12 +42,12 @@ class ExactShape:
 
 
 def exact_shape(watched: Watched) -> ExactShape | None:
-    """The shape of all rows from what the server decodes, or None while centres do not span all d columns.
+    """The shape of all rows from the decoded distances, or None while centres do not span all d columns.
 
-    With x_0 and mu_0 a row and a centre, ``G_{ic} = <x_i - x_0, mu_c - mu_0>`` is a sum of four distances.
-    Let Y be d differences of rows whose lines of G are independent, on d independent columns: every
-    difference is T Y, with T known from G; so every centre's is K Y, as it is a mean of known rows; and
-    ``G = (Y Y^T) K^T`` gives Y Y^T. Below, column c of G is multiplied by 2 s_0**2 s_c**2 and is integer.
+    Let x_0 be a row and mu_0 a centre. ``G_{ic} = <x_i - x_0, mu_c - mu_0>`` is a sum of four distances. Let
+    Y be d differences of rows whose lines of G are independent, on d independent columns. Every difference is
+    T Y, with T known from G. So every centre's difference is K Y, since a centre is a mean of known rows.
+    Then ``G = (Y Y^T) K^T`` gives Y Y^T. Below, column c of G is multiplied by 2 s_0**2 s_c**2: an integer.
     """
     d, (sets, sizes, exact) = watched.job.d, centres_asked(watched)
     if len(sizes) <= d:
@@ -70,17 +70,17 @@ def exact_shape(watched: Watched) -> ExactShape | None:
     turned, over = _inverse(np.array(k_of, dtype=object).T)
     products = corner @ turned * denominator // (over * whole)
     if (products != products.T).any() or (np.diag(products) <= 0).any():
-        return None  # no distances are like that
+        return None  # impossible for distances
     return ExactShape(products, combinations, denominator)
 
 
 def columns_of(watched: Watched) -> Objects | None:
-    """Every row less row 0, in the columns' own steps, in an unknown order and direction of columns.
+    """Every row minus row 0, in the columns' own steps, in an unknown order and direction of columns.
 
     Returns
     -------
     ndarray of shape (m, d), dtype object, or None
-        None while the shape is not known, or if reduction ends with a basis that is not orthogonal.
+        None if the shape is not known, or if reduction ends with a basis that is not orthogonal.
     """
     shape = exact_shape(watched)
     if shape is None:
@@ -100,10 +100,10 @@ def columns_of(watched: Watched) -> Objects | None:
 
 
 def _lattice_basis(shape: ExactShape) -> tuple[Objects, int]:
-    """A reduced basis of what all differences generate, as combinations of the chosen ones over an integer.
+    """A reduced basis of the lattice of all differences, as combinations of the chosen ones over an integer.
 
-    Vectors that depend on each other are reduced under ``big * <x, y>`` plus the inner product of their
-    coefficients, so that relations come first. Rows that the basis does not generate are added.
+    Dependent vectors are reduced under ``big * <x, y>`` plus the inner product of their coefficients, so that
+    relations come first. Rows that the basis does not generate are added.
     """
     d, over = len(shape.products), shape.denominator
     basis, missing = np.eye(d, dtype=np.int64).astype(object) * over, shape.combinations
@@ -124,7 +124,7 @@ def _lattice_basis(shape: ExactShape) -> tuple[Objects, int]:
 
 
 def centres_asked(watched: Watched) -> tuple[Bools, Objects, Objects]:
-    """The different sets that the server asked about, (c, m), their sizes (c,) and exact D (m, c)."""
+    """The distinct sets of all questions, (c, m), their sizes (c,) and exact D (m, c)."""
     found: dict[bytes, tuple[Bools, Objects]] = {}
     for sets, exact in zip(watched.server.questions, watched.server.exact, strict=True):
         for h in range(watched.job.k):
@@ -135,7 +135,7 @@ def centres_asked(watched: Watched) -> tuple[Bools, Objects, Objects]:
 
 
 def _independent(g: Floats, d: int) -> tuple[list[int], list[int]] | None:
-    """As many independent lines and columns as asked for, by elimination with full pivoting."""
+    """Choose d independent lines and columns by elimination with full pivoting; None if there are fewer."""
     rest, rows, columns = g.copy(), list[int](), list[int]()
     floor = 1e-12 * np.abs(g).max(initial=0.0)
     for _ in range(d):
@@ -149,7 +149,7 @@ def _independent(g: Floats, d: int) -> tuple[list[int], list[int]] | None:
 
 
 def _inverse(matrix: Objects) -> tuple[Objects, int]:
-    """The inverse of a regular matrix of integers, as integers over a common denominator."""
+    """The inverse of a regular integer matrix, as integers over a common denominator."""
     n = len(matrix)
     rows = [
         [Fraction(one) for one in line] + [Fraction(int(i == j)) for j in range(n)]
@@ -180,7 +180,7 @@ def true_integers(watched: Watched) -> Objects:
 
 
 def up_to_order_and_sign(found: Objects | None, true: Objects) -> float:
-    """Share of the true columns whose differences are found, in either direction."""
+    """Fraction of the true columns whose differences are found, in either direction."""
     if found is None:
         return 0.0
     columns = {tuple(one) for one in found.T} | {tuple(-one) for one in found.T}
@@ -188,15 +188,15 @@ def up_to_order_and_sign(found: Objects | None, true: Objects) -> float:
 
 
 def oriented(found: Objects, sums: Sequence[tuple[Objects, Objects]]) -> tuple[Objects, list[int]]:
-    """Columns in their order and direction, from what some weighted sums of the rows are.
+    """Columns in their order and direction, from some known weighted sums of the rows.
 
     Parameters
     ----------
     found : ndarray of shape (m, d), dtype object
         From `columns_of`.
     sums : sequence of (weights, value)
-        Integer weights of shape (m,) and the sum of the rows by them, shape (d,); all of one total weight,
-        the first of which places row 0. A known row is a sum; so is a cluster's, whose centre was opened.
+        Integer weights of shape (m,), and the weighted sum of the rows, shape (d,). All have the same total
+        weight. The first one places row 0. A sum may be a known row, or follow from an opened centre.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def oriented(found: Objects, sums: Sequence[tuple[Objects, Objects]]) -> tuple[O
             for sign in (1, -1)
             if target == tuple(sign * line[c] for line in seen)
         ]
-        if len(fits) == 1:  # two fit where a difference is 0
+        if len(fits) == 1:  # two fit if a difference is 0
             c, sign = fits[0]
             out[:, j] = sign * found[:, c]
             out[:, j] += (value[j] - weights @ out[:, j]) // total
@@ -225,7 +225,7 @@ def oriented(found: Objects, sums: Sequence[tuple[Objects, Objects]]) -> tuple[O
 
 
 def from_distances(watched: Watched, *, attack: str, swept: str, value: float) -> AttackRow:
-    """Attack c on exact distances: columns that the server has but for order, direction and shift."""
+    """Attack c on exact distances: columns that the server finds up to order, direction and shift."""
     found, d = columns_of(watched), watched.job.d
     rounds = len(watched.server.questions)
     return EXACT.row(
@@ -242,7 +242,7 @@ def from_distances(watched: Watched, *, attack: str, swept: str, value: float) -
 
 
 def with_known_rows(watched: Watched, counts: list[int]) -> list[AttackRow]:
-    """Attack d on exact distances: everybody's values once a client tells the server this many rows."""
+    """Attack d on exact distances: the values of all parties if a client sends the server this many rows."""
     found, true = columns_of(watched), true_integers(watched)
     rows = []
     for count in counts:

@@ -1,4 +1,4 @@
-"""Rows that would have had the labels that others' rows had, for a client that knows its own rows."""
+"""Find rows that would get the same labels as others' rows, for a client that knows its own rows."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -7,23 +7,23 @@ from scipy.special import softmax
 from secfc.array_types import Floats, Ints
 
 Round = tuple[Ints, Ints]
-"""Sets and the labels that followed, each of all rows."""
+"""Sets and the labels that followed, each for all rows."""
 
 _WIDTHS = (1.0, 0.2, 0.04)
 _POINTS = 20_000
 
 
 def centres_of(rows: Floats, sets: Ints, k: int) -> tuple[Floats, Floats]:
-    """Means of the sets, 0 of an empty one, and the matrix that they come from, shape (k, m)."""
+    """Means of the sets, 0 for an empty one, and the matrix that computes them, shape (k, m)."""
     members = (sets == np.arange(k)[:, np.newaxis]).astype(np.float64)
     weights = members / np.maximum(members.sum(axis=1, keepdims=True), 1)
     return weights @ rows, weights
 
 
 def violated(rows: Floats, rounds: list[Round], k: int, width: float) -> tuple[float, Floats]:
-    """How far labels are from those of these rows, and its derivative by the rows.
+    """A loss for the difference between the labels and those of these rows, and its gradient by the rows.
 
-    The cross-entropy of labels that are drawn with log-odds of ``-|x - c_h|**2 / width``.
+    It is the cross-entropy of labels that are drawn with log-odds of ``-|x - c_h|**2 / width``.
     """
     loss, slope, at = 0.0, np.zeros_like(rows), np.arange(len(rows))
     for sets, labels in rounds:
@@ -39,9 +39,9 @@ def violated(rows: Floats, rounds: list[Round], k: int, width: float) -> tuple[f
 
 
 def fitted(own: Floats, others: int, rounds: list[Round], k: int, rng: np.random.Generator) -> Floats:
-    """Others' rows such that all rounds have the labels they had, in units of the data's spread.
+    """Others' rows for which all rounds have the observed labels, in units of the data's spread.
 
-    The client's rows come first. They are taken to be normal.
+    The client's rows come first. Others' rows are assumed to be normal.
     """
     labels = rounds[-1][1]
     guess = np.array(
@@ -64,7 +64,7 @@ def fitted(own: Floats, others: int, rounds: list[Round], k: int, rng: np.random
 
 
 def averaged(found: Floats, own: int, rounds: list[Round], k: int, rng: np.random.Generator) -> Floats:
-    """Others' rows as means of normal points that agree with most of the labels, by the centres found."""
+    """Others' rows as means of the normal points that agree with most labels, given the found centres."""
     points = rng.normal(size=(_POINTS, found.shape[1]))
     agreeing = np.zeros((len(found) - own, _POINTS), dtype=np.int16)
     for sets, labels in rounds:

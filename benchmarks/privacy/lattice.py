@@ -1,7 +1,7 @@
-"""Small integers from a few linear equations modulo Q: what coalitions larger than t can do with theirs.
+"""Find small integers from a few linear equations modulo Q, as coalitions larger than t can do.
 
-Rows are small integers (33 bits at the default precision) and the modulus Q is large (95 bits with four
-primes), so one equation may already have a single small solution. Lattice reduction finds it: A. K. Lenstra,
+Rows are small integers (33 bits at the default precision), and the modulus Q is large (95 bits with four
+primes). So one equation may already have a single small solution. Lattice reduction finds it: A. K. Lenstra,
 H. W. Lenstra and L. Lovasz, *Factoring polynomials with rational coefficients*, 1982; L. Babai, *On Lovasz'
 lattice reduction and the nearest lattice point problem*, 1986.
 """
@@ -46,7 +46,7 @@ class SmallSolutions:
         return basis
 
     def solve(self, values: Vector) -> Vector:
-        """The solution near zero that Babai's nearest plane finds, for one right-hand side."""
+        """The solution near zero for one right-hand side, by Babai's nearest plane algorithm."""
         ell = len(self._coefficients[0])
         _, solved = _echelon(
             [[*row, value] for row, value in zip(self._coefficients, values, strict=True)],
@@ -63,7 +63,7 @@ class SmallSolutions:
 
 
 def _echelon(rows: list[Vector], modulus: int, columns: int | None = None) -> tuple[list[int], list[Vector]]:
-    """Reduced row echelon form modulo Q with its pivots; every pivot met must be invertible."""
+    """Reduced row echelon form modulo Q with its pivots. Every pivot must be invertible."""
     rows, pivots = [list(row) for row in rows], list[int]()
     for column in range(columns or len(rows[0])):
         at = len(pivots)
@@ -106,7 +106,7 @@ def _reduced(basis: list[Vector]) -> list[Vector]:
 def lll(gram: list[Vector]) -> list[Vector]:
     """A reduced basis from the inner products of a basis, as combinations of it (LLL, delta = 0.999).
 
-    In integers throughout, as B. M. M. de Weger has it (*Algorithms for Diophantine equations*).
+    It uses only integers, as in B. M. M. de Weger, *Algorithms for Diophantine equations*.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def lll(gram: list[Vector]) -> list[Vector]:
 
 
 class _Reduction:
-    """De Weger's names: `d` of leading minors, `lam` of the orthogonalisation's numerators."""
+    """LLL with de Weger's names: `d` are leading minors, `lam` the numerators of the orthogonalisation."""
 
     def __init__(self, gram: list[Vector]) -> None:
         n = len(gram)
@@ -152,7 +152,7 @@ class _Reduction:
         return self.h
 
     def _orthogonalise(self, at: int) -> None:
-        # Vectors from `at` on are still those that were given.
+        # Vectors from `at` on are still the given ones.
         for j in range(at + 1):
             u = sum(c * self.gram[i][at] for i, c in enumerate(self.h[j]) if c)
             for i in range(j):

@@ -33,7 +33,7 @@ from secfc.options import Disclosure
 from secfc.params import SMALLEST_SPREAD
 
 SIGMA = 6.0
-"""Deviation of the clusters: they overlap, so that runs take about ten rounds."""
+"""Deviation of the clusters. They overlap, so that runs take about ten rounds."""
 
 SEED = 1
 
@@ -92,7 +92,7 @@ ATTACKS = {
 }
 
 _DECODED: tuple[Disclosure, ...] = ("coded", "distances")
-"""Disclosures whose server holds answers."""
+"""Disclosures with which the server has answers."""
 
 
 _DISCLOSURES: tuple[Disclosure, ...] = (*_DECODED, "labels")
@@ -100,7 +100,7 @@ _DISCLOSURES: tuple[Disclosure, ...] = (*_DECODED, "labels")
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How much of each attack is run."""
+    """The size of each attack."""
 
     m: int
     known: int
@@ -174,19 +174,19 @@ QUICK = Size(
 
 
 def blobs(n: int, m: int, d: int, k: int = 4, sigma: float = SIGMA) -> list[Floats]:
-    """Overlapping clusters, spread over parties of equal size at random."""
+    """Overlapping clusters, distributed at random over parties of equal size."""
     data = secfc_blobs(n_clusters=k, sigma=sigma, n_parties=n, n_rows=m, n_features=d)
     rows = np.random.default_rng(SEED).permutation(np.concatenate(data.parties))
     return np.array_split(rows, n)
 
 
 def measure_attacks(size: Size, only: Sequence[str] = ()) -> Iterator[AttackRow]:
-    """Run every attack, or those of some letters.
+    """Run every attack, or those with some letters.
 
     Raises
     ------
     ParameterError
-        There is no attack of a letter.
+        There is no attack with a given letter.
     """
     letters = sorted({attack[0] for attack in ATTACKS})
     for one in only:
@@ -240,7 +240,7 @@ def _server(size: Size) -> Iterator[AttackRow]:
 
 
 def _figure1(size: Size) -> Iterator[AttackRow]:
-    """The sizes of `python -m benchmarks figure1`, so that cost and privacy can be read side by side."""
+    """The sizes of `python -m benchmarks figure1`, so that cost and privacy can be compared."""
     for swept, values in size.sweeps.items():
         for value in values:
             case = figure1_case(**({"n": 10, "d": 20, "m": 1000} | {swept: value}))
@@ -284,7 +284,7 @@ def _federated(size: Size) -> Iterator[AttackRow]:
 
 
 def _consented(parties: list[Floats], k: int, **parameters: Any) -> Watched:
-    """A run that opens its centres to the first client."""
+    """A run that reveals its centres to the first client."""
     limits = Limits(reveal_centres=True, reveal_spread=SMALLEST_SPREAD)
     given: dict[str, Any] = {"seed": SEED, "reveal_to": (opened.RECIPIENT,)} | parameters
     return watch(parties, k=k, t=1, ell=1, limits=limits, **given)
@@ -340,7 +340,7 @@ def _predicting(size: Size) -> Iterator[AttackRow]:
 
 
 def own_rows(size: Size) -> Iterator[AttackRow]:
-    """A client that chooses its rows, one with rows like the others', and integers beyond the bound."""
+    """A client that chooses its rows, one with rows like the others', one with integers beyond the bound."""
     rng, most = np.random.default_rng(SEED), size.own_rows[-1]
     for d in (2, 8):
         rows = blobs(1, size.others + most, d)[0]
@@ -361,7 +361,7 @@ def own_rows(size: Size) -> Iterator[AttackRow]:
 
 
 def _labels(size: Size) -> Iterator[AttackRow]:
-    """Every program on what servers hold, and on what coalitions hold with disclosure "labels"."""
+    """Every program on the views of servers, and on the views of coalitions with disclosure "labels"."""
     d = min(8, max(size.exact))
     parties = blobs(6, size.m, d)
     for disclosure in _DISCLOSURES:
@@ -405,4 +405,4 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("l", _wrong_answers),
     ("m", _sybils),
 )
-"""What measures the attacks of which letters."""
+"""Letters of attacks, and the function that measures them."""

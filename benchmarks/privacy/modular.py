@@ -11,7 +11,7 @@ def row_reduced(matrix: Ints, columns: int, p: int) -> tuple[Ints, list[int]]:
     Parameters
     ----------
     matrix : ndarray of shape (rows, c), int64
-        Residues in [0, p); products stay below 2**48.
+        Residues in [0, p), so products are below 2**48.
     columns : int
     p : int
     """
@@ -34,7 +34,7 @@ def row_reduced(matrix: Ints, columns: int, p: int) -> tuple[Ints, list[int]]:
 
 
 def solution(a: Ints, b: Ints, p: int) -> Ints | None:
-    """The only x with ``a @ x = b`` modulo p, or None where there is none or more than one."""
+    """The only x with ``a @ x = b`` modulo p, or None if there is none or more than one."""
     columns = a.shape[1]
     rows, pivots = row_reduced(np.concatenate([a, b[:, np.newaxis]], axis=1), columns, p)
     if len(pivots) < columns or rows[columns:, -1].any():

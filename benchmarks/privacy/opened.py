@@ -1,4 +1,4 @@
-"""Attack h: centres that were opened by consent, with what the server saw, and alone."""
+"""Attack h: centres that were opened by consent, with the server's view and without it."""
 
 from collections.abc import Iterator
 from math import lcm
@@ -15,11 +15,11 @@ from secfc.array_types import Floats, Objects
 from secfc.kmeans.sets import set_sizes
 
 RECIPIENT = 1
-"""The client that centres are opened to."""
+"""The client to which centres are opened."""
 
 
 def absolute(squared: Floats, weights: Floats, d: int, sets: Floats, centres: Floats) -> Floats:
-    """Rows in their own coordinates, from distances to means of known sets and the places of some means.
+    """Rows in their own coordinates, from distances to means of known sets and from some known means.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ def absolute(squared: Floats, weights: Floats, d: int, sets: Floats, centres: Fl
     sets : ndarray of shape (c, m), float64
         The opened centres as weighted sums of the rows.
     centres : ndarray of shape (c, d), float64
-        What they are.
+        Their coordinates.
 
     Returns
     -------
     ndarray of shape (m, d), float64
-        The rows' projections on the span of the opened centres: the rest may be turned at will.
+        The rows' projections on the span of the opened centres. Outside it, the rotation is unknown.
     """
     points = placed(squared, weights, d)
     mine = sets @ points
@@ -46,7 +46,7 @@ def absolute(squared: Floats, weights: Floats, d: int, sets: Floats, centres: Fl
 
 
 def _sets(watched: Watched) -> tuple[Floats, Floats]:
-    """The clusters whose centres were opened as weighted sums of rows, and these centres."""
+    """The opened centres as weighted sums of rows, and their coordinates."""
     centres, _ = watched.opened(RECIPIENT)
     held = np.flatnonzero(~np.isnan(centres).any(axis=1))
     members = (watched.labels == held[:, np.newaxis]).astype(np.float64)
@@ -54,12 +54,12 @@ def _sets(watched: Watched) -> tuple[Floats, Floats]:
 
 
 def server_with_centres(runs: list[Watched], *, attack: str, swept: str, value: float) -> AttackRow:
-    """Attack h: the error of everybody's rows, when the server has the centres of these runs.
+    """Attack h: the error of all rows if the server has the centres of these runs.
 
     Parameters
     ----------
     runs : list of Watched
-        On the same rows; the server has the distances of all of them.
+        Runs on the same rows. The server has the distances of all of them.
     """
     views = [seen(watched) for watched in runs]
     opened = [_sets(watched) for watched in runs]
@@ -98,7 +98,7 @@ def opened_sums(watched: Watched) -> dict[int, Objects]:
 
 
 def exactly_with_centres(watched: Watched, *, swept: str, value: float) -> AttackRow:
-    """Attack h on exact distances: values of all rows, exactly, from the centres of one run."""
+    """Attack h on exact distances: exact values of all rows from the centres of one run."""
     found, true = integers.columns_of(watched), integers.true_integers(watched)
     success = 0.0
     if found is not None:
@@ -126,7 +126,7 @@ def exactly_with_centres(watched: Watched, *, swept: str, value: float) -> Attac
 
 
 def recipient_alone(watched: Watched, *, swept: str, value: float) -> Iterator[AttackRow]:
-    """Attack h: others' rows at the mean of those in their cluster, and those known by that exactly."""
+    """Attack h: others' rows placed at their mean in the cluster, and those that are then known exactly."""
     own, labels = watched.own_rows(RECIPIENT), watched.labels
     centres, _ = watched.opened(RECIPIENT)
     guess = np.tile(watched.rows[own].mean(axis=0), (len(labels), 1))

@@ -1,4 +1,4 @@
-"""The plots of the attacks: each twice, for light and for dark pages, in the style of benchmarks/plots.py."""
+"""The plots of the attacks, each for light and for dark pages, in the style of benchmarks/plots.py."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from benchmarks.privacy.against_labels import ALONE
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0559b", "#8c8c8c")
 MARKERS = ("o", "s", "^", "D", "x")
 FLOOR = 1e-10
-"""Errors below are the quantisation of rows; a logarithmic axis ends here."""
+"""The end of a logarithmic axis. Smaller errors come from the quantisation of rows."""
 
 Lines = dict[str, tuple[list[float], list[float]]]
 
@@ -211,7 +211,7 @@ def _views(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
         error=True,
     )
     axes[0].set_ylim(FLOOR / 3, 50)
-    axes[0].lines[0].set(markersize=9, alpha=0.5)  # others lie on it
+    axes[0].lines[0].set(markersize=9, alpha=0.5)  # other lines are drawn over it
 
     def unseen(row: dict[str, Any]) -> str | None:
         shown = row["against"] == "labels" and row["note"].startswith("max_liars=0")

@@ -1,11 +1,11 @@
-"""Attack i: a party that chooses new rows, and finds centres that nobody opened from their labels.
+"""Attack i: a party that chooses new rows and finds unopened centres from their labels.
 
-A label changes on the plane halfway between two centres. For a point x of the one between h and g,
-``f_h(x) = f_g(x)`` with ``f_h(x) = b_h - 2 <a_h, x>``, where any a, b with the same planes may stand for c_h
-and |c_h|**2: ``c_h = scale a_h + shift``, and with a_0 = b_0 = 0 ``scale |a_h|**2 + 2 <a_h, shift> = b_h``.
-Points of planes give a and b up to the scale, one for each unknown, (k - 1)(d + 1) - 1; then k - 1 linear
-equations are left for scale and shift, d + 1 unknowns. So k >= d + 2 centres in general position whose cells
-meet are determined, and of fewer d + 2 - k numbers stay open.
+A label changes on the plane halfway between two centres. For a point x on the plane between h and g,
+``f_h(x) = f_g(x)`` with ``f_h(x) = b_h - 2 <a_h, x>``. Any a, b with the same planes can replace c_h and
+|c_h|**2: ``c_h = scale a_h + shift``, and with a_0 = b_0 = 0 ``scale |a_h|**2 + 2 <a_h, shift> = b_h``.
+Points on planes give a and b up to the scale: (k - 1)(d + 1) - 1 unknowns, with one point for each. Then k -
+1 linear equations remain for scale and shift, which are d + 1 unknowns. So k >= d + 2 centres in general
+position with adjacent cells are determined. With fewer centres, d + 2 - k numbers stay unknown.
 """
 
 from collections.abc import Iterator
@@ -26,18 +26,18 @@ ATTACKER = 0
 
 @dataclass
 class Oracle:
-    """`secfc.predict` as one party uses it.
+    """`secfc.predict` as a function for one party.
 
     Parameters
     ----------
     parties : list of ndarray of shape (m_j, d), float64
     labels : list of ndarray of shape (m_j,), int32
-        Of these rows, from a run.
+        Labels of these rows, from a run.
     k : int
     limits : Limits
-        Of every party.
+        Limits of every party.
     bound : float
-        The public bound; the party's rows must lie within.
+        The public bound. The party's rows must be within it.
     """
 
     parties: list[Floats] = field(repr=False)
@@ -48,7 +48,7 @@ class Oracle:
     asked: int = 0
 
     def __call__(self, rows: Floats) -> Labels:
-        """Labels of new rows, of one prediction."""
+        """Labels of new rows, from one prediction."""
         none = np.empty((0, rows.shape[1]))
         new = [rows if j == ATTACKER else none for j in range(len(self.parties))]
         found = secfc.predict(
@@ -61,7 +61,7 @@ class Oracle:
 
 @dataclass
 class Brackets:
-    """Pairs of points with different labels, between which a plane lies."""
+    """Pairs of points with different labels. A plane lies between them."""
 
     low: Floats
     high: Floats
@@ -70,7 +70,7 @@ class Brackets:
 
 
 def changes(ask: Oracle, low: Floats, high: Floats, points: int) -> Brackets:
-    """Where labels change between points in equal steps from `low` to `high`: one prediction."""
+    """Find where labels change between points in equal steps from `low` to `high`, with one prediction."""
     at = np.linspace(0.0, 1.0, points)[:, np.newaxis, np.newaxis]
     rows = low + at * (high - low)  # (points, lines, d)
     labels = ask(rows.reshape(-1, low.shape[1])).reshape(points, -1)
@@ -79,7 +79,7 @@ def changes(ask: Oracle, low: Floats, high: Floats, points: int) -> Brackets:
 
 
 def chosen(found: Brackets, most: int) -> Brackets:
-    """At most so many, as many of each pair of labels as there are of the rarest, as far as it goes."""
+    """At most `most` brackets, taken in turn from each pair of labels."""
     pairs = np.sort(np.stack([found.low_label, found.high_label]), axis=0)
     seen: dict[tuple[int, int], int] = {}
     turn = []
@@ -91,22 +91,22 @@ def chosen(found: Brackets, most: int) -> Brackets:
 
 
 def solved(found: Brackets, k: int, guess: Floats) -> Floats:
-    """Centres from points of planes, what these leave open as near to a guess as can be.
+    """Centres from points on planes. What these do not determine is as near to a guess as possible.
 
     Parameters
     ----------
     found : Brackets
     k : int
     guess : ndarray of shape (k, d), float64
-        Where planes do not tell: the means of the party's own rows.
+        The means of the party's own rows.
 
     Returns
     -------
     ndarray of shape (k, d), float64
-        `guess` if too few points of planes are known.
+        `guess` if too few points on planes are known.
     """
     d = guess.shape[1]
-    # Numbers of order 1, about the guess.
+    # Shift and scale to numbers of order 1 around the guess.
     middle, size = guess.mean(axis=0), float(np.abs(guess - guess.mean(axis=0)).max()) or 1.0
     points, start = ((found.low + found.high) / 2 - middle) / size, (guess - middle) / size
     system = np.zeros((len(points), k, d + 1))
@@ -137,7 +137,7 @@ def solved(found: Brackets, k: int, guess: Floats) -> Floats:
 
 
 def agreement(centres: Floats, found: Brackets) -> int:
-    """Labels of the ends of brackets that these centres would have given."""
+    """How many labels at the ends of brackets agree with these centres."""
     agreeing = 0
     for points, labels in ((found.low, found.low_label), (found.high, found.high_label)):
         nearest = ((points[:, np.newaxis] - centres) ** 2).sum(axis=2).argmin(axis=1)
@@ -146,7 +146,7 @@ def agreement(centres: Floats, found: Brackets) -> int:
 
 
 def own_means(rows: Floats, labels: Ints, k: int) -> Floats:
-    """Means of a party's own rows by cluster, their mean where it has none."""
+    """Means of a party's own rows by cluster, or the mean of all its rows for a cluster without own rows."""
     return np.array(
         [rows[labels == h].mean(axis=0) if (labels == h).any() else rows.mean(axis=0) for h in range(k)]
     )
@@ -162,10 +162,10 @@ def by_predictions(
     attack: str,
     most_rows: int | None = None,
 ) -> Iterator[AttackRow]:
-    """Attack i: the error of the centres before any prediction and after each, of so many new rows.
+    """Attack i: the error of the centres before any prediction and after each, with `probes` new rows each.
 
-    The first looks for changes of labels along random lines, those that follow between the ends of the
-    changes found.
+    The first prediction searches for changes of labels along random lines. The following ones search between
+    the ends of the found changes.
     """
     rng = np.random.default_rng(seed)
     result = secfc.run(parties, k, 1, 1, seed=seed, init="random", n_init=1)
@@ -175,7 +175,7 @@ def by_predictions(
     middle, reach = own.mean(axis=0), 0.75 * (own.max(axis=0) - own.min(axis=0))
     bound = 2 * float(np.linalg.norm(np.abs(middle) + reach))
     ask = Oracle(parties, result.labels, k, Limits(predict=True, most_rows=most_rows), bound)
-    wanted = 2 * (k - 1) * (own.shape[1] + 1)  # points of planes: twice as many as there are unknowns
+    wanted = 2 * (k - 1) * (own.shape[1] + 1)  # points on planes, twice as many as unknowns
     low, high = (middle + reach * rng.uniform(-1, 1, size=(2 * wanted, len(middle))) for _ in range(2))
     centres, refusal, first = guess, None, None
     for done in range(jobs + 1):
@@ -185,7 +185,7 @@ def by_predictions(
             except LimitError as error:
                 refusal = str(error)
             else:
-                # Ends of the first brackets are far apart: they tell a bad solution from a good one.
+                # Ends of the first brackets are far apart, so they show whether a solution is good.
                 first = first or found
                 both = (solved(found, k, guess), centres)
                 centres = max(both, key=partial(agreement, found=first))

@@ -1,4 +1,4 @@
-"""One measured attack: who attacks what, with which success."""
+"""One measured attack: adversary, target and success."""
 
 from dataclasses import dataclass
 
@@ -8,25 +8,25 @@ from secfc.params import Job
 
 @dataclass(frozen=True, kw_only=True)
 class AttackRow(Setting):
-    """A point of an attack.
+    """One measurement of an attack.
 
     Attributes
     ----------
     attack : str
         Its name; `benchmarks.privacy.measure.ATTACKS` describes it.
     adversary : str
-        Who attacks: "3 clients", "server", "server + client", ...
+        The attackers: "3 clients", "server", "server + client", ...
     against : str
-        The disclosure or the method attacked: "coded", "distances", "any", "k-FED", ...
+        The attacked disclosure or method: "coded", "distances", "any", "k-FED", ...
     swept : str
-        What varies between the points of a line.
+        The quantity that varies between the points of a line.
     value : float
         Its value here.
     measure : str
-        What `success` is.
+        The meaning of `success`.
     success : float
     nothing, everything : float
-        What the measure is when nothing was learned and when everything was.
+        The value of the measure if nothing was learned, and if everything was.
     note : str
     """
 
@@ -44,7 +44,7 @@ class AttackRow(Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A measure of success and its two ends."""
+    """A measure of success and its two extreme values."""
 
     measure: str
     nothing: float
@@ -81,7 +81,7 @@ class Scale:
 
 EXACT = Scale(measure="values recovered exactly", nothing=0.0, everything=1.0)
 PLACED = Scale(measure="error of placing the rows", nothing=1.0, everything=0.0)
-"""Root of the squared distances between placed and true rows, over those between the rows and their mean."""
+"""Root of the summed squared distances of placed to true rows, divided by that of the rows to their mean."""
 TOLD_APART = Scale(measure="accuracy of telling two datasets apart", nothing=0.5, everything=1.0)
 P_VALUE = Scale(measure="p-value of chi-square against uniform shares", nothing=1.0, everything=0.0)
 EQUATIONS = Scale(measure="equations about the rows, a column and prime", nothing=0.0, everything=1.0)
@@ -91,4 +91,4 @@ PAIRS = Scale(measure="distances between two rows known to 0.1 %", nothing=0.0, 
 DISCLOSED = Scale(measure="rows disclosed as they are", nothing=0.0, everything=1.0)
 UNKNOWN_BITS = Scale(measure="share of a value's bits that stay unknown", nothing=1.0, everything=0.0)
 CENTRES = Scale(measure="error of placing the centres", nothing=1.0, everything=0.0)
-"""Root of the squared distances between placed and true centres, over those of these to their mean."""
+"""Root of the summed squared distances of placed to true centres, divided by that of these to their mean."""

@@ -1,4 +1,4 @@
-"""Attack h: what a spread tells beside a mean, by counting the values that have both."""
+"""Attack h: what a spread reveals in addition to a mean, by counting the values that have both."""
 
 from collections.abc import Iterator
 from math import log2
@@ -12,12 +12,12 @@ from secfc.array_types import Floats, Ints
 
 
 def ways(levels: int, count: int) -> Floats:
-    """In how many ways so many values of 0 .. levels - 1 have a sum and a sum of squares.
+    """In how many ways `count` values of 0 .. levels - 1 have sum s and sum of squares q.
 
     Returns
     -------
     ndarray of shape (count * (levels - 1) + 1, count * (levels - 1)**2 + 1), float64
-        Entry (s, q); float64 of integers, right to a relative 2**-52 for each value added.
+        Entry (s, q). These are integers in float64, with a relative error of 2**-52 for each value added.
     """
     top = levels - 1
     table = np.ones((1, 1))
@@ -30,9 +30,9 @@ def ways(levels: int, count: int) -> Floats:
 
 
 def bits_left(levels: int, *, count: int, total: int, squares: int) -> tuple[float, float]:
-    """Share of values' bits unknown to who has their sum, and to who has their sum of squares too.
+    """Fraction of values' bits that stay unknown with their sum, and with their sum of squares too.
 
-    Every value of 0 .. levels - 1 is taken to be as likely before.
+    Before the attack, every value of 0 .. levels - 1 is equally likely.
     """
     half, rest = ways(levels, count // 2), ways(levels, count - count // 2)
     of_sum = of_both = 0.0
@@ -46,10 +46,10 @@ def bits_left(levels: int, *, count: int, total: int, squares: int) -> tuple[flo
 
 
 def others(watched: Watched) -> Iterator[tuple[int, Ints, Ints]]:
-    """For each opened cluster the number of others' rows, their sums and their sums of squares, (d,) each.
+    """For each opened cluster: number of others' rows, their sums and their sums of squares, (d,) each.
 
-    As the recipient computes them from mean, deviation and its own rows. Rows are small integers here: what
-    it is given in float64 holds 53 bits; its own program has the sums in full.
+    The recipient computes them from mean, deviation and its own rows. Rows are small integers here, because
+    the values that it gets in float64 have 53 bits. Its own program has the full sums.
     """
     labels, mine = watched.labels, watched.own_rows(RECIPIENT)
     centres, deviations = watched.opened(RECIPIENT)
@@ -65,18 +65,18 @@ def others(watched: Watched) -> Iterator[tuple[int, Ints, Ints]]:
 
 
 def whole_numbers(n: int, m: int, d: int, levels: int, seed: int) -> list[Floats]:
-    """Uniform whole numbers 0 .. levels - 1, the same number of rows for each party."""
+    """Uniform whole numbers 0 .. levels - 1, with the same number of rows for each party."""
     return np.array_split(np.random.default_rng(seed).integers(levels, size=(m, d)).astype(np.float64), n)
 
 
 def of_a_run(watched: Watched, levels: int) -> Iterator[AttackRow]:
-    """Attack h: bits of others' values that a recipient of centres, and of spreads, has not."""
+    """Attack h: bits of others' values that stay unknown to a recipient of centres, and of spreads."""
     for count, totals, squares in others(watched):
         yield from _rows(watched, levels, count, totals, squares, note="a run that opened both")
 
 
 def of_few(watched: Watched, levels: int, counts: list[int], seed: int) -> Iterator[AttackRow]:
-    """The same of fewer rows than spreads are opened for: what the floor of ten refuses."""
+    """The same for fewer than ten rows, for which spreads are not opened."""
     for count in counts:
         values = np.random.default_rng(seed).integers(levels, size=(count, watched.job.d))
         totals, squares = values.sum(axis=0), (values**2).sum(axis=0)

@@ -1,9 +1,9 @@
-"""Attack m: owners of one person around another's row, who read it from the labels of their own rows.
+"""Attack m: several owners that are one person read another's row from the labels of their own rows.
 
-Nobody knows owners, so one person may deposit as many. Its rows are anchors on both sides of where the row
-may be, and probes between them. Where the row is alone with own rows in a set, all numbers but it are known:
-the last labels of the probes tell between which of them the two centres have their middle, and so between
-which values the row is. Other rows are far away.
+Owners are not identified, so one person may deposit as many owners. Its rows are anchors below all possible
+values of the row, and probes between the anchors. If the row is in a set with own rows only, all other
+numbers are known. The last labels of the probes show between which probes the middle of the two centres is,
+and so between which values the row is. Other rows are far away.
 """
 
 from collections.abc import Iterator
@@ -18,19 +18,19 @@ from secfc.limits import Limits
 from secfc.params import Job
 
 _WIDE = 10.0
-"""The row is uniform in [0, this)."""
+"""The row is uniform in [0, _WIDE)."""
 
 _FAR, _BOUND = 100.0, 200.0
 _HONEST, _SPREAD = 500, 0.2
-"""Other rows, about `_FAR`."""
+"""Number and spread of the other rows, which are around `_FAR`."""
 
 _ANCHORS = 50
-"""Rows at each anchor for each probe. A probe that changes sides moves the middle by less than the next one's
-distance then."""
+"""Rows at each anchor for each probe. So a probe that changes sides moves the middle by less than the
+distance to the next probe."""
 
 
 def own_rows(probes: int) -> Floats:
-    """Rows at two anchors below all values that the row may have, and probes where the middle may be."""
+    """Rows at two anchors below all possible values of the row, and probes where the middle may be."""
     anchors, apart = _ANCHORS * probes, _WIDE / (2 * probes)
     low, high = ((-2 * apart + (x - anchors * apart) / (anchors + 1)) / 2 for x in (0.0, _WIDE))
     between = np.linspace(low, high, probes + 2)[1:-1]
@@ -39,7 +39,7 @@ def own_rows(probes: int) -> Floats:
 
 
 def placed(own: Floats, labels: Labels) -> float:
-    """The row, as the middle of the values that agree with the labels of own rows."""
+    """The row's estimate: the middle of the values that agree with the labels of own rows."""
     values, left, right = own[:, 0], labels[0], labels[-1]
     in_left, in_right = labels == left, labels == right
     if left == right or not (in_left | in_right).all():
@@ -51,7 +51,7 @@ def placed(own: Floats, labels: Labels) -> float:
 
 
 def by_sybils(*, probes: tuple[int, ...], smallest: int, runs: int, seed: int) -> Iterator[AttackRow]:
-    """Attack m: the error of placing the row, by own rows; a run that `smallest` ends tells nothing."""
+    """Attack m: the error of placing the row, by own rows. A run that `smallest` ends reveals nothing."""
     rng = np.random.default_rng(seed)
     job = Job(n=3, k=3, t=1, ell=1, d=1, bound=_BOUND)
     for count in probes:

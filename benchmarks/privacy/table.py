@@ -14,14 +14,14 @@ _COLUMNS = (
 )
 
 _NEAR = (1e-2, 1e-3)
-"""Errors that a client that answers wrongly comes below."""
+"""Thresholds for the error of a client that answers wrongly."""
 
 Rows = list[dict[str, Any]]
 Cells = tuple[list[str], list[list[str]]]
 
 
 def view_cells(rows: Rows) -> Cells:
-    """Success of each program: the least and the greatest of all coalitions of a column."""
+    """Success of each program: the least and the greatest among the coalitions of a column."""
     found: dict[tuple[str, str], list[list[float]]] = {}
     for row in rows:
         if row["attack"].startswith("k-") and row["swept"] == "comparers":
@@ -43,7 +43,7 @@ def _range(values: list[float]) -> str:
 
 
 def liar_cells(rows: Rows) -> Cells:
-    """Rounds after which a client that answers wrongly has everybody's rows."""
+    """Rounds after which a client that answers wrongly has the rows of all parties."""
     found: dict[tuple[int, str, str], list[tuple[float, float]]] = {}
     for row in rows:
         if row["attack"] == "l-rows":

@@ -1,4 +1,4 @@
-"""Runs that are watched: what each party holds when the protocol has ended or was refused."""
+"""Watched runs: what each party holds after the protocol has ended or was refused."""
 
 import secrets
 from collections import deque
@@ -32,24 +32,23 @@ from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
 
 FIRST_ROUNDS = 2
-"""Rounds with disclosure "labels" in which a cheating server's questions are tried, one before any labels."""
+"""With disclosure "labels" a cheating server tries its questions in these rounds. The first has no labels."""
 
 
 @dataclass
 class ServerView:
-    """What the server holds of each round that was answered; with "labels", what a coalition takes for that.
+    """The server's view of each answered round; with "labels", what a coalition uses in its place.
 
     Attributes
     ----------
     questions : list of ndarray of shape (m,), int32
-        The sets it asked about.
+        The sets of its questions.
     distances : list of ndarray of shape (m, k), float64
-        Squared distances of every row to every centre in the data's units; NaN where a set is empty.
+        Squared distances of every row to every centre in the data's units; NaN for an empty set.
     exact : list of ndarray of shape (m, k), dtype object
-        The integers that it decodes: D = |S_h|**2 times these in steps of the quantised rows, and 0 for an
-        empty set.
+        The decoded D: |S_h|**2 times the squared distances in quantised steps, 0 for an empty set.
     answers : list of dict from client to ndarray of shape (P, k, m), int64
-        Residues as the clients sent them.
+        Residues from the clients.
     """
 
     questions: list[Labels] = field(default_factory=list)
@@ -60,7 +59,7 @@ class ServerView:
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """What one party sends another with disclosure "labels", and what its recipient opens."""
+    """A message between two parties with disclosure "labels", and its content after decryption."""
 
     message: RoundMessage
     data: bytes = field(repr=False)
@@ -68,7 +67,7 @@ class Opened:
 
 @dataclass
 class Watched:
-    """A run and what its parties hold.
+    """A run, and what its parties hold.
 
     Attributes
     ----------
@@ -76,15 +75,15 @@ class Watched:
     parties : list of ndarray of shape (m_j, d), float64
     server : ServerView
     refusal : str or None
-        Why a client ended the run, or refused a question of a server that cheats, if one did.
+        Why a client ended the run, or refused a question of a cheating server, if one did.
     answered : int
-        Questions of a server that cheats which a client would have answered, with disclosure "labels".
+        Questions of a cheating server that a client would have answered, with disclosure "labels".
     mail : list of Opened
-        Of all rounds, in order, with disclosure "labels".
+        Messages of all rounds, in order, with disclosure "labels".
     rounds : dict of (round, party) to LabelRound
-        Likewise what each party keeps of a round.
+        What each party keeps of a round, with disclosure "labels".
     liars : tuple of int
-        Clients that were found to answer wrongly.
+        Clients whose wrong answers were detected.
     """
 
     job: Job
@@ -99,7 +98,7 @@ class Watched:
 
     @property
     def rows(self) -> Floats:
-        """The rows of all parties, shape (m, d): what attackers are after."""
+        """The rows of all parties, shape (m, d), which attackers want to learn."""
         return np.concatenate(self.parties)
 
     @property
@@ -109,7 +108,7 @@ class Watched:
 
     @property
     def labels(self) -> Labels:
-        """Of all rows in the end, which everybody is told, shape (m,)."""
+        """The final labels of all rows, which every client receives, shape (m,)."""
         return np.concatenate([cast(Labels, client.labels) for client in self.clients])
 
     @property
@@ -118,16 +117,16 @@ class Watched:
         return all(one.labels is not None for one in self.clients)
 
     def opened(self, client: int) -> tuple[Floats, Floats | None]:
-        """Centres that were opened to a client, (k, d), and deviations where these were too."""
+        """Centres that were opened to a client, (k, d), and deviations if these were opened too."""
         own = self.clients[client - 1]
         return cast(Floats, own.centres), own.deviations
 
     def own_rows(self, client: int) -> Bools:
-        """Which rows are a client's, shape (m,)."""
+        """A mask of the client's rows, shape (m,)."""
         return np.repeat(np.arange(1, len(self.parties) + 1) == client, [len(rows) for rows in self.parties])
 
     def after(self, rounds: int) -> "Watched":
-        """The same with what the server holds after so many rounds."""
+        """The same run with the server's view after this many rounds."""
         view = self.server
         kept = ServerView(
             questions=view.questions[:rounds],
@@ -138,14 +137,14 @@ class Watched:
         return replace(self, server=kept)
 
     def shares(self, client: int) -> Ints:
-        """A client's shares of every row, (P, width, m), residues in [0, p): what it holds in memory."""
+        """A client's shares of every row from its memory, (P, width, m), residues in [0, p)."""
         sharing = cast(ClientIterate, self.clients[client - 1].phase).held.sharing
-        held = sharing.points._shares[:, :-1]  # its own memory
+        held = sharing.points._shares[:, :-1]  # the client's own memory
         return np.stack([plane.astype(np.int64) % p for plane, p in zip(held, self.primes, strict=True)])
 
 
 class _Recorder:
-    """Stands between a server and its search: keeps distances, asks a script's questions if given."""
+    """A proxy between a server and its search that keeps distances and can ask a script's questions."""
 
     def __init__(self, search: Search, view: ServerView, job: Job, script: list[Labels] | None) -> None:
         self._search, self._view, self._job = search, view, job
@@ -188,7 +187,7 @@ class _Recorder:
 
 
 class WatchedServer(Server):
-    """A server that remembers what it was sent, and may ask questions of its own instead of the protocol's.
+    """A server that keeps what it receives, and may ask its own questions instead of the protocol's.
 
     Parameters
     ----------
@@ -196,7 +195,7 @@ class WatchedServer(Server):
     session : Session
     secret : MaskSource
     script : list of ndarray of shape (m,), int32, or None
-        Sets to ask about instead of the protocol's: a server that cheats.
+        Sets for questions of a cheating server, instead of the protocol's.
     """
 
     def __init__(
@@ -261,18 +260,18 @@ def watch(
     parties : list of ndarray of shape (m_j, d), float64
     k, t, ell : int
     seed : int
-        Of the start.
+        Seed of the start.
     script : list of ndarray of shape (m,), int32, optional
-        Questions of a server that cheats. With disclosure "labels" they are tried on every client, beside
-        the questions of the first two rounds.
+        Questions of a cheating server. With disclosure "labels" every client gets them in addition to the
+        questions of the first two rounds.
     limits : Limits, optional
-        Of every client.
+        Limits of every client.
     keys : int, optional
-        All keys follow from it, so that a view can be had again; by default they are random.
+        Seed of all keys, so that a view can be reproduced. By default keys are random.
     client : callable
         Makes a client.
     **parameters
-        Of the Job; disclosure "distances" by default.
+        Parameters of the Job. Its disclosure is "distances" by default.
     """
     bound = max(float(np.linalg.norm(rows, axis=1).max(initial=0.0)) for rows in parties)
     given: dict[str, Any] = {"bound": bound, "disclosure": "distances", "seed": seed} | parameters
@@ -334,7 +333,7 @@ def watch(
 
 
 def _try(client: Client, question: Message, watched: Watched) -> None:
-    """Ask a question that does not follow from labels."""
+    """Ask a question that does not follow from the labels."""
     try:
         client.receive(question)
     except MessageError as error:
@@ -344,8 +343,8 @@ def _try(client: Client, question: Message, watched: Watched) -> None:
 
 
 def _note(client: Client, message: Message, watched: Watched) -> None:
-    """Keep what a client has of a round, and what it opened."""
-    phase = cast(Any, client.phase)  # its own memory
+    """Keep a client's state of a round, and the messages it decrypted."""
+    phase = cast(Any, client.phase)  # the client's own memory
     if isinstance(message, Assignment):
         now = cast(ClientLabels, phase._disclosure)._round_now
         watched.rounds[message.round, client.number] = cast(LabelRound, now)

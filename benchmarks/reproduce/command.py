@@ -1,4 +1,4 @@
-"""`python -m benchmarks reproduce`: a published table or figure run again, ours beside the paper's."""
+"""`python -m benchmarks reproduce`: run a published table or figure again and compare it with the paper."""
 
 import json
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ def reproduce(
     ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="The plot is for a dark page.")] = False,
 ) -> None:
-    """Run a published experiment and print our figure beside the paper's, with SecFC as one more column.
+    """Run a published experiment and print our figures and the paper's, with SecFC as one more column.
 
-    Parts that are done are kept in NAME.parts.json here until all are: after Ctrl-C the same command goes
-    on.
+    Finished parts are kept in NAME.parts.json here until all parts are finished. After Ctrl-C, the same
+    command continues.
     """
     from benchmarks.reproduce.registry import EXPERIMENTS, experiment  # noqa: PLC0415
 
@@ -58,7 +58,7 @@ def reproduce(
     from benchmarks.reproduce.plot import require_matplotlib, save_plot  # noqa: PLC0415
 
     if plot is not None:
-        require_matplotlib()  # not after minutes of work
+        require_matplotlib()  # before minutes of work
     kept = Path(f"{name}.parts.json")
     check_file("parts that are done", kept)
     watched, context = error_console(), Context(quick=quick, folder=data_dir)

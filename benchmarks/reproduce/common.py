@@ -1,4 +1,4 @@
-"""Rows of a reproduction: judged figures, and SecFC run on the same rows."""
+"""Rows of a reproduction: figures compared with the paper, and SecFC run on the same rows."""
 
 import math
 import warnings
@@ -18,12 +18,12 @@ from secfc.array_types import Floats, Ints
 Verdict = Literal["agrees", "differs", "holds", "fails", "no figure"]
 
 LARGEST_T = 4
-"""The product's default; the papers' 100 clients would make it 34, at the same labels and more work."""
+"""secfc's default. The papers' 100 clients would need t = 34, with the same labels and more work."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FigureRow:
-    """One figure of a paper beside ours.
+    """One figure of a paper, compared with ours.
 
     Attributes
     ----------
@@ -33,12 +33,12 @@ class FigureRow:
         Data and parameters.
     measure : str
     paper : float or None
-        The published figure; None where the paper only draws it or says it in words.
+        The published figure; None if the paper only draws it or describes it in words.
     claim : str
-        Then what it says; "" if nothing that could be checked.
+        In that case, what the paper says; "" if nothing can be checked.
     ours : float
     tolerance : float or None
-        Largest distance to `paper` that agrees. None where there is no figure.
+        Largest distance to `paper` that agrees. None if there is no figure.
     verdict : {"agrees", "differs", "holds", "fails", "no figure"}
         The first two for a figure, the next two for a claim.
     note : str
@@ -46,8 +46,8 @@ class FigureRow:
     secfc : float
         SecFC's value in the same measure, on the same rows.
     same_labels, rows : int
-        Rows that SecFC labels as exact Lloyd on the pooled rows does from the same start, of how many; both
-        over all runs.
+        Number of rows with the same label from SecFC and from exact Lloyd on the pooled rows, both from the
+        same start; number of all rows. Both are sums over all runs.
     decimals : int
         Places that the figures are shown with.
     """
@@ -69,14 +69,14 @@ class FigureRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What every experiment is called with.
+    """The argument of every experiment.
 
     Attributes
     ----------
     quick : bool
-        Fewer runs and, where a note says so, fewer rows: minutes.
+        Minutes: fewer runs and, if a note says so, fewer rows.
     folder : Path or None
-        Where data files are.
+        The folder of data files.
     """
 
     quick: bool
@@ -85,15 +85,15 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class SecureRun:
-    """SecFC on some parties' rows, and whether exact Lloyd on the pool agrees.
+    """SecFC on some parties' rows, compared with exact Lloyd on the pooled rows.
 
     Attributes
     ----------
     labels : list of ndarray of shape (m_j,), int64
         One array per party given.
     centres : ndarray of shape (clusters in use, d), float64
-        Means of the clusters, for measures that need them. SecFC shows nobody centres: here an onlooker who
-        has all rows computes them.
+        Means of the clusters, for measures that need them. SecFC shows centres to nobody; this benchmark has
+        all rows and computes them.
     same, rows : int
     """
 
@@ -105,7 +105,7 @@ class SecureRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Secure:
-    """The column of SecFC: its mean value over runs, and the rows labelled as by exact Lloyd."""
+    """SecFC's column: its mean value over runs, and the number of rows labelled as by exact Lloyd."""
 
     value: float
     same: int
@@ -136,16 +136,16 @@ def secure_run(
     Parameters
     ----------
     parties : sequence of ndarray of shape (m_j, d)
-        Two parties are joined by a third without rows: SecFC needs three.
+        A third party without rows joins two parties, because SecFC needs three.
     k : int
     seed : int
         Of the first start; both draw the same from it.
     starts : int
-        Of several the one of least inertia is kept, where the central method has as many; labels are compared
-        in all of them.
+        Of several starts, the one of least inertia is kept, if the central method has as many. Labels are
+        compared in all of them.
     committee : int, optional
-        The first so many parties compute, and each party deals its own rows to them: a simulation in one
-        process holds the shares of all who compute.
+        The first `committee` parties compute, and each party deals its own rows to them. A simulation in one
+        process holds the shares of all computing parties.
     max_iter : int
     """
     members = [np.asarray(rows, dtype=np.float64) for rows in parties]
@@ -155,7 +155,7 @@ def secure_run(
     best, labels, same = np.inf, np.zeros(0, dtype=np.int64), 0
     for number in range(seed * starts, (seed + 1) * starts):
         with warnings.catch_warnings():
-            # `max_iter` may be meant to end the run: then both have done the same number of iterations.
+            # `max_iter` may end the run on purpose. Then both have done the same number of iterations.
             warnings.simplefilter("ignore", secfc.ConvergenceWarning)
             warnings.simplefilter("ignore", SklearnConvergenceWarning)
             result = secfc.run(
@@ -186,7 +186,7 @@ def secure_run(
 def threshold_for(n: int, d: int) -> tuple[int, int]:
     """Choose t and ell for n >= 3 clients: t = ceil(n/3) as in the paper's Figure 1, at most 4.
 
-    Then the largest ell, with segments of at least three columns, below which `secfc` warns.
+    Then the largest ell with segments of at least three columns; `secfc` warns about fewer columns.
     """
     t = min(math.ceil(n / 3), (n + 1) // 2 - 1, LARGEST_T)
     return t, max(1, min((n + 1) // 2 - t, d // 3))
@@ -210,7 +210,7 @@ def judged(
     decimals: int,
     note: str = "",
 ) -> FigureRow:
-    """A row with a published figure; `otherwise` is its note if the figure does not come out."""
+    """A row with a published figure. `otherwise` is its note if the figures differ."""
     agrees = abs(ours - paper) <= tolerance
     return FigureRow(
         name=name,
@@ -242,7 +242,7 @@ def claimed(
     otherwise: str = "",
     note: str = "",
 ) -> FigureRow:
-    """A row of which the paper says something in words or, without a `claim`, nothing that can be checked."""
+    """A row that the paper describes in words or, without a `claim`, a row without anything to check."""
     verdict: Verdict = "no figure" if not claim else "holds" if holds else "fails"
     return FigureRow(
         name=name,
@@ -262,7 +262,7 @@ def claimed(
 
 
 def best_half(runs: Sequence[Floats], score: Sequence[float]) -> Floats:
-    """Mean over the half of the runs (rounded up) with the lowest score, as DWF's tables have it.
+    """Mean over the half of the runs (rounded up) with the lowest score, as in DWF's tables.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Data files of the papers; a missing one is one line that says what to get."""
+"""Data files of the papers. A missing file gives a one-line error that says what to get."""
 
 import gzip
 import io
@@ -14,11 +14,11 @@ FKM_REPOSITORY = "folder data/ of github.com/swiergarst/fedKMeans"
 DWF_REPOSITORY = 'folder "data femnist/" of github.com/PatrickITWM/DWF-k-means (in its history)'
 IGT_REPOSITORY = "folder book/data/ of github.com/reidya3/CA4015_First_Assignment"
 
-# The notebook's order of the studies: its parent clusters their centres in this order.
+# The notebook's order of the studies, in which its parent clusters their centres.
 STUDIES = ("Horstmann", "Kjome", "Maia", "SteingroverInPrep", "Premkumar", "Wood", "Worthy", "Ahn")
 
 MNIST_ROWS = 60_000
-"""MNIST's training images come first in OpenML's 70,000."""
+"""MNIST's training images are the first of OpenML's 70,000."""
 
 
 def found(folder: Path | None, relative: str, source: str) -> Path:
@@ -27,7 +27,7 @@ def found(folder: Path | None, relative: str, source: str) -> Path:
     Raises
     ------
     DataError
-        In one line: the file that is missing, and where it is from.
+        In one line: the missing file, and its source.
     """
     if folder is None:
         raise DataError(
@@ -62,7 +62,7 @@ def _fkm(
 
 
 def femnist_writers(folder: Path | None) -> list[Floats]:
-    """Ten writers of FEMNIST, 784 columns, as FKM's Figure 5 has them."""
+    """Ten writers of FEMNIST, 784 columns, as in FKM's Figure 5."""
     parties = []
     for client in range(10):
         path = found(folder, f"femnist_fkm/MNIST_cluster_client{client}.csv.gz", FKM_REPOSITORY)
@@ -76,7 +76,7 @@ def femnist_writers(folder: Path | None) -> list[Floats]:
 
 
 def femnist_iid(folder: Path | None) -> tuple[list[Floats], list[Ints]]:
-    """FEMNIST's IID draw at 100 clients, 16,744 rows of 784 columns, and its 62 classes, for DWF's tables."""
+    """FEMNIST's IID draw for 100 clients (16,744 rows, 784 columns) and its 62 classes, for DWF's tables."""
     path = found(folder, "femnist_leaf/IID_NEW.zip", DWF_REPOSITORY)
     with zipfile.ZipFile(path) as archive:
         names = {name for name in archive.namelist() if "__MACOSX" not in name}
@@ -93,7 +93,7 @@ def femnist_iid(folder: Path | None) -> tuple[list[Floats], list[Ints]]:
 def mnist(folder: Path | None) -> tuple[Floats, Ints]:
     """MNIST's 60,000 training images, 784 columns in [0, 1], and their digits.
 
-    Without a data folder they come from OpenML by scikit-learn's fetcher, which keeps a copy.
+    Without a data folder, scikit-learn's fetcher gets them from OpenML and keeps a copy.
     """
     if folder is None:
         return _mnist_from_openml()
@@ -127,7 +127,7 @@ def igt_studies(folder: Path | None) -> list[Floats]:
 
 
 def g2_rows(folder: Path | None, n_features: int, sigma: int) -> Floats | None:
-    """An original G2 set of 2048 rows, or None where its file is not at hand."""
+    """An original G2 set of 2048 rows; None if its file is missing."""
     if folder is None:
         return None
     path = folder / f"g2/g2-{n_features}-{sigma}.txt"

@@ -1,9 +1,9 @@
 """Dynamically weighted federated k-means (DWF) by Holzer, Jacob and Kavane: Tables 1, 2 and 3.
 
-Two things that the text does not say. Table 1 averages all runs, Tables 2 and 3 the better half: only so do
-the authors' published results (experiments/ of their repository) have k-means at 0.0780 and 90.93 % on
-synthetic data. And MNIST must be a part of it: central k-means scores 34.7 on the first 10,000 training
-images as in Table 1, on all 60,000 it scores 35.2, here and in the authors' later results.
+The text does not say two things. Table 1 averages all runs, but Tables 2 and 3 only the better half. Only
+then do the authors' published results (experiments/ of their repository) give 0.0780 and 90.93 % for k-means
+on synthetic data. And MNIST must be a part of MNIST. Central k-means scores 34.7 on the first 10,000 training
+images, as in Table 1. On all 60,000 it scores 35.2, here and in the authors' later results.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ METHODS = ("k-means", "EWF", "DWF", "k-FED")
 CLUSTERS = {"synthetic": 5, "mnist": 20, "femnist": 64}
 PARTIES = 100
 ROUNDS_LIMIT = 10_000
-"""Rounds of every method, the paper's."""
+"""Rounds of every method, as in the paper."""
 MNIST_ROWS = 10_000
 
 # Dataset and distribution: for each method (mean, standard deviation) of score, accuracy and v-measure.
@@ -78,7 +78,7 @@ PUBLISHED: dict[tuple[str, str], dict[str, tuple[tuple[float, float], ...]]] = {
 }
 
 ROUNDING = 1.5e-4
-"""Least tolerance: a unit of the fourth place, which is the tables' last."""
+"""Least tolerance: one unit of the fourth place, the last place of the tables."""
 
 
 WHY_STARTS = "Starts and partitions are drawn anew: ours is as it comes."
@@ -87,7 +87,7 @@ WHY_ROUNDS = "Equal weights go on pulling the centroids apart for hundreds of ro
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """What a table costs.
+    """The effort of a table.
 
     Attributes
     ----------
@@ -96,13 +96,13 @@ class Effort:
     max_iter : int
         Rounds of EWF and DWF.
     secfc_runs : int
-        Runs, the first ones, in which SecFC takes part.
+        Number of first runs in which SecFC takes part.
     secfc_iter : int
-        Most iterations of SecFC, and of the exact Lloyd beside it.
+        Most iterations of SecFC, and of the exact Lloyd it is compared with.
     slack : tuple of 3 float
-        Added to the tolerances of the measures for what is left out.
+        Added to the tolerances of the measures because of the reduced effort.
     note : str
-        Says so.
+        Says what was reduced.
     """
 
     runs: int
@@ -116,7 +116,7 @@ class Effort:
 FULL = {"synthetic": Effort(runs=100, secfc_runs=10), "mnist": Effort(runs=10), "femnist": Effort(runs=10)}
 QUICK = {
     "synthetic": Effort(runs=6, secfc_runs=2),
-    # At learning rate 0.01 and momentum 0.8 a gap shrinks to e^-5 in 100 rounds.
+    # At learning rate 0.01 and momentum 0.8 a gap shrinks by a factor e^-5 in 100 rounds.
     "mnist": Effort(
         runs=1,
         max_iter=100,
@@ -142,7 +142,7 @@ DISTRIBUTIONS = {
 def table(context: Context, number: int, dataset: str) -> Iterator[Part]:
     """One dataset's part of Table 1 (score), 2 (accuracy) or 3 (v-measure).
 
-    Agreement is within two of the paper's standard deviations, those of its runs.
+    Figures agree within two of the paper's standard deviations over its runs.
     """
     for distribution in DISTRIBUTIONS[dataset]:
         yield Part(distribution, partial(_rows, context, number, dataset, distribution))

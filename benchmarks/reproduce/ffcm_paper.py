@@ -1,9 +1,9 @@
 """Federated fuzzy c-means (FFCM) by Stallmann and Wilbik: Tables 2 to 5.
 
-The figures need what the published code does and the text leaves out: local iterations to convergence,
-supports that are sums of memberships, movement by the Frobenius norm, SSEs without squares. "(mean)" over an
-SSE is the mean over the parties, each with the centres it holds: a run that the limit of rounds ends leaves
-every party with its own. The central method starts from memberships drawn at random, as in its step 1.
+The figures need four things that are in the published code and not in the text: local iterations until
+convergence, supports that are sums of memberships, movement by the Frobenius norm, SSEs without squares.
+"(mean)" over an SSE is the mean over the parties, each with its own centres: if the limit of rounds ends a
+run, every party has different centres. The central method starts from random memberships, as in its step 1.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,10 +32,10 @@ CODE: dict[str, Any] = {"local_iter": None, "weights": "memberships", "movement"
 METHODS = ("central", "avg1", "avg2")
 
 REPEATS = 10
-"""The paper's; the small cases take seconds, so they are not shortened."""
+"""As in the paper. The small cases take seconds, so they are not shortened."""
 
 QUICK_ROUNDS, ROUNDS = 100, 1000
-"""The code's limit is 1000. Runs that have not settled after 100 wander on, nearly all of them to the end."""
+"""The code's limit is 1000. Runs that have not settled after 100 rounds mostly never settle."""
 
 # Case 1: within, outside SSE.
 TABLE_2 = {"central": (0.3120, 3.7070), "avg1": (0.3588, 3.4078), "avg2": (0.3120, 3.7041)}
@@ -75,24 +75,25 @@ G2_SIGMAS = tuple(range(10, 101, 10))
 
 GAP_FLOOR = 0.05
 SSE_FLOOR = {"within SSE": 0.02, "outside SSE": 0.06}
-"""Least tolerances. The paper gives no spread: a row's tolerance is twice the standard error of the
-difference of two means of 10 runs, by our own runs, and at most a part of the figure."""
+"""Least tolerances. The paper gives no spread. A row's tolerance is twice the standard error of the
+difference of two means of 10 of our own runs, and at most a part of the figure.
+"""
 LARGEST_PART = 0.25
-"""Above that a tolerance would agree with anything: matched gaps of single runs differ tenfold."""
+"""With a larger tolerance everything would agree: matched gaps of single runs differ tenfold."""
 TABLE_5_TOLERANCE = 0.05
-"""Relative, with 0.05 absolute for small gaps."""
+"""Relative; 0.05 absolute for small gaps."""
 
 GAP = "gap"
-"""As the text defines it: the sum over matched centres."""
+"""As defined in the text: the sum over matched centres."""
 
 NEAREST_GAP = "gap, to nearest"
-"""As the published code has it: over found centres, the distance to the nearest true one, summed.
+"""As in the published code: for each found centre the distance to the nearest true one, summed.
 
-Two found centres may share a true one, and a true one that nobody found costs nothing.
+Two found centres may share a true one. A true one that is not found adds nothing.
 """
 
 MEAN_GAP = "gap, mean to nearest"
-"""Its mean over the found centres, which is what Table 4 is near."""
+"""Its mean over the found centres, which is close to Table 4."""
 
 WHY_MATCHED = (
     "The text defines a sum over matched centres, which this is; the published code sums the distance of "
@@ -113,7 +114,7 @@ WHY_SSE = (
 
 @dataclass(frozen=True, kw_only=True)
 class MeanOfRuns:
-    """A method's figures, or SecFC's beside them.
+    """A method's figures, or SecFC's.
 
     Attributes
     ----------
@@ -185,7 +186,7 @@ def _collect(into: dict[str, list[float]], figures: dict[str, float]) -> None:
 
 
 def measures(truth: Floats, fitted: FFCM, parties: Sequence[Floats]) -> dict[str, float]:
-    """Gaps of the global centres, and the mean over the parties of the SSEs at the centres they hold.
+    """Gaps of the global centres, and the mean over the parties of the SSEs at each party's centres.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def _figures(
 def _rows(
     measured: Measured, published: Mapping[str, tuple[float, ...]], gaps: Mapping[str, str], setting: str
 ) -> Iterator[FigureRow]:
-    """The rows of a table: its first figure in each of `gaps` (with the sentence for it), then two SSEs."""
+    """The rows of a table: its first figure by each of `gaps` (with a sentence for it), then two SSEs."""
     for name, figures in published.items():
         *gap, within, outside = figures
         for kind, why in gaps.items():
@@ -251,7 +252,7 @@ def table_2(context: Context) -> Iterator[FigureRow]:
 
 @one_part
 def table_3(context: Context) -> Iterator[FigureRow]:
-    """Case 2: a cluster hidden from both parties, m = 1.1. SecFC: a third client without rows takes part."""
+    """Case 2: a cluster hidden from both parties, m = 1.1. SecFC has a third client without rows."""
     measured = measure(ffcm_hidden, 3, context=context, fuzziness=1.1)
     gaps = {GAP: WHY_MATCHED, NEAREST_GAP: WHY_NEAREST}
     yield from _rows(measured, TABLE_3, gaps, f"case 2, m = 1.1, {REPEATS} runs")
@@ -271,7 +272,7 @@ def _absent(context: Context, sizes: tuple[int, int, int]) -> Iterator[FigureRow
 
 @one_part
 def table_5(context: Context) -> Iterator[FigureRow]:
-    """Case 4: the G2 sets. Sets whose file is not at hand are drawn anew from the same two Gaussians."""
+    """Case 4: the G2 sets. Sets without a file are drawn anew from the same two Gaussians."""
     repeats = 1 if context.quick else REPEATS
     gaps: dict[str, list[float]] = {name: [] for name in METHODS}
     secure_gaps, same, rows, drawn_anew = [], 0, 0, 0

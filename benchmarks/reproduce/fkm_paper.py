@@ -1,8 +1,8 @@
 """Federated k-means (FKM) by Garst and Reinders: Figures 1(b), 3, 4 and 5.
 
-The figures print no numbers. For Figure 3 the reported means are known; of the others the text's claims are
-checked. Reported is what their code reports: for federated methods the sample-weighted mean of the clients'
-adjusted Rand indices, for the central one the index over all rows.
+The figures print no numbers. For Figure 3 the reported means are known. For the others the claims of the text
+are checked. The measures are those of the authors' code: for federated methods the sample-weighted mean of
+the clients' adjusted Rand indices, for the central one the index over all rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ CLUSTERS = 16
 WRITERS_CLUSTERS = 60
 
 CENTRAL_STARTS = 10
-"""Of central k-means, scikit-learn's default of the paper's time, and of SecFC on the grid beside it."""
+"""Starts of central k-means (scikit-learn's default at the time of the paper) and of SecFC on the grid."""
 
 BETAS = ("0.1", "1", "10")
 
@@ -46,7 +46,7 @@ NOISIER = "1.5"
 """For "noisier datasets" the text sees "a large benefit in being able to iterate" (panels d to f)."""
 
 SIMILAR = 0.03
-"""What we take "similar to centralized" to mean, as a difference of ARIs."""
+"""Our reading of "similar to centralized", as a difference of ARIs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +67,13 @@ class Effort:
         return cls(fkm_runs=200, rounds=100, server_starts=10, kfed_runs=200, secfc_runs=10)
 
     def text(self) -> str:
-        """Say it in a setting."""
+        """The effort as text of a setting."""
         return f"FKM {self.fkm_runs} runs of {self.rounds} rounds, k-FED {self.kfed_runs} runs"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Every method on one of the grid's datasets: ARIs, one a run."""
+    """Every method on one of the grid's datasets: one ARI for each run."""
 
     fkm: list[float]
     kfed: list[float]
@@ -118,7 +118,7 @@ def _central(parties: list[Floats], classes: list[Ints], *, seed: int) -> float:
 
 
 def figure_1b(context: Context) -> Iterator[Part]:
-    """ARI at noise 1: FKM like central, above k-FED whatever its k'."""
+    """ARI at noise 1: FKM is like central, and above k-FED for every k'."""
     for beta in BETAS:
         yield Part(f"beta {beta}", partial(_grid, context, beta))
 
@@ -148,7 +148,7 @@ def _informed(parties: list[Floats], classes: list[Ints], runs: int) -> tuple[in
 
 
 def _claims(grid: Grid, setting: str) -> Iterator[FigureRow]:
-    """What the text says where the figure prints no numbers."""
+    """Claims of the text, for figures without printed numbers."""
     fkm = fmean(grid.fkm)
     yield claimed(
         name="central",
@@ -187,7 +187,7 @@ def _below_fkm(grid: Grid, setting: str, name: str, ours: float) -> FigureRow:
 
 
 def figure_3(context: Context) -> Iterator[Part]:
-    """ARI at noise 1 and 1.5, 50 points per cluster, and the benefit of more rounds than one."""
+    """ARI at noise 1 and 1.5, 50 points per cluster, and the benefit of several rounds."""
     for noise, beta in FIGURE_3:
         yield Part(f"noise {noise}, beta {beta}", partial(_noisy, context, noise, beta))
 
@@ -242,7 +242,7 @@ def _noisy(context: Context, noise: str, beta: str) -> Iterator[FigureRow]:
 
 @one_part
 def figure_4(context: Context) -> Iterator[FigureRow]:
-    """ARI with 16, 1, 3, 10 and 7 clusters at the clients: FKM like central but more variable."""
+    """ARI with 16, 1, 3, 10 and 7 clusters at the clients: FKM is like central but more variable."""
     effort = Effort.of(context)
     parties, classes = data.fkm_variable(context.folder)
     grid = Grid.measure(parties, classes, effort)

@@ -16,12 +16,12 @@ CLUSTERS, SEED = 3, 42
 FEDERATED, CENTRAL = 1498.28, 1362.196
 
 TOLERANCE = 0.5
-"""Of a sum near 1400: numbers of another scikit-learn, which draws other starts, are farther away."""
+"""Of a sum near 1400. Another scikit-learn version draws other starts and differs by more."""
 
 
 @one_part
 def sums_of_squares(context: Context) -> Iterator[FigureRow]:
-    """Federated and central SSE; n_init = 10 was the notebook's default, 1 is today's ("auto")."""
+    """Federated and central SSE. n_init = 10 was the notebook's default; the default today is 1 ("auto")."""
     parties = data.igt_studies(context.folder)
     pool = np.concatenate(parties)
     secure = Secure.over(

@@ -1,4 +1,4 @@
-"""Experiments in parts: those that are done are kept in a file, so that an interrupted command goes on."""
+"""Experiments in parts. Finished parts are kept in a file, so that an interrupted command can continue."""
 
 import json
 import time
@@ -17,14 +17,14 @@ from secfc.version import VERSION
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of an experiment that are measured together, and what tells them from its other parts."""
+    """Rows of an experiment that are measured together, and a name that identifies them."""
 
     name: str
     rows: Callable[[], Iterable[FigureRow]]
 
 
 def one_part(rows: Callable[[Context], Iterable[FigureRow]]) -> Callable[[Context], Iterator[Part]]:
-    """Make a single part of a function that yields all rows."""
+    """Make a single part from a function that yields all rows."""
 
     @wraps(rows)
     def parts(context: Context) -> Iterator[Part]:
@@ -41,7 +41,7 @@ class _Done:
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    """The file. Parts of another experiment, effort, version or folder of data are not gone on with."""
+    """The file. It is not continued with another experiment, effort, version or data folder."""
 
     experiment: str
     quick: bool
@@ -59,14 +59,14 @@ class Measuring:
     parts : iterable of Part
     context : Context
     path : Path
-        Where parts that are done are kept until `forget`.
+        Finished parts are kept there until `forget`.
     tell : callable
         Takes lines for people.
 
     Raises
     ------
     DataError
-        For a file at `path` that no experiment has kept.
+        If no experiment wrote the file at `path`.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class Measuring:
 
     @property
     def standing(self) -> str:
-        """How many parts are done, and where they are."""
+        """How many parts are finished, and where they are."""
         if not self._kept.parts:
             return "no part was done"
         done = f"{len(self._kept.parts)} of {len(self._parts)} parts are in {self._path}"
         return f"{done}; the same command goes on from there"
 
     def rows(self) -> list[FigureRow]:
-        """Measure what is not done yet; the rows of all parts, in their order."""
+        """Measure the unfinished parts; return the rows of all parts, in order."""
         done = self._kept.parts
         for number, part in enumerate(self._parts, start=1):
             if part.name not in done:
@@ -113,7 +113,7 @@ class Measuring:
         return [row for part in self._parts for row in done[part.name].rows]
 
     def forget(self) -> None:
-        """Remove the file: everything has been shown."""
+        """Remove the file, after everything was shown."""
         self._path.unlink(missing_ok=True)
 
 

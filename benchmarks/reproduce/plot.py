@@ -13,12 +13,12 @@ from secfc.errors import ParameterError
 
 LINE_INCHES = 0.24
 PANEL_INCHES = 0.9
-"""Of a panel's axis and its label."""
+"""Height of a panel's axis and its label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Theme:
-    """Colours; those of the methods are told apart with every kind of colour vision, and by their shapes."""
+    """Colours. People with every kind of colour vision can distinguish the methods; shapes differ too."""
 
     page: str
     text: str
@@ -48,13 +48,13 @@ def require_matplotlib() -> Any:
 
 
 def save_plot(rows: Sequence[FigureRow], title: str, path: Path, *, dark: bool = False) -> None:
-    """Write a PNG, a panel a measure: the paper's figures with their tolerance hollow, ours filled.
+    """Write a PNG with a panel for each measure: the paper's figures hollow, with tolerance, and ours filled.
 
     Parameters
     ----------
     rows : sequence of FigureRow
     title : str
-        Followed by what all settings share; above each group of rows stands the rest of its setting.
+        The text that all settings share is added to it. The rest of a setting is above its group of rows.
     path : Path
     dark : bool
         For a dark page.
@@ -92,7 +92,7 @@ def save_plot(rows: Sequence[FigureRow], title: str, path: Path, *, dark: bool =
 
 
 def split_settings(settings: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """What all settings have in common, and of each setting the rest.
+    """The text that all settings share, and the rest of each setting.
 
     Parts end at a comma or semicolon outside parentheses.
     """
@@ -103,7 +103,7 @@ def split_settings(settings: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def _lines(rows: Sequence[tuple[FigureRow, str]]) -> list[FigureRow | str]:
-    """A panel's lines from the top: a heading for each setting that has one, then its rows."""
+    """A panel's lines from the top: a heading for each setting (if not empty), then its rows."""
     lines: list[FigureRow | str] = []
     for heading, group in groupby(rows, key=lambda pair: pair[1]):
         lines += [heading] if heading else []

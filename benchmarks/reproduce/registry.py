@@ -1,4 +1,4 @@
-"""The experiments by name; their modules are loaded when one runs."""
+"""The experiments by name. Their modules are loaded when an experiment runs."""
 
 import difflib
 import importlib
@@ -22,7 +22,7 @@ class Experiment:
     name : str
     title : str
     module, function : str
-        What yields the parts, called with the context and `arguments`.
+        The function that yields the parts; its arguments are the context and `arguments`.
     arguments : tuple
     files : str
         The folder of the data directory that it reads; "" if it makes its rows itself.
@@ -36,7 +36,7 @@ class Experiment:
     files: str = ""
 
     def parts(self, context: "Context") -> Iterator["Part"]:
-        """What there is to measure; a part raises DataError, in one line, for a file that is missing."""
+        """The parts to measure. A part raises a one-line DataError for a missing file."""
         module = importlib.import_module(f"benchmarks.reproduce.{self.module}")
         found: Iterator[Part] = getattr(module, self.function)(context, *self.arguments)
         return found

@@ -45,7 +45,7 @@ SIGMA = {1: 1.0, 2: 20.0}
 METHODS = ("Lloyd", "k-FED", "SecFC")
 
 LEAST_TOLERANCE = 0.5
-"""Percentage points, or two of the paper's standard deviations: it gives no seed, so the rows are others."""
+"""Percentage points, or two of the paper's standard deviations. It gives no seed, so the rows differ."""
 
 WORST_SECONDS = 16.0
 """The text's bound on an iteration of SecFC in Figure 1."""
@@ -79,7 +79,7 @@ def _blobs(context: Context, number: int, counts: tuple[int, int], figures: Figu
 
 
 def table_3(context: Context) -> Iterator[Part]:
-    """Rotated MNIST, ten clients. In this simulation the first five compute, for all."""
+    """Rotated MNIST, ten clients. In this simulation the first five compute for all."""
     for (digit, local), figures in TABLE_3.items():
         if not (context.quick and local == 2):
             yield Part(f"digit {digit}, k' = {local}", partial(_rotated, context, digit, local, figures))
@@ -143,9 +143,10 @@ def _accuracies(
 
 @one_part
 def figure_1(context: Context) -> Iterator[FigureRow]:
-    """Seconds of an iteration against n, d and m (benchmarks.costs.figure1), and what the text says of them.
+    """Seconds of an iteration against n, d and m (benchmarks.costs.figure1), and the text's claims about
+    them.
 
-    The figure's own numbers are not printed in the paper. Compute time only, as there.
+    The paper does not print the figure's numbers. Compute time only, as in the paper.
     """
     from benchmarks.costs.figure1 import QUICK_SWEEPS, STARTS, SWEEPS, measure_figure1  # noqa: PLC0415
 

@@ -1,1 +1,1 @@
-"""Measurements behind single decisions and constants of the protocol."""
+"""Measurements for single decisions and constants of the protocol."""

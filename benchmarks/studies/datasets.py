@@ -1,4 +1,4 @@
-"""Datasets by name: those of tests/support/datasets.py, in the folder that SECFC_DATA names."""
+"""Datasets by name: those of tests/support/datasets.py, in the folder in SECFC_DATA."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,14 @@ NAMES: tuple[str, ...] = tuple(DATASETS)
 
 
 def dataset_reader(name: str) -> tuple[Callable[[], Floats], int]:
-    """What reads a dataset, and its number of clusters.
+    """The function that reads a dataset, and its number of clusters.
 
     Raises
     ------
     ParameterError
         If there is no dataset of this name.
     DataError
-        When it is read, if its file is not there.
+        When it is read, if its file is missing.
     """
     if name not in DATASETS:
         raise ParameterError(f"there is no dataset {name!r}, only {', '.join(NAMES)}")
@@ -28,7 +28,7 @@ def dataset_reader(name: str) -> tuple[Callable[[], Floats], int]:
     def read() -> Floats:
         try:
             rows: Floats = reader()
-        except pytest.skip.Exception as missing:  # how the readers say that a file is not there
+        except pytest.skip.Exception as missing:  # how the readers report a missing file
             raise DataError(str(missing)) from None
         return rows
 

@@ -1,7 +1,7 @@
-"""Inertia after "random" and "k-means++" starts, beside scikit-learn's k-means++ on the pooled rows.
+"""Inertia after "random" and "k-means++" starts, compared with scikit-learn's k-means++ on the pooled rows.
 
-Single starts: medians over as many seeds on both sides, ours over `secfc.run` itself. Large datasets are
-sampled down with a fixed seed, the same rows on both sides.
+Results are medians over single starts, with the same number of seeds on both sides. secfc's starts are those
+of `secfc.run`. Large datasets are sampled down with a fixed seed, to the same rows on both sides.
 """
 
 import warnings
@@ -18,7 +18,7 @@ from secfc.errors import DataError
 
 
 def inertias(rows: Floats, k: int, starts: int) -> dict[str, Floats]:
-    """Inertia of each start: ours after "random" and "k-means++", scikit-learn's after k-means++."""
+    """Inertia of each start: secfc's after "random" and "k-means++", scikit-learn's after k-means++."""
     parties = np.array_split(rows, 3)
     found: dict[str, list[float]] = {"random": [], "k-means++": [], "scikit-learn": []}
     for seed in range(starts):
@@ -37,13 +37,13 @@ def measure(datasets: Sequence[str], starts: int, most_rows: int, markdown: Path
     Parameters
     ----------
     datasets : sequence of str
-        All whose files are there, if empty.
+        If empty, all datasets whose files exist.
     starts : int
         Of each kind.
     most_rows : int
-        Larger datasets are sampled down to so many rows.
+        Larger datasets are sampled down to this number of rows.
     markdown : Path or None
-        File that the table is also written to.
+        A file for the table, in addition to standard output.
     """
     warnings.simplefilter("ignore")
     lines = [

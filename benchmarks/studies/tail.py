@@ -42,7 +42,7 @@ def measure(
             step=step,
         )
 
-    run(0.9)  # two iterations: compiled code is loaded before anything is timed
+    run(0.9)  # two iterations, to load compiled code before anything is timed
     first = None
     for tolerance in tolerances:
         began = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Private set union beside a plain union of sets, and membership privacy beside an ordinary run.
+"""Private set union compared with a plain union of sets, and membership privacy with an ordinary run.
 
-All parties in one process and one thread. Seconds are CPU seconds of this process with
-wall-clock seconds in brackets, bytes are those of shares between clients and to the server.
+All parties are in one process and one thread. Seconds are CPU seconds of this process, with wall-clock
+seconds in brackets. Bytes are those of shares between clients and to the server.
 """
 
 import os
@@ -21,7 +21,7 @@ from secfc.psu.plan import UnionPlan
 from secfc.psu.tokens import row_ids
 
 CAPACITIES = {8: 14, 16: 24, 32: 44}
-"""IDs that a bin holds, for each load: about one bin in 50 is overfull."""
+"""IDs that a bin can hold, for each load: about one bin in 50 is overfull."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +34,11 @@ class UnionParties:
 
 
 def measure_unions(sizes: UnionParties, ids: Sequence[int], loads: Sequence[int]) -> None:
-    """Print a line for each number of IDs and number of IDs in a bin (none: the protocol's)."""
+    """Print a line for each number of IDs and each load (if no loads are given: the protocol's load)."""
     if not set(loads) <= CAPACITIES.keys():
         raise ParameterError(f"--loads: {', '.join(map(str, CAPACITIES))} are known")
     _print_machine(sizes)
-    kernels.choose(1 << 60).matmul(*np.ones((2, 1, 1), dtype=np.uint64))  # compiled before the clock
+    kernels.choose(1 << 60).matmul(*np.ones((2, 1, 1), dtype=np.uint64))  # compiles before the clock starts
     with threadpool_limits(1):
         for count in ids:
             _unions(count, sizes, loads or [plan.LOAD])

@@ -1,4 +1,4 @@
-"""A union with all parties in one process: the reference, for tests and benchmarks."""
+"""A union with all parties in one process: the reference for tests and benchmarks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from secfc.randomness import MaskSource
 
 @dataclass(frozen=True, kw_only=True)
 class United:
-    """The end of a union.
+    """The result of a union.
 
     Attributes
     ----------
     m : int
         IDs of the union.
     rows : list of ndarray of shape (m_j,), int64
-        For each party the rows of its IDs, in their order.
+        For each party, the rows of its IDs, in their order.
     bytes_dealt, bytes_opened : int
         Between clients, and from clients to the server.
     stages : int

@@ -1,10 +1,10 @@
 """The measures of the papers, each named after its definition.
 
-By what they need: :mod:`~plaintext_baselines.metrics.truth` compares labels with known classes,
-:mod:`~plaintext_baselines.metrics.shape` judges a clustering by the rows alone, and
+:mod:`~plaintext_baselines.metrics.truth` compares labels with known classes,
+:mod:`~plaintext_baselines.metrics.shape` measures a clustering by the rows alone, and
 :mod:`~plaintext_baselines.metrics.gap` compares centres with known centres. Parties are sequences of
-array-likes of shape (n_rows_of_the_party, n_features), or (n_rows_of_the_party,) for labels; centres have
-shape (n_clusters, n_features), and one of nan does not exist.
+array-likes of shape (n_rows_of_the_party, n_features), or (n_rows_of_the_party,) for labels. Centres have
+shape (n_clusters, n_features). A centre of nan counts as missing.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""How far found centres are from the true ones: the knowledge gap of FFCM's evaluation metrics."""
+"""Distances of found centres from the true ones: the knowledge gap of FFCM's evaluation metrics."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,9 +9,9 @@ from plaintext_baselines._arrays import FloatArray
 
 
 def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
-    """Sum over k of ||c~_k - c_k||, the centres matched one to one so that the sum is least.
+    """Sum over k of ||c~_k - c_k||, with the one-to-one match of centres for which the sum is least.
 
-    FFCM's "gap"; the paper leaves the matching open.
+    FFCM's "gap"; the paper does not define the matching.
 
     Examples
     --------
@@ -25,11 +25,11 @@ def matched_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
 
 
 def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
-    """Sum over the true centres of the distance to the nearest found one, which may serve several.
+    """Sum over the true centres of the distance to the nearest found one, which may be that of several.
 
-    Never more than the matched gap; a centre found twice hides that another is missing only in part. FFCM's
-    "gap" as its code matches centres; Table 3 has it with the arguments exchanged, a sum over the found
-    centres.
+    It is never more than the matched gap. If one centre is found twice and another is missing, the value
+    shows this only in part. It is FFCM's "gap" as its code matches centres. Table 3 has it with the arguments
+    exchanged, as a sum over the found centres.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def nearest_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
 
 
 def normalised_knowledge_gap(truth: ArrayLike, centers: ArrayLike) -> float:
-    """The matched knowledge gap over the square root of the number of features: FFCM's "ngap".
+    """The matched knowledge gap divided by the square root of the number of features: FFCM's "ngap".
 
     Examples
     --------

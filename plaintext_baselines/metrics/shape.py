@@ -1,4 +1,4 @@
-"""How good a clustering is by the rows and the centres alone."""
+"""Measures of a clustering by the rows and the centres alone."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from plaintext_baselines._floats import nearest, squared_distances
 
 
 def k_means_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
-    """Mean squared distance of all rows to their nearest centre: the k-means objective over m.
+    """Mean squared distance of all rows to their nearest centre: the k-means objective divided by m.
 
     DWF's "score" (section 3.3).
 
@@ -27,7 +27,7 @@ def k_means_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
 
 
 def client_mean_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
-    """Plain mean over the parties of their own k-means scores; parties without rows do not count.
+    """Unweighted mean of the parties' own k-means scores. Parties without rows are skipped.
 
     DWF's "RequestScore" (Algorithm 4) with all parties.
 
@@ -41,9 +41,9 @@ def client_mean_score(parties: Sequence[ArrayLike], centers: ArrayLike) -> float
 
 
 def within_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bool = True) -> float:
-    """FFCM's WSSE: squared distances of the rows to their own (nearest) centre, summed, over m d.
+    """FFCM's WSSE: the sum of squared distances of the rows to their own (nearest) centre, divided by m d.
 
-    Less is better. ``squared=False`` sums the distances themselves: the paper's formula has squares, its
+    Less is better. ``squared=False`` sums the distances themselves. The paper's formula has squares; its
     published code and its Tables 2 to 4 do not.
 
     Examples
@@ -57,7 +57,7 @@ def within_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: boo
 
 
 def outside_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bool = True) -> float:
-    """FFCM's OSSE: squared distances of the rows to all centres but their own, summed, over m d.
+    """FFCM's OSSE: the sum of squared distances of the rows to all other centres, divided by m d.
 
     More is better. `squared` as for :func:`within_sse`.
 
@@ -73,10 +73,9 @@ def outside_sse(parties: Sequence[ArrayLike], centers: ArrayLike, *, squared: bo
 
 
 def silhouette(parties: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
-    """Mean silhouette of all rows together; needs every distance between rows, also of different parties.
+    """Mean silhouette of all rows together. It needs every distance between rows, also of different parties.
 
-    P. J. Rousseeuw, *Silhouettes*, 1987; FKM's figure 5(a). ValueError if there are not between 2 and m - 1
-    clusters.
+    P. J. Rousseeuw, *Silhouettes*, 1987; FKM's figure 5(a). ValueError unless there are 2 to m - 1 clusters.
 
     Examples
     --------
@@ -88,11 +87,11 @@ def silhouette(parties: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> flo
 
 
 def simplified_silhouette(parties: Sequence[ArrayLike], centers: ArrayLike) -> float:
-    """Mean of (b - a) / max(a, b): distances a to the nearest and b to the second nearest centre.
+    """Mean of (b - a) / max(a, b): a is the distance to the nearest centre, b to the second nearest.
 
-    Every party can compute its share of it. A row on two centres counts 0. There must be at least two
-    centres. E. R. Hruschka et al., *Evolutionary algorithms for clustering gene-expression data*, 2004; FKM's
-    figure 5(b).
+    Every party can compute its part of the sum. A row that lies on two centres counts 0. There must be at
+    least two centres. E. R. Hruschka et al., *Evolutionary algorithms for clustering gene-expression data*,
+    2004; FKM's figure 5(b).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well labels agree with a known truth; both of shape (m,), m >= 1, for all rows or for each party."""
+"""Agreement of labels with a known truth. Both have shape (m,), m >= 1, for all rows or for each party."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 
 def hungarian_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
-    """Share of rows that agree under the best one-to-one map of clusters to classes.
+    """Fraction of rows that agree under the best one-to-one map of clusters to classes.
 
     Harold W. Kuhn: *The Hungarian method for the assignment problem*, 1955; SecFC's "accuracy" (section 5).
 
@@ -25,11 +25,11 @@ def hungarian_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def majority_accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
-    """Share of rows that agree when every cluster stands for its most frequent class.
+    """Fraction of rows that agree if every cluster is mapped to its most frequent class.
 
-    Several clusters may stand for one class, so this grows with the number of clusters, to 1 when every row
-    is its own cluster; it is at least the Hungarian accuracy. Also known as purity; DWF's "accuracy" (section
-    3.3).
+    Several clusters may have the same class. So the value grows with the number of clusters, and it is 1 if
+    every row is its own cluster. It is at least the Hungarian accuracy. Also known as purity; DWF's
+    "accuracy" (section 3.3).
 
     Examples
     --------
@@ -71,8 +71,8 @@ def pooled_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> floa
 def client_weighted_ari(truths: Sequence[ArrayLike], labels: Sequence[ArrayLike]) -> float:
     """Mean of the parties' own adjusted Rand indices, each weighted by its number of rows.
 
-    A party that gives rows of one class different labels than another party does is not penalised, and a
-    party of one row counts as 1; a party without rows counts for nothing. What FKM's published code reports.
+    There is no penalty if two parties give different labels to rows of the same class. A party of one row
+    counts as 1, and a party without rows has weight 0. FKM's published code reports this value.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""What organisations agree on before a run, in files, and what they sign after it.
+"""Files on which organisations agree before a run, and statements that they sign after it.
 
-In the order in which they build on each other: `files`, `toml_file`, `words`, `keys`, `consortium`,
-`job_file`, `site_file`, `rows`, `signatures`, `statement`, `audit`.
+The modules, each using those before it: `files`, `toml_file`, `words`, `keys`, `consortium`, `job_file`,
+`site_file`, `rows`, `signatures`, `statement`, `audit`.
 """

@@ -1,12 +1,12 @@
-"""An owner's certificate: a member of the committee says that it may deposit rows, by name and number.
+"""An owner's certificate: a committee member's signature that allows an owner to deposit rows.
 
 ::
 
     signed = "secfc owner 1" | agreement (32) | member (2) | number (4) | key (32) | name
     packed = member (2) | number (4) | key (32) | signature (64) | bytes of the name (1) | name
 
-Member j has the numbers from (j - 1) * most + 1 to j * most (`most` is the job's), so none can take
-another's. A certificate is public, and travels with each deposit.
+Member j assigns the numbers from (j - 1) * most + 1 to j * most (`most` is the job's), so no member can use
+another's numbers. A certificate is public and is sent with each deposit.
 """
 
 import struct
@@ -27,7 +27,7 @@ _SIGNED = b"secfc owner 1"
 _FIXED = struct.Struct(f"<HI{KEY_BYTES}s{SIGNATURE_BYTES}sB")
 _NUMBERS = struct.Struct("<HI")
 MOST_BYTES = _FIXED.size + 63
-"""Of a certificate that is packed."""
+"""Largest size of a packed certificate."""
 
 
 class CertificateSchema(FileSchema):
@@ -42,7 +42,7 @@ class CertificateSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """Who may deposit; `check` tells whether it is one of a job."""
+    """Admits one owner; `check` verifies that the certificate belongs to a job."""
 
     name: str
     number: int
@@ -66,13 +66,13 @@ class Certificate:
         )
 
     def packed(self) -> bytes:
-        """As it travels."""
+        """The form that is sent."""
         name = self.name.encode()
         return _FIXED.pack(self.member, self.number, self.key, self.signature, len(name)) + name
 
 
 def unpacked(data: bytes) -> tuple[Certificate, bytes]:
-    """A certificate at the beginning of these bytes, not checked, and what follows; MessageError for none."""
+    """The certificate at the start of these bytes, not checked, and the rest; MessageError if none."""
     if len(data) < _FIXED.size:
         raise MessageError(f"a deposit of {len(data)} bytes has no certificate")
     member, number, key, signature, size = _FIXED.unpack_from(data)
@@ -87,9 +87,9 @@ def unpacked(data: bytes) -> tuple[Certificate, bytes]:
 def admit(
     agreement: Agreement, *, member: int, identity: Identity, number: int, name: str, key: bytes
 ) -> str:
-    """A certificate for an owner, as its file has it.
+    """The text of a certificate file for an owner.
 
-    AgreementError for a name of the roster, or a number that this member does not have.
+    Raises AgreementError for a name in the roster, or a number that this member may not assign.
     """
     if name.lower() in _taken(agreement):
         raise AgreementError(f"{name!r} is a name of the roster; an owner of rows needs one of its own")
@@ -124,7 +124,7 @@ def read_certificate(path: Path, agreement: Agreement) -> Certificate:
 
 
 def own_certificate(site: Site, agreement: Agreement, public: bytes) -> Certificate:
-    """The certificate of a site that is an owner; AgreementError unless it is of its name and public key."""
+    """The certificate of a site that is an owner; AgreementError unless it has the site's name and key."""
     if site.certificate is None:
         raise ParameterError(f"{site.path}: certificate is needed, by which a member admits {site.party}")
     found = read_certificate(site.certificate, agreement)
@@ -134,7 +134,7 @@ def own_certificate(site: Site, agreement: Agreement, public: bytes) -> Certific
 
 
 def write_certificate(path: Path, text: str) -> None:
-    """Write a certificate, which must not be there."""
+    """Write a certificate file, which must not exist."""
     write_new(path, text.encode())
 
 
@@ -143,5 +143,5 @@ def _statement(agreement: Agreement, member: int, number: int, key: bytes, name:
 
 
 def _taken(agreement: Agreement) -> set[str]:
-    """Names that no owner has, in lower case: an error that names one means that party."""
+    """Names, in lower case, that no owner may have, so that a name in an error is unambiguous."""
     return {one.name.lower() for one in agreement.consortium.everybody} | {RESERVED}

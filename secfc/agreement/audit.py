@@ -1,4 +1,4 @@
-"""What holds of a summary: whose signatures are on it, and whether all speak of one run of one job."""
+"""Checks a summary: who signed it, and whether all signatures are about the same run of the same job."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from secfc.public_errors import COMPLETE
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was checked: what holds, or what does not and why."""
+    """The result of one check, with a reason if it failed."""
 
     holds: bool
     text: str
-    missing: str | None = None  # the party that has stated nothing
+    missing: str | None = None  # the party whose statement is missing
 
 
 def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
-    """Check a summary against the agreement that the auditor has, roster included; nothing in it is trusted.
+    """Check a summary against the auditor's own agreement, roster included; the summary is not trusted.
 
-    Findings are of the job, each party's signature, signers unknown, and whether the statements agree.
+    There are findings for the job, each party's signature, unknown signers, and whether statements agree.
     """
     same = summary.agreement == agreement.to_json()
     of_file = f"those of the job file ({agreement.digest.hex()[:16]})"
@@ -61,7 +61,7 @@ def audit(summary: Summary, agreement: Agreement) -> list[Finding]:
 
 
 def read_evidence(path: Path) -> Contradiction | None:
-    """The evidence in a file; None when the file is something else."""
+    """The evidence in a file; None if the file is something else."""
     try:
         return Contradiction.of_json(read_text(path, most=MOST_SUMMARY).encode())
     except MessageError:
@@ -69,9 +69,9 @@ def read_evidence(path: Path) -> Contradiction | None:
 
 
 def audit_evidence(found: Contradiction, agreement: Agreement) -> list[Finding]:
-    """Check what a party has written down of a coordinator that cheated, against the auditor's agreement.
+    """Check a party's evidence that the coordinator cheated, against the auditor's agreement.
 
-    It convinces whoever has the roster: nobody but the coordinator can sign what is in it.
+    It convinces anyone who has the roster, because only the coordinator can sign its contents.
     """
     name = agreement.consortium.coordinator.name if agreement.consortium.coordinator else "the coordinator"
     if found.agreement != agreement.digest:
@@ -117,7 +117,7 @@ def _of_party(number: int, name: str, given: list[SignedStatement], agreement: A
 
 
 def place_of(statement: Statement, agreement: Agreement) -> Place:
-    """Where copies beside a statement belong; SealError where it names no introductions."""
+    """The place of copies beside a statement; SealError if the statement has no introductions."""
     if statement.introductions is None:
         raise SealError("copies of labels, and no introductions")
     return Place(
@@ -139,7 +139,7 @@ def _agree(valid: list[SignedStatement], key: str, what: str, otherwise: str) ->
 
 
 def _of_ending(valid: list[SignedStatement], agreement: Agreement) -> Finding:
-    """Whether all parties had the same result; a run that failed is no fault of its summary."""
+    """Whether all parties had the same result. A failed run does not make its summary wrong."""
     done = [one.statement for one in valid if one.statement.ended == COMPLETE]
     results = {(one.iterations, one.converged) for one in done}
     if len(results) > 1:

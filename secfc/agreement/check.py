@@ -1,4 +1,4 @@
-"""Looking before signing: a site's files and rows against the job, at the site alone."""
+"""Checks a site's files and rows against the job before the site signs. Everything stays at the site."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from secfc.sealing.identity import Identity
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What a site has found in order."""
+    """A site's files and rows that passed the checks."""
 
     agreement: Agreement
     identity: Identity = field(repr=False)
@@ -27,8 +27,8 @@ class Checked:
 def check_site(site: Site) -> Checked:
     """Check key, certificate, limits, date, site file and rows of a site against its copy of the job.
 
-    Raises a SecFCError with a line for everything that is wrong: with the limit, or with the column and how
-    many rows do not fit; never a value. Nothing leaves the site.
+    Raises a SecFCError with a line for everything that is wrong. A line has the limit, or the column and how
+    many rows do not fit, and never a value. Nothing leaves the site.
     """
     agreement, identity = read_job(site.job), read_key(site.key)
     wrong: list[SecFCError] = []
@@ -44,7 +44,7 @@ def check_site(site: Site) -> Checked:
         look(lambda: own_certificate(site, agreement, identity.public))
     else:
         look(lambda: agreement.consortium.number_of(site.party, identity.public, file=site.key))
-    if wrong:  # of another roster: nothing else can be said
+    if wrong:  # the roster is another one, so further checks are meaningless
         raise wrong[0]
     look(lambda: site.check(agreement))
     look(lambda: agreement.check_date(datetime.now(UTC).date()))
@@ -59,7 +59,7 @@ def check_site(site: Site) -> Checked:
 
 
 def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
-    """Raise DataError for more rows than an owner may deposit, or none."""
+    """Raise DataError for no rows, or more rows than an owner may deposit."""
     assert agreement.owners is not None
     count, most = rows.table.rows.shape[0], agreement.owners.most_rows
     if not 1 <= count <= most:
@@ -67,7 +67,7 @@ def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
 
 
 def _check_ids(site: Site, rows: list[SiteRows]) -> None:
-    """Raise ParameterError for a key of IDs that cannot be used, DataError for IDs that are not each once."""
+    """Raise ParameterError for an unusable ID key, DataError for IDs that are not unique."""
     assert site.ids_key is not None
     key = read_ids_key(site.ids_key)
     if rows and rows[0].ids is not None:

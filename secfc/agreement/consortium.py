@@ -1,6 +1,7 @@
-"""The roster file: who takes part, in the order of client numbers, with the keys that everybody pins.
+"""The roster file: all parties in the order of client numbers, with the keys that everybody pins.
 
-A public key file, which an organisation hands over, is a roster file of one.
+Helpers are parties without rows that compare; the coordinator runs the server. A public key file, which an
+organisation hands over, is a roster file with one party.
 """
 
 import hashlib
@@ -26,11 +27,11 @@ _FINGERPRINT = b"secfc roster fingerprint 2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _HEAD = "# secfc roster: the order of parties is that of their client numbers, helpers come behind them.\n"
 _MOST_ORGANISATION = 200
-RESERVED = "server"  # no party's name, in any case of letters: that of the coordinator's process in FLARE
+RESERVED = "server"  # no party's name, in any case of letters: FLARE gives it to the coordinator's process
 
 
 class MemberSchema(FileSchema):
-    """A party in a file."""
+    """A party's entry in a file."""
 
     name: str
     organisation: str = ""
@@ -49,17 +50,17 @@ class RosterSchema(FileSchema):
 class Member:
     """A party."""
 
-    name: str  # short: letters, digits, - and _; what files, errors and sites are called by
+    name: str  # short: letters, digits, - and _; used in files and errors, and as FLARE's name of the site
     organisation: str = ""  # its full name, for people
     key: bytes = field(repr=False)  # its public key, 32 bytes
 
     @property
     def words(self) -> str:
-        """Twelve words of its key."""
+        """Twelve words that encode the fingerprint of its key."""
         return key_words(self.key)
 
     def to_schema(self) -> MemberSchema:
-        """As files show it."""
+        """Its form in files."""
         return MemberSchema(name=self.name, organisation=self.organisation, key=key_text(self.key))
 
     def to_toml(self, table: str = "[[party]]") -> str:
@@ -72,18 +73,19 @@ class Member:
 
 @dataclass(frozen=True)
 class Consortium:
-    """All parties and who runs the server. `read_roster` checks that names and keys differ.
+    """All parties and the coordinator, which runs the server.
 
-    A roster that is only being collected has no coordinator yet; a job needs one.
+    `read_roster` checks that names and keys differ. A roster that is still being collected may have no
+    coordinator, but a job needs one.
     """
 
     members: tuple[Member, ...]  # clients, client 1 first
     coordinator: Member | None = None
-    helpers: tuple[Member, ...] = ()  # parties without rows, who compare
+    helpers: tuple[Member, ...] = ()  # parties without rows that compare
 
     @cached_property
     def roster(self) -> Roster:
-        """The keys alone."""
+        """Only the keys."""
         coordinator = None if self.coordinator is None else self.coordinator.key
         return Roster(tuple(member.key for member in self.parties), coordinator)
 
@@ -99,11 +101,11 @@ class Consortium:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parties, client 1's first."""
+        """Names of the parties, client 1 first."""
         return tuple(member.name for member in self.parties)
 
     def to_schema(self) -> RosterSchema:
-        """As files show it."""
+        """Its form in files."""
         coordinator = None if self.coordinator is None else self.coordinator.to_schema()
         return RosterSchema(
             coordinator=coordinator,
@@ -113,7 +115,7 @@ class Consortium:
 
     @property
     def words(self) -> str:
-        """Twenty-four words of all names, keys and their order."""
+        """Twenty-four words that encode the fingerprint of all names, keys and their order."""
         content = json.dumps(self.to_schema().model_dump(), sort_keys=True)
         return to_words(hashlib.sha256(_FINGERPRINT + content.encode()).digest())
 
@@ -127,7 +129,7 @@ class Consortium:
     def number_of(self, name: str, key: bytes, *, file: Path) -> int:
         """Client number of the party with this name and public key.
 
-        Raises AgreementError when no party has that name, or it has another key than that in the file.
+        Raises AgreementError if no party has that name, or if its key is not the one in the file.
         """
         if name not in self.names:
             raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
@@ -140,7 +142,7 @@ class Consortium:
         return number
 
     def number_with(self, key: bytes, *, file: Path) -> int:
-        """Client number of the party with this public key; AgreementError when no party has it."""
+        """Client number of the party with this public key; AgreementError if no party has it."""
         for number, member in enumerate(self.parties, 1):
             if member.key == key:
                 return number
@@ -151,18 +153,18 @@ class Consortium:
 
 
 def is_name(text: str) -> bool:
-    """Whether a party, or an owner of rows, can be called this."""
+    """Whether a party, or an owner of rows, can have this name."""
     return _NAME.fullmatch(text) is not None
 
 
 def check_member(name: str, organisation: str) -> None:
-    """Raise ParameterError unless a party can be called this."""
+    """Raise ParameterError unless a party can have these names."""
     for _, text in _wrong_in(name, organisation):
         raise ParameterError(text)
 
 
 def _wrong_in(name: str, organisation: str) -> Iterator[tuple[str, str]]:
-    """Which key of a party is wrong, and what."""
+    """The wrong fields of a party, each with a text that says what is wrong."""
     if not is_name(name):
         yield "name", "name: 1 to 63 letters, digits, '-' and '_' are possible, a letter or digit first"
     if name.lower() == RESERVED:
@@ -171,11 +173,11 @@ def _wrong_in(name: str, organisation: str) -> Iterator[tuple[str, str]]:
         yield "organisation", f"organisation: at most {_MOST_ORGANISATION} printable characters are possible"
 
 
-Fault = tuple[tuple[str | int, ...], str]  # where something is wrong in a roster file, and what
+Fault = tuple[tuple[str | int, ...], str]  # position of a fault in a roster file, and its text
 
 
 def consortium_of(schema: RosterSchema) -> tuple[Consortium, list[Fault]]:
-    """The parties, and what is wrong with them."""
+    """The parties, and all faults in the schema."""
     members: dict[str, Member] = {}
     wrong: list[Fault] = []
     names: dict[str, str] = {}
@@ -215,10 +217,10 @@ def read_roster(path: Path) -> Consortium:
 def add_members(
     path: Path, members: list[Member], coordinator: Member | None = None, helpers: Sequence[Member] = ()
 ) -> Consortium:
-    """Append parties, who runs the server, and helpers to a roster file, which is made if there is none.
+    """Append parties, a coordinator and helpers to a roster file, which is created if it does not exist.
 
-    What stands in it stays as it is. Raises ParameterError when the file is no valid roster or would not be
-    one; it is then as it was.
+    Existing text is kept. Raises ParameterError if the file is not, or would not be, a valid roster. The file
+    is unchanged then.
     """
     text = _HEAD
     if path.exists():
@@ -234,7 +236,7 @@ def add_members(
 def roster_text(
     members: Sequence[Member], coordinator: Member | None = None, helpers: Sequence[Member] = ()
 ) -> str:
-    """A roster file of these parties."""
+    """The text of a roster file with these parties."""
     return _HEAD + _entries(members, coordinator, helpers)
 
 
@@ -246,7 +248,7 @@ def _entries(members: Sequence[Member], coordinator: Member | None, helpers: Seq
 
 
 def roster_of(file: TomlFile) -> Consortium:
-    """The parties of a roster file that is read; ParameterError with file, line and party."""
+    """The parties in a roster file that was already read; ParameterError with file, line and party."""
     consortium, wrong = consortium_of(file.check(RosterSchema))
     if wrong:
         texts = sorted((file.line(*keys), text) for keys, text in wrong)

@@ -1,4 +1,4 @@
-"""Copies of the labels of a client that missed a result, sealed to it and signed by others, who have them.
+"""Copies of labels for a client that missed a result, made and signed by clients that have the labels.
 
 ::
 
@@ -7,9 +7,9 @@
     signed = "secfc copy 1" | place | SHA-256 of the copy
     payload = labels (4) | iterations (4) | converged (1) | the labels, packed as on the wire
 
-A copy travels beside its maker's statement, which names the run and the introductions. With membership
-privacy it holds the labels of all rows of the union, which every client is told. Its size tells of nobody's
-rows.
+A copy is sealed to its recipient and sent beside its maker's statement, which contains the run and the
+introductions. With membership privacy it holds the labels of all rows of the union, which every client
+learns anyway. So its size reveals nothing about any party's rows.
 """
 
 import base64
@@ -40,17 +40,17 @@ _HEAD = struct.Struct("<II?")
 _SIGNATURE_TEXT = 88  # characters of 64 bytes in base64
 
 MOST_TEXT = 6 << 20
-"""Characters of all copies of a maker: with its report they fit an answer of `secfc.drivers.calls`."""
+"""Most characters of all copies of a maker: with its report they fit an answer of `secfc.drivers.calls`."""
 
 MOST_COPIES = 1 << 26
-"""Characters of all copies in a summary."""
+"""Most characters of all copies in a summary."""
 
 
 class SealedCopy(FileSchema):
     """A copy in a report or a summary."""
 
     recipient: Annotated[int, Field(ge=1, le=MAX_CLIENTS)]
-    sealed: Annotated[str, Field(max_length=MOST_TEXT, repr=False)]  # base64, likewise the signature
+    sealed: Annotated[str, Field(max_length=MOST_TEXT, repr=False)]  # base64, like the signature
     signature: Annotated[str, Field(max_length=_SIGNATURE_TEXT, repr=False)]
 
 
@@ -58,34 +58,34 @@ Copies = Annotated[list[SealedCopy], Field(max_length=MAX_CLIENTS, repr=False)]
 
 
 def most_text(job: Job) -> int:
-    """Characters of all copies that one maker makes."""
+    """Most characters of all copies that one maker makes."""
     return min(MOST_TEXT, MOST_COPIES // job.n)
 
 
 def text_of(copies: Copies) -> int:
-    """Characters of copies in a file: one that is no base64 may take more there than it came with."""
+    """Characters that copies take in a file; text that is not base64 may be longer there than as received."""
     return sum(len(json.dumps(text)) - 2 for one in copies for text in (one.sealed, one.signature))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a copy belongs."""
+    """What a copy belongs to: it is valid nowhere else."""
 
     agreement: bytes = field(repr=False)
     run: bytes = field(repr=False)
-    introductions: bytes = field(repr=False)  # their digest: the coordinator chooses `run` alone
+    introductions: bytes = field(repr=False)  # their digest; `run` is not enough, the coordinator chooses it
     maker: int
     recipient: int = 0
 
     @property
     def packed(self) -> bytes:
-        """As it is signed and sealed."""
+        """The form that is signed and sealed."""
         return _PLACE.pack(self.agreement, self.run, self.introductions, self.maker, self.recipient)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copied:
-    """What a copy holds."""
+    """The content of a copy."""
 
     n_iter: int
     converged: bool
@@ -102,10 +102,10 @@ def make_copies(
     roster: Roster,
     identity: Identity,
 ) -> list[SealedCopy]:
-    """Copies for clients of their labels, as long as they fit (`most_text`); others are not sealed.
+    """Copies of the clients' labels while they fit (`most_text`); labels that do not fit are not sealed.
 
-    Labels of one client are held at a time: those of a union are many. None of no labels, nor for a client
-    whose key in the roster shares no secret: that is its own fault.
+    Only one client's labels are in memory at a time, because those of a union are many. No copy is made
+    without labels, or for a client whose key in the roster allows no key agreement; that is its own fault.
     """
     copies: list[SealedCopy] = []
     bits, left = bits_of(job.k - 1), most_text(job)
@@ -128,7 +128,7 @@ def make_copies(
 
 
 def check_copy(copy: SealedCopy, place: Place, roster: Roster) -> bytes:
-    """The sealed bytes of a copy; SealError, with the maker's number, unless it signed it for this place."""
+    """The sealed bytes of a copy; SealError, with the maker's number, unless it signed them for `place`."""
     try:
         sealed, signature = (base64.b64decode(one, validate=True) for one in (copy.sealed, copy.signature))
     except (binascii.Error, ValueError):
@@ -139,9 +139,9 @@ def check_copy(copy: SealedCopy, place: Place, roster: Roster) -> bytes:
 
 
 def open_copy(copy: SealedCopy, place: Place, *, roster: Roster, identity: Identity) -> bytes:
-    """The payload of a copy that is for the holder of this identity.
+    """The payload of a copy for the holder of this identity.
 
-    Raises SealError, with the maker's number, as `check_copy`, or where it does not open here.
+    Raises SealError, with the maker's number, as `check_copy`, or if the copy cannot be opened.
     """
     sealed = check_copy(copy, place, roster)
     try:
@@ -152,7 +152,7 @@ def open_copy(copy: SealedCopy, place: Place, *, roster: Roster, identity: Ident
 
 
 def read_copy(payload: bytes, *, job: Job) -> Copied:
-    """What a payload says; MessageError when it is none."""
+    """The content of a payload; MessageError if it is not valid."""
     if len(payload) < _HEAD.size:
         raise MessageError(f"a copy of {len(payload)} bytes")
     size, n_iter, converged = _HEAD.unpack_from(payload)

@@ -1,4 +1,4 @@
-"""Files that are never written over, and files of secrets."""
+"""Files that are never overwritten, and files of secrets."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Write a file that must not exist yet.
 
-    Raises ParameterError when it exists, which leaves it as it is, or cannot be written.
+    Raises ParameterError if it exists (it is not changed) or cannot be written.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
@@ -40,7 +40,7 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
 
 def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:
-    """So many bytes, as base64 writes them behind what says their kind; None for any other text."""
+    """Decode `size` bytes from base64 after the prefix `kind`; None for any other text."""
     try:
         data = base64.b64decode(text.removeprefix(kind), validate=True)
     except (binascii.Error, ValueError):
@@ -49,9 +49,9 @@ def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:
 
 
 def read_private_text(path: Path, *, what: str) -> str:
-    """A file of UTF-8 text that its owner only may read; errors call it `what`, such as "a private key".
+    """A file of UTF-8 text that only its owner may read; errors call it `what`, such as "a private key".
 
-    Raises ParameterError when it cannot be read, or others may read it too.
+    Raises ParameterError if it cannot be read, or if others may read it too.
     """
     text = read_text(path)
     if sys.platform != "win32":

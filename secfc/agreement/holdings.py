@@ -1,13 +1,13 @@
-"""What each member holds of the owners' deposits, signed; and whose deposits count: those that all hold.
+"""Signed lists of the deposits that each member holds. A deposit counts if all members hold it.
 
 ::
 
     signed = "secfc holding 1" | canonical JSON of job, member, serial, held and refused
 
-With its signature a member says that it takes nothing more. It may sign again that it leaves owners out: of
-each member the holding with the greatest serial counts. All members have to hold the same, so one decides
-nothing but who is left out. Whoever has seen other holdings than the others has another agreement for the run
-(`Agreement.run_digest`), and no part in it.
+A member's signature also says that it takes no more deposits. It may sign again to leave owners out: its
+holding with the greatest serial counts. All members must hold the same, so one member decides only who is
+left out. A member that saw other holdings than the rest has another agreement for the run
+(`Agreement.run_digest`), and cannot take part in it.
 """
 
 import hashlib
@@ -33,8 +33,8 @@ from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
 _SIGNED = b"secfc holding 1"
-_ENTRY_BYTES = 256  # more than an owner takes in a file
-_MOST_SERIAL = 1000  # leaving out more often is a program that does not end
+_ENTRY_BYTES = 256  # more than the entry of an owner takes in a file
+_MOST_SERIAL = 1000  # more holdings of one member come from a program that does not end
 Number = Annotated[int, Field(ge=1)]
 
 
@@ -44,7 +44,7 @@ class HeldSchema(FileSchema):
     owner: Number
     name: Short
     rows: Annotated[int, Field(ge=1, le=MAX_ROWS)]
-    deposit: Hex32  # digest of what all members get alike of it
+    deposit: Hex32  # digest of the part that all members receive
 
 
 class RefusedSchema(FileSchema):
@@ -68,22 +68,22 @@ class HoldingSchema(FileSchema):
 
     @property
     def entries(self) -> "list[HeldSchema | RefusedSchema]":
-        """Of all owners."""
+        """The entries of all owners."""
         return [*self.held, *self.refused]
 
     def statement(self) -> bytes:
-        """What is signed."""
+        """The bytes that are signed."""
         said = self.model_dump(exclude={"signature"})
         return _SIGNED + hashlib.sha256(_canonical(said)).digest()
 
     def to_bytes(self) -> bytes:
-        """As its file has it."""
+        """The content of its file."""
         return _canonical(self.model_dump())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """What a member holds and refuses, by owner."""
+    """The deposits that a member holds and refuses, by owner."""
 
     held: Mapping[int, tuple[int, bytes]] = field(repr=False)  # rows and digest
     refused: Mapping[int, str]
@@ -91,7 +91,7 @@ class Holding:
 
     @classmethod
     def of(cls, schema: HoldingSchema) -> "Holding":
-        """That of a file."""
+        """The holding in a file."""
         return cls(
             held={one.owner: (one.rows, bytes.fromhex(one.deposit)) for one in schema.held},
             refused={one.owner: one.reason for one in schema.refused},
@@ -102,7 +102,7 @@ class Holding:
 def signed_holding(
     agreement: Agreement, *, member: int, identity: Identity, holding: Holding, serial: int
 ) -> HoldingSchema:
-    """The file of a member's holding."""
+    """The file of a member's holding, signed."""
     names = holding.names
     schema = HoldingSchema(
         format="secfc holding 1",
@@ -147,13 +147,13 @@ def holding_of(data: bytes, agreement: Agreement, *, member: int) -> HoldingSche
 
 
 def owners_of(agreement: Agreement) -> int:
-    """Numbers that owners can have."""
+    """The largest number that an owner can have."""
     assert agreement.owners is not None
     return agreement.job.n * agreement.owners.most
 
 
 def call_of(agreement: Agreement, keys: Sequence[bytes] | None = None) -> Call:
-    """What owners of a job deposit for. It comes before any run, so the run in it is 0."""
+    """The call for deposits of a job (`secfc.protocol.deposits`). It precedes any run, so its run is 0."""
     assert agreement.owners is not None
     owners = owners_of(agreement)
     job = agreement.job
@@ -178,41 +178,41 @@ class Deposits:
 
     @classmethod
     def of(cls, agreement: Agreement) -> "Deposits":
-        """Those of a job that was read from a file; ParameterError for a job without owners."""
+        """The deposits of a job that was read from a file; ParameterError for a job without owners."""
         if agreement.store is None:
             raise ParameterError("the job has no owners that deposit rows ([owners] in the job file)")
         return cls(agreement=agreement, store=Store(agreement.store))
 
     @cached_property
     def folder(self) -> str:
-        """Of this job."""
+        """Folder of this job."""
         return self.agreement.digest.hex()[:32]
 
     def piece(self, member: int, owner: int) -> str:
-        """An owner's deposit for a member."""
+        """Path of an owner's deposit for a member."""
         return f"{self.folder}/deposits/{member}/{owner}"
 
     def labels(self, run: bytes, member: int) -> str:
-        """Labels that a member sealed to owners."""
+        """Path of the labels that a member sealed to owners."""
         return f"{self.folder}/labels/{run.hex()}/{member}"
 
     def numbers(self, member: int) -> list[int]:
-        """Owners that have left a file for a member, ascending; files of other names are passed over."""
+        """Owners that have left a file for a member, ascending; files with other names are ignored."""
         most = owners_of(self.agreement)
         names = self.store.names(f"{self.folder}/deposits/{member}")
         return sorted(number for name in names if (number := _number(name, most)))
 
     def write_holding(self, schema: HoldingSchema) -> None:
-        """Show the others what a member has signed."""
+        """Publish a member's signed holding."""
         self.store.write(f"{self.folder}/holdings/{schema.member}-{schema.serial}", schema.to_bytes())
 
     @property
     def closed(self) -> bool:
-        """Whether a member says that it takes nothing more."""
+        """Whether a member has signed that it takes no more deposits."""
         return bool(self.store.names(f"{self.folder}/holdings"))
 
     def holdings(self) -> dict[int, HoldingSchema]:
-        """The last holding of each member; AgreementError names the members that have signed none."""
+        """The last holding of each member; AgreementError lists the members that have signed none."""
         last: dict[int, int] = {}
         for name in self.store.names(f"{self.folder}/holdings"):
             member, _, serial = name.partition("-")
@@ -242,16 +242,16 @@ class Closed:
 
     @property
     def left_out(self) -> list[str]:
-        """Who is left out and why, a line for each."""
+        """The owners that are left out and why, a line for each."""
         texts = self.complete.left_out.items()
         return [f"{self.names.get(owner, 'owner')} (owner {owner}): {text}" for owner, text in texts]
 
 
 def closed(deposits: Deposits, own: HoldingSchema | None = None) -> Closed:
-    """The deposits that all members hold alike, by what each of them has signed last.
+    """The deposits that all members hold, according to the last holding of each member.
 
-    `own` is what the member that asks has signed last itself. Raises AgreementError when a member has signed
-    none, another holding than there is, or no deposit is complete.
+    `own` is the last holding that the calling member has signed. Raises AgreementError if a member has signed
+    no holding, if a holding is not valid, or if no deposit is complete.
     """
     signed = deposits.holdings()
     if own is not None:
@@ -265,21 +265,21 @@ def closed(deposits: Deposits, own: HoldingSchema | None = None) -> Closed:
     for one in holdings.values():
         for owner, name in one.names.items():
             names.setdefault(owner, name)
-    last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # the others behind it have none
+    last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # owners after it have no rows
     return Closed(
         agreement=agreement.with_deposits(found.owners[:last], found.deposits), complete=found, names=names
     )
 
 
 def deposited(agreement: Agreement) -> Agreement:
-    """The agreement of a run: where owners deposit rows, with those that count; as `closed` raises."""
+    """The agreement of a run; with owners it includes the deposits that count. Raises as `closed`."""
     if agreement.owners is None or agreement.job.owners is not None:
         return agreement
     return closed(Deposits.of(agreement)).agreement
 
 
 def _number(text: str, most: int) -> int:
-    """A number from 1 to `most` as this program writes it, 0 for any other text."""
+    """A number from 1 to `most` in the form that this program writes; 0 for any other text."""
     plain = text.isascii() and text.isdigit() and len(text) <= len(str(most)) and text[0] != "0"
     return int(text) if plain and int(text) <= most else 0
 

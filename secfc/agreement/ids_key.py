@@ -1,6 +1,6 @@
-"""The key that a consortium's clients hash row IDs with: a file of each client, the same at all of them.
+"""The key with which the clients of a consortium hash row IDs. Each client has the same key in a file.
 
-The coordinator must not have it: whoever has it can try IDs (docs/threat-model.md).
+The coordinator must not have it: with the key one can test guessed IDs (docs/threat-model.md).
 """
 
 import base64
@@ -17,9 +17,9 @@ _KIND = "secfc-ids-key:"
 
 
 def write_new_ids_key(path: Path) -> bytes:
-    """Draw a key, 32 bytes, and write it into a file that its owner only can read.
+    """Draw a key, 32 bytes, and write it to a file that only its owner can read.
 
-    Raises ParameterError when the file exists or cannot be written: no key is ever overwritten.
+    Raises ParameterError if the file exists or cannot be written. A key is never overwritten.
     """
     key = secrets.token_bytes(KEY_BYTES)
     write_new(path, f"{_KIND}{base64.b64encode(key).decode()}\n".encode(), mode=OWNER_ONLY)
@@ -29,8 +29,8 @@ def write_new_ids_key(path: Path) -> bytes:
 def read_ids_key(path: Path) -> bytes:
     """The key in a file, 32 bytes.
 
-    Raises ParameterError when it cannot be read, others may read it too, or it holds something else; the text
-    never shows what.
+    Raises ParameterError if it cannot be read, if others may read it too, or if it holds something else. The
+    text never shows the content.
     """
     key = of_base64(read_private_text(path, what="an ID key").strip(), KEY_BYTES, kind=_KIND)
     if key is None:
@@ -39,6 +39,6 @@ def read_ids_key(path: Path) -> bytes:
 
 
 def ids_key_words(key: bytes) -> str:
-    """Twelve words by which people see that they have the same key; they do not tell the key."""
+    """Twelve words with which people check that they have the same key; they do not reveal the key."""
     digest = hashlib.blake2b(key=key, digest_size=KEY_FINGERPRINT_BYTES, person=b"ids key words")
     return to_words(digest.digest())

@@ -1,4 +1,4 @@
-"""A job file to begin with, from answers."""
+"""Writes a first job file from answers."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,8 +27,8 @@ def write_job(
 ) -> None:
     """Write a job file that must not exist; `columns` are texts such as "age=0:120".
 
-    Its roster is `roster.toml` beside it, which need not be there yet. Raises ParameterError with the answer
-    that cannot be used; nothing is written then.
+    Its roster is `roster.toml` beside it, which need not exist yet. Raises ParameterError with the answer
+    that cannot be used. Nothing is written then.
     """
     if not 0 < days <= _MOST_DAYS:
         raise ParameterError(f"--days: 1 to {_MOST_DAYS} are possible, {days} was given")
@@ -57,7 +57,7 @@ def write_job(
 
 
 def _column(given: str) -> tuple[str, tuple[str, str]]:
-    """The name of a column, and the ends of its range as files show them."""
+    """The name of a column, and the ends of its range in the form of files."""
     name, _, ends = given.rpartition("=")
     low, _, high = ends.partition(":")
     try:

@@ -1,4 +1,4 @@
-"""The job file: what all organisations agree to run, and the agreement that it makes with the roster."""
+"""The job file, on which all organisations agree. Job and roster together are the agreement."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
 
 Range = tuple[float, float]  # least and largest value
-Fault = Callable[..., ParameterError]  # makes the error of a text and the keys that it is about
+Fault = Callable[..., ParameterError]  # makes an error from a text and the keys of the wrong value
 _DIGEST = b"secfc agreement 2"
 _DEPOSITED = b"secfc agreement with deposits 1"
 _TITLE_MOST = 200
@@ -57,19 +57,19 @@ class ClusteringSchema(FileSchema):
 
 
 class LimitsSchema(FileSchema):
-    """What the job asks the parties to bear."""
+    """Limits of the job: what every party refuses."""
 
     smallest_set: int = 1
     most_rounds: int | None = None
 
 
 class OwnersSchema(FileSchema):
-    """Who deposits rows, where the parties of the roster are a committee."""
+    """The owners that deposit rows, if the parties of the roster are a committee."""
 
     most: int = Field(ge=1)  # owners that each party of the roster may admit
-    most_rows: int = Field(ge=1)  # of an owner
-    until: date | None = None  # the last day, in UTC, of deposits; None: until the parties close them
-    store: str = "deposits"  # folder, relative to the job file, or the URL of one
+    most_rows: int = Field(ge=1)  # of one owner
+    until: date | None = None  # last day, in UTC, for deposits; None: until the parties close them
+    store: str = "deposits"  # folder, relative to the job file, or the URL of a store
 
 
 class JobSchema(FileSchema):
@@ -89,24 +89,24 @@ class JobSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """What every organisation has agreed to."""
+    """The agreement of all organisations: job and roster."""
 
     title: str
-    expires: date  # the last day, in UTC, on which a run may begin
-    runs: int  # how many a party takes part in
+    expires: date  # last day, in UTC, on which a run may begin
+    runs: int  # number of runs in which a party takes part
     phases: tuple[Phase, ...]  # in order
     job: Job
-    columns: dict[str, Range]  # that are clustered, in order, and the range of their values
-    preparation: Schema | None  # what sites make these columns by, from columns of their own
+    columns: dict[str, Range]  # clustered columns, in order, with the range of their values
+    preparation: Schema | None  # how sites compute these columns from their own columns
     limits: Limits  # what every client refuses, whatever the server asks
     consortium: Consortium
     owners: OwnersSchema | None  # None: the clients hold the rows
     _content: JobSchema = field(repr=False)
-    store: str | None = None  # where deposits are, for whoever has read the job from a file
+    store: str | None = None  # where deposits are, if the job was read from a file
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parties, client 1's first, helpers last."""
+        """Names of the parties, client 1 first, helpers last."""
         return self.consortium.names
 
     def helps(self, name: str) -> bool:
@@ -114,23 +114,23 @@ class Agreement:
         return name in self.names[self.job.n :]
 
     def has_rows(self, name: str) -> bool:
-        """Whether a party, or an owner, brings rows: a helper or a member of a committee does not."""
+        """Whether a party, or an owner, has rows. Helpers and committee members have none."""
         return name not in self.names[0 if self.owners is not None else self.job.n :]
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns that a site reads, in order, under their agreed names."""
+        """Columns that a site reads, in order, with their agreed names."""
         if self.preparation is None:
             return tuple(self.columns)
         return tuple(column.name for column in self.preparation.columns)
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """Columns of the sites whose mean and deviation over all parties are opened before anything else."""
+        """Columns of the sites whose mean and deviation over all parties are opened first."""
         return _opened_by(self.preparation)
 
     def to_json(self) -> str:
-        """The canonical content of job and roster: equal agreements give equal texts, others others.
+        """The canonical content of job and roster: two agreements are equal if and only if their texts are.
 
         Names of keys are sorted and numbers are Python's shortest; columns are a list, as their order counts,
         and the roster and the schema of a preparation stand in it, so where these or deposits lie does not
@@ -152,7 +152,7 @@ class Agreement:
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of the protocol's version, the canonical content and the parameters made of it."""
+        """SHA-256 of the protocol's version, the canonical content and the job's parameters."""
         content = hashlib.sha256(self.to_json().encode()).digest()
         job = replace(self.job, owners=None, deposits=None)
         parts = (_DIGEST, PROTOCOL_BYTES, content, job.digest, self.consortium.roster.digest)
@@ -160,7 +160,7 @@ class Agreement:
 
     @cached_property
     def run_digest(self) -> bytes:
-        """What a run is bound to: the digest and, where owners deposit rows, whose deposits count."""
+        """The digest to which a run is bound; with owners it also covers the deposits that count."""
         if self.job.owners is None:
             return self.digest
         return hashlib.sha256(_DEPOSITED + self.digest + self.job.digest).digest()
@@ -170,18 +170,18 @@ class Agreement:
         return replace(self, job=replace(self.job, owners=owners, deposits=deposits))
 
     def check_date(self, today: date) -> None:
-        """Raise AgreementError when the job has expired."""
+        """Raise AgreementError if the job has expired."""
         if today > self.expires:
             text = f"the job {self.digest.hex()[:16]} expired on {self.expires.isoformat()}"
             raise AgreementError(text, code=Code.EXPIRED)
 
     def session(self, run: bytes) -> Session:
-        """A run of this agreement."""
+        """The session of a run of this agreement."""
         return Session(run=run, agreement=self.run_digest, roster=self.consortium.roster)
 
 
 def read_job(path: Path) -> Agreement:
-    """The agreement of a job file and the roster and schema files that it names.
+    """The agreement of a job file and of the roster and schema files that it names.
 
     Raises ParameterError with file and line, what is wrong and what is possible; ThresholdError for too few
     clients.
@@ -197,7 +197,7 @@ def read_job(path: Path) -> Agreement:
 
 
 def agreement_of(text: str, *, name: str) -> Agreement:
-    """The agreement of canonical content that somebody sent, which errors call `name`."""
+    """The agreement of canonical content that another party sent; errors call it `name`."""
 
     def fault(text: str, *keys: str | int) -> ParameterError:
         return ParameterError(f"{name}: {text}")
@@ -215,7 +215,7 @@ def agreement_of(text: str, *, name: str) -> Agreement:
     ):
         raise fault("columns: a list of names and ranges is needed")
     job |= {"columns": {one[0]: one[1:] for one in columns}, "roster": ""}
-    with suppress(KeyError, TypeError, ValueError):  # else the schema says what is wrong
+    with suppress(KeyError, TypeError, ValueError):  # the schema reports the fault below
         job["expires"] = date.fromisoformat(job["expires"])
         owners = job["owners"]
         job["owners"] = owners | {"until": owners["until"] and date.fromisoformat(owners["until"])}
@@ -308,7 +308,7 @@ def _agreement(
 
 
 def _check_owners(owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault: Fault) -> None:
-    """Raise ParameterError for what does not work with a committee, or more owners than there can be."""
+    """Raise ParameterError for options that do not work with a committee, or for too many owners."""
     asked = job.n * owners.most
     if asked > MAX_OWNERS or asked * owners.most_rows > MAX_ROWS:
         text = (
@@ -328,7 +328,7 @@ def _check_owners(owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault
 
 
 def _of_prediction(schema: ClusteringSchema, fault: Fault) -> dict[str, Any]:
-    """Parameters that every prediction has; a job file that gives others of its own is refused."""
+    """Parameters that are fixed in every prediction; other values in a job file are refused."""
     fixed = {"init": "labels", "max_iter": 1}
     for name, value in fixed.items():
         default = ClusteringSchema.model_fields[name].default
@@ -364,7 +364,7 @@ def _numbers(parties: list[str], consortium: Consortium, fault: Fault, *, name: 
 def _columns(
     schema: JobSchema, preparation: Schema | None, fault: Fault
 ) -> tuple[dict[str, Range], list[Range]]:
-    """Columns that are clustered and their ranges, and ranges such that no row's norm exceeds theirs."""
+    """The clustered columns with their ranges, and ranges that bound a row's norm."""
     if preparation is not None:
         if schema.columns:
             raise fault("columns: prepare has them, and their ranges follow from it", "columns")
@@ -389,7 +389,7 @@ def _columns(
 
 
 def _preparation_of(values: object, fault: Fault) -> Schema | None:
-    """The schema of canonical content that somebody sent; None: there is none."""
+    """The schema in canonical content that another party sent; None if there is none."""
     if values is None:
         return None
     if not isinstance(values, dict):
@@ -401,9 +401,9 @@ def _preparation_of(values: object, fault: Fault) -> Schema | None:
 
 
 def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Range], list[Range]]:
-    """The columns that are made, and ranges that bound a row: of a category's columns one is 1 at most.
+    """The prepared columns, and ranges that bound a row: of a category's columns at most one is 1.
 
-    Raises ParameterError when a range is not known before something is opened, or a name is not printable.
+    Raises ParameterError if a range depends on values that are opened later, or a name is not printable.
     """
     try:
         ranges = preparation.ranges
@@ -417,7 +417,7 @@ def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Rang
 
 
 def _opened_by(preparation: Schema | None) -> tuple[str, ...]:
-    """Columns whose mean and deviation over all parties a preparation opens, or it says what instead."""
+    """Columns whose mean and deviation a preparation opens over all parties, or bin counts instead."""
     columns = () if preparation is None else preparation.opened
     return tuple(
         f"{one.name} (counts in {one.bins} bins instead)" if one.bins else one.name for one in columns
@@ -425,7 +425,7 @@ def _opened_by(preparation: Schema | None) -> tuple[str, ...]:
 
 
 def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
-    """Phases that a run of this job has; means and deviations of `opened` columns are opened first."""
+    """The phases of a run of this job; means and deviations of `opened` columns are opened first."""
     prepare: tuple[Phase, ...] = ("prepare",) if opened else ()
     union: tuple[Phase, ...] = () if job.ids_cap is None else ("union",)
     check: tuple[Phase, ...] = ("check",) if covers_of(job) else ()
@@ -433,14 +433,14 @@ def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
 
 
 def norm_bound(ranges: Any) -> float:
-    """The least float64 that no norm of a row with values in these ranges, one a column, exceeds.
+    """The least float64 that is at least the norm of every row with values in these ranges, one per column.
 
-    Raises ParameterError when it exceeds the largest float64.
+    Raises ParameterError if it exceeds the largest float64.
     """
     square = sum((Fraction(max(abs(low), abs(high))) ** 2 for low, high in ranges), Fraction(0))
     if not square:
         return 0.0
-    # A root of 64 bits or more of the square times 2**shift: then float's neighbours are a step or two away.
+    # The integer root has 64 bits or more, so the float is at most a step or two from the result.
     shift = 2 * max(0, 64 + square.denominator.bit_length() - square.numerator.bit_length() // 2)
     try:
         bound = float(Fraction(isqrt(int(square * (1 << shift))), 1 << shift // 2))

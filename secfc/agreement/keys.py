@@ -1,4 +1,4 @@
-"""An organisation's key: the private part in a file of its owner, the public part to hand over."""
+"""An organisation's key: the private part in a file of its owner, the public part for the other parties."""
 
 import base64
 import hashlib
@@ -19,19 +19,19 @@ from secfc.errors import ParameterError
 from secfc.sealing.identity import KEY_BYTES, Identity
 
 COORDINATOR_KEY = "coordinator.key"
-"""Name of the file of the coordinator's private key, beside the job file or in a FLARE server's kit."""
+"""File name of the coordinator's private key, beside the job file or in a FLARE server's kit."""
 
 _KIND = "ed25519:"
 _FINGERPRINT = b"secfc key fingerprint 1"
 
 
 def key_text(public: bytes) -> str:
-    """A public key as files show it."""
+    """A public key in the form of files."""
     return _KIND + base64.b64encode(public).decode()
 
 
 def key_bytes(text: str) -> bytes:
-    """A public key as files show it, 32 bytes; ValueError says what is needed."""
+    """Decode a public key of a file, 32 bytes; the ValueError says what is needed."""
     key = of_base64(text, KEY_BYTES, kind=_KIND)
     if key is None:
         raise ValueError(f"'{_KIND}' and {KEY_BYTES} bytes in base64 are needed")
@@ -39,14 +39,14 @@ def key_bytes(text: str) -> bytes:
 
 
 def key_words(public: bytes) -> str:
-    """Twelve words of a public key's fingerprint."""
+    """Twelve words that encode a public key's fingerprint."""
     return to_words(hashlib.sha256(_FINGERPRINT + public).digest()[:KEY_FINGERPRINT_BYTES])
 
 
 def write_new_key(path: Path) -> Identity:
     """Make a key and write its private part, readable by its owner only (PKCS #8 in PEM).
 
-    Raises ParameterError when the file exists or cannot be written: no key is ever overwritten.
+    Raises ParameterError if the file exists or cannot be written. A key is never overwritten.
     """
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -57,8 +57,8 @@ def write_new_key(path: Path) -> Identity:
 def read_key(path: Path) -> Identity:
     """The key in a private key file.
 
-    Raises ParameterError when it cannot be read, others may read it too, or it holds another kind of key. The
-    text never shows what is in it.
+    Raises ParameterError if it cannot be read, if others may read it too, or if it holds another kind of key.
+    The text never shows the content.
     """
     text = read_private_text(path, what="a private key")
     try:

@@ -1,4 +1,4 @@
-"""A site's rows, read from its own file or database and checked against the ranges that the job promises."""
+"""Reads a site's rows from its file or database, and checks them against the ranges in the job."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,51 +27,51 @@ from secfc.tables import Table, chosen_columns, load_table, no_column, weights_i
 
 @dataclass(frozen=True, kw_only=True)
 class SiteRows:
-    """What a site brings to a run."""
+    """The data with which a site enters a run."""
 
     table: Table  # columns in the job's order, and the IDs that are written beside the labels
-    start: Labels | None = field(default=None, repr=False)  # start labels, for a job that has them
-    weights: Ints | None = field(default=None, repr=False)  # for a job with weights
-    ids: list[str] | None = field(default=None, repr=False)  # for a job with membership privacy
-    # What the rows are made of, where a job prepares, until its means are known; the table has none then.
+    start: Labels | None = field(default=None, repr=False)  # start labels, if the job has them
+    weights: Ints | None = field(default=None, repr=False)  # if the job has weights
+    ids: list[str] | None = field(default=None, repr=False)  # if the job has membership privacy
+    # With a preparation: the unprepared columns until means are known; until then the table has no rows.
     unprepared: Checked | None = field(default=None, repr=False)
-    # Where a job prepares: how many values were missing or clipped, by column.
+    # With a preparation: how many values were missing or clipped, by column.
     mended: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def content(self) -> list[Buffer]:
-        """All of it, as bytes: equal for equal content."""
+        """All content as bytes, equal for equal content."""
         start = None if self.start is None else self.start.tolist()
         columns: dict[str, NDArray[Any]] = {}
         if self.unprepared is not None:
             columns = {**self.unprepared.numbers, **self.unprepared.categories}
         weights = [] if self.weights is None else [self.weights.tolist()]
         head = as_bytes([self.table.rows.shape, start, self.ids, list(columns), *weights])
-        rows = self.table.rows.reshape(-1).view(np.uint8).data  # not copied, as most of the memory is in them
+        rows = self.table.rows.reshape(-1).view(np.uint8).data  # not copied: it is most of the content
         return [head, rows, *(one.tobytes() for one in columns.values())]
 
     def prepared(self, preparation: Preparation, *, name: str) -> "SiteRows":
-        """The rows, made by what is known now; DataError for one too many deviations from the mean."""
+        """The prepared rows; DataError for a value that is too many deviations from the mean."""
         assert self.unprepared is not None
         rows = preparation.apply(self.unprepared, name=f"{name}: {self.table.path}")
         return replace(self, table=replace(self.table, rows=rows), unprepared=None)
 
     def without_rows(self) -> "SiteRows":
-        """What is still needed once they are shared."""
+        """What is still needed after the rows are shared."""
         rows = np.empty((0, self.table.rows.shape[1]))
         return SiteRows(table=replace(self.table, rows=rows))
 
 
 def read_rows(site: Site, agreement: Agreement) -> SiteRows:
-    """The site's rows, columns in the job's order and under the job's names; none of a helper.
+    """The site's rows, with columns in the job's order and under the job's names; no rows for a helper.
 
-    Of a job that prepares, what they are made of, checked against the schema. Raises DataError with the site
-    and, for everything that is wrong, a line with the column, how many rows do not fit and the first of them,
-    never a value; ParameterError when the site file and the job do not fit, or what it takes to ask the
-    site's database is not there.
+    With a preparation these are the unprepared columns, checked against the schema. Raises DataError with the
+    site and a line for everything that is wrong. A line has the column, how many rows do not fit and the
+    first of them, never a value. Raises ParameterError if the site file does not fit the job, or if a
+    library for the site's database is missing.
     """
     site.check_inputs(agreement)
     source, name, job = site.source, site.party, agreement.job
-    if source is None:  # a helper
+    if source is None:
         return SiteRows(table=Table(path=site.path, columns=(), rows=np.empty((0, job.d))))
     columns = [source.columns.get(column, column) for column in agreement.inputs]
     if len(set(columns)) < len(columns):
@@ -135,7 +135,7 @@ def _check_not_clustered(site: Site, source: Source, columns: list[str]) -> None
 
 
 def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Checked]:
-    """The schema's columns of a site's table, which is checked and told of under the site's own names."""
+    """The schema's columns of a site's table; errors use the site's own column names."""
     assert site.source is not None
     source, path = site.source, site.source.rows
     agreed = {source.columns.get(column.name, column.name): column for column in schema.columns}
@@ -154,7 +154,7 @@ def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Ch
 
 
 def _start_labels(loaded: pa.Table, name: str, path: str, job: Job) -> Labels:
-    """A column of start labels; of rows that are to be predicted it may be empty, or -1."""
+    """A column of start labels; for rows that are to be predicted it may be empty, or -1."""
     if name not in loaded.column_names:
         raise no_column(path, [name], loaded)
     column = loaded.column(name)
@@ -188,7 +188,7 @@ def _weights(loaded: pa.Table, name: str, path: str) -> Ints:
 
 
 def _texts(column: pa.ChunkedArray, path: str, name: str) -> list[str]:
-    """IDs as text: sites whose files have different types, 7 and "7", mean the same row."""
+    """IDs as text, so that 7 and "7" mean the same row at sites with different types."""
     if column.null_count:
         raise DataError(
             f"{path}: column {name!r} of IDs has {column.null_count} missing values", code=Code.BAD_ID

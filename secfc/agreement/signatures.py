@@ -1,4 +1,4 @@
-"""Signing off a job: each party's detached Ed25519 signature over its digest, collected in a file beside it.
+"""Signatures of a job: each party's detached Ed25519 signature of its digest, in a file beside the job.
 
 ::
 
@@ -40,14 +40,14 @@ class SignaturesSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """A party's signature. `standing` tells what it is worth."""
+    """A party's signature. `standing` verifies it."""
 
     party: str
     digest: bytes
     signature: bytes
 
     def to_toml(self) -> str:
-        """Its entry in a file; no character in it needs an escape."""
+        """Its entry in a file; no character in it needs to be escaped."""
         return (
             f'\n[[signature]]\nparty = "{self.party}"\ndigest = "{self.digest.hex()}"\n'
             f'signature = "{encoded(self.signature)}"\n'
@@ -55,7 +55,7 @@ class Signature:
 
 
 def signatures_path(job: Path) -> Path:
-    """The file of a job file's signatures, beside it."""
+    """The signatures file beside a job file."""
     return job.with_suffix(".signatures")
 
 
@@ -65,9 +65,9 @@ def sign_job(agreement: Agreement, identity: Identity) -> bytes:
 
 
 def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str]:
-    """For each party "signed", or what is wrong, client 1's first.
+    """For each party "signed", or what is wrong, client 1 first.
 
-    One signature of the job is enough, whatever else a party has signed.
+    One valid signature of the job is enough, even if the party has signed other jobs too.
     """
     found = {}
     for number, name in enumerate(agreement.names, 1):
@@ -87,7 +87,7 @@ def _state(agreement: Agreement, number: int, signature: Signature) -> str:
 
 
 def check_signed(agreement: Agreement, path: Path) -> None:
-    """Raise AgreementError, naming the parties, unless all have signed the job in this file."""
+    """Raise AgreementError, with the parties' names, unless all have signed the job in this file."""
     found = standing(agreement, read_signatures(path))
     wrong = [f"{name} ({state})" for name, state in found.items() if state != "signed"]
     if wrong:
@@ -98,9 +98,9 @@ def check_signed(agreement: Agreement, path: Path) -> None:
 
 
 def read_signatures(path: Path, text: str | None = None) -> list[Signature]:
-    """The signatures in a file, none when there is no file; ParameterError with file and line.
+    """The signatures in a file, none if there is no file; ParameterError with file and line.
 
-    `text` is what is to stand in it, by default what does.
+    `text` replaces the content of the file, if given.
     """
     if text is None and not path.exists():
         return []
@@ -124,10 +124,10 @@ def read_signatures(path: Path, text: str | None = None) -> list[Signature]:
 
 
 def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[str, str]:
-    """Add signatures to a job's file and drop those that are of no use; return what then stands in it.
+    """Add signatures to a job's file and remove useless ones; return the new standing of each party.
 
-    Raises AgreementError when one of those added is of no party, of another job, or wrong; the file is then
-    as it was.
+    Raises AgreementError if an added signature is from no party, for another job, or wrong. The file is
+    unchanged then.
     """
     for one in added:
         if one.party not in agreement.names:
@@ -148,12 +148,12 @@ def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[st
 
 
 def encoded(signature: bytes) -> str:
-    """A signature as files show it."""
+    """A signature in the form of files."""
     return base64.b64encode(signature).decode()
 
 
 def decoded(text: str) -> bytes:
-    """A signature as files show it, 64 bytes; ValueError says what is needed."""
+    """Decode a signature of a file, 64 bytes; the ValueError says what is needed."""
     value = of_base64(text, SIGNATURE_BYTES)
     if value is None:
         raise ValueError(f"{SIGNATURE_BYTES} bytes in base64 are needed")

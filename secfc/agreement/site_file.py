@@ -1,4 +1,4 @@
-"""A site's own file: where its rows and its key are, and what it refuses. None of it leaves the site."""
+"""A site's own file: paths of its rows and its key, and what it refuses. It never leaves the site."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +17,12 @@ from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Origin, Query
 
 _CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics", "predict"}
-"""Limits without which a job reveals nothing."""
+"""Limits that are consents: if only these are broken, the error code is NO_CONSENT."""
 
 
 @with_options(TextFormat)
 class DataSchema(FileSchema):
-    """Where rows are: a file, a query of a file, or a query of a database."""
+    """The source of rows: a file, a query of a file, or a query of a database."""
 
     path: str | None = None
     url: str | None = None
@@ -68,36 +68,36 @@ class SiteSchema(FileSchema):
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a site's rows are."""
+    """The source of a site's rows."""
 
     rows: Path | Query  # a .csv, .parquet or .npy file, or a query of a database or file
-    # Row IDs: not clustered, written beside the labels. With membership privacy what the union is of.
+    # Row IDs: not clustered, written beside the labels. With membership privacy the union is made of them.
     id_column: str | None = None
     start_column: str | None = None  # start labels
     weight_column: str | None = None  # how many times each row counts
-    columns: dict[str, str] = field(default_factory=dict)  # the site's own names of the job's columns
-    given: TextFormat = FOUND  # how a text file is written
+    columns: dict[str, str] = field(default_factory=dict)  # from the job's column names to the site's own
+    given: TextFormat = FOUND  # the format of a text file
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What a site has decided for itself."""
+    """The content of a site file."""
 
     path: Path  # of the site file
     party: str  # its name in the roster
-    job: Path  # the site's own copy of the job file: other jobs are refused
+    job: Path  # the site's own copy of the job file; other jobs are refused
     key: Path  # its private key
-    results: Path  # folder for labels and statements, a folder per run
+    results: Path  # folder for labels and statements, with a folder per run
     storage: Path | None  # folder for its shares; None: memory
-    ids_key: Path | None  # the key that IDs are hashed with, for jobs with membership privacy
-    certificate: Path | None  # of an owner, which deposits rows and is no party of the roster
+    ids_key: Path | None  # the key that hashes IDs, for jobs with membership privacy
+    certificate: Path | None  # of an owner, which deposits rows and is not in the roster
     threads: int  # of its process
-    source: Source | None  # None at a helper, or at a member of a committee
+    source: Source | None  # None for a helper, or a member of a committee
     refuses: OwnLimitsSchema
     _file: TomlFile = field(repr=False)
 
     def check(self, agreement: Agreement) -> None:
-        """Raise LimitError, with a line for each limit of this site that the job breaks."""
+        """Raise LimitError with a line for each limit of this site that the job breaks."""
         job, refuses = agreement.job, self.refuses
         most_rounds = agreement.limits.most_rounds or job.max_rounds
         broken: list[tuple[str, str]] = []
@@ -166,7 +166,7 @@ class Site:
         return broken
 
     def check_inputs(self, agreement: Agreement) -> None:
-        """Raise ParameterError when the file lacks what the job needs, or names what it has no use for."""
+        """Raise ParameterError if the file lacks an entry that the job needs, or has one it does not use."""
         job, source = agreement.job, self.source
         owner = self.party not in agreement.names
         if self.certificate is not None and not owner:
@@ -215,7 +215,7 @@ def read_site(path: Path) -> Site:
         raise file.error("threads", text=f"threads: an integer from 1 to {MAX_THREADS} is needed")
     return Site(
         path=path,
-        # One by default: a machine may run many sites, and none knows how many.
+        # One by default: a machine may run many sites, and no site knows how many.
         threads=threads or 1,
         party=schema.party,
         job=folder / schema.job,

@@ -1,12 +1,12 @@
-"""What each organisation states and signs of a run that ended, and the summary that collects all statements.
+"""The statement that each organisation signs after a run, and the summary that collects all statements.
 
 ::
 
     signed = "secfc statement 1" | canonical JSON of the statement
 
-A statement is a party's own: which job ran and in which versions, who took part, how many bytes of each type
-of message left it, and how it ended. It holds no row, label, share or distance. Beside it are copies of the
-labels of parties that missed them, sealed to these (`secfc.agreement.copies`).
+A statement says which job ran and in which versions, who took part, how many bytes of each type of message
+left the party, and how the run ended. It holds no row, label, share or distance. Copies of labels for parties
+that missed them are beside it, sealed to these parties (`secfc.agreement.copies`).
 """
 
 import json
@@ -35,14 +35,14 @@ _MOST_TEXT, _MOST_SHORT = 2000, 100
 _MOST_ENTRIES = 50
 
 MOST_SUMMARY = 4 * MAX_BYTES + MOST_COPIES
-"""Bytes of a summary that is read."""
+"""Most bytes of a summary that is read."""
 
 Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Hex16 = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
 
 def _printable(text: str) -> str:
-    if not text.isprintable():  # it is shown on terminals
+    if not text.isprintable():  # terminals show it
         raise ValueError("printable characters are needed")
     return text
 
@@ -59,7 +59,7 @@ def _of_the_list(text: str) -> str:
 
 
 Ending = Annotated[Text, AfterValidator(_of_the_list)]
-"""How a run ended, for a party or for the coordinator: of a closed list, with names of the roster."""
+"""How a run ended, for a party or for the coordinator: from a closed list, with names of the roster."""
 
 
 class Sent(FileSchema):
@@ -70,32 +70,32 @@ class Sent(FileSchema):
 
 
 class Statement(FileSchema):
-    """What a party states."""
+    """The content that a party signs."""
 
     job: Hex32  # digest of the agreement
     run: Hex16
     party: Short
     client: Count  # its number
     versions: Annotated[dict[Short, Short], Field(max_length=_MOST_ENTRIES)]
-    began: Short  # in UTC, by the party's own clock; likewise `ended_at`
+    began: Short  # in UTC, by the party's own clock; also `ended_at`
     ended_at: Short
-    # Digest of the signed introductions of all clients, as this one received them, if it did.
+    # Digest of the signed introductions of all clients, as this one received them; None if it received none.
     introductions: Hex32 | None
     took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
-    # What left it, by type of message; nothing where labels were fetched: it did not survive to tell.
+    # What left it, by type of message; empty if labels were fetched, because its counts were lost.
     sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]
-    ended: Ending  # "complete" when it received its labels, else its own error, or what it was told
+    ended: Ending  # "complete" if it received its labels, else its own error, or the one it was sent
     iterations: Count | None  # of the result
     converged: bool | None
 
     def signed_bytes(self) -> bytes:
-        """What is signed."""
+        """The bytes that are signed."""
         text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
         return _SIGNED + text.encode()
 
 
 class SignedStatement(FileSchema):
-    """A statement and its party's signature, as summaries hold them."""
+    """A statement and its party's signature, as in summaries."""
 
     statement: Statement
     signature: str
@@ -103,22 +103,22 @@ class SignedStatement(FileSchema):
 
 
 class Summary(FileSchema):
-    """A summary, as its file has it; `secfc.agreement.audit` checks it."""
+    """The content of a summary file; `secfc.agreement.audit` checks it."""
 
     format: Literal["secfc summary 1"]
-    agreement: str  # canonical content of the agreement that it says it is about
+    agreement: str  # canonical content of the agreement that it claims to be about
     statements: list[SignedStatement]
-    coordinator: dict[str, Any] = Field(repr=False)  # nobody signs it, and nothing rests on it
+    coordinator: dict[str, Any] = Field(repr=False)  # not signed, and no check depends on it
 
 
 def versions() -> dict[str, str]:
-    """Of secfc, Python and the libraries that arithmetic and secrecy rest on."""
+    """Versions of secfc, Python and the libraries on which arithmetic and secrecy depend."""
     libraries = {name: version(name) for name in ("numpy", "cryptography")}
     return {"secfc": VERSION, "python": platform.python_version()} | libraries
 
 
 def now() -> str:
-    """The time, as statements have it."""
+    """The time in the format of statements."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -132,7 +132,7 @@ def write_summary(
 ) -> None:
     """Write the summary of a run: statements of the parties, and what the coordinator adds.
 
-    More copies of labels than a party may make are left away, so that all can read the file.
+    If a party made more copies of labels than allowed, they are left out, so that all can read the file.
     """
     most = most_text(agreement.job)
     kept = [
@@ -148,15 +148,15 @@ def write_summary(
 
 
 def statement_of(values: object, *, name: str) -> SignedStatement:
-    """A signed statement that somebody sent, its form checked and not its signature.
+    """A signed statement that another party sent. Its form is checked, its signature is not.
 
-    Raises ParameterError, which names who sent it.
+    Raises ParameterError with the sender's name.
     """
     return _checked(check_values(values, SignedStatement, name=name), name)
 
 
 def read_summary(path: Path) -> Summary:
-    """The summary in a file, its form checked and not its signatures.
+    """The summary in a file. Its form is checked, its signatures are not.
 
     Raises ParameterError with the file, and the line or key.
     """

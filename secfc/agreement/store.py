@@ -1,7 +1,7 @@
-"""Where deposits, what members sign of them, and sealed labels lie: a folder, or one that a URL names.
+"""The store of deposits, holdings and sealed labels: a folder, or a URL of object storage.
 
-Nothing in a store is trusted: whoever reads a file checks its signature or its seal. A store can lose files,
-and show who wrote what size when.
+A store is not trusted: readers check the signature or seal of each file. A store can lose files, and can see
+who wrote which size and when.
 """
 
 import errno
@@ -20,24 +20,24 @@ NO_FSSPEC = "fsspec is needed, pip install '.[stores]' in a checkout of secfc"
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.ASCII)
 _KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
-"""Of stores that a URL may name, and the library that fsspec imports for each; others read other things."""
+"""Kinds of URLs, and the library that fsspec imports for each. Others are refused: not all name a store."""
 
 _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
-"""Whoever may write to a folder may leave pipes there, and links to other files of a reader."""
+"""Flags against pipes and links to other files, which anyone who may write to the folder can leave there."""
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 T = TypeVar("T")
 
 
 def store_of(where: str, folder: Path) -> str:
-    """The URL of a store, or the path of a folder, relative to this folder."""
+    """The URL of a store, or the path of a folder, relative to `folder`."""
     return where if _URL.fullmatch(where) else str(folder / where)
 
 
 class Store:
-    """Small files by path, written whole. StorageError, with the path, where one cannot be read or written.
+    """Small files by path, written completely. StorageError, with the path, if one cannot be read or written.
 
-    ParameterError for a URL of a kind that is not known, or with a password; or where fsspec is missing.
+    ParameterError for a URL of an unknown kind or with a password, or if fsspec is missing.
     """
 
     def __init__(self, where: str) -> None:
@@ -49,12 +49,12 @@ class Store:
         return "Store()"
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file in place of the one that is there, if any."""
+        """Write a file and replace the existing one, if any."""
         _check(path)
         self._tried(path, lambda: self._files.write(path, data))
 
     def read(self, path: str, *, most: int) -> bytes | None:
-        """The bytes of a file, None where there is none; StorageError for more than `most`."""
+        """The bytes of a file, None if there is none; StorageError if there are more than `most`."""
         _check(path)
         found = self._tried(path, lambda: self._files.read(path, most + 1))
         if found is not None and len(found) > most:
@@ -62,7 +62,7 @@ class Store:
         return found
 
     def names(self, path: str) -> list[str]:
-        """Names of files and folders in a folder, in no order; none where there is no folder."""
+        """Names of files and folders in a folder, in no order; empty if there is no folder."""
         return self._tried(path, lambda: [one for one in self._files.names(path) if _PART.fullmatch(one)])
 
     def _tried(self, path: str, act: Callable[[], T]) -> T:
@@ -70,13 +70,13 @@ class Store:
             return act()
         except OSError as error:
             why = error.strerror or type(error).__name__
-        except Exception as error:  # of a library of this kind of store: it may quote what it was given
+        except Exception as error:  # from the library of this kind of store; its text may quote secrets
             why = type(error).__name__
         raise StorageError(f"{self._where}/{path}: {why}", code=Code.STORAGE) from None
 
 
 class _Folder:
-    """Files of this machine."""
+    """Files on this machine."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -84,7 +84,7 @@ class _Folder:
     def write(self, path: str, data: bytes) -> None:
         target = self._root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f"{target.name}-{secrets.token_hex(4)}~")  # no name of a file here
+        draft = target.with_name(f"{target.name}-{secrets.token_hex(4)}~")  # `names` ignores it due to the ~
         try:
             draft.write_bytes(data)
             os.replace(draft, target)
@@ -96,7 +96,7 @@ class _Folder:
             descriptor = os.open(self._root / path, _READ)
         except FileNotFoundError:
             return None
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would keep a reader for ever
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would block the reader
             os.close(descriptor)
             raise OSError(errno.EINVAL, "it is no file")
         with os.fdopen(descriptor, "rb") as file:
@@ -111,7 +111,7 @@ class _Folder:
 
 
 class _Remote:
-    """Files that fsspec reaches."""
+    """Files in a store that fsspec reads and writes."""
 
     def __init__(self, url: re.Match[str]) -> None:
         kind, rest = url.groups()
@@ -143,7 +143,7 @@ class _Remote:
         return bytes(found)
 
     def names(self, path: str) -> Iterator[str]:
-        self._files.invalidate_cache()  # others write meanwhile
+        self._files.invalidate_cache()  # others may have written since
         try:
             found = self._files.ls(f"{self._root}/{path}", detail=False)
         except FileNotFoundError:

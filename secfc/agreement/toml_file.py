@@ -1,8 +1,8 @@
-"""TOML files, read against a schema; every fault is told with its file, line and key, and what is possible.
+"""Reads TOML files against a schema. Errors have the file, line and key, and what is possible.
 
-`tomllib` parses and pydantic checks types. Neither tells where a key stands. A file's statements end where
-its first lines alone are valid TOML, so the line of a key is found by parsing ever longer beginnings of the
-file. That is done for faults only.
+`tomllib` parses and pydantic checks types, but neither gives the line of a key. A prefix of the file's lines
+is valid TOML only if it ends between statements. So the line of a key is found by parsing prefixes of the
+file. This is done only after an error.
 """
 
 import json
@@ -19,14 +19,14 @@ from secfc.codes import Code, code_of_read
 from secfc.errors import ParameterError
 from secfc.escaping import shown
 
-Keys = tuple[str | int, ...]  # where a value stands: names of keys, and positions in lists
-MAX_BYTES = 1 << 22  # larger files are refused unread: 4 MiB hold the ranges of 100,000 columns
+Keys = tuple[str | int, ...]  # path of a value: names of keys, and positions in lists
+MAX_BYTES = 1 << 22  # larger files are refused; 4 MiB hold the ranges of 100,000 columns
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)$")
 _FAULTS_SHOWN = 20
-_MOST_PARTS = 32  # of a dotted key: the parser's time grows with their square, and our keys have three
+_MOST_PARTS = 32  # of a dotted key; the parser's time is quadratic in them, and our keys have three
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
 _DEEP = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
-_MOST_PARSED = 1 << 22  # characters of beginnings of a file that are parsed to find the lines of faults
+_MOST_PARSED = 1 << 22  # characters of prefixes that are parsed to find the lines of faults
 _NEEDED = {
     "missing": "is needed",
     "int_type": "an integer is needed",
@@ -41,7 +41,7 @@ _NEEDED = {
 
 
 class FileSchema(BaseModel):
-    """A table of a file: no other keys, no conversions."""
+    """A table of a file: no unknown keys, no conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -50,9 +50,9 @@ S = TypeVar("S", bound=FileSchema)
 
 
 class TomlFile:
-    """A file's values, and where they stand; `text` is what is to stand in it, by default what does.
+    """The values of a file and their lines; `text` replaces the content of the file, if given.
 
-    Making one raises ParameterError when it cannot be read or is no TOML.
+    The constructor raises ParameterError if the file cannot be read or is not TOML.
     """
 
     def __init__(self, path: Path, text: str | None = None) -> None:
@@ -68,26 +68,26 @@ class TomlFile:
             found = _AT_LINE.search(str(error))
             line = int(found[1]) if found and found[1] else len(self._text.splitlines())
             raise ParameterError(f"{path}:{max(line, 1)}: {_AT_LINE.sub('', str(error))}") from None
-        except (ValueError, RecursionError):  # a number of thousands of digits, lists in lists in lists
+        except (ValueError, RecursionError):  # a number with thousands of digits, or deeply nested lists
             raise ParameterError(f"{path}: not TOML that can be read", code=Code.UNREADABLE_FILE) from None
 
     def line(self, *keys: str | int) -> int:
-        """The line where a key's statement begins; of a key that is missing, its table's.
+        """The line where a key's statement begins; for a missing key the line of its table.
 
-        In a file that would take too long it is a line before.
+        If the search would take too long, the result is an earlier line.
         """
         while keys and not _has(self.values, keys):
             keys = keys[:-1]
         if not keys:
             return 1
         lines = self._text.splitlines(keepends=True)
-        # Where a beginning of the file has the key, every longer one has it. `without` lines have not.
+        # If a prefix of the file has the key, every longer prefix has it. The first `without` lines do not.
         without, candidates = 0, len(lines)
         while candidates - without > 1 and self._unparsed > 0:
             middle = (without + candidates) // 2
             found = ((end, self._beginning(lines[:end])) for end in range(middle, candidates))
             end, values = next((one for one in found if one[1] is not None), (None, None))
-            if end is None:  # all inside one list or text of several lines
+            if end is None:  # all lines are inside one list or one text of several lines
                 candidates = middle
             elif _has(values, keys):
                 candidates = end
@@ -96,7 +96,7 @@ class TomlFile:
         return without + 1
 
     def _beginning(self, lines: list[str]) -> dict[str, Any] | None:
-        """Values of a beginning of the file; None where it is not valid, or enough has been parsed."""
+        """Values of a prefix of the file; None if it is not valid, or if enough has been parsed."""
         if self._unparsed <= 0:
             return None
         text = "".join(lines)
@@ -107,11 +107,11 @@ class TomlFile:
             return None
 
     def error(self, *keys: str | int, text: str) -> ParameterError:
-        """A fault of the value under these keys."""
+        """The error for the value with these keys."""
         return ParameterError(f"{self.path}:{self.line(*keys)}: {text}")
 
     def check(self, schema: type[S]) -> S:
-        """The values as the schema has them; ParameterError has a line for each fault."""
+        """The values as the schema's type; ParameterError has a line for each fault."""
         try:
             return schema.model_validate(self.values)
         except ValidationError as error:
@@ -125,7 +125,7 @@ class TomlFile:
 
 
 def read_text(path: Path, *, most: int = MAX_BYTES) -> str:
-    """A file of UTF-8 text of at most so many bytes; ParameterError names the file."""
+    """The content of a UTF-8 text file of at most `most` bytes; ParameterError names the file."""
     try:
         with path.open("rb") as file:
             data = file.read(most + 1)
@@ -140,12 +140,12 @@ def read_text(path: Path, *, most: int = MAX_BYTES) -> str:
 
 
 def number(text: str) -> float:
-    """The float that a text writes; of two zeros the positive one, so that equal numbers have one digest."""
+    """Parse a float; -0.0 becomes 0.0, so that equal numbers have one digest."""
     return float(text) + 0.0
 
 
 def read_json(path: Path, *, most: int = MAX_BYTES) -> Any:
-    """The value of a JSON file of at most so many bytes; ParameterError names the file, or a line of it."""
+    """The value of a JSON file of at most `most` bytes; ParameterError has the file, or its line."""
     text = read_text(path, most=most)
     try:
         return json.loads(text, parse_float=number)
@@ -156,14 +156,14 @@ def read_json(path: Path, *, most: int = MAX_BYTES) -> Any:
 
 
 def as_toml(text: str) -> str:
-    """A text as a TOML file writes it in one line: as JSON does, but for DEL."""
+    """A text as a TOML string in one line: as JSON writes it, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def check_values(values: object, schema: type[S], *, name: str) -> S:
-    """Values that come from no TOML file, as the schema has them.
+    """Values that do not come from a TOML file, as the schema's type.
 
-    Raises ParameterError with where they come from, `name`, and the key.
+    Raises ParameterError with `name`, the origin of the values, and the key.
     """
     try:
         return schema.model_validate(values)
@@ -172,7 +172,7 @@ def check_values(values: object, schema: type[S], *, name: str) -> S:
 
 
 def fault_text(schema: type[FileSchema], fault: Mapping[str, Any]) -> str:
-    """What is wrong with a value and what is possible, in our words; never the value itself."""
+    """What is wrong with a value and what is possible, in plain words; never the value itself."""
     keys, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
     shown = shown_keys(keys) or "the file"
     if kind == "extra_forbidden":
@@ -193,7 +193,7 @@ def fault_text(schema: type[FileSchema], fault: Mapping[str, Any]) -> str:
     return f"{shown}: {_NEEDED.get(kind, fault['msg'])}"
 
 
-_MOST_KEY = 80  # characters of a key that are shown
+_MOST_KEY = 80  # shown characters of a key
 
 
 def shown_keys(keys: Sequence[str | int]) -> str:
@@ -210,7 +210,7 @@ def _faults(error: ValidationError) -> Sequence[Mapping[str, Any]]:
 
 
 def _possible(schema: type[FileSchema], keys: Keys) -> list[str]:
-    """Keys of the table that stands under these keys."""
+    """The possible keys of the table at this path."""
     table = schema
     for key in keys:
         if isinstance(key, str):

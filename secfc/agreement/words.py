@@ -1,7 +1,7 @@
-"""Fingerprints as words that people can read to each other: those of BIP-39, the last with a checksum.
+"""Fingerprints as words that people can read to each other: BIP-39 words, the last one with a checksum.
 
-There are 2,048, and they differ in their first four letters. A word that was misheard fails the checksum of
-12 words with probability 15/16, of 24 words with 255/256: a mistake in reading is told from a difference.
+The list has 2,048 words, which differ in their first four letters. A misheard word fails the checksum of 12
+words with probability 15/16, and of 24 words with 255/256. So a misread word does not look like another key.
 """
 
 from functools import lru_cache
@@ -11,7 +11,7 @@ from mnemonic import Mnemonic
 from secfc.errors import ParameterError
 
 KEY_FINGERPRINT_BYTES = 16
-"""12 words. Who wants a key of their own with another's words has to try 2**128."""
+"""12 words. Making a key that has the words of another key takes about 2**128 tries."""
 
 _GROUP = 4
 
@@ -22,21 +22,20 @@ def _scheme() -> Mnemonic:
 
 
 def to_words(fingerprint: bytes) -> str:
-    """The words of 16 or 32 bytes."""
+    """The words that encode 16 or 32 bytes."""
     return str(_scheme().to_mnemonic(fingerprint))
 
 
 def in_lines(words: str) -> list[str]:
-    """The words in lines of four, as they are read out."""
+    """The words in lines of four, for reading aloud."""
     each = words.split()
     return [" ".join(each[at : at + _GROUP]) for at in range(0, len(each), _GROUP)]
 
 
 def check_words(text: str) -> str:
-    """Words as somebody typed them, in one line and lower case.
+    """Words that a person typed, in one line and lower case.
 
-    Raises ParameterError when one is not in the list, their number is wrong, or the checksum says that one
-    was misheard.
+    Raises ParameterError if a word is not in the list, their number is wrong, or the checksum is wrong.
     """
     words = text.lower().split()
     known = set(_scheme().wordlist)

@@ -1,4 +1,4 @@
-"""Subcommands and their options."""
+"""The subcommands and their options."""
 
 from pathlib import Path
 from typing import Annotated
@@ -97,8 +97,8 @@ def predict(
 ) -> None:
     """Find the cluster of new rows, without showing them or the centres to anybody.
 
-    FILES are those of the run: their rows are shared again with the labels in --run, and one round of
-    distances decides. k, t, ell, precision and what else was agreed on are the run's.
+    FILES are those of the run. Their rows are shared again with the labels in --run, and one round of
+    distances decides. k, t, ell, precision and other agreed options are those of the run.
     """
     from secfc.cli.inputs import sources
     from secfc.cli.predict import predict_files
@@ -109,7 +109,7 @@ def predict(
 
 @app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")
 def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0) -> None:
-    """Eleven clients and a server, a process each, cluster handwritten digits that they may not pool."""
+    """Cluster handwritten digits of eleven clients that do not pool them; each party is a process."""
     from secfc.cli.demo import run_demo
 
     run_demo(seed=seed)
@@ -137,7 +137,7 @@ def choose_k(
     print_choice(sources(files, [], [], options.text_format), range(first, last + 1), options, plot=plot)
 
 
-# After the commands of this file, which help then shows first.
+# These come after the commands above, so that help shows those first.
 app.command(
     rich_help_panel=_CLUSTER,
     epilog="Example: secfc prepare a.csv b.csv c.csv --schema schema.toml --t 1 --out prepared",

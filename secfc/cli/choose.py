@@ -1,4 +1,4 @@
-"""`secfc choose-k`: files in, a table of numbers of clusters out."""
+"""`secfc choose-k`: reads files and prints a table of numbers of clusters."""
 
 import json
 from pathlib import Path
@@ -20,9 +20,9 @@ from secfc.tables import party_names, row_ids
 
 
 def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plot: Path | None) -> None:
-    """Compare and print; nothing has been printed when a SecFCError is raised."""
+    """Compare and print; nothing is printed before a SecFCError is raised."""
     if plot is not None:
-        _check_plot(plot)  # not after minutes of work
+        _check_plot(plot)  # before minutes of work
     options.check()
     names = party_names(files)
     opened = consenting(options, names) | comparing(options, names)
@@ -49,7 +49,7 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
 
 
 def choice_table(choice: Choice) -> Table:
-    """The candidates, in 80 columns at most."""
+    """The table of candidates, at most 80 columns wide."""
     table = Table(
         title="Numbers of clusters, compared on one sharing",
         title_justify="left",

@@ -1,4 +1,4 @@
-"""Who consents, and who learns: parties named on a command line."""
+"""Parties named on a command line: who consents, who compares and who receives results."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ from secfc.limits import Limits
 from secfc.params import COMPARERS, default_threshold
 
 ALL = "all"
-HELPER = "helper"  # a party without rows, where `--comparers` and `--recheck` name parties
+HELPER = "helper"  # a party without rows, in `--comparers` and `--recheck`
 
 
 def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
-    """Positions of the parties that an option names, "all" for everybody; ParameterError for no party."""
+    """Positions of the parties that an option names, "all" for all; ParameterError for an unknown name."""
     given = names_of(text)
     if not given:
         raise ParameterError(f"{option}: names no party; they are {', '.join(names)}")
@@ -27,10 +27,10 @@ def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
 
 
 def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
-    """The arguments of `secfc.run` that say who compares, and who again, in the order given."""
+    """The arguments of `secfc.run` for comparers and recheckers, in the given order."""
     given = {"comparers": options.compared_by, "recheck": options.rechecked_by}
     found, helpers = dict[str, Any](), 0
-    # Without names for who compares the first of the helpers are those that compare by default.
+    # By default with t > 1 the first two helpers compare, so those of --recheck come after them.
     t, _ = default_threshold(len(names), options.t, options.ell, max_liars=options.max_liars)
     if options.compared_by is None and t > 1:
         helpers = COMPARERS - 1
@@ -50,7 +50,7 @@ def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
 
 
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
-    """Arguments of `secfc.run` that say what is opened to whom, and each party's limits and consent."""
+    """Arguments of `secfc.run` for what is opened to whom, and each party's limits with its consent."""
     if options.reveal_centres is None:
         if options.reveal_spread:
             raise ParameterError("--reveal-spread: only with --reveal-centres")
@@ -61,7 +61,7 @@ def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:
 
 
 def consenting(options: ClusteringFiles, names: Sequence[str], *, centres: bool = False) -> dict[str, Any]:
-    """Each party's limits with its consent to what is opened; `centres` says whether these are."""
+    """Each party's limits with its consent to what is opened; `centres` says whether centres are opened."""
     limits = [options.refusals()] * len(names)
     if options.consent is None:
         return {"limits": limits}

@@ -1,4 +1,4 @@
-"""`secfc consortium`: a run across organisations on NVIDIA FLARE. docs/deployment.md walks through it."""
+"""`secfc consortium`: a run across organisations on NVIDIA FLARE. docs/deployment.md explains each step."""
 
 import tempfile
 import threading
@@ -68,7 +68,7 @@ def _need_flare() -> None:
 
 def _check_seconds(**given: float) -> None:
     for name, seconds in given.items():
-        if not 0 <= seconds < threading.TIMEOUT_MAX:  # not for NaN either
+        if not 0 <= seconds < threading.TIMEOUT_MAX:  # also refuses NaN
             raise ParameterError(f"--{name}: a number of seconds, 0 or more, is needed")
 
 
@@ -210,13 +210,13 @@ def run(
     )
     _finish(agreement, job, path, report, text)
     told = read_summary(path)
-    lost = told.coordinator["lost"] if told.statements else ()  # if nobody states anything, nothing holds
+    lost = told.coordinator["lost"] if told.statements else ()  # without any statement, nothing is confirmed
     show_findings(audit(told, agreement), lost=lost)
 
 
 @consortium.command(epilog="Example: secfc consortium status site.toml")
 def status(file: OwnFile = _SITE) -> None:
-    """Where the run stands: phase, round, rows moved, bytes, and who is waited for."""
+    """Show the state of the run: phase, round, rows moved, bytes, and missing parties."""
     _need_flare()
     from secfc.drivers.flare.runs import told_of
 
@@ -237,7 +237,7 @@ def logs(
     file: OwnFile = _SITE,
     lines: Annotated[int, typer.Option(min=1, help="How many lines, from the end.")] = 50,
 ) -> None:
-    """What FLARE and secfc said in the last run: for your own eyes, it may quote your data."""
+    """Show what FLARE and secfc logged in the last run. Only for you, because it may quote your data."""
     _need_flare()
     from secfc.drivers.flare.runs import told_of
 
@@ -261,9 +261,9 @@ def rehearse(
     deadline: Deadline = _DEADLINE,
     timeout: Timeout = _TIMEOUT,
 ) -> None:
-    """Run a job on this machine with a real FLARE server and site processes and mutual TLS.
+    """Run a job on this machine with a real FLARE server, a process per site and mutual TLS.
 
-    Labels and signed statements are where the site files say, the summary of all statements beside the job.
+    Labels and signed statements go to the paths in the site files, the summary beside the job.
     """
     with tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
         from secfc.agreement.job_file import read_job
@@ -300,7 +300,7 @@ def rehearse(
 
 
 def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, text: str) -> None:
-    """Write the summary of a run and its page, and say how it ended."""
+    """Write the summary and the page of a run, and print how it ended."""
     from secfc.agreement.statement import read_summary
 
     replace_text(path, text)

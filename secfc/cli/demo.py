@@ -1,4 +1,4 @@
-"""`secfc demo`: handwritten digits, eleven clients, a process each, beside KMeans on the pooled rows."""
+"""`secfc demo`: clusters digits of eleven clients, a process each, and compares with KMeans on all rows."""
 
 import numpy as np
 from rich.table import Table
@@ -15,9 +15,9 @@ CLIENTS, CLUSTERS, T, ELL = 11, 10, 4, 2
 
 
 def uneven_parties(rows: Floats, classes: Ints) -> list[Ints]:
-    """Row numbers of each client: sorted by class and cut unevenly, so no client sees every digit.
+    """Row numbers of each client: sorted by class and split unevenly, so that no client has every digit.
 
-    Client j holds about j times as many rows as client 1.
+    Client j has about j times as many rows as client 1.
     """
     order = np.argsort(classes, kind="stable")
     weights = np.arange(1, CLIENTS + 1)
@@ -26,7 +26,7 @@ def uneven_parties(rows: Floats, classes: Ints) -> list[Ints]:
 
 
 def run_demo(*, seed: int) -> None:
-    """Run the demonstration and print its tables."""
+    """Run the demo and print its tables."""
     rows, classes = load_digits(return_X_y=True)
     members = uneven_parties(rows, classes)
     out = console()
@@ -63,7 +63,7 @@ def _comparison(result: Result, pooled: PooledComparison, classes: Ints) -> Tabl
         ("scikit-learn, pooled", pooled.labels, pooled.inertia, pooled.n_iter, pooled.seconds, ""),
     )
     for name, labels, inertia, n_iter, seconds, identical in rows:
-        agreement = adjusted_rand_score(classes, labels)  # with the digits' classes
+        agreement = adjusted_rand_score(classes, labels)  # agreement with the digits' classes
         table.add_row(
             name,
             f"{agreement:.3f}",

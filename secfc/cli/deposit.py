@@ -1,4 +1,4 @@
-"""`secfc deposit`: owners of rows deposit them with a committee, and open their labels later."""
+"""`secfc deposit`: owners deposit rows with a committee, and open their labels later."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ deposit = typer.Typer(
     invoke_without_command=True,
 )
 
-_SHOWN = 20  # lines about owners
+_SHOWN = 20  # most lines about owners
 
 MemberSite = Annotated[Path, typer.Argument(help="Your site file, as a member of the committee.")]
 OwnSite = Annotated[Path, typer.Option("--site", help="Your site file, with the certificate of a member.")]
@@ -39,7 +39,7 @@ def make(
     ] = None,
     job: OwnJob = None,
 ) -> None:
-    """Seal your rows to the members of a committee: one file for each, and nothing else to do."""
+    """Seal your rows to the members of a committee, in one file for each member."""
     if context.invoked_subcommand is not None:
         if site is not None or job is not None:
             raise ParameterError("--site, --job: behind the name of the command")
@@ -57,7 +57,7 @@ def make(
 
 @deposit.command(name="open", epilog="Example: secfc deposit open --site clinic.toml")
 def open_(site: OwnSite, job: OwnJob = None) -> None:
-    """Open the labels of your rows, once the committee has found them."""
+    """Open the labels of your rows, once the committee has computed them."""
     from secfc.drivers.depositing import Depositor
 
     found, out = Depositor(_site(site, job)).open(), console()
@@ -73,7 +73,7 @@ def admit(
     site: MemberSite,
     keys: Annotated[list[Path], typer.Argument(help="Public key files of owners, whose words you compared.")],
 ) -> None:
-    """Admit owners of rows to a job, as a member of its committee: a certificate beside each public key."""
+    """Admit owners of rows to a job, as a member of its committee; writes a certificate beside each key."""
     from secfc.drivers.collecting import Member
 
     for path in Member.of(_site(site)).admit(keys):
@@ -87,7 +87,7 @@ def close(
         list[str] | None, typer.Option(help="An owner to leave out, by name; repeatable, and later too.")
     ] = None,
 ) -> None:
-    """Check the deposits for you, sign which you hold, and take no more; all members do so before a run."""
+    """Check the deposits for you, sign which you hold, and accept no more; all members do so before a run."""
     from secfc.drivers.collecting import Member
 
     own = _site(site)
@@ -102,7 +102,7 @@ def close(
 
 @contextmanager
 def named_owners(names: Mapping[int, str]) -> Iterator[None]:
-    """Have an error that numbers owners of deposits say their names too."""
+    """Add the names of owners to an error that has only their numbers."""
     try:
         yield
     except SecFCError as error:
@@ -114,7 +114,7 @@ def named_owners(names: Mapping[int, str]) -> Iterator[None]:
 
 
 def print_lines(what: str, lines: Iterable[str]) -> None:
-    """Print lines about owners, not too many."""
+    """Print at most `_SHOWN` lines about owners."""
     out, found = console(), list(lines)
     for line in found[:_SHOWN]:
         out.print(f"{what}: {shown(line)}", soft_wrap=True, markup=False)

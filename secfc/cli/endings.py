@@ -1,4 +1,4 @@
-"""How every command ends when something is wrong."""
+"""How commands end after an error or Ctrl-C."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ from secfc.cli.render import error_console
 from secfc.escaping import shown
 
 _REFUSED = 2
-_MOST_OF_LINE = 5000  # characters of a line of an error: it can list the columns of a wide file
+_MOST_OF_LINE = 5000  # characters of an error's line, which may list the columns of a wide file
 
 
 @contextmanager
 def told_how_to_go_on(options: Running) -> Iterator[None]:
-    """After Ctrl-C say that the run is still there."""
+    """After Ctrl-C say how to continue the run, if it can be continued."""
     try:
         yield
     except KeyboardInterrupt:
@@ -30,13 +30,13 @@ def told_how_to_go_on(options: Running) -> Iterator[None]:
 
 @contextmanager
 def plain_endings() -> Iterator[None]:
-    """Our own errors are one clear line, and Ctrl-C ends without a trace of Python."""
+    """Print our own errors as one line, and end without a traceback after Ctrl-C."""
     try:
         yield
     except secfc.SecFCError as error:
         out = error_console()
         out.print("error:", style="bold red", end=" ")
-        # A text may quote what others wrote, line by line.
+        # A text may quote other parties line by line.
         text = "\n".join(shown(line, _MOST_OF_LINE) for line in str(error).split("\n"))
         out.print(f"{type(error).__name__}: {text}", soft_wrap=True)
         raise typer.Exit(_REFUSED) from None
@@ -46,9 +46,9 @@ def plain_endings() -> Iterator[None]:
 
 
 class PlainGroup(TyperGroup):
-    """Commands that all end as `plain_endings` says."""
+    """A command group with `plain_endings` for all commands."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command."""
         with plain_endings():
             return super().invoke(ctx)

@@ -1,4 +1,4 @@
-"""`secfc run`: files in, a folder of labels and a summary out, whole or not at all."""
+"""`secfc run`: reads files and writes a folder of labels and a summary, completely or not at all."""
 
 import json
 import platform
@@ -30,7 +30,7 @@ SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", 
 def run_files(
     files: list[Path | Query], k: int, options: Revealing, *, out: Path, report: Path | None
 ) -> None:
-    """Run and write the results; after a SecFCError `out` is as it was."""
+    """Run and write the results; after a SecFCError `out` is unchanged."""
     check_new_folder("--out", out)
     check_report(report)
     options.check()
@@ -68,9 +68,9 @@ def run_files(
 
 
 def _start(init: str, columns: Sequence[str], preparation: Preparation | None) -> str | Floats:
-    """A named start, or the centres in a file, in the data's units, whose columns are matched by name.
+    """The name of a start, or the centres in a file, in the data's units, with columns matched by name.
 
-    Raises ParameterError for neither, and DataError for a file that cannot be used.
+    Raises ParameterError if it is neither, and DataError for a file that cannot be used.
     """
     names = choices_of(options_of(RunOptions)["init"][0])
     if init in names:
@@ -82,7 +82,7 @@ def _start(init: str, columns: Sequence[str], preparation: Preparation | None) -
 
 
 def _recipients(files: list[Path | Query], result: Result) -> list[str]:
-    """The parties that learned the centres; one that vanished did not."""
+    """The parties that received the centres; a party that vanished did not."""
     if result.cluster_centers is None:
         return []
     names = party_names(files)

@@ -1,4 +1,4 @@
-"""Options that several commands have, as the fields of a dataclass: written once, shown by each."""
+"""Shows the fields of a dataclass as options of several commands, so that each is written once."""
 
 import inspect
 import os
@@ -15,10 +15,10 @@ from secfc.options import AUTO, Auto, choices_of, options_of, types_of
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose last parameter, a dataclass, is shown to Typer as the options that are its fields.
+    """A command whose last parameter, a dataclass, is shown by Typer as one option per field.
 
-    All fields are keyword-only and have defaults: options of `secfc.options`, of which those with a line of
-    help are shown, and others, ``Annotated`` as Typer has it. The command is called with an instance.
+    All fields are keyword-only and have defaults. Fields are options of `secfc.options`, shown if they have a
+    help line, or are ``Annotated`` for Typer. The command is called with an instance.
     """
     *own, group = inspect.signature(command, eval_str=True).parameters.values()
     kind = group.annotation
@@ -41,9 +41,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def typer_option(of: type, name: str) -> Any:
-    """An option that a class of `secfc.options` declares, for a command that shows it alone."""
+    """An option of a class of `secfc.options`, for a command that shows only this one."""
     one, option = options_of(of)[name]
-    flag = ["--" + name.replace("_", "-")] if one.default is False else []  # else there is --no-... too
+    flag = ["--" + name.replace("_", "-")] if one.default is False else []  # without it Typer adds --no-...
     parser = _number_or_auto if Auto in get_args(types_of(of)[name]) else None
     return typer.Option(*flag, help=option.help, rich_help_panel=option.panel, parser=parser)
 
@@ -58,10 +58,10 @@ def _parameter(one: Field[Any], kind: Any, of: type) -> inspect.Parameter:
     if "option" in one.metadata:
         if choices := choices_of(one):
             names = {choice.replace("-", "_"): choice for choice in choices}
-            kind = cast(Any, Enum)(one.name, names)  # known to Typer alone
+            kind = cast(Any, Enum)(one.name, names)  # only Typer sees it
         elif os.PathLike[str] in get_args(kind):
             kind = Path | None
         elif Auto in get_args(kind):
-            kind = str  # Typer knows no unions; it gives what the option's parser does
+            kind = str  # Typer does not support unions; the option's parser makes the value
         kind = Annotated[kind, typer_option(of, one.name)]
     return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=kind)

@@ -1,4 +1,4 @@
-"""What a command is given as parties: files and queries, their names, and their rows."""
+"""The inputs of a command: files and queries, the names of their parties, and their rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,10 +16,10 @@ from secfc.tables import Table, party_names, read_tables
 def sources(
     files: Sequence[Path], urls: Sequence[str], queries: Sequence[str], given: TextFormat
 ) -> list[Path | Query]:
-    """Files, then a query for each --from; one query serves all of them, or each has its own.
+    """Files, then a query for each --from. One query is used for all of them, or each has its own.
 
-    Raises ParameterError for neither, a file that is given twice, queries that do not fit the URLs, or a URL
-    that cannot be used.
+    Raises ParameterError for no input, a file that is given twice, a wrong number of queries, or a URL that
+    cannot be used.
     """
     for at, file in enumerate(files):
         if any(_same(file, other) for other in files[:at]):
@@ -42,7 +42,7 @@ def sources(
 def tables_of(
     files: Sequence[Path | Query], options: ClusteringFiles, *, weight_column: str | None = None
 ) -> list[Table]:
-    """The tables of a command's files; what is left out of them and how they are written is said."""
+    """The tables of a command's files; warns about columns left out and reports unusual file formats."""
     preparation = options.preparation
     columns = names_of(options.columns) if preparation is None else preparation.names
     drop = names_of(options.drop)
@@ -60,14 +60,14 @@ def tables_of(
 
 
 def say_how_written(tables: Sequence[Table], *, quiet: bool) -> None:
-    """Tell on standard error what was found of text files that are not written as usual."""
+    """Print to standard error the detected format of text files whose format is unusual."""
     for table in tables if not quiet else ():
         if table.written:
             error_console().print(f"{table.path}: {table.written}", soft_wrap=True)
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether both are names of one file: of what cannot be found, whether they are equal."""
+    """Whether both paths are the same file; for files that cannot be found, whether the paths are equal."""
     try:
         return one.samefile(other)
     except OSError:
@@ -75,12 +75,12 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def label_names(paths: Sequence[Path | Query]) -> list[str]:
-    """A file name of labels for each input."""
+    """The name of the label file for each input."""
     return [f"{name}.labels.csv" for name in party_names(paths)]
 
 
 def members_of(tables: Sequence[Table]) -> list[Party]:
-    """The parties that hold the tables, each under its file's name; two queries may be of one file."""
+    """The parties of the tables, named after their files; queries of the same file are numbered."""
     paths = [str(table.path) for table in tables]
     names = [path if paths.count(path) == 1 else f"{path} ({at})" for at, path in enumerate(paths, start=1)]
     parties = as_parties([table.rows for table in tables], names=names)

@@ -1,4 +1,4 @@
-"""`secfc job` and `secfc audit`: what is agreed on, its signatures, a run of it, and what is stated of it."""
+"""`secfc job` and `secfc audit`: the agreement, its signatures, its runs, and the statements about them."""
 
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
@@ -68,7 +68,7 @@ def new(
     ] = None,
     days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
 ) -> None:
-    """Write a job file from answers or flags; more can be said in it (docs/agreeing-on-a-job.md)."""
+    """Write a job file from answers or flags. The file can say more (docs/agreeing-on-a-job.md)."""
     from secfc.agreement.job_draft import write_job
 
     if not columns and prepare is None:
@@ -131,7 +131,7 @@ def show(file: JobFile) -> None:
 
 @job.command(epilog="Example: secfc job check north.toml")
 def check(site: OwnSite) -> None:
-    """Check your rows against the job: everything that is wrong, by column and count, for your eyes."""
+    """Check your rows against the job. Prints everything that is wrong, by column and count, only to you."""
     from secfc.agreement.check import check_site
     from secfc.agreement.site_file import read_site
 
@@ -167,7 +167,7 @@ def collect_(
 
 
 def collect_files(file: Path, others: list[Path]) -> None:
-    """Add signatures in files of others to those beside a job, and show who has signed."""
+    """Add signatures from files of others to those beside a job, and show who has signed."""
     from secfc.agreement.job_file import read_job
     from secfc.agreement.signatures import collect, read_signatures, signatures_path
 
@@ -213,9 +213,9 @@ def run(
     resumable: Resumable = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
 ) -> None:
-    """Run a job on this machine with a process per party; each reads its own site file and nobody else's.
+    """Run a job on this machine with a process per party; each reads only its own site file.
 
-    Labels and signed statements are where the site files say, the summary of all statements beside the job.
+    Labels and signed statements go to the paths in the site files, the summary beside the job.
     """
     from secfc.agreement.job_file import read_job
     from secfc.drivers.agreed import run_agreed
@@ -329,7 +329,7 @@ def audit(
 
 
 def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> None:
-    """Write the page of a run that has its summary, where one is asked for."""
+    """Write the page of a run from its summary, if a page is wanted."""
     if report is not None:
         from secfc.agreement.statement import read_summary
         from secfc.report.agreed import write_agreed_report
@@ -338,7 +338,7 @@ def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> No
 
 
 def show_checked(site: "Site", found: "Checked") -> None:
-    """Print what a site brings to its job: for its own eyes."""
+    """Print what a site brings to its job. Only the site sees this."""
     agreement, rows, out = found.agreement, found.rows, console()
     text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
     if site.source is None:
@@ -366,9 +366,9 @@ def show_checked(site: "Site", found: "Checked") -> None:
 
 
 def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> None:
-    """Print what holds and what does not; end with status 1 unless all holds.
+    """Print the findings; exit with status 1 unless all hold.
 
-    Parties that the run went on without, and is known to have lost, need not have stated anything.
+    The statement of a party in `lost` may be missing.
     """
     out, wrong = console(), False
     for finding in findings:
@@ -384,7 +384,7 @@ def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> N
 
 
 def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
-    """What sites make their rows by, and what is opened for it."""
+    """How sites prepare their rows, and what is opened for it."""
     schema = agreement.preparation
     if schema is None:
         return []
@@ -396,7 +396,7 @@ def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
 
 
 def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
-    """Who deposits rows, where the parties are a committee."""
+    """Who deposits rows, if the parties are a committee."""
     owners = agreement.owners
     if owners is None:
         return []
@@ -417,7 +417,7 @@ def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
     trio, reserves = ", ".join(names[:first]), names[first:]
     if not reserves:
         return [("who compares", f"{trio}; no two of them may collude"), *rechecked]
-    # Who takes whose place is not known before: any two may compare together.
+    # It is not known in advance which reserve replaces whom, so any two may compare together.
     replaced = f"if one is lost, {', then '.join(reserves)} in its place"
     return [("who compares", f"{trio}; {replaced}; no two of all these may collude"), *rechecked]
 
@@ -428,7 +428,6 @@ def _show_standing(found: dict[str, str]) -> None:
 
 
 def _show_sent(agreement: "Agreement", statements: list["SignedStatement"]) -> None:
-    """What left each party, by type of message."""
     table = Table(title="Bytes that left each party", title_justify="left")
     table.add_column("message")
     for name in agreement.names:

@@ -1,4 +1,4 @@
-"""`secfc keygen`, `secfc ids-key` and `secfc roster`: keys, and who has which."""
+"""`secfc keygen`, `secfc ids-key` and `secfc roster`: keys, and which party has which key."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def keygen(
     name: Annotated[str, typer.Option(help="Short name: letters, digits, - and _.")],
     organisation: Annotated[str, typer.Option(help="Full name, for people.")] = "",
 ) -> None:
-    """Make a key: a private file for yourself, and beside it a public one (.pub) to hand over."""
+    """Make a key: a private file for yourself, and beside it a public one (.pub) for the other parties."""
     from secfc.agreement.consortium import Member, check_member
     from secfc.agreement.files import write_new
     from secfc.agreement.keys import write_new_key
@@ -44,7 +44,7 @@ def ids_key(
     file: Annotated[Path, typer.Argument(help="The key file to write, or with --show to read.")],
     show: Annotated[bool, typer.Option("--show", help="Show the words of a key that is there.")] = False,
 ) -> None:
-    """Make the key that row IDs are hashed with: all parties need it, the coordinator must not have it."""
+    """Make the key that hashes row IDs. All parties need it, but the coordinator must not have it."""
     from secfc.agreement.ids_key import ids_key_words, read_ids_key, write_new_ids_key
 
     key, out = read_ids_key(file) if show else write_new_ids_key(file), console()
@@ -69,7 +69,7 @@ def add(
         list[Path] | None, typer.Option(help="The public key file of a party without rows, who compares.")
     ] = None,
 ) -> None:
-    """Append parties to a roster, which is made if there is none."""
+    """Append parties to a roster; the file is created if it does not exist."""
     from secfc.agreement.consortium import add_members, read_roster
 
     added, helping = (
@@ -141,7 +141,7 @@ def verify(
 
 
 def _show(file: Path, before: int) -> None:
-    """Print the parties from a position on, and the roster's words."""
+    """Print the parties from position `before`, and the roster's words."""
     from secfc.agreement.consortium import read_roster
     from secfc.agreement.words import in_lines
 
@@ -162,7 +162,7 @@ def _show(file: Path, before: int) -> None:
 
 
 def read_out(words: str) -> None:
-    """Print words in lines, as they are read out."""
+    """Print words in lines, for reading aloud."""
     from secfc.agreement.words import in_lines
 
     for line in in_lines(words):

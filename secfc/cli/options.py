@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options of several commands."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,7 @@ from secfc.options import (
     shared,
 )
 
-if TYPE_CHECKING:  # read by the commands that are given one
+if TYPE_CHECKING:  # imported only by the commands that need it
     from secfc.prepare.transform import Preparation
 
 Options = TypeVar("Options", bound=Execution)
@@ -55,7 +55,7 @@ Deadline = Annotated[float | None, typer_option(Execution, "deadline")]
 
 
 def names_of(texts: str | list[str] | None) -> tuple[str, ...]:
-    """Names that commas separate, in one text or in several."""
+    """Names separated by commas, in one text or in several."""
     given = [texts] if isinstance(texts, str) else texts or []
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
@@ -99,7 +99,7 @@ class Refusing:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Running(Execution, Refusing, TextFormat):
-    """How the parties are run, and how their files are written."""
+    """How the parties are run, and the format of their files."""
 
     driver: Driver = again(Execution, "driver", default="multiprocess")
     log: Annotated[
@@ -120,23 +120,23 @@ class Running(Execution, Refusing, TextFormat):
 
     @property
     def text_format(self) -> TextFormat:
-        """What is given of how text files are written."""
+        """The given format of text files."""
         return TextFormat(**shared(self, TextFormat))
 
     @property
     def goes_on(self) -> bool:
-        """Whether the same command can go on with a run that was interrupted."""
+        """Whether the same command can continue an interrupted run."""
         return self.storage is not None and self.driver == "multiprocess"
 
     def options(self, kind: type[Options], **more: Any) -> Options:
-        """The options of a Python function, with more of them or others."""
+        """The options of a Python function; `more` adds or replaces some."""
         own = {"limits": self.refusals(), "progress": None if self.quiet else "bar"}
         return kind(**shared(self, kind) | own | more)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Prepared:
-    """By what preparation the files were prepared, if by any."""
+    """The preparation of the files, if they were prepared."""
 
     prepared: Annotated[
         Path | None,
@@ -149,13 +149,13 @@ class Prepared:
 
     @cached_property
     def preparation(self) -> "Preparation | None":
-        """The preparation; ParameterError for a file that is none."""
+        """The preparation, or None; ParameterError for another file."""
         from secfc.prepare.summary import read_summary
 
         return None if self.prepared is None else read_summary(self.prepared)
 
     def check_prepared(self, **given: object) -> None:
-        """Raise ParameterError for options beside a preparation that it gives."""
+        """Raise ParameterError for options whose values the preparation already gives."""
         for name, one in given.items():
             if self.prepared is not None and one:
                 raise ParameterError(f"--{name}: not with --prepared, which gives columns and bound")
@@ -222,11 +222,11 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the same command can go on with a run that was interrupted."""
+        """Whether the same command can continue an interrupted run."""
         return super().goes_on and not (self.membership and self.seed is None)
 
     def check(self) -> None:
-        """Raise ParameterError for options that do not go together."""
+        """Raise ParameterError for options that exclude each other."""
         if self.membership and self.id_column is None:
             raise ParameterError("--membership: --id must name the column of row IDs")
         if self.ids_cap is not None and not self.membership:
@@ -245,14 +245,14 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Choosing(ClusteringFiles):
-    """A start that fits every number of clusters."""
+    """Options of choose-k: the start must fit every number of clusters."""
 
     init: str = again(ChooseOptions, "init")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Revealing(ClusteringFiles):
-    """Also a start from a file of centres, and what is opened in the end, and to whom."""
+    """Options of run: a start may be a file of centres; also what is opened at the end, and to whom."""
 
     init: str = again(ClusterOptions, "init", choices=())
     weight_column: Annotated[

@@ -1,4 +1,4 @@
-"""`secfc predict`: a run's folder, its files and new rows in, a folder of labels out, whole or not at all."""
+"""`secfc predict`: reads a run's folder, its files and new rows, and writes a folder of labels."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from secfc.tables import party_names, read_labels, read_table, read_tables, row_
 
 @with_options(Agreed, required=True)
 class _Parameters(BaseModel):
-    """Those of the run that a prediction has too."""
+    """Parameters of the run that a prediction shares."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -38,7 +38,7 @@ class _Parameters(BaseModel):
 
 
 class _Run(BaseModel):
-    """What is read of a run's summary."""
+    """The used part of a run's summary."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -58,7 +58,7 @@ def predict_files(
     *,
     out: Path,
 ) -> None:
-    """Predict and write the labels of new rows; after a SecFCError `out` is as it was."""
+    """Predict and write the labels of new rows; after a SecFCError `out` is unchanged."""
     check_new_folder("--out", out)
     options.check_prepared(bound=options.bound)
     before = _read_run(run / SUMMARY)
@@ -88,7 +88,7 @@ def predict_files(
         new_rows[at] = one
     bound = options.bound if preparation is None else preparation.bound
     if bound is None and all(largest_norm(one.rows, name=one.name) <= of_run.bound for one in new_rows):
-        bound = of_run.bound  # then the server learns no new distance of old rows
+        bound = of_run.bound  # so the server learns no new distance of old rows
     more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)} | shared(of_run, Agreed)
     asked = options.options(PredictOptions, **more)
     with our_warnings(), log_file(options.log), told_how_to_go_on(options):
@@ -130,7 +130,7 @@ def _read_run(path: Path) -> _Run:
 
 
 def _new_files(new: Sequence[str], names: Sequence[str]) -> dict[int, Path]:
-    """The file of new rows of each party that has one, by the party's position."""
+    """The files of new rows, by the position of their party."""
     paths: dict[int, Path] = {}
     for given in new:
         name, separator, path = given.partition("=")

@@ -1,4 +1,4 @@
-"""`secfc prepare`: files and a schema in, prepared files and opened statistics out, whole or not at all."""
+"""`secfc prepare`: reads files and a schema, and writes prepared files and opened statistics."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def prepare(
     *,
     given: TextFormat,
 ) -> None:
-    """Check files against a schema and prepare all alike; means and deviations are opened as totals alone."""
+    """Check files against a schema and prepare all alike; means and deviations are opened only as totals."""
     from secfc.cli.inputs import sources
     from secfc.prepare import Schema
     from secfc.prepare.files import check_files, prepare_by, prepare_files
@@ -84,7 +84,6 @@ def prepare(
 
 
 def _draft(parties: "list[Path | Query]", given: TextFormat) -> None:
-    """Print a schema to begin with: a file of it is what the output is sent to."""
     from secfc.prepare.draft import draft_schema
 
     if len(parties) != 1:
@@ -100,7 +99,7 @@ def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]
 def _line(
     name: str, rows: int, missing: dict[str, int], clipped: dict[str, int], unlisted: Sequence[str]
 ) -> str:
-    """A file in a line: its rows, by column what was mended, and columns that are not in the schema."""
+    """A line about a file: its rows, changed values by column, and columns that are not in the schema."""
     mended = [f"{count} missing in {column!r}" for column, count in missing.items()]
     mended += [f"{count} clipped in {column!r}" for column, count in clipped.items()]
     mended += [f"not in the schema and not used: {', '.join(map(repr, unlisted))}"] if unlisted else []
@@ -108,7 +107,7 @@ def _line(
 
 
 def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None) -> None:
-    """What all parties know, and what to do next."""
+    """Print what all parties know, and the next command."""
     if done.preparation.statistics and opened:
         table = Table(title="Opened, as totals of all parties", title_justify="left")
         for heading in ("column", "parties", "values", "mean or median", "deviation or interquartile range"):

@@ -1,4 +1,4 @@
-"""What people see: warnings, log lines and tables."""
+"""Output for people: warnings, log lines and tables."""
 
 import logging
 import warnings
@@ -28,20 +28,20 @@ _OURS = (ColumnWarning, ConvergenceWarning, FaultWarning, PrecisionWarning, Priv
 
 
 def console() -> Console:
-    """Standard output; names are printed as they are, brackets and numbers in them too."""
+    """Standard output; markup in names, such as brackets, is not interpreted."""
     out: Console = plain_console(stderr=False, markup=False, highlight=False)
     return out
 
 
 def error_console() -> Console:
-    """Standard error, where progress and errors go."""
+    """Standard error, for progress and errors."""
     out: Console = plain_console(stderr=True, markup=False, highlight=False)
     return out
 
 
 @contextmanager
 def our_warnings() -> Iterator[None]:
-    """Show our own warnings as one line each on standard error, at once; others as Python does."""
+    """Print our own warnings at once as one line each on standard error; others as Python prints them."""
     with warnings.catch_warnings():
         python_shows = warnings.showwarning
 
@@ -80,7 +80,7 @@ def log_file(path: Path | None) -> Iterator[None]:
 
 
 def threshold_line(job: Job) -> str:
-    """The threshold arithmetic in words."""
+    """The threshold inequality in words."""
     return (
         f"{job.n} clients, t = {job.t} may collude, ell = {job.ell} segments: a round needs "
         f"2(ell + t) - 1 = {job.threshold} answers"
@@ -88,7 +88,7 @@ def threshold_line(job: Job) -> str:
 
 
 def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
-    """Who did not do its part, if anybody."""
+    """Print who vanished or lied, if anybody."""
     said = faults.describe(names)
     if said:
         out.print("not all did their part:", style="yellow", end=" ")

@@ -1,4 +1,4 @@
-"""Memory for words that is taken again in every round: new pages cost more than the gates that fill them."""
+"""Memory for words that every round uses again: new pages cost more than the gates that fill them."""
 
 from collections.abc import Hashable
 from math import prod
@@ -9,7 +9,7 @@ from secfc.kernels.interface import Words
 
 
 class Arena:
-    """Named buffers that grow as needed. One role has it at a time; it holds masks, so it is never shown."""
+    """Named buffers that grow as needed, for one role at a time. They hold masks, so the repr hides them."""
 
     def __init__(self) -> None:
         self._buffers: dict[Hashable, Words] = {}
@@ -18,7 +18,7 @@ class Arena:
         return f"Arena(buffers={len(self._buffers)})"
 
     def words(self, name: Hashable, shape: tuple[int, ...]) -> Words:
-        """Uninitialised words, contiguous; what was taken by this name before is overwritten."""
+        """Contiguous uninitialised words. They overwrite the words taken before with this name."""
         size = prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:

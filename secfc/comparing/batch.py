@@ -1,7 +1,7 @@
-"""One batch of rows through all gates: the dealer's side at once, an evaluator's exchange by exchange.
+"""One batch of rows through all gates. The dealer does it in one step, an evaluator exchange by exchange.
 
-Both sides use keystreams in the same order: products of leaves, of each level of nodes, the lowest bit, of
-each level of ANDs; masks of the wires of each exchange.
+A "half" is one of two XOR shares of a product or mask. Both sides use keystreams in the same order: products
+of leaves, of each level of nodes, the lowest bit, of each level of ANDs. Then masks of each exchange's wires.
 """
 
 from collections.abc import Generator, Hashable, Sequence
@@ -19,11 +19,11 @@ from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes, Words
 
 _PIECE = 8192
-"""Words of leaves that are taken at a time: 512 KiB with eight products of each, half an L2 cache."""
+"""Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""
 
 
 class DealerTools(TypedDict):
-    """What every role of the dealer takes; the keys are those with E0 and with E1."""
+    """Arguments of all roles of the dealer. The keys are those with E0 and with E1."""
 
     keys: tuple[Keys, Keys]
     kernels: Kernels
@@ -31,7 +31,7 @@ class DealerTools(TypedDict):
 
 
 class EvaluatorTools(TypedDict):
-    """What every role of an evaluator takes; the keys are those with the dealer."""
+    """Arguments of all roles of an evaluator. The keys are those with the dealer."""
 
     me: Comparer
     keys: Keys
@@ -43,7 +43,7 @@ class DealtHalves:
     """Halves of products that the dealer sent, shape (size,)."""
 
     def __init__(self, words: Words) -> None:
-        # Compiled loops read whole words at whole addresses.
+        # Compiled loops need aligned words.
         self._words, self._at = words if words.flags.aligned else words.copy(), 0
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class DealtHalves:
 class Dealing:
     """The dealer's side of gates: it draws masks of wires and deals products of masks.
 
-    E1's halves of products are written to `out`, shape (dealt,); E0 draws its own.
+    It writes E1's halves of products to `out`, shape (dealt,). E0 draws its own halves.
     """
 
     def __init__(
@@ -80,20 +80,20 @@ class Dealing:
         return f"Dealing(words={self._out.size})"
 
     def outputs(self, plan: BatchPlan, masks: Bytes) -> None:
-        """Deal for a batch; `masks` is r."""
+        """Deal for a batch. `masks` is r."""
         self.signs(plan, masks)
         if plan.conjunction:
             self.ands(plan.conjunction, _taken(self.masks((plan.wires,)), plan))
 
     def masks(self, shape: tuple[int, ...]) -> Words:
-        """Masks of the next wires, valid until the next are drawn."""
+        """Masks of the next wires, valid until the next call."""
         masks = self._arena.words((self._room, "masks"), shape)
         self._wires[0].fill(masks)
         self._wires[1].add(masks)
         return masks
 
     def signs(self, plan: BatchPlan, masks: Bytes) -> None:
-        """Deal for the outcomes of all pairs; `masks` is r."""
+        """Deal for the outcomes of all pairs. `masks` is r."""
         bits, parity = _bits(plan, masks, self._kernels, self._arena, self._room, self._room)
         for low in range(0, bits.shape[1], _PIECE):
             words = min(_PIECE, bits.shape[1] - low)
@@ -112,8 +112,8 @@ class Dealing:
     def nodes(self, groups: Sequence[Group], less: Words, equal: Words) -> None:
         """Deal for a level of nodes, from masks of wires.
 
-        Those of l have shape (count, words), or (0, words) for ANDs; those of e (count, words) or, without
-        the last, (count - 1, words).
+        Masks of l have shape (count, words), or (0, words) for ANDs. Masks of e have shape (count, words) or,
+        without the last, (count - 1, words).
         """
         for group in groups:
             part = self._next((group.dealt if less.size else group.dealt_and, group.count, equal.shape[1]))
@@ -122,23 +122,23 @@ class Dealing:
             self._products.add(part)
 
     def ands(self, levels: Sequence[Sequence[Group]], masks: Words) -> None:
-        """Deal for ANDs of wires whose masks have shape (n, words), level by level."""
+        """Deal for ANDs of wires, level by level. Their masks have shape (n, words)."""
         for at, groups in enumerate(levels):
             if at:
                 masks = self.masks((sum(group.count for group in levels[at - 1]), masks.shape[1]))
             self.nodes(groups, masks[:0], masks)
 
     def _next(self, shape: tuple[int, ...]) -> Words:
-        """Where the next products go; E0's halves, added to them, make them E1's."""
+        """The place of the next products. Adding E0's halves to them gives E1's halves."""
         start, self._at = self._at, self._at + prod(shape)
         return self._out[start : self._at].reshape(shape)
 
 
 class Evaluating:
-    """An evaluator's side of gates. Its steps yield words to send, and as many of the other are sent in.
+    """An evaluator's side of gates. Its steps yield words to send and receive as many words of the other.
 
-    Words to send are valid until the generator goes on. `dealt` is what E1 was dealt; E0 does not read it.
-    `batch` also tells what this keeps in the arena from what other batches keep.
+    The words to send are valid until the generator resumes. `dealt` is the dealer's message to E1, unused by
+    E0. `batch` also separates this batch's buffers in the arena from those of others.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Evaluating:
         arena: Arena,
         batch: int = 0,
     ) -> None:
-        self.first = me is Comparer.E0  # which adds what both know
+        self.first = me is Comparer.E0  # E0 adds the values that both evaluators know
         self._products = (
             keys.bits(f"{stage} products", batch) if self.first else DealtHalves(dealt.view(np.uint64))
         )
@@ -165,7 +165,7 @@ class Evaluating:
         return f"Evaluating(batch={self._batch})"
 
     def outputs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
-        """The opened outputs of a batch, shape (outputs, W); `masked` is y."""
+        """The opened outputs of a batch, shape (outputs, W). `masked` is y."""
         sign = yield from self.signs(plan, masked)
         negations = plan.negations()
         if not plan.conjunction:
@@ -179,9 +179,9 @@ class Evaluating:
         return opened.reshape(-1, plan.words)
 
     def open(self, shares: Words) -> Generator[Words, Words, tuple[Words, Words]]:
-        """Open wires under new masks: Delta, in place of the shares, and this party's halves of the masks.
+        """Open wires under new masks. Return Delta, in place of the shares, and this party's halves of masks.
 
-        The halves are valid until the next wires but one are opened.
+        The halves stay valid during the next call, but not after it.
         """
         self._opened ^= 1
         halves = self._arena.words((self._batch, "halves", self._opened), shares.shape)
@@ -192,7 +192,7 @@ class Evaluating:
         return shares, halves
 
     def signs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
-        """Shares of the outcomes of all pairs, shape (pairs * W,); `masked` is y."""
+        """Shares of the outcomes of all pairs, shape (pairs * W,). `masked` is y."""
         bits, parity = _bits(plan, masked, self._kernels, self._arena, self._room, self._batch)
         shares = self._leaves(plan, bits)
         count = plan.chunks
@@ -215,10 +215,10 @@ class Evaluating:
         halves: tuple[Words, Words],
         name: Hashable,
     ) -> Words:
-        """Shares of a level of nodes, of opened wires l and e in the order of `Dealing.nodes`.
+        """Shares of a level of nodes, from opened wires l and e in the order of `Dealing.nodes`.
 
-        The result has l of all nodes and then e, shape (2 * nodes, words), or of ANDs e alone, (nodes,
-        words). It is in the arena, by this name.
+        The result is l of all nodes and then e, shape (2 * nodes, words). For ANDs it is e alone, shape
+        (nodes, words). It is in the arena under this name.
         """
         width, compares = deltas[1].shape[1], deltas[0].size > 0
         nodes, done = sum(group.count for group in groups), 0
@@ -262,7 +262,7 @@ class Evaluating:
         return shares
 
     def _halves(self, shape: tuple[int, ...]) -> Words:
-        """Halves of the next products, valid until the next are taken."""
+        """Halves of the next products, valid until the next call."""
         if isinstance(self._products, DealtHalves):
             return self._products.take(shape)
         halves = self._arena.words((self._room, "products"), shape)
@@ -271,7 +271,7 @@ class Evaluating:
 
 
 def _room(kernels: Kernels, batch: int) -> int:
-    """What tells buffers of a step from those of other steps at the same time: threads take batches."""
+    """A number that separates the buffers of steps that run at the same time: threads take batches."""
     return batch if kernels.threads.count > 1 else 0
 
 
@@ -291,7 +291,7 @@ def _bits(
 
 
 def _taken(signs: Words, plan: BatchPlan, negations: Words | None = None) -> Words:
-    """What the ANDs take of the wires of pairs, shape (n, outputs * W)."""
+    """The inputs of the ANDs from the wires of pairs, shape (n, outputs * W)."""
     found = signs.reshape(-1, plan.words).take(plan.bracket.inputs, axis=0)
     if negations is not None:
         found ^= negations

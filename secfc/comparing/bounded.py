@@ -1,9 +1,9 @@
-"""Whether shared rows are within the bound on norms: what the trio is asked, and of which numbers.
+"""Tests that shared rows are within the bound on norms: the trio's questions and their numbers.
 
-Residues modulo Q can be those of large integers, whose squares wrap around. So the first question is about
-random sums of each client's entries, with coefficients -1, 0 and 1: if they are small, so is every entry.
-Then no squared norm wraps around, and the second question compares each with the bound. Both open bits that
-say whether `ANDED` numbers each are at least 0 (docs/proofs.md, "Rows within the bound").
+Residues modulo Q can be those of large integers, and squares of these wrap around. So the first question is
+about random sums of each client's entries, with coefficients -1, 0 and 1. If the sums are small, so is every
+entry. Then no squared norm wraps around, and the second question compares each norm with the bound. Both open
+bits that say whether all of `ANDED` numbers are at least 0 (docs/proofs.md, "Rows within the bound").
 """
 
 from collections.abc import Callable, Sequence
@@ -22,38 +22,38 @@ from secfc.field.residues import canonical, centred, reduce
 from secfc.randomness import MaskSource
 
 SUMS = 42
-"""Sums over a client's rows, of each column: a large entry makes one large with probability 1/2 at least."""
+"""Sums over a client's rows, for each column. A large entry makes each sum large with probability >= 1/2."""
 
 TESTS = 6
-"""Sums over the columns of each of these. An entry that is too large passes all with probability at most
-((1 + 2**-6) / 2)**42 < 2**-41."""
+"""Sums over the columns, for each of these sums. An entry that is too large passes all of them with
+probability at most ((1 + 2**-6) / 2)**42 < 2**-41."""
 
 VALUES = SUMS * TESTS
-"""Values about each client, of each segment."""
+"""Values for each client and segment."""
 
 ANDED = 16
-"""Numbers about which one bit is opened."""
+"""Numbers per opened bit."""
 
 NUMBERS = 2 * VALUES
-"""Numbers of which that makes two, for its least and its greatest value."""
+"""Numbers for these values: two for each, for its lower and its upper limit."""
 
 _SPREAD = 8
-"""No sum with such coefficients is more than 8 times the norm of what is added, but with odds 2 e**-64."""
+"""A sum with such coefficients is at most 8 times the norm of its terms, except with probability 2 e**-64."""
 
 _BLOCK_ROWS = 1 << 12
-"""Rows whose coefficients are drawn at a time: all clients draw the same."""
+"""Rows whose coefficients are drawn at a time. All clients draw the same ones."""
 
 
 def most_sum(radius: int, rows: int) -> int:
-    """What no value about so many rows within the radius exceeds, but with negligible probability."""
+    """Bound on all values of so many rows within the radius. It fails with negligible probability."""
     return _SPREAD**2 * (isqrt(rows) + 1) * radius
 
 
 def bounded_residues(radius: int, rows: int, columns: int) -> int:
-    """Number of primes with which no squared norm wraps around once the sums were found small.
+    """Number of primes with which no squared norm wraps around after the sums were found small.
 
-    Then no entry exceeds 4 `most_sum`, so the squared norm of a row is below Q / 2. The columns are those of
-    all segments. ParameterError where all primes together are not enough.
+    Then no entry exceeds 4 `most_sum`, so the squared norm of a row is below Q / 2. `columns` counts those of
+    all segments. ParameterError if all primes together are not enough.
     """
     limit = 2 * columns * (4 * most_sum(radius, rows)) ** 2
     return primes_above(limit, what=f"norms of {rows} rows of {columns} columns")
@@ -67,11 +67,11 @@ def coded_sums(
     source: MaskSource,
     primes: Sequence[int],
 ) -> Floats:
-    """Random sums of shares of each client's rows, the same for all who have the same source.
+    """Random sums of shares of each client's rows. The source determines the public coefficients.
 
-    They are canonical, shape (P, clients, VALUES). `shares` gives those modulo the prime of an index, of some
-    rows: (width, rows), reduced residues. `owned` are the rows of each client, one after the other. A segment
-    has `width` columns. Coefficients are public.
+    The sums are canonical, shape (P, clients, VALUES). `shares` takes the index of a prime and a slice of
+    rows and returns reduced residues, shape (width, rows). `owned` are the rows of each client, in order. A
+    segment has `width` columns.
     """
     modulo = np.array(primes, dtype=np.float64)[:, None, None]
     totals = np.zeros((len(owned), len(primes), width, SUMS))
@@ -93,8 +93,8 @@ def coded_sums(
 def within_sums(values: Floats, limits: Sequence[int] | None, primes: Sequence[int]) -> Floats:
     """Numbers that are at least 0 if and only if values are between -limit and limit, (P, clients, NUMBERS).
 
-    Values, of shape (P, clients, VALUES), are canonical: masked at an evaluator, masks at the dealer. Limits
-    are `most_sum` of each client's rows; None at the dealer, where constants are 0.
+    The values, shape (P, clients, VALUES), are canonical: masked at an evaluator, masks at the dealer. Limits
+    are `most_sum` of each client's rows. They are None at the dealer, where constants are 0.
     """
     constants = np.zeros((len(primes), values.shape[1], 1))
     if limits is not None:
@@ -103,28 +103,28 @@ def within_sums(values: Floats, limits: Sequence[int] | None, primes: Sequence[i
 
 
 def within_norms(squares: Floats, radius: int | None, primes: Sequence[int]) -> Floats:
-    """Likewise of squared norms, (P, rows): they are at most radius**2; None at the dealer."""
+    """The same for squared norms, (P, rows), with limit radius**2. The radius is None at the dealer."""
     constants = [[0.0 if radius is None else float(centred(radius**2, p))] for p in primes]
     return reduced(np.array(constants) - squares, primes)
 
 
 def lines_of(counts: Sequence[int]) -> Ints:
-    """Whose numbers each line of a question holds, where each has so many: their index, ascending."""
+    """The index of the client of each line of a question, ascending. `counts` are the clients' numbers."""
     return np.repeat(np.arange(len(counts)), [-(-count // ANDED) for count in counts])
 
 
 def bounded_question(
     numbers: Floats, counts: Sequence[int], primes: tuple[int, ...]
 ) -> tuple[Question, PackedResidues]:
-    """What roles are made of that open, of each line, whether all its numbers are at least 0 modulo Q.
+    """Arguments of roles that open, for each line, whether all its numbers are at least 0 modulo Q.
 
-    That is, the residues nearest to 0 are. What opens is the core of a question whose lines are the rows
-    (`Question.core`): it has one column of 0 and `ANDED` others, of weight 1.
-    Numbers, masked or masks, are canonical, shape (P, count), owner by owner with these counts.
+    Numbers modulo Q stand for the residues nearest to 0. The opened bits are the core of a question whose
+    rows are the lines (`Question.core`). It has one column of 0 and `ANDED` others, of weight 1. The numbers
+    (masked, or masks) are canonical, shape (P, count), owner by owner with these counts.
     """
     lines = lines_of(counts)
     whole = np.zeros((len(primes), 1 + ANDED, lines.size))
-    # Numbers of an owner fill its lines from the first on; what is left of the last is 0.
+    # Numbers of an owner fill its lines from the first on. The rest of the last line is 0.
     starts = ANDED * np.searchsorted(lines, np.arange(len(counts)))
     place = np.concatenate([at + np.arange(count) for at, count in zip(starts, counts, strict=True)])
     whole[:, 1 + place % ANDED, place // ANDED] = numbers
@@ -139,12 +139,12 @@ def bounded_question(
 
 
 def most_bounded_bytes(lines: int, primes: int) -> int:
-    """Bytes that the dealer sends at most about so many lines."""
+    """Upper bound on the bytes that the dealer sends for so many lines."""
     return most_dealt_bytes(lines, 1 + ANDED, primes)
 
 
 def _signs(source: MaskSource, shape: tuple[int, ...]) -> Floats:
-    """Independent coefficients: 0 with probability 1/2, -1 and 1 with 1/4 each."""
+    """Independent coefficients: 0 with probability 1/2, -1 and 1 with probability 1/4 each."""
     count = prod(shape)
     bits: NDArray[np.uint8] = np.unpackbits(np.frombuffer(source.octets(-(-count // 4)), dtype=np.uint8))
     pairs = bits[: 2 * count].astype(np.float64).reshape(*shape, 2)

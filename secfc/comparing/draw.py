@@ -1,8 +1,8 @@
 """Rows drawn with probability proportional to masked distances: the third kind of roles of a step of a start.
 
-For R below 2**32 the row drawn is the first i with (w_1 + ... + w_i) 2**32 > R (w_1 + ... + w_m). This grows
-with i, so a search that opens some of these bits shows the row and nothing else. A level of it cuts what is
-left into pieces, and compares at the end of each; all draws go in step.
+For R below 2**32 the drawn row is the first i with (w_1 + ... + w_i) 2**32 > R (w_1 + ... + w_m). The left
+side grows with i, so a search that opens some of these bits shows the row and nothing else. A level cuts the
+remaining rows into pieces and compares at the end of each, for all draws together.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from secfc.field.residues import centred
 from secfc.kmeans.plus_plus import DRAW_BITS
 
 _PIECES = 1 << 10
-"""Of a level at most: a million rows take two, and a level some six exchanges."""
+"""Most pieces of a level. A million rows need two levels, and a level takes about six exchanges."""
 
 
 def most_draw_bytes(rows: int, draws: int, primes: int) -> int:
@@ -35,7 +35,7 @@ def most_draw_bytes(rows: int, draws: int, primes: int) -> int:
 
 
 class _Search:
-    """The search for the rows of all draws: public but for the sums."""
+    """The search for the rows of all draws. All of it is public except the sums."""
 
     def __init__(self, sums: Floats, draws: Sequence[int], primes: tuple[int, ...]) -> None:
         if sums.ndim != 2 or sums.shape[0] != len(primes) or not sums.shape[1]:
@@ -46,7 +46,7 @@ class _Search:
         self._rows = sums.shape[1]
         levels, self._pieces = 0, 1
         while self._pieces**levels < self._rows:
-            # As many pieces as these levels need.
+            # The fewest pieces with which so many levels are enough.
             levels += 1
             self._pieces = 2
             while self._pieces < _PIECES and self._pieces**levels < self._rows:
@@ -54,12 +54,12 @@ class _Search:
         self.steps = [self._pieces**level for level in reversed(range(levels))]
         """Rows of a piece, level by level."""
         self.low: Ints = np.zeros(len(self._draws), dtype=np.int64)
-        """First row of what is left; at the end the rows."""
+        """First of the remaining rows. After the last level: the drawn rows."""
 
     def opening(self, level: int) -> Opening:
-        """What is compared at a level: the end of each piece but the last, of each draw."""
+        """The comparisons of a level: for each draw, the end of each piece except the last."""
         step, ends = self.steps[level], np.arange(1, self._pieces)
-        # Behind the last row nothing is added; there the answer is known.
+        # Past the last row the sum stays the same, so the answer there is known.
         rows = np.minimum(self.low[:, np.newaxis] + step * ends - 1, self._rows - 1).reshape(-1)
         columns = np.empty((len(self._primes), 2, rows.size))
         for plane, sums, p in zip(columns, self._sums, self._primes, strict=True):
@@ -71,7 +71,7 @@ class _Search:
         return Opening(stage=f"drawn {level}", plans=[plan], residues=residues)
 
     def read(self, level: int, bits: Bools) -> None:
-        """Take what was opened, shape (1, draws * (pieces - 1))."""
+        """Read the opened bits, shape (1, draws * (pieces - 1))."""
         above = bits.reshape(len(self._draws), -1)
         self.low = self.low + self.steps[level] * np.count_nonzero(~above, axis=1)
         if (above[:, :-1] & ~above[:, 1:]).any() or (self.low >= self._rows).any():
@@ -80,9 +80,9 @@ class _Search:
 
 
 class DrawDealer(GateDealer):
-    """C: it learns in which pieces the rows are, but not the rows in the last.
+    """C: it learns the pieces that contain the rows, but not the rows inside the last pieces.
 
-    `sums` are masks (`Minima.sums`), shape (P, m); `draws` the R of each draw.
+    `sums` are masks (`Minima.sums`), shape (P, m). `draws` are the R of each draw.
     """
 
     def __init__(

@@ -1,11 +1,11 @@
-"""The farthest rows of emptied clusters: what `secfc.kmeans.relocation` finds, by the trio.
+"""The farthest rows for emptied clusters: the trio finds what `secfc.kmeans.relocation` finds.
 
-In each set the rows meet in pairs until one is left: the farthest, the lowest of equals. The farthest of all
-sets meet in a final, with an entry of distance 0 and of the lowest number: if that wins, every row lies on
-its centre and nothing moves. The set that has won is opened, and the number of its row. For the next row
-only that set plays again, without the row.
+In each set the rows are compared in pairs until one is left: the farthest, ties to the lowest index. The
+winners of all sets and an entry of distance 0 with the lowest number are compared in a final. If that entry
+wins, every row equals its centre and no row moves. The winning set and the number of its row are opened. For
+the next row only that set is compared again, without the row.
 
-All three see which rows play, because labels and found rows are public. Nothing else is opened.
+All three know which rows take part, because labels and found rows are public. Nothing else is opened.
 """
 
 from collections.abc import Generator, Iterator
@@ -28,14 +28,14 @@ from secfc.field.packing import PackedResidues, triples, unpack
 from secfc.field.primes import primes_of
 
 _NUMBER_BYTES = 8
-"""Of a row's number, as the dealer is told it."""
+"""Size of a row's number in the message to the dealer."""
 
 
 def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
-    """Who meets whom, level by level, until one entry of each set is left; sets are ascending.
+    """The pairs, level by level, until one entry of each set is left. Sets are ascending.
 
-    Yields the entries whose places the next level has, every other one of each set; and whether the next
-    entry is its opponent: it has none at the end of an odd set.
+    Yields the entries that have a place in the next level (every second one of each set), and whether the
+    next entry is their opponent. The last entry of an odd set has none.
     """
     while True:
         every = np.arange(sets.size)
@@ -50,16 +50,16 @@ def pairings(sets: Labels) -> Iterator[tuple[Ints, Bools]]:
 
 
 class _Field:
-    """Who plays: public, and the same for all three. The question's champions are the opened labels."""
+    """The rows that take part: public, the same for all three. The question's champions are the labels."""
 
     def __init__(self, question: Question) -> None:
         if question.champions is None:
             raise ParameterError("question: champions are needed, the opened labels")
         self.labels, self._k = question.champions, question.sizes.size
         self._entered = np.append(np.bincount(self.labels, minlength=self._k) > 0, True)
-        """Sets that have an entry in the next final; the last is the entry of distance 0."""
+        """Sets that have an entry in the next final. The last one is the entry of distance 0."""
         self.emptied = int(np.count_nonzero(~self._entered))
-        """Rows to be found, if any moves."""
+        """Number of rows to find, if any row moves."""
         if not 1 <= self.emptied <= question.rows:
             raise ParameterError(
                 f"question: 1 to {question.rows} sets without a label are possible, {self.emptied} were given"
@@ -67,7 +67,7 @@ class _Field:
         if 2 * question.rows >= prod(question.primes):
             raise ParameterError(f"primes: their product is to be more than twice {question.rows} rows")
         self.rows = np.argsort(self.labels, kind="stable")
-        """Rows that play before the next final, by set, ascending in each."""
+        """Rows that take part before the next final, by set, ascending in each set."""
         self._found = np.zeros(question.rows, dtype=np.bool_)
         self._weights = [int(size) ** 2 for size in question.sizes] + [1]
 
@@ -88,10 +88,10 @@ class _Field:
         return [self._weights[one] for one in self.finalists]
 
     def after(self, number: int, winner: int | None = None) -> bool:
-        """Take out the row that was found; False where nothing moves.
+        """Remove the row that was found. Return False if no row moves.
 
-        The number is the row plus 1, or 0 for the entry of distance 0; `winner` is its set, if known. A row
-        that cannot be found now is a CheatError.
+        The number is the row plus 1, or 0 for the entry of distance 0. `winner` is its set, if known.
+        CheatError if the number cannot be that of a row in this turn.
         """
         row, possible = number - 1, 0 <= number <= self._found.size
         if possible:
@@ -109,10 +109,10 @@ class _Field:
 
 
 class FarthestDealer(GateDealer):
-    """C: it deals for every match, and learns the rows that were found but the last.
+    """C: it deals for every match. It learns the found rows except the last.
 
     The question's champions are the opened labels. `masks` is r of each row and its own set (`own_column`),
-    shape (P, 1, m), canonical. ParameterError where no set is without a label, or the primes are too few.
+    shape (P, 1, m), canonical. ParameterError if every set has a label or the primes are too few.
     """
 
     def __init__(self, *, question: Question, masks: PackedResidues, **tools: Unpack[DealerTools]) -> None:
@@ -148,10 +148,7 @@ class FarthestDealer(GateDealer):
 
 
 class FarthestEvaluator(GateEvaluator):
-    """E0 or E1: it learns the farthest rows.
-
-    Arguments and errors are as of `FarthestDealer`, `masked` is y = D + r.
-    """
+    """E0 or E1: it learns the farthest rows. Arguments as of `FarthestDealer`, with `masked` = y = D + r."""
 
     def __init__(
         self, *, question: Question, masked: PackedResidues, **tools: Unpack[EvaluatorTools]
@@ -167,13 +164,13 @@ class FarthestEvaluator(GateEvaluator):
     def rows(self) -> Ints:
         """The farthest rows, farthest first, ties by index: one for each set without a label.
 
-        None where even the farthest row lies on its centre: shape (0,).
+        Shape (0,) if even the farthest row equals its centre.
         """
         return self._known(self._rows, "rows")
 
     def _play(self) -> Steps:
         question, field = self._question, self._field
-        # D and number, masked, and this evaluator's half of the number's mask.
+        # D and the number, both masked, and this evaluator's half of the number's mask.
         best = np.zeros((len(question.primes), ENTRY + 1, question.sizes.size + 1))
         found: list[int] = []
         while len(found) < field.emptied:
@@ -209,7 +206,7 @@ class FarthestEvaluator(GateEvaluator):
 
 
 def own_column(residues: PackedResidues, labels: Labels) -> PackedResidues:
-    """Residues of each row in the column of its own set, shape (P, 1, m), of residues of shape (P, k, m)."""
+    """Select the residues of each row in the column of its own set: from shape (P, k, m) to (P, 1, m)."""
     primes, _, rows = residues.shape
     own = PackedResidues.empty((primes, 1, rows))
     at = labels * np.int64(rows) + np.arange(rows)
@@ -235,14 +232,13 @@ def _final(question: Question, field: _Field) -> Final:
 
 
 def _next(entries: Floats, heads: Ints, paired: Bools, won: Floats) -> Floats:
-    """Entries of the next level."""
     after: Floats = entries[..., heads]
     after[..., paired] = won
     return after
 
 
 def _number(entry: Floats, primes: tuple[int, ...]) -> Generator[NDArray[Any], NDArray[Any], int]:
-    """Open the number of an entry, shape (P, 3): the evaluators exchange their halves of its mask."""
+    """Open the number of an entry, shape (P, 3). The evaluators exchange their halves of its mask."""
     masked, half = entry[:, 1:2], entry[:, 2:3]
     others = yield packed(half, primes)
     radix = MixedRadix(primes)
@@ -250,7 +246,6 @@ def _number(entry: Floats, primes: tuple[int, ...]) -> Generator[NDArray[Any], N
 
 
 def _stage(turn: int, level: int | None = None) -> str:
-    """Of keys."""
     return f"farthest {turn} final" if level is None else f"farthest {turn} level {level}"
 
 

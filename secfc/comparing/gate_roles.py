@@ -1,4 +1,4 @@
-"""Roles whose steps are gates: what they deal for and open, batch by batch."""
+"""Roles whose steps are gates, and the batches that they deal for and open."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from secfc.kernels.interface import Bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """Batches, one behind the other, whose outputs are opened; residues have shape (P, k, 3 * m)."""
+    """Consecutive batches whose outputs are opened. Residues have shape (P, k, 3 * m)."""
 
     stage: str
     plans: Sequence[BatchPlan]
@@ -34,7 +34,7 @@ class Opening:
 
 
 class GateDealer(Role):
-    """C: it deals for gates, and is told what was opened where it has to know."""
+    """C: it deals for gates. The evaluators send it opened bits where it needs them."""
 
     def __init__(self, steps: Steps, *, keys: tuple[Keys, Keys], kernels: Kernels, arena: Arena) -> None:
         self._tools: DealerTools = {"keys": keys, "kernels": kernels, "arena": arena}
@@ -57,7 +57,7 @@ class GateDealer(Role):
     def _told(
         self, sent: tuple[Sending, ...], size: int, what: str
     ) -> Generator[Turn, Mapping[Comparer, Data], bytes]:
-        """Send, and take so many bytes that both evaluators tell."""
+        """Send, then receive the same `size` bytes from both evaluators."""
         told = yield sent, {Comparer.E0: size, Comparer.E1: size}
         first, second = bytes(told[Comparer.E0]), bytes(told[Comparer.E1])
         if first != second:
@@ -67,7 +67,7 @@ class GateDealer(Role):
     def _told_bits(
         self, opening: Opening, what: str, order: Literal["big", "little"]
     ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
-        """Deal, and be told what was opened, shape (outputs, rows)."""
+        """Deal, then receive the opened bits, shape (outputs, rows)."""
         outputs = opening.plans[0].bracket.outputs
         count = outputs * sum(plan.rows for plan in opening.plans)
         told = yield from self._told((self._deal(opening),), -(-count // 8), what)

@@ -1,17 +1,18 @@
-"""The inertia of a result, opened by the trio: its first 64 bits, and nothing of single clusters.
+"""The inertia of a result, opened by the trio: its first 64 bits, and nothing about single clusters.
 
-Evaluators know y_h = T_h + r_h modulo Q of the sum T_h of D over the rows of each label h, the dealer knows
+T_h is the sum of D over the rows of label h. The evaluators know y_h = T_h + r_h modulo Q, the dealer knows
 r_h. Q is odd and 0 <= 2 T_h < Q, so with y2 = 2 y_h mod Q and r2 = 2 r_h mod Q
 
     2 T_h = y2 - r2 + Q (e ^ f),  e = lsb(y2), f = lsb(r2),
 
-because 2 T_h is even: nothing has to be compared. e ^ f = e + (1 - 2 e) f is linear in what the dealer alone
-knows. So it shares all f_h and the sum of c_h r2_h modulo 2**K, evaluators add up shares of
+because 2 T_h is even. No comparison is needed. e ^ f = e + (1 - 2 e) f is linear in the values that only the
+dealer knows. So the dealer shares all f_h and the sum of c_h r2_h modulo 2**K. The evaluators add up shares
+of
 
     X = sum of c_h 2 T_h,  c_h = floor(2**b / |S_h|**2),
 
-and tell each other the high bits of theirs, until they see 64 bits of X behind its leading zeros. The low
-bits, which would tell more than the inertia does, are never sent (docs/proofs.md, "An opened inertia").
+and send each other the high bits of their shares until they see 64 bits of X after its leading zeros. They
+never send the low bits, which would tell more than the inertia (docs/proofs.md, "An opened inertia").
 """
 
 from collections.abc import Generator, Sequence
@@ -30,28 +31,28 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
 
 KEPT = 64
-"""Bits of the inertia that are opened: a float64 has 53."""
+"""Opened bits of the inertia. A float64 has 53."""
 
 _SPARE = 8
-"""Bits of weights beyond `KEPT` and those of |S|**2: rounding them changes less than one in 2**72."""
+"""Bits of weights beyond `KEPT` and those of |S|**2. Rounding them changes less than one in 2**72."""
 
 _WORD_BITS = 64
 
 
 def inertia_residues(radius: int, sizes: Ints, m: int) -> int:
-    """Number of primes of a round whose inertia may be opened: 2 T_h < Q, with T_h <= m (2 |S_h| radius)**2.
+    """Number of primes for a round that can open its inertia: 2 T_h < Q, with T_h <= m (2 |S_h| radius)**2.
 
-    ParameterError where all primes together are not enough.
+    ParameterError if all primes together are not enough.
     """
     limit = 2 * m * (2 * int(sizes.max()) * radius) ** 2
     return primes_above(limit, what=f"an inertia of {m} rows")
 
 
 class WeighedSums:
-    """Sums of D over the rows of each label at one of the trio, and what is done with their weights.
+    """Sums of D over the rows of each label at one of the trio, with the arithmetic on their weights.
 
-    `sums`, of shape (P, k), are canonical: y_h of an evaluator, r_h of the dealer. `sizes` are |S_h| of the
-    sets that the distances are to, and `rows` is m.
+    `sums`, shape (P, k), are canonical: y_h at an evaluator, r_h at the dealer. `sizes` are |S_h| of the sets
+    whose distances are summed, and `rows` is m.
     """
 
     def __init__(self, *, sums: Floats, sizes: Ints, rows: int, radius: int, primes: tuple[int, ...]) -> None:
@@ -71,12 +72,12 @@ class WeighedSums:
 
     @property
     def secrets(self) -> list[int]:
-        """What the dealer shares: the lowest bits, and what is taken off, modulo 2**K."""
+        """The values that the dealer shares: all f_h, and minus the sum of c_h r2_h, modulo 2**K."""
         taken = sum(c * r for c, r in zip(self.weights, self.doubled, strict=True))
         return [*(r & 1 for r in self.doubled), -taken % (1 << self.bits)]
 
     def combined(self, shares: Sequence[int], *, e0: bool) -> int:
-        """An evaluator's share of X; E0 adds what both know."""
+        """An evaluator's share of X. E0 adds the values that both know."""
         *flips, total = shares
         for c, y, flip in zip(self.weights, self.doubled, flips, strict=True):
             odd = y & 1
@@ -90,7 +91,7 @@ class WeighedSums:
         return b"".join(value.to_bytes(self.bits // 8, "little") for value in values)
 
     def from_bytes(self, data: bytes) -> list[int]:
-        """Those that `to_bytes` was given."""
+        """Inverse of `to_bytes`."""
         size = self.bits // 8
         return [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
 
@@ -102,7 +103,7 @@ class WeighedSums:
 
 
 def shares_of_e1(secrets: Sequence[int], of_e0: Sequence[int], bits: int) -> list[int]:
-    """What makes up the dealer's numbers with E0's shares, modulo 2**bits."""
+    """E1's shares: with E0's they add up to the dealer's numbers, modulo 2**bits."""
     return [(one - drawn) % (1 << bits) for one, drawn in zip(secrets, of_e0, strict=True)]
 
 
@@ -140,7 +141,7 @@ class InertiaEvaluator(EvaluatorRole):
         yield from self._exchanged(self._open(mine))
 
     def _open(self, mine: int) -> Generator[NDArray[Any], NDArray[Any], None]:
-        """Tell high bits until enough of the sum are known."""
+        """Send high bits until enough bits of the sum are known."""
         sums = self._sums
         shift, theirs, found = sums.bits, 0, 0
         while shift and found.bit_length() < KEPT:
@@ -155,10 +156,10 @@ class InertiaEvaluator(EvaluatorRole):
             highest = 1 << sums.bits - shift
             found = ((mine >> shift) + theirs) % highest
             if shift and found == highest - 1:
-                found = 0  # low bits carry over into high ones that are all 0
+                found = 0  # the high bits are all 0: only the carry from the low bits is missing
             if found > sums.most >> shift:
                 text = "the opened inertia is impossible: an evaluator, the dealer or a client has lied"
                 raise CheatError(text, code=Code.BAD_MESSAGE)
-        # Where low bits were not told, they may carry: from 0 to 2**(shift + 1) are left out.
+        # Low bits that were not sent can carry. The part left out is between 0 and 2**(shift + 1).
         left_out = 1 << shift if shift else 0
         self._inertia = ((found << shift) + left_out) * sums.unit

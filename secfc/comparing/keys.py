@@ -1,4 +1,4 @@
-"""Keys of the keystreams that the dealer shares with another party: one for each use, and each used once.
+"""Keys of the keystreams that the dealer shares with another party: one key per use, each used once.
 
 ::
 
@@ -24,8 +24,8 @@ _INDEX = struct.Struct("<I")
 class Keys:
     """Keys that the dealer and one other party derive for one attempt at a part of a round.
 
-    Only the two know the secret, of 32 bytes. Numbers are below 2**32. What is dealt again is dealt in
-    another attempt. Rows that are compared by themselves, so that no message is too large, are a part.
+    Only these two know the secret, of 32 bytes. Numbers are below 2**32. Dealing again is another attempt. A
+    part is a group of rows that is compared separately, so that no message is too large.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Keys:
         raise SecFCError("Keys cannot be copied or pickled: masks would repeat")
 
     def key(self, purpose: str, index: int) -> bytes:
-        """The key of a use, 32 bytes, once: SecFCError where it was derived before.
+        """The key of a use, 32 bytes. SecFCError if the same key was derived before.
 
         The index is that of the batch, or of the part of an answer, below 2**32.
         """
@@ -53,7 +53,7 @@ class Keys:
             raise SecFCError(f"the key for {purpose} {index} was used: masks would repeat")
         self.used[purpose, index] = None
         info = self._info + _framed(purpose) + _INDEX.pack(index)
-        return hmac.digest(self._key, info + b"\1", "sha256")  # the second: of 32 bytes it takes one block
+        return hmac.digest(self._key, info + b"\1", "sha256")  # the second step: 32 bytes are one block
 
     def bits(self, purpose: str, index: int) -> BitStream:
         """The keystream of a use, as bits."""

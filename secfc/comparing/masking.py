@@ -1,10 +1,10 @@
 """Masks under which coded answers stay codewords: any R of them still decode, to D + r.
 
-The dealer shares a key with each of R clients, the bearers, who add the residues rho_j that it gives to their
-answers. R values at distinct points determine one polynomial rho of degree R - 1, which is that of the coded
-distances phi. The dealer sends every spare client its rho(alpha_j). So all answers are values of phi + rho,
-and what decodes them gives sum_u (phi + rho)(beta_u) = D + r. The dealer knows r = sum_j w_j rho_j before any
-answer (docs/proofs.md, "Masked answers stay codewords").
+The dealer shares a key with each of R clients, the bearers. Bearer j adds the residues rho_j of its keystream
+to its answer. R values determine one polynomial rho of degree R - 1, the degree of the coded distances phi.
+The dealer sends every other client, a spare, its rho(alpha_j). So all answers are values of phi + rho, and
+decode to sum_u (phi + rho)(beta_u) = D + r. The dealer knows r = sum_j w_j rho_j before any answer
+(docs/proofs.md, "Masked answers stay codewords").
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,14 +25,14 @@ from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 
 PURPOSE = "answers"
-"""Of the keys of masks, one for each part."""
+"""Purpose of the keys of masks, one key for each part."""
 
 DecodingWeights = Callable[[tuple[int, ...]], Floats]
-"""Gives what answers of R clients, ascending, are multiplied by before they are added, (primes, R)."""
+"""Gives the weights of the answers of R clients, ascending, in the decoded sum: shape (primes, R)."""
 
 
 class BearerMasks:
-    """A bearer's masks for the answer of one round, taken from start to end, once."""
+    """A bearer's masks for the answer of one round. It uses them in order, once."""
 
     def __init__(self, *, keys: Keys, primes: Sequence[int], kernels: Kernels) -> None:
         self._keys, self._primes, self._kernels, self._parts = keys, tuple(primes), kernels, 0
@@ -41,17 +41,16 @@ class BearerMasks:
         return f"BearerMasks(primes={len(self._primes)})"
 
     def add(self, residues: PackedResidues) -> None:
-        """Add the next masks to a part of an answer, in place; the dealer deals for the same parts."""
+        """Add the next masks to a part of an answer, in place. The dealer deals for the same parts."""
         self._stream().add(residues.planes(), self._primes)
 
     def next(self, shape: tuple[int, int, int]) -> PackedResidues:
-        """The next masks themselves, for a part of this shape."""
+        """The next masks, for a part of this shape."""
         masks = PackedResidues.empty(shape)
         self._stream().fill(masks.planes(), self._primes)
         return masks
 
     def _stream(self) -> ResidueStream:
-        """That of the next part."""
         self._parts += 1
         return ResidueStream(self._keys.key(PURPOSE, self._parts - 1), self._kernels)
 
@@ -61,7 +60,7 @@ def add_dealt(
 ) -> None:
     """Add the masks that the dealer sent a spare client to a part of its answer, in place.
 
-    If they are of another shape, or no residues, it is a MessageError, and the answer has not changed.
+    MessageError if their shape differs or they are no residues. The answer is then unchanged.
     """
     if masks.shape != residues.shape:
         raise MessageError(f"masks of shape {masks.shape} given, {residues.shape} needed")
@@ -69,13 +68,13 @@ def add_dealt(
     if not all(kernels.below(plane, p) for plane, p in zip(dealt, primes, strict=True)):
         raise MessageError("the dealer sent masks that are not below their prime")
     for plane, mask, p in zip(residues.planes(), dealt, primes, strict=True):
-        # A copy: what was unsealed cannot be written to, and kernels take what can.
+        # A copy: unsealed bytes are read-only, and kernels need writable arrays.
         kernels.add_masks(plane.reshape(-1), mask.copy()[np.newaxis], np.ones(1, dtype=np.int64), p)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DealtMasks:
-    """Masks of a part of all answers: r, which the dealer keeps, and what each spare client is sent."""
+    """Masks of a part of all answers: r, which the dealer keeps, and the masks for each spare client."""
 
     total: PackedResidues = field(repr=False)
     spares: Mapping[int, PackedResidues] = field(repr=False)
@@ -84,8 +83,9 @@ class DealtMasks:
 class MaskDealer:
     """The dealer's side of a round, part by part.
 
-    Bearers are R = 2 (ell + t) - 1 clients, ascending; spares are the others that may answer. The keys are
-    those with each bearer, of a key of its own where the dealer is one. The primes are the first of `PRIMES`.
+    Bearers are R = 2 (ell + t) - 1 clients, ascending. Spares are the other clients that may answer. `keys`
+    has the keys with each bearer. A dealer that is a bearer uses a key of its own. The primes are the first
+    of `PRIMES`.
     """
 
     def __init__(
@@ -118,9 +118,9 @@ class MaskDealer:
         return f"MaskDealer(bearers={len(self._bearers)}, spares={len(self._spares)})"
 
     def deal(self, *, columns: int, rows: int, weights: DecodingWeights | None = None) -> DealtMasks:
-        """Masks of the next part of the answers, of so many columns and rows.
+        """Masks of the next part of the answers, with so many columns and rows.
 
-        `weights` takes the place of those given at first, where a part is decoded by others.
+        `weights` replaces the weights of the constructor if other clients decode this part.
         """
         shape = (len(self._primes), columns, rows)
         drawn = self._kernels.threads.each(
@@ -141,7 +141,7 @@ class MaskDealer:
 def _at_spares(
     n: int, coded: int, bearers: tuple[int, ...], spares: tuple[int, ...], primes: int
 ) -> list[Floats]:
-    """Weights of the bearers' masks in each spare client's, each of shape (P, R): the same in most rounds."""
+    """Weights of the bearers' masks in each spare client's mask, each (P, R), the same in most rounds."""
     found = np.empty((len(spares), primes, len(bearers)))
     for index, prime in enumerate(PRIMES[:primes]):
         alpha = evaluation_points(prime, n=n, coded=coded).alpha

@@ -1,9 +1,9 @@
 """Matches of entries in the search for the farthest rows (`secfc.comparing.farthest`), and of minima.
 
-An entry is a row's D to its own centre and the row's number, both masked: evaluators know y, the dealer r,
-and y - r modulo each prime is the entry. In a *knockout* two entries of one set meet. The farther goes on
-under new masks, and nobody learns which it is. In the *final* the entries that are left, one of each set, all
-meet, and which is the farthest is opened.
+An entry is a row's D to its own centre and the row's number, both masked. The evaluators know y, the dealer
+r, and y - r modulo each prime is the entry. A *knockout* compares two entries of one set. The farther one
+continues under new masks, and nobody learns which it is. The *final* compares all remaining entries, one of
+each set, with each other and opens which is the farthest.
 """
 
 from collections.abc import Generator, Sequence
@@ -26,18 +26,17 @@ from secfc.kernels.interface import Bytes
 from secfc.keystream import ResidueStream
 
 ENTRY = 2
-"""Residues of an entry modulo each prime: of D, and of the row's number."""
+"""Residues of an entry modulo each prime: D and the row's number."""
 
 _TIE = (Group(offset=0, count=1, size=2, last=True),)
-"""The node l1 ^ e1 l2: strictly farther, or as far and of a lower number."""
+"""The node l1 ^ e1 l2: strictly farther, or equally far with a lower number."""
 
 
 def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, primes: Sequence[int]) -> Floats:
-    """E1's halves of what it takes to choose between entries by a bit that is opened as bit ^ flip.
+    """E1's halves of the values for choosing between entries by a bit that is opened as bit ^ flip.
 
-    The entries' masks have shape (P, c, n), flips (n,), and E0's uniform halves (P, 1 + 2 c, n), as E1's. The
-    halves of both add up to the flip, to the mask of the entry that an opened 0 stands for, and to that of
-    the other.
+    The entries' masks have shape (P, c, n), flips (n,), and the uniform halves of E0, like E1's, (P, 1 + 2 c,
+    n). Both halves add up to the flip, to the mask of the entry for an opened 0, and to that of the other.
     """
     zero, one = np.where(flips, second, first), np.where(flips, first, second)
     bits = np.broadcast_to(flips.astype(np.float64), (len(primes), 1, flips.size))
@@ -47,10 +46,10 @@ def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, pri
 def choose(
     first: Floats, second: Floats, opened: Bools, halves: Floats, *, e0: bool, primes: Sequence[int]
 ) -> Floats:
-    """An evaluator's half of the entries chosen, unmasked, shape (P, c, n), from the masked entries.
+    """An evaluator's half of the chosen entries, unmasked, shape (P, c, n), from the masked entries.
 
-    `opened` says whether the second is chosen, ^ flip; `halves` are its own of `deal_choice`. E0 adds what
-    both know.
+    `opened` is 1 if the second is chosen, xor flip. `halves` are this evaluator's from `deal_choice`. E0 adds
+    the values that both know.
     """
     columns = first.shape[1]
     likely, other = np.where(opened, second, first), np.where(opened, first, second)
@@ -61,10 +60,10 @@ def choose(
 
 
 class Knockout:
-    """Pairs of entries of equal weight: the second goes on if it is strictly farther, or else the first.
+    """Pairs of entries of equal weight: the second continues if it is strictly farther, otherwise the first.
 
-    An entry has so many residues modulo each prime; the first is of what is compared. With `nearer` the
-    second goes on if it is strictly nearer instead.
+    `residues` is the number of residues of an entry modulo each prime. The first residue is compared. With
+    `nearer` the second continues if it is strictly nearer.
     """
 
     def __init__(
@@ -87,11 +86,11 @@ class Knockout:
 
     @property
     def dealt(self) -> int:
-        """Bytes that E1 is dealt."""
+        """Bytes of the dealer's message to E1."""
         return self.dealt_for(self._pairs)
 
     def dealt_for(self, pairs: int) -> int:
-        """Bytes that E1 would be dealt for another number of pairs."""
+        """Bytes of that message for another number of pairs."""
         of_word = self._plan.dealt // words_of(self._pairs)
         of_choice = BYTES_PER_RESIDUE * len(self._primes) * self._choice
         return WORD_BYTES * of_word * words_of(pairs) + of_choice * pairs
@@ -99,7 +98,7 @@ class Knockout:
     def deal(
         self, first: Floats, second: Floats, stage: str, **tools: Unpack[DealerTools]
     ) -> tuple[Floats, bytes]:
-        """Masks of the entries that go on, shape (P, c, n), from those of the pairs; and what E1 is dealt."""
+        """Masks of the entries that continue, shape (P, c, n), from those of the pairs. And E1's bytes."""
         dealt, keys, kernels = np.empty(self._plan.dealt, dtype=np.uint64), tools["keys"], tools["kernels"]
         dealing = Dealing(stage, dealt, **tools)
         dealing.signs(self._plan, self._columns(first, second))
@@ -114,9 +113,9 @@ class Knockout:
     def evaluate(
         self, first: Floats, second: Floats, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
     ) -> Generator[NDArray[Any], NDArray[Any], Floats]:
-        """The masked entries that go on, and this evaluator's half of all their masks but the first.
+        """The masked entries that continue, and this evaluator's half of all their masks except the first.
 
-        That is of shape (P, 2 c - 1, n), from masked entries of shape (P, c, n). E0 does not read `dealt`.
+        The result has shape (P, 2 c - 1, n), the masked entries (P, c, n). E0 does not read `dealt`.
         """
         words, keys, kernels = WORD_BYTES * self._plan.dealt, tools["keys"], tools["kernels"]
         gates = Evaluating(stage, dealt[:words], **tools)
@@ -138,17 +137,17 @@ class Knockout:
         return packed(np.stack([one[:, 0] for one in pair], axis=1), self._primes)
 
     def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
-        """The residues of a use, prime by prime."""
+        """Residues from the key of a purpose, prime by prime."""
         drawn = np.empty((len(self._primes), columns, BYTES_PER_RESIDUE * self._pairs), dtype=np.uint8)
         ResidueStream(keys.key(purpose, 0), kernels).fill(drawn, self._primes)
         return unpack(drawn)
 
 
 class Final:
-    """Two entries or more, each of a public weight: which one no other beats, ties to the lowest number.
+    """Two or more entries with public weights: finds the one that no other beats, ties to the lowest number.
 
-    Every entry meets every other: is it strictly farther, strictly nearer, of a lower number? The weights are
-    |S|^2 of each entry's set.
+    Every entry is compared with every other: strictly farther, strictly nearer, and lower number. The weights
+    are |S|^2 of each entry's set.
     """
 
     def __init__(
@@ -171,16 +170,16 @@ class Final:
 
     @cached_property
     def _width(self) -> int:
-        """Words of a wire of each meeting."""
+        """Words of a wire for all pairs."""
         return (self._entries - 1) * self._plan.words
 
     @property
     def dealt(self) -> int:
-        """Bytes that E1 is dealt."""
+        """Bytes of the dealer's message to E1."""
         return WORD_BYTES * (self._plan.dealt + _TIE[0].dealt * self._width)
 
     def deal(self, entries: Floats, stage: str, **tools: Unpack[DealerTools]) -> bytes:
-        """What E1 is dealt, from the masks of the entries, shape (P, 2, n)."""
+        """The bytes for E1, from the masks of the entries, shape (P, 2, n)."""
         dealt = np.empty(self.dealt // WORD_BYTES, dtype=np.uint64)
         dealing = Dealing(stage, dealt, **tools)
         dealing.signs(self._plan, self._columns(entries))
@@ -194,7 +193,7 @@ class Final:
     def evaluate(
         self, entries: Floats, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
     ) -> Generator[NDArray[Any], NDArray[Any], Bools]:
-        """Which of the masked entries has won, shape (n,); as `Knockout.evaluate`."""
+        """Which of the masked entries won, shape (n,). `dealt` is as in `Knockout.evaluate`."""
         gates = Evaluating(stage, dealt, **tools)
         signs = yield from gates.signs(self._plan, self._columns(entries))
         farther, nearer, lower = signs.reshape(3, self._width)

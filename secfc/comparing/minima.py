@@ -1,4 +1,4 @@
-"""What one of the three keeps between the steps of a start by k-means++ (`secfc.comparing.start`)."""
+"""The state of one comparer between the steps of a start by k-means++ (`secfc.comparing.start`)."""
 
 import numpy as np
 
@@ -14,21 +14,21 @@ from secfc.kmeans.plus_plus import DRAW_BITS
 def start_residues(radius: int, rows: int) -> int:
     """Number of primes of every round of a start: for a draw, |total R - sum 2**32| < Q / 2.
 
-    A candidate is one row, so D <= (2 radius)**2, and sums are at most m times that; where rows have weights
-    `rows` is their sum. Minima and totals differ by less. ParameterError where all primes together are not
-    enough.
+    A candidate is one row, so D <= (2 radius)**2, and sums are at most m times that. If rows have weights,
+    `rows` is the sum of the weights. Minima and totals differ by less. ParameterError if all primes together
+    are not enough.
     """
     limit = 2 * (rows * (2 * radius) ** 2 << DRAW_BITS)
     return primes_above(limit, what=f"draws by distances of {rows} rows")
 
 
 class Minima:
-    """Least distances of all rows to the chosen rows: y of an evaluator, r of the dealer.
+    """Least distances of all rows to the chosen rows: y at an evaluator, r at the dealer.
 
-    A step is of some candidates. `add` takes the minima with each of them, some rows at a time, then `totals`
-    are compared, and `keep` has those of the candidate that was chosen. Then candidates are drawn by `sums`.
-    The primes are those of all rounds of the start. In sums a row counts as many times as its weight, if rows
-    have `weights`, shape (m,).
+    In a step `add` takes the minima with each candidate, some rows at a time. Then `totals` are compared, and
+    `keep` keeps the minima of the chosen candidate. The next candidates are drawn by `sums`. The primes are
+    those of all rounds of the start. In sums a row counts as many times as its weight, if there are
+    `weights`, shape (m,).
     """
 
     def __init__(self, *, rows: int, primes: tuple[int, ...], weights: Ints | None = None) -> None:
@@ -42,7 +42,7 @@ class Minima:
         return f"Minima(rows={self._rows})"
 
     def closest(self, rows: slice) -> PackedResidues | None:
-        """Those kept of some rows, shape (P, 1, n); None in the first step, where D itself is added."""
+        """The kept minima of some rows, shape (P, 1, n). None in the first step, which adds D itself."""
         if self._closest is None:
             return None
         found = PackedResidues.empty((len(self.primes), 1, rows.stop - rows.start))
@@ -50,7 +50,7 @@ class Minima:
         return found
 
     def add(self, rows: slice, least: PackedResidues) -> None:
-        """Take minima of some rows with each candidate, shape (P, c, n); each row once before `keep`."""
+        """Store minima of some rows with each candidate, shape (P, c, n). Each row once before `keep`."""
         candidates = least.shape[1] if self._asked is None else self._asked.shape[1]
         expected = len(self.primes), candidates, rows.stop - rows.start
         if least.shape != expected:
@@ -64,18 +64,18 @@ class Minima:
     def totals(self) -> Floats:
         """Sums over all rows, shape (P, c), canonical."""
         asked = self._whole()
-        # Below 2**24 times 2**29 rows, or weights, so exact.
+        # Exact: below 2**24 times at most 2**29 rows, or weights.
         sums = [[float(self._weighed(one).sum()) for one in plane] for plane in asked]
         return reduced(np.array(sums), self.primes)
 
     def keep(self, candidate: int) -> None:
-        """The candidate was chosen."""
+        """Keep the minima of the chosen candidate."""
         self._closest = self._whole()[:, candidate].copy()
         self._asked = None
         self._added[:] = False
 
     def sums(self) -> Floats:
-        """Running sums of what is kept, shape (P, m), canonical."""
+        """Running sums of the kept minima, shape (P, m), canonical."""
         if self._closest is None:
             raise SecFCError("no minima are kept yet")
         return reduced(np.cumsum(self._weighed(self._closest), axis=1), self.primes)

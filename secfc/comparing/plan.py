@@ -1,4 +1,4 @@
-"""What a batch of rows takes: pairs, gates, and how much is dealt and opened. All of it is public."""
+"""The public plan of a batch of rows: pairs, gates, and how much is dealt and opened."""
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -20,10 +20,9 @@ from secfc.options import Link
 class Bracket:
     """Which pairs of a row's slots are compared, and which ANDs of the outcomes are opened.
 
-    `first` and `second`, of shape (pairs,), are as in `Differences`; the outcome of a pair is whether the
-    second strictly beats the first. `inputs` are the pairs that each AND takes, shape (n, outputs), and
-    `negated` says whether it takes their negations. Those of the own column are negated where the slot is
-    above it.
+    `first` and `second`, shape (pairs,), are as in `Differences`. The outcome of a pair is whether the second
+    strictly beats the first. `inputs` are the pairs that each AND takes, shape (n, outputs). `negated` says
+    whether it takes their negations. Pairs with the own column are negated where the slot is above it.
     """
 
     first: Ints = field(repr=False)
@@ -34,7 +33,7 @@ class Bracket:
     @classmethod
     @lru_cache(maxsize=8)
     def champion(cls, slots: int) -> "Bracket":
-        """One output: the own column is beaten by none of the slots."""
+        """One output: no slot beats the own column."""
         every = np.arange(slots)
         return cls(
             first=np.full(slots, -1),
@@ -46,7 +45,7 @@ class Bracket:
     @classmethod
     @lru_cache(maxsize=8)
     def all_pairs(cls, slots: int) -> "Bracket":
-        """An output for each of two slots or more: it is beaten by no other, the lowest of equals."""
+        """One output for each of two or more slots: no other slot beats it, ties to the lowest index."""
         first, second = np.triu_indices(slots, 1)
         number = np.zeros((slots, slots), dtype=np.int64)
         number[first, second] = number[second, first] = np.arange(first.size)
@@ -72,16 +71,16 @@ class Bracket:
     @classmethod
     @lru_cache(maxsize=8)
     def least(cls, slots: int) -> "Bracket":
-        """An output for each of one slot or more, as of all pairs; and whether all are beaten by one behind.
+        """The outputs of all pairs, for one or more slots, and one more: one extra column beats all slots.
 
-        The outputs of a single slot are that alone.
+        A single slot has only the extra output.
         """
         every = np.arange(slots)
         beaten = {"first": every, "second": np.full(slots, slots), "inputs": every[:, np.newaxis]}
         if slots == 1:
             return cls(**beaten, negated=np.zeros((1, 1), dtype=np.bool_))
         pairs = cls.all_pairs(slots)
-        # Every AND takes as many: an output of a slot takes its first pair twice.
+        # Every AND takes equally many inputs, so an output of a slot takes its first pair twice.
         inputs = np.concatenate([pairs.inputs, pairs.inputs[:1]])
         negated = np.concatenate([pairs.negated, pairs.negated[:1]])
         return cls(
@@ -93,15 +92,15 @@ class Bracket:
 
     @property
     def outputs(self) -> int:
-        """Bits opened of a row."""
+        """Opened bits per row."""
         return int(self.inputs.shape[1])
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
-    """A batch: rows of residues from `start` on, each compared as a bracket says.
+    """A batch: rows of residues from `start` on, each compared as the bracket says.
 
-    `own`, of shape (rows,), is as `Kernels.difference_bits` takes it.
+    `own`, shape (rows,), is an argument of `Kernels.difference_bits`.
     """
 
     bracket: Bracket
@@ -114,7 +113,7 @@ class BatchPlan:
     def of_columns(
         cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths = USUAL
     ) -> "BatchPlan":
-        """A batch that compares columns as they are, all of weight 1."""
+        """A batch that compares columns directly, all with weight 1."""
         question = Differences(
             columns=np.arange(columns),
             weights=np.array([[float(centred(2, p))] * columns for p in primes]),
@@ -127,7 +126,7 @@ class BatchPlan:
 
     @property
     def rows(self) -> int:
-        """Their number."""
+        """Number of rows."""
         return self.own.size
 
     @cached_property
@@ -137,22 +136,22 @@ class BatchPlan:
 
     @cached_property
     def per_digit(self) -> int:
-        """Chunks of a mixed-radix digit."""
+        """Chunks per mixed-radix digit."""
         return -(-max(self.question.radix.primes).bit_length() // self.widths.chunk)
 
     @cached_property
     def chunks(self) -> int:
-        """Leaves of a pair."""
+        """Leaves per pair."""
         return self.per_digit * len(self.question.radix.primes)
 
     @cached_property
     def wires(self) -> int:
-        """Words of a wire of every pair."""
+        """Words of a wire, over all pairs."""
         return self.bracket.first.size * self.words
 
     @cached_property
     def joined(self) -> int:
-        """Words of a wire of every output."""
+        """Words of a wire, over all outputs."""
         return self.bracket.outputs * self.words
 
     @cached_property
@@ -172,17 +171,17 @@ class BatchPlan:
         return of_pair * self.wires + of_output * self.joined
 
     def negations(self) -> Words:
-        """Words to add to what the ANDs take, of a shape that broadcasts to (n, outputs, W)."""
+        """Words to add to the inputs of the ANDs. The shape broadcasts to (n, outputs, W)."""
         if self.bracket.first[0] >= 0:
             return np.where(self.bracket.negated, ONES, np.uint64(0))[..., np.newaxis]
         return at_most(self.own, self.bracket.first.size)[:, np.newaxis]
 
 
 def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
-    """Bytes that the dealer sends at most at a time about labels, or the core, of so many rows.
+    """Upper bound on the bytes of one message of the dealer about labels, or the core, of so many rows.
 
-    All pairs of k centres are compared, with the usual widths; of few pairs, with wide ones, as many as these
-    are for; for the core, rows by set with the others.
+    It covers all pairs of k centres with the usual widths, few pairs (up to their limit) with wide ones, and
+    for the core the rows by set with the other sets.
     """
     slots, words, wide = max(k, 2), words_of(rows), FEW[link].wide
     longest = max(prime.p for prime in PRIMES).bit_length()
@@ -201,7 +200,7 @@ def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
 
 @cache
 def _dealt(chunks: int, joined: int, widths: GateWidths) -> tuple[int, int]:
-    """Words dealt for a word of a pair of so many leaves, and of an output that ANDs so many pairs."""
+    """Dealt words per word of a pair of so many leaves, and of an output that ANDs so many pairs."""
     nodes = levels(chunks, (widths.first_fan, widths.fan), compares=True)
     joins = levels(joined, (widths.fan,))
     leaves = ((1 << widths.chunk) - 1) * chunks

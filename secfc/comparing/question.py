@@ -1,4 +1,4 @@
-"""What a round asks of the trio: which centres of which rows, all public; and the primes that it takes."""
+"""The public question of a round to the trio: which centres, which rows, and how many primes."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,32 +18,32 @@ from secfc.kmeans.compare import CORE_FACTOR
 from secfc.options import Link
 
 _PAIRS = 1 << 17
-"""Pairs of a batch: a wire of them is 16 KiB, and a level of gates takes a few MiB."""
+"""Pairs per batch. A wire of them is 16 KiB, and a level of gates a few MiB."""
 
 _FEWEST_ROWS = 1024
-"""Rows of a batch at least, as many as the compiled loop takes at a time."""
+"""Least number of rows in a batch: the compiled loop takes so many at a time."""
 
 
 def comparison_residues(radius: int, sizes: Ints, *, core: bool = False) -> int:
     """Number of primes of a round: for all candidates |w_a D_b - w_b D_a| < Q / 2.
 
-    With w = |S|^2 and D <= (2 |S| radius)^2, which is 0 at least, each difference is at most
-    (2 |S_a| |S_b| radius)^2 (docs/proofs.md, "Labels by a trio"). Sizes are 0 for no candidate. If the core
-    is asked for, |w_a D_b - 9 w_b D_a| < Q / 2. ParameterError where all primes together are not enough.
+    With w = |S|^2 and 0 <= D <= (2 |S| radius)^2, each difference is at most (2 |S_a| |S_b| radius)^2
+    (docs/proofs.md, "Labels by a trio"). A size of 0 means no candidate. For the core the condition is
+    |w_a D_b - 9 w_b D_a| < Q / 2. ParameterError if all primes together are not enough.
     """
-    largest = sorted(map(int, sizes))[-2:]  # Python's: NumPy's would overflow
+    largest = sorted(map(int, sizes))[-2:]  # Python integers: NumPy's would overflow
     limit = 2 * (2 * prod(size for size in largest if size) * radius) ** 2 * (CORE_FACTOR if core else 1)
     return primes_above(limit, what=f"comparisons of sets of {' and '.join(map(str, largest))} rows")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The rows and centres of a round; the dealer and both evaluators have the same.
+    """The rows and centres of a round. The dealer and both evaluators have the same.
 
-    Sets without rows are no candidates; `rows` is m. With `champions`, the set that each row is in, shape
-    (m,), its centre is compared with the others first, and only rows whose set is not nearest go on. Without
-    them all pairs of centres are compared. `core` asks, instead of labels, which rows are at most a third as
-    far from their champion's centre as from any other.
+    Sets without rows are no candidates. `rows` is m. `champions` are the sets that the rows are in, shape
+    (m,). With them, each row's own centre is compared with the others first, and only rows whose set is not
+    nearest are compared further. Without them all pairs are compared. `core` asks for the core instead of
+    labels: rows at most a third as far from their champion's centre as from any other.
     """
 
     primes: tuple[int, ...]
@@ -72,7 +72,7 @@ class Question:
     def about(
         cls, *, primes: tuple[int, ...], sizes: Ints, rows: int, champions: Labels | None, link: Link
     ) -> "Question":
-        """The question about labels that takes least: about few rows, in as few exchanges as there can be."""
+        """The cheapest question about labels. For few rows it has the fewest exchanges."""
         slots, few = int(np.count_nonzero(sizes)), FEW[link]
         if rows * (slots - 1) * (slots - 2) // 2 <= few.at_once:
             champions = None
@@ -86,7 +86,7 @@ class Question:
 
     @cached_property
     def own(self) -> Labels:
-        """Each row's champion as its index among the candidates; their number where there is none."""
+        """Each row's champion as its index among the candidates, or the number of candidates if none."""
         if self.champions is None:
             return np.full(self.rows, self.candidates.size, dtype=np.int32)
         place = np.zeros(self.sizes.size, dtype=np.int32)
@@ -111,12 +111,12 @@ class Question:
         return np.argsort(self.champions, kind="stable")
 
     def core_plans(self) -> list[BatchPlan]:
-        """Batches of rows in the order of `by_champion`; of each the champion is the first column."""
+        """Batches of rows in the order of `by_champion`. The champion is the first column of each."""
         bracket, found, start = Bracket.champion(self.slots), list[BatchPlan](), 0
         of_others = self._doubled(CORE_FACTOR)
         for at, rows in enumerate(np.bincount(self.own, minlength=self.candidates.size)):
             columns = np.append(self.candidates[at], np.delete(self.candidates, at))
-            # The champion is beaten if w_own D_b < 9 w_b D_own. It is the first, so ties are its.
+            # The champion is beaten if w_own D_b < 9 w_b D_own. It is the first column, so it wins ties.
             weights = of_others.take(columns, axis=1)
             weights[:, 0] = self._weights[:, columns[0]]
             found += self._plans(bracket, columns, weights, np.zeros(rows, dtype=np.int32), start)
@@ -126,7 +126,6 @@ class Question:
     def _plans(
         self, bracket: Bracket, columns: Ints, weights: Floats, own: Labels, start: int
     ) -> list[BatchPlan]:
-        """Batches of rows from `start` on."""
         step = max(_FEWEST_ROWS, _PAIRS // bracket.first.size // _FEWEST_ROWS * _FEWEST_ROWS)
         differences = Differences(
             columns=columns, weights=weights, first=bracket.first, second=bracket.second, radix=self._radix
@@ -153,7 +152,7 @@ class Question:
         return centre((2 * factor * sizes**2 % primes).astype(np.float64), primes)
 
     def winners(self, won: Bools, own: Labels) -> Labels:
-        """Labels of rows of which these slots won, shape (slots, rows), one a row."""
+        """Labels of rows, from the slot that won in each row. `won` has shape (slots, rows)."""
         slot = won.argmax(axis=0)
         found: Labels = self.candidates[slot + (own <= slot)].astype(np.int32)
         return found

@@ -1,4 +1,4 @@
-"""A role of the trio as a machine: bytes of the others in, bytes for the others out. No clock, no socket."""
+"""A role of the trio as a state machine without clock or socket: it takes bytes and returns bytes."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from secfc.threads import ALONE, Threads
 
 
 class Comparer(StrEnum):
-    """Who compares. No two of them may collude."""
+    """The three parties that compare. No two of them may collude."""
 
     DEALER = "dealer"
     E0 = "first evaluator"
@@ -33,22 +33,22 @@ class Sending:
 
 
 Turn = tuple[tuple[Sending, ...], Mapping[Comparer, int]]
-"""What is sent, and how many bytes of whom are awaited."""
+"""The messages to send, and how many bytes are awaited from whom."""
 
 Steps = Generator[Turn, Mapping[Comparer, Data], None]
-"""Yields turns and is sent the bytes that each awaits; ends after a turn that awaits nothing."""
+"""Yields turns and receives the bytes that each turn awaits. Ends after a turn that awaits nothing."""
 
 
 _Found = TypeVar("_Found")
 
 
 class Role:
-    """What the roles share: a step is made once all that it awaits has come, each of exactly its size."""
+    """Base of the roles. It makes a step when all awaited messages have come, each of exactly its size."""
 
     def __init__(self, me: Comparer, steps: Steps) -> None:
         self.me, self._steps = me, steps
         self.awaited: Mapping[Comparer, int] = {}
-        """Bytes that the next step takes, empty at the end."""
+        """Bytes that the next step needs, by sender. Empty at the end."""
         self._begun = self.ended = False
         self._held: dict[Comparer, Data] = {}
 
@@ -61,26 +61,26 @@ class Role:
 
     @property
     def wanted(self) -> frozenset[Comparer]:
-        """Who is to send something before the next step."""
+        """Parties whose message is missing for the next step."""
         return frozenset(self.awaited.keys() - self._held.keys())
 
     def begin(self) -> tuple[Sending, ...]:
-        """Make the first step: what is sent before anything is taken. Once."""
+        """Make the first step, once. Return the messages to send before anything is received."""
         if self._begun:
             raise SecFCError(f"the {self.me.value} has begun")
         self._begun = True
         return self._advance(None)
 
     def take(self, sender: Comparer, data: Data) -> tuple[Sending, ...]:
-        """Take bytes of another party, in the order in which it sent them; what is sent then.
+        """Take bytes of another party, in the order in which it sent them. Return the messages to send next.
 
         Raises
         ------
         MessageError
-            Nothing is awaited of it, or another size. The role has not changed: what came early can be given
-            again.
+            Nothing is awaited from that party, or another size. The role has not changed: a message that came
+            early can be given again.
         SecFCError
-            What was opened is impossible; the role has ended.
+            The opened values are impossible. The role has ended.
         """
         size = self.awaited.get(sender)
         if size is None or sender in self._held:
@@ -96,7 +96,7 @@ class Role:
         return self._advance(taken)
 
     def _known(self, found: _Found | None, what: str) -> _Found:
-        """A result; SecFCError where it is not known yet, or never will be."""
+        """A result. SecFCError if it is not known yet, or never will be."""
         if found is None:
             raise SecFCError(f"the {self.me.value} has no {what}")
         return found
@@ -118,21 +118,21 @@ class Role:
 
 
 class EvaluatorRole(Role):
-    """An evaluator whose steps exchange arrays with the other, after E1 has taken what is dealt."""
+    """An evaluator whose steps exchange arrays with the other, after E1 has the dealer's message."""
 
     def __init__(self, me: Comparer, steps: Steps) -> None:
         if me is Comparer.DEALER:
             raise ParameterError("me: the dealer is no evaluator")
         self._e0, self._peer = me is Comparer.E0, Comparer.E1 if me is Comparer.E0 else Comparer.E0
-        self._waiting: tuple[Sending, ...] = ()  # goes out with what is sent next
+        self._waiting: tuple[Sending, ...] = ()  # goes with the next message
         super().__init__(me, steps)
 
     def _tell(self, data: Data) -> None:
-        """Tell the dealer what was opened, with what is sent next."""
+        """Send the dealer the opened bits, together with the next message."""
         self._waiting = (Sending(recipient=Comparer.DEALER, data=data),)
 
     def _dealt(self, size: int) -> Generator[Turn, Mapping[Comparer, Data], Bytes]:
-        """What the dealer sends, to E1."""
+        """The dealer's message to E1. Empty at E0."""
         if self._e0:
             return np.empty(0, dtype=np.uint8)
         told = yield self._waiting, {Comparer.DEALER: size}
@@ -145,9 +145,9 @@ class EvaluatorRole(Role):
         threads: Threads = ALONE,
         size: int = 0,
     ) -> Generator[Turn, Mapping[Comparer, Data], list[_Found]]:
-        """What batches find whose contiguous arrays are exchanged with the other evaluator, in step.
+        """Run batches in step and return their results. Their contiguous arrays go to the other evaluator.
 
-        Threads take a step of all batches, of so many words, together.
+        Threads take one step of all batches together. A step has `size` words.
         """
         mine, found = threads.each(next, batches, size=size), dict[int, _Found]()
 
@@ -163,7 +163,7 @@ class EvaluatorRole(Role):
             data = b"".join(array.data for array in mine)
             told = yield (*self._waiting, Sending(recipient=self._peer, data=data)), {self._peer: len(data)}
             self._waiting = ()
-            others: list[NDArray[Any]] = []  # a call of a type with an argument takes microseconds
+            others: list[NDArray[Any]] = []  # not list[...](): that call takes microseconds
             at = 0
             for array in mine:
                 taken = np.frombuffer(told[self._peer], dtype=array.dtype, count=array.size, offset=at)
@@ -173,6 +173,5 @@ class EvaluatorRole(Role):
         return [one for _, one in sorted(found.items())]
 
     def _end(self) -> Steps:
-        """Send what waits."""
         if self._waiting:
             yield self._waiting, {}

@@ -15,9 +15,9 @@ def words_of(rows: int) -> int:
 
 
 def at_most(values: Labels, count: int) -> Words:
-    """Words of [value <= j] for each j below `count`, padded with zeros, shape (count, W); values >= 0."""
+    """Words of [value <= j] for j below `count`, padded with zeros, shape (count, W), for values >= 0."""
     words = words_of(values.size)
-    whole = np.full(STRIPS * words, count, dtype=np.int32)  # no padding is at most j
+    whole = np.full(STRIPS * words, count, dtype=np.int32)  # padding: above every j
     whole[: values.size] = values
     strips = np.ascontiguousarray(whole.reshape(STRIPS, words).T)
     bits = strips <= np.arange(count, dtype=np.int32)[:, np.newaxis, np.newaxis]
@@ -25,7 +25,7 @@ def at_most(values: Labels, count: int) -> Words:
 
 
 def to_rows(words: Words, rows: int) -> Bools:
-    """Bits of so many rows, shape (n, rows), from words of shape (n, W); padding is dropped."""
+    """Bits of so many rows, shape (n, rows), from words of shape (n, W), without the padding."""
     count, width = words.shape
     octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(count, width, 8)
     bits = np.unpackbits(octets.swapaxes(1, 2), axis=1, bitorder="little")

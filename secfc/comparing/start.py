@@ -1,15 +1,15 @@
 """Steps of a start by k-means++ (`secfc.kmeans.plus_plus.PlusPlus`), by the trio.
 
 A round asks about candidates as sets of one row, so y and r are of squared distances to them. Each of the
-three has `secfc.comparing.minima.Minima`. A step takes three kinds of roles:
+three has a `secfc.comparing.minima.Minima`. A step has three kinds of roles:
 
-1. *Nearer*, for each part of the rows, but not in the first step: the least of each row's distance to the
-   chosen rows and that to a candidate, under new masks. Nothing is opened.
-2. *Least*: which candidate has the least total, the first of equals, and whether that total is 0. This is
-   opened to all three.
-3. *Draw* (`secfc.comparing.draw`): a row for each public R below 2**32, which is opened.
+1. *Nearer*, for each part of the rows, but not in the first step. It finds the minimum of each row's distance
+   to the chosen rows and its distance to a candidate, under new masks. It opens nothing.
+2. *Least* opens to all three which candidate has the least total, ties to the first, and whether that total
+   is 0.
+3. *Draw* (`secfc.comparing.draw`) opens a row for each public R below 2**32.
 
-All of a step may have the same keys: purposes differ, and parts are of the place of a key.
+All roles of a step may use the same `Keys`: their purposes differ, and the part is in each key.
 """
 
 from typing import Unpack
@@ -29,7 +29,7 @@ from secfc.field.primes import primes_of
 
 
 class _Nearer:
-    """A step's first role: its matches are of each row's least distance so far and that to each candidate."""
+    """The first role of a step. A match is each row's least distance so far and that to each candidate."""
 
     def __init__(self, primes: tuple[int, ...], closest: PackedResidues, asked: PackedResidues) -> None:
         expected = len(primes), 1, asked.shape[2]
@@ -57,12 +57,12 @@ def most_nearer_bytes(rows: int, candidates: int, primes: int) -> int:
 class NearerDealer(GateDealer):
     """C in a step's first role: it deals for a part of the rows.
 
-    `closest` are masks of the least distances so far (`Minima.closest`), shape (P, 1, n); `asked` is r of the
-    distances to the candidates, shape (P, c, n).
+    `closest` are masks of the least distances so far (`Minima.closest`), (P, 1, n). `asked` is r of the
+    distances to the candidates, (P, c, n).
     """
 
     least: PackedResidues
-    """Masks of the minima with each candidate, shape (P, c, n), for `Minima.add`; once the role has begun."""
+    """Masks of the minima with each candidate, shape (P, c, n), for `Minima.add`, once the role has begun."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class NearerDealer(GateDealer):
 
 
 class NearerEvaluator(GateEvaluator):
-    """E0 or E1 in a step's first role: it opens nothing. Distances are masked, as of `NearerDealer`."""
+    """E0 or E1 in a step's first role: it opens nothing. It has masked distances, as in `NearerDealer`."""
 
     least: PackedResidues
-    """Masked minima, as of `NearerDealer`; once the role has ended."""
+    """Masked minima, shape as in `NearerDealer`, once the role has ended."""
 
     def __init__(
         self,
@@ -104,9 +104,9 @@ class NearerEvaluator(GateEvaluator):
 
 
 class _Least:
-    """Which total is least, and whether it is 0: public but for the totals.
+    """Which total is least, and whether it is 0. Only the totals are secret.
 
-    After the last step no row is drawn, so it is not asked then whether the total is 0.
+    The last step draws no row, so it does not ask whether the total is 0.
     """
 
     def __init__(self, totals: Floats, primes: tuple[int, ...], *, last: bool) -> None:
@@ -126,7 +126,7 @@ class _Least:
         self.opening = Opening(stage="least", plans=[plan], residues=residues)
 
     def read(self, bits: Bools) -> None:
-        """Take what was opened, shape (outputs, 1)."""
+        """Read the opened bits, shape (outputs, 1)."""
         won = bits[: self._count, 0] if self._count > 1 else np.ones(1, dtype=np.bool_)
         if np.count_nonzero(won) != 1:
             text = "an opened candidate is not one-hot: an evaluator or the dealer has lied"
@@ -141,17 +141,17 @@ class _Choosing(Role):
 
     @property
     def best(self) -> int:
-        """The candidate of least total, the first of equals, once it is known."""
+        """The candidate of least total, ties to the first, once it is known."""
         return self._known(self._found.found, "candidate")[0]
 
     @property
     def is_zero(self) -> bool:
-        """Whether that total is 0; False in the last step."""
+        """Whether that total is 0. False in the last step."""
         return self._known(self._found.found, "candidate")[1]
 
 
 class LeastDealer(GateDealer, _Choosing):
-    """C in a step's second role; totals are masks (`Minima.totals`), shape (P, c)."""
+    """C in a step's second role. Totals are masks (`Minima.totals`), shape (P, c)."""
 
     def __init__(
         self, *, primes: tuple[int, ...], totals: Floats, last: bool, **tools: Unpack[DealerTools]
@@ -165,7 +165,7 @@ class LeastDealer(GateDealer, _Choosing):
 
 
 class LeastEvaluator(GateEvaluator, _Choosing):
-    """E0 or E1 in a step's second role; totals are masked."""
+    """E0 or E1 in a step's second role. Totals are masked."""
 
     def __init__(
         self, *, primes: tuple[int, ...], totals: Floats, last: bool, **tools: Unpack[EvaluatorTools]

@@ -1,8 +1,8 @@
 """The dealer and an evaluator of one round, step by step.
 
-With champions there are two stages: "champion", of all rows, opens whether a row's set is nearest; "pairs",
-of the others, opens which slot is. Without, only "pairs". Where the core is asked for, the one stage "core"
-opens which rows are in it. Each stage is some batches of rows in step.
+With champions there are two stages. "champion", of all rows, opens whether a row's set is nearest. "pairs",
+of the other rows, opens which slot is nearest. Without champions there is only "pairs". For the core the only
+stage is "core", which opens the rows in it. A stage evaluates some batches of rows in step.
 """
 
 from typing import Unpack
@@ -22,7 +22,7 @@ from secfc.kernels.interface import Bytes
 
 
 class Dealer(GateDealer):
-    """C: it knows r, deals products of masks, and sees which rows' champions fell.
+    """C: it knows r, deals products of masks, and learns the rows whose champion is not nearest.
 
     `masks` is r, shape (P, k, m), canonical.
     """
@@ -52,7 +52,7 @@ class Dealer(GateDealer):
 
 
 class Evaluator(GateEvaluator):
-    """E0 or E1: it learns the labels, or the core where it is asked for.
+    """E0 or E1: it learns the labels, or the core if the question asks for it.
 
     `masked` is y = D + r, shape (P, k, m), canonical.
     """

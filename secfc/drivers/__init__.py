@@ -1,1 +1,1 @@
-"""What moves messages between the roles and owns clocks and processes."""
+"""Drivers move messages between the roles. They own clocks and processes."""

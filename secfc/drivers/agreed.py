@@ -1,4 +1,4 @@
-"""A run of an agreed job on this machine: a process per party, each acting by its own files."""
+"""A run of an agreed job on this machine: one process per party, each with its own files."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
 
-LOGS = ".logs"  # suffix of the folder of the coordinator's logs, beside the job
+LOGS = ".logs"  # suffix of the folder of the coordinator's logs, next to the job
 
 
 def run_agreed(
@@ -39,15 +39,15 @@ def run_agreed(
     resumable: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
-    """Run an agreed job with a process per party and write the summary of what the parties state.
+    """Run an agreed job with a process per party. Write the summary of the parties' statements.
 
-    Signatures and by default the coordinator's key (`COORDINATOR_KEY`) are beside the job `file`; `sites` are
-    the site files of all parties, in any order. The summary is written also when the run fails after a party
-    has begun it. Without a deadline a party is lost only when its process has ended. `resumable` keeps a log
-    beside the job (`LOGS`), so that another call goes on with a run that was interrupted.
+    Signatures and by default the coordinator's key (`COORDINATOR_KEY`) are in the folder of the job `file`.
+    `sites` are the site files of all parties, in any order. The summary is also written when the run fails
+    after a party has begun it. Without a deadline a party is lost only when its process has ended. With
+    `resumable` a log in the folder `LOGS` lets another call continue an interrupted run.
 
-    Raises AgreementError before any process is started when the key is not the one that the roster has for
-    the coordinator, or a member has not closed the deposits of owners; a party's own error, named, later.
+    Raises AgreementError before any process starts if the key is not the coordinator's in the roster, or a
+    member has not closed the deposits of owners. Later it raises a party's own error, with its name.
     """
     check_deadline(deadline)
     check_signed(agreement, signatures_path(file))
@@ -96,9 +96,9 @@ def run_agreed(
 
 @contextmanager
 def _log(agreement: Agreement, folder: Path, *, resumable: bool) -> Iterator[CoordinatorLog | None]:
-    """The coordinator's log, where it keeps one; its folder goes with the last log."""
+    """The coordinator's log, if it keeps one. Its folder is deleted with the last log."""
     if not (resumable and (folder / log_name(agreement)).exists()):
-        agreement.check_date(datetime.now(UTC).date())  # a run that goes on has begun in time
+        agreement.check_date(datetime.now(UTC).date())  # a resumed run began in time
     if not resumable:
         yield None
         return
@@ -120,7 +120,7 @@ def _start(terms: RunTerms, client: int, file: Path, forks: ForkServer) -> Party
 
 
 def in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:
-    """Each party's site file, client 1's first; AgreementError names a party with none or with two."""
+    """Each party's site file, client 1's first. AgreementError names a party with none or with two."""
     found: dict[str, Path] = {}
     for path in sites:
         party = read_site(path).party

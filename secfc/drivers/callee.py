@@ -1,4 +1,4 @@
-"""The callee: answers the coordinator's calls for a participant, over any transport."""
+"""The callee answers the coordinator's calls for a participant, over any transport."""
 
 import logging
 import struct
@@ -15,7 +15,7 @@ from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, S
 from secfc.journal.run_log import Entry, InUseError, RunLog
 from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, PublicError
 
-if TYPE_CHECKING:  # files take libraries that simulations do without
+if TYPE_CHECKING:  # these modules import libraries that simulations do not need
     from secfc.drivers.participant import Participant
     from secfc.drivers.simulated import SimulatedParty
     from secfc.drivers.site_files import SiteFiles
@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # files take libraries that simulations do without
 _LOG = logging.getLogger(__name__)
 
 CalledParty: TypeAlias = "SiteFiles | SimulatedParty"
-"""Whom a callee answers for: a party with files of its own, or one of a simulation."""
+"""The party that a callee answers for: one with files of its own, or a simulated one."""
 
-Taking: TypeAlias = "Participant | SimulatedParty"  # that party as it takes part in a run
+Taking: TypeAlias = "Participant | SimulatedParty"  # that party during a run
 _CALL = "call"  # kind of the entries of a site's log: position, digest of the answer, body
 _DIGEST_BYTES = 16
 _TAKEN = struct.Struct(f"<Q{_DIGEST_BYTES}s")
@@ -34,32 +34,32 @@ _TAKEN = struct.Struct(f"<Q{_DIGEST_BYTES}s")
 class Callee:
     """One organisation's side of a run.
 
-    The coordinator of the roster signs every call. A call that it did not sign, or that it signed for another
-    run, agreement, site or number, is dropped: it changes nothing and has no answer. A party whose job or
-    roster cannot be read can verify nobody, and drops all calls.
+    The roster's coordinator signs every call. A call that it did not sign, or signed for another run,
+    agreement, site or number, is dropped: it changes nothing and gets no answer. A party whose job or roster
+    cannot be read can verify no call, and drops all.
 
-    Where the party keeps a log every call that is taken is in it before it is answered. A process that was
-    killed makes the same answers again from the log, byte for byte, and goes on after the last.
+    If the party keeps a log, every accepted call is in the log before it is answered. After its process was
+    killed, a new one makes the same answers again from the log, byte for byte, and continues after the last.
     """
 
     def __init__(self, read: Callable[[], CalledParty]) -> None:
-        self._read = read  # gives the party that it answers for, when the first call comes
+        self._read = read  # returns the party, when the first call comes
         self._lock = threading.Lock()
-        self._source: CalledParty | SecFCError | None = None  # once read, or why it cannot be
-        self._dropped = 0  # calls
-        self._place: Place | None = None  # of the run that it takes part in
-        self._number = -1  # of the last call that was taken
-        self._answer = b""  # what it was answered
+        self._source: CalledParty | SecFCError | None = None  # the party, or the error of reading it
+        self._dropped = 0  # number of dropped calls
+        self._place: Place | None = None  # of its run
+        self._number = -1  # of the last accepted call
+        self._answer = b""  # to that call
         self._error: SecFCError | None = None
         self._participant: Taking | None = None
         self._log: RunLog | None = None
         self.closed = False  # by the coordinator
         self._stopped = False  # the transport has ended the job
-        self._reported: dict[str, Any] = {}  # when the run was closed
+        self._reported: dict[str, Any] = {}  # set when the run was closed
         self._incoming, self._outgoing = Incoming(self._most_bytes), Outgoing()
 
     def answer(self, data: object) -> bytes | None:
-        """Take a call and answer it, None for one that is dropped; nothing but errors of ours leaves."""
+        """Answer a call. None if the call is dropped. Only our own errors can appear in an answer."""
         with self._lock:
             if self._stopped:
                 return None
@@ -77,8 +77,8 @@ class Callee:
     def end(self) -> None:
         """Forget rows and shares of a run that the coordinator has not closed.
 
-        Its log stays for another process, unless the run is over for this party. Otherwise its
-        labels, evidence and statement are written, as there are.
+        If the run can continue, its log stays for another process. Otherwise this writes the party's labels,
+        evidence and statement, if there are any.
         """
         with self._lock:
             self._stopped = True
@@ -96,7 +96,7 @@ class Callee:
 
     @property
     def standing(self) -> str:
-        """Where the run stands for this party, for its own people; any thread may ask."""
+        """State of the run for this party, for its own people. Any thread may read it."""
         one = self._participant
         if "ended" in self._reported:
             return f"ended: {self._reported['ended']}"
@@ -105,7 +105,7 @@ class Callee:
         return f"{one.standing}; {'at work' if self._lock.locked() else 'waiting for the coordinator'}"
 
     def _party(self) -> CalledParty:
-        """The party that it answers for, read once; without usable files nobody's call can be verified."""
+        """The party, read once. If its files are unusable, no call can be verified."""
         if self._source is None:
             try:
                 self._source = self._read()
@@ -116,17 +116,17 @@ class Callee:
         return self._source
 
     def _drop(self, why: str) -> None:
-        """Log a call that is dropped; of many the 1st, 2nd, 4th, 8th and so on."""
+        """Log a dropped call: only the 1st, 2nd, 4th, 8th and so on."""
         self._dropped += 1
         if self._dropped & (self._dropped - 1) == 0:
             _LOG.warning("a call was dropped, %d so far: %s", self._dropped, why)
 
     def _before(self, call: Call, party: CalledParty) -> bytes | None:
-        """Answer a call of the coordinator before the party takes part in a run."""
+        """Answer a call that comes before the party takes part in a run."""
         run, terms = call.place.run, party.terms
         log = party.log_path(run)
         kept = log is not None and log.exists() and call.place.agreement == terms.digest
-        if call.kind is Kind.CLOSE and not kept:  # of a run that the party has refused, or closed
+        if call.kind is Kind.CLOSE and not kept:  # the party refused this run, or has closed it
             return self._report(call, party.reported(run))
         if call.place.agreement != terms.digest:
             error = AgreementError(
@@ -151,7 +151,7 @@ class Callee:
         return self._taken(call)
 
     def _without_log(self, call: Call, party: CalledParty) -> bytes:
-        """Answer a coordinator that goes on with a run that this party has ended, or cannot go on with."""
+        """Answer a resumed coordinator about a run that this party has ended, or cannot continue."""
         self._reported = party.reported(call.place.run)
         if self._reported.get("ended") not in (COMPLETE, LEFT_OUT, MISSED):
             return self._told(call.number, StorageError(f"{party.name}: it has no log of the run"))
@@ -165,10 +165,10 @@ class Callee:
         return Answer(kind=Kind.DONE, number=call.number, position=position, body=b"").encode()
 
     def _resumed(self, call: Call, party: CalledParty) -> bytes | None:
-        """Take the calls of the log again, which another process of the party took, and then this one."""
+        """Apply the calls in the log, which an earlier process of the party accepted, then this call."""
         try:
             self._begin(call.place.run, party)
-        except InUseError as error:  # that process has not ended yet: the call will come again
+        except InUseError as error:  # the earlier process has not ended yet: the call will come again
             self._participant = None
             self._drop(detail(error))
             return None
@@ -199,20 +199,20 @@ class Callee:
         self._number, self._answer = entry.number, answer
 
     def _in_turn(self, call: Call) -> bytes | None:
-        """Answer a call if it is the last one again, or the next; once the run is over, any."""
+        """Answer the last call again, or the next call. After the end of the run, answer any call."""
         if call.place != self._place:
             self._drop("of another run or site")
             return None
         done = self._log is not None and self._participant is not None and self._participant.done
         if self.closed and call.kind in (Kind.MESSAGES, Kind.CLOSE):
             return self._over(call)
-        # A coordinator that goes on does not know of calls that were made while it closed the run.
+        # A resumed coordinator does not know calls made while it closed the run.
         if done and call.kind is Kind.CLOSE:
             return self._taken(call)
         if done and call.kind is Kind.MESSAGES and call.number < self._number:
             return self._over(call)
         if self._log is not None and call.number > self._number + 1:
-            # The coordinator has answers of this party that its log does not have.
+            # The coordinator has answers of this party that are not in its log.
             self._fail(StorageError(f"{self._party().name}: its log lacks what had been written to it"))
             self._number = call.number - 1
         if call.number not in (self._number, self._number + 1):
@@ -221,7 +221,6 @@ class Callee:
         return self._answer if call.number == self._number else self._taken(call)
 
     def _apply(self, call: Call) -> bytes:
-        """Let a call take effect; its answer."""
         try:
             return self._take(call)
         except Exception as error:
@@ -230,10 +229,10 @@ class Callee:
             return self._told(call.number, self._error)
 
     def _taken(self, call: Call) -> bytes:
-        """Take a call of the coordinator that is next; it is in the log when this returns.
+        """Apply the coordinator's next call. It is in the log when this returns.
 
-        A call that ended the run for this party is in the log too: another process refuses it again. Where
-        something could not be stored, the call may be taken again.
+        A call that ended the run for this party is in the log too: another process refuses it again. If
+        something could not be stored, the call may be applied again.
         """
         answer = self._apply(call)
         if (
@@ -252,7 +251,7 @@ class Callee:
         return answer
 
     def _fail(self, error: SecFCError) -> None:
-        """Stop for good; the first error is the one that is told."""
+        """Stop for good. Only the first error is reported."""
         if self._error is None:
             self._error = error
             _LOG.error("%s", detail(error))
@@ -308,7 +307,7 @@ class Callee:
         return Answer(kind=Kind.REPORT, number=call.number, body=to_json(report)).encode()
 
     def _state(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
-        """Have labels and statement written, once; what is reported of them, to those who missed them too."""
+        """Write labels and statement, once, also after missing the result. Return the report about them."""
         self._outgoing.clear()
         if self._participant is None:
             return {}
@@ -330,9 +329,9 @@ class Callee:
 
 
 def _missed(said: dict[str, Any], clients: int, *, me: int) -> list[int]:
-    """Other clients that missed the result, as the coordinator says; nobody where it says no such list.
+    """Other clients that missed the result, according to the coordinator. Empty if its list is invalid.
 
-    The run has ended all the same, and this party's labels are to be written.
+    The run has ended in any case, and this party must write its labels.
     """
     missed: list[int] = said.get("missed", [])
     numbers = isinstance(missed, list) and all(type(one) is int for one in missed)

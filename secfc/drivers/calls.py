@@ -1,12 +1,12 @@
-"""What the coordinator and a site say to each other: numbered calls, each with one answer.
+"""Messages between the coordinator and a site: numbered calls, each with one answer.
 
-Encoded messages travel as a stream of bytes in each direction, cut into pieces that no limit of the transport
-is near to. The coordinator calls, a site answers, so a site needs no thread and no open port of its own.
-A call that was not answered in time is sent again under its number and gets the same answer.
+Encoded messages are a stream of bytes in each direction. It is cut into pieces far below the limits of the
+transport. The coordinator calls and a site answers, so a site needs no thread and no open port of its own. A
+call without an answer in time is sent again with its number and gets the same answer.
 
-A coordinator that was killed does not know its last call to a site. It sends the number after the last
-answer that it has on its disk. A site that has taken that number already gives its answer again. So each call
-says where its piece begins in the stream to the site, and each answer says how many bytes of it the site has.
+A coordinator that was killed does not know its last call to a site. It sends the number after the last answer
+on its disk. If the site has already taken that number, it gives the same answer again. So each call states
+where its piece begins in the stream to the site, and each answer states how many bytes of it the site has.
 
 ::
 
@@ -15,8 +15,8 @@ says where its piece begins in the stream to the site, and each answer says how 
     answer    = magic (4) | kind (1) | number (4) | position (8) | body
     statement = "secfc call 2" | head | SHA-256 of the body
 
-The coordinator signs the statement with the key that the roster has for it. A transport lets others call a
-site too, so a site takes nothing else.
+The coordinator signs the statement with its key from the roster. Others can call a site too over a transport,
+so a site takes only signed calls.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
 MAGIC = magic_of("SFF")  # format of calls and answers, and its version
 
 PIECE_BYTES = 1 << 23
-"""Most bytes of messages in a call or an answer: far below FLARE's and gRPC's limits."""
+"""Limit on the bytes of messages in a call or an answer, far below FLARE's and gRPC's limits."""
 
 _HEAD = struct.Struct("<4sBIQ")  # magic, kind, number, position
 _PLACE = struct.Struct(f"<{RUN_ID_BYTES}s{DIGEST_BYTES}sH")  # run, agreement, recipient
@@ -49,7 +49,7 @@ _COORDINATOR = 0
 
 
 class Kind(IntEnum):
-    """What a call asks or an answer says."""
+    """The kind of a call or an answer."""
 
     OPEN = 0  # call: take part in the run; no body
     MESSAGES = 1  # call: a piece of the stream to the site, possibly empty
@@ -63,21 +63,21 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A site's answer. It carries its call's number."""
+    """A site's answer. It has its call's number."""
 
     kind: Kind
     number: int
-    position: int = 0  # bytes of the stream to the site that it has taken
+    position: int = 0  # bytes of the stream to the site that the site has
     body: bytes = field(repr=False)
 
     def encode(self) -> bytes:
-        """The bytes that travel."""
+        """The encoded bytes."""
         return _HEAD.pack(MAGIC, self.kind, self.number, self.position) + self.body
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where calls belong: the run, its agreement and the client that they are for."""
+    """The run, its agreement and the client that calls are for."""
 
     run: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
@@ -86,17 +86,17 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A call, as it says; `verify` tells whether the coordinator made it."""
+    """A call as received. `verify` checks that the coordinator signed it."""
 
     kind: Kind
     number: int
-    position: int = 0  # where the piece in the body begins in the stream to the site
+    position: int = 0  # where the body begins in the stream to the site
     place: Place
     body: bytes = field(repr=False)
     signature: bytes = field(default=b"", repr=False)  # 64 bytes
 
     def signed(self, identity: Identity) -> bytes:
-        """The bytes that travel, signed by the coordinator."""
+        """The encoded bytes with the coordinator's signature."""
         return self._head() + self.body + identity.sign(self._statement())
 
     def verify(self, roster: Roster) -> None:
@@ -112,14 +112,14 @@ class Call:
 
 
 def decode_answer(data: object) -> Answer:
-    """The answer of these bytes; MessageError when it is none of ours."""
+    """Decode an answer. MessageError if the bytes are not one."""
     kind, number, position = _decode_head(data, _HEAD.size)
     assert isinstance(data, bytes)
     return Answer(kind=kind, number=number, position=position, body=data[_HEAD.size :])
 
 
 def decode_call(data: object) -> Call:
-    """The call of these bytes, not verified; MessageError when it is none of ours."""
+    """Decode a call without verifying it. MessageError if the bytes are not one."""
     kind, number, position = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
     assert isinstance(data, bytes)
     run, agreement, recipient = _PLACE.unpack_from(data, _HEAD.size)
@@ -134,7 +134,7 @@ def decode_call(data: object) -> Call:
 
 
 def _decode_head(data: object, around: int) -> tuple[Kind, int, int]:
-    """Kind, number and position, where so many bytes are around the body."""
+    """Kind, number and position. `around` is the number of bytes around the body."""
     if not isinstance(data, bytes) or len(data) < len(MAGIC):
         raise MessageError("a call: not of this protocol")
     check_magic(data[: len(MAGIC)], MAGIC)
@@ -152,7 +152,7 @@ def to_json(value: dict[str, Any]) -> bytes:
 
 
 def from_json(body: bytes) -> dict[str, Any]:
-    """The object of a JSON body; MessageError when it is none."""
+    """The object of a JSON body. MessageError if it is not a JSON object."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -163,10 +163,10 @@ def from_json(body: bytes) -> dict[str, Any]:
 
 
 class Outgoing:
-    """A stream to one party: messages, taken piece by piece, and kept until the party has them."""
+    """A stream of messages to one party. Pieces are kept until the party has them."""
 
     def __init__(self, *, position: int = 0, pending: bytes = b"") -> None:
-        self.position = position  # bytes of the stream that the party is known to have
+        self.position = position  # bytes of the stream that the party has for certain
         self._taken = b""  # the last piece, until the party has it
         self._waiting: deque[memoryview] = deque([memoryview(pending)] if pending else [])
 
@@ -185,15 +185,15 @@ class Outgoing:
             self._waiting.append(memoryview(message))
 
     def take(self) -> bytes:
-        """The next piece, empty when nothing waits; the party has the last one."""
+        """The next piece, or empty bytes. The party must have the last piece already."""
         self.position += len(self._taken)
         self._taken = b"".join(self._from_waiting(PIECE_BYTES))
         return self._taken
 
     def reach(self, position: int) -> None:
-        """The party has so many bytes of the stream: forget them.
+        """Forget the first `position` bytes of the stream, which the party has.
 
-        Raises MessageError when it has not had so many, or had more before.
+        Raises MessageError if so many were not sent, or if the party had more before.
         """
         left = position - self.position - len(self._taken)
         if left < 0 or left > sum(map(len, self._waiting)):
@@ -203,7 +203,7 @@ class Outgoing:
         self.position = position
 
     def clear(self) -> None:
-        """Forget what waits."""
+        """Forget everything that waits."""
         self._waiting.clear()
 
     def _from_waiting(self, room: int) -> list[memoryview]:
@@ -218,25 +218,25 @@ class Outgoing:
 
 
 class Incoming:
-    """Messages put together again from the pieces of a stream."""
+    """Reassembles messages from the pieces of a stream."""
 
     def __init__(self, most: Callable[[], int], *, position: int = 0, pending: bytes = b"") -> None:
-        self._most = most  # bytes of the largest message that the recipient takes now
-        self.position = position  # bytes of the stream that were taken
+        self._most = most  # returns the limit on the next message, in bytes
+        self.position = position  # bytes of the stream so far
         self._buffer = bytearray(pending)
 
     @property
     def pending(self) -> bytes:
-        """What was taken and is in no message that was given yet."""
+        """Bytes that belong to no complete message yet."""
         return bytes(self._buffer)
 
     def feed(self, piece: bytes, *, position: int | None = None) -> Iterator[bytes]:
-        """Take a piece, give the messages that it completes.
+        """Take a piece and yield the messages that it completes.
 
-        The bound of a message is asked for when those before it have been taken. Bytes that were taken
-        before, by the `position` where the piece begins in the stream, are skipped; without one it follows.
-        Raises MessageError when it does not, or announces a larger message than the recipient takes; what
-        came of the stream is forgotten then.
+        `most` is called for each message after those before it were taken. `position` is where the piece
+        begins in the stream: bytes that came before are skipped. Without it the piece follows the last.
+        Raises MessageError for a gap, or if a larger message is announced than the recipient takes: then
+        buffered bytes are forgotten.
         """
         if position is not None:
             if position > self.position:

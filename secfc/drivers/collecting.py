@@ -1,7 +1,7 @@
-"""A member's side of deposits: owners are admitted, deposits are closed, and a run takes them from the store.
+"""A member's side of deposits: it admits owners, closes the deposits, and reads them from the store in a run.
 
-Deposits are read some at a time. Of each a member keeps rows and a digest when it closes them, and the
-channel to its owner in a run: shares go to the client's points at once.
+A member reads some deposits at a time. When it closes them it keeps each deposit's number of rows and digest.
+In a run it keeps the channel to each owner and moves the shares to the client's points at once.
 """
 
 import os
@@ -41,23 +41,23 @@ from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
 from secfc.protocol.magic import check_magic, magic_of
 from secfc.sealing.identity import Identity
 
-MAGIC = magic_of("SFD")  # what the file of a deposit begins with: a certificate and the deposit follow
+MAGIC = magic_of("SFD")  # start of a deposit's file, before the certificate and the deposit
 
-_BLOCK_BYTES = 1 << 25  # of deposits that are in memory at a time
+_BLOCK_BYTES = 1 << 25  # bytes of deposits in memory at a time
 _MOST_HOLDING = 1 << 29
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
-    """Deposits that were taken together, and the names of their owners."""
+    """Deposits that were read together, and the names of their owners."""
 
     intake: Intake
     names: Mapping[int, str]
-    not_taken: Mapping[int, str]  # what counts against nobody: anybody can write a file
+    not_taken: Mapping[int, str]  # nobody is blamed for these: anybody can write a file
 
 
 class Shelf:
-    """The deposits in a store that are for one member."""
+    """The deposits in a store for one member."""
 
     def __init__(self, deposits: Deposits, *, member: int, identity: Identity) -> None:
         self.deposits, self.member, self._identity = deposits, member, identity
@@ -72,7 +72,7 @@ class Shelf:
         return f"Shelf(member={self.member})"
 
     def blocks(self, numbers: Iterable[int]) -> Iterator[Block]:
-        """Take the deposits of these owners, some at a time."""
+        """Read the deposits of these owners, some at a time."""
         intake, names, not_taken, size = self._intake(), dict[int, str](), dict[int, str](), 0
         for number in numbers:
             try:
@@ -94,7 +94,7 @@ class Shelf:
         return Intake(self.call, number=self.member, identity=self._identity, kernels=self._kernels)
 
     def _take(self, intake: Intake, number: int, data: bytes, names: dict[int, str]) -> None:
-        """Take a file; MessageError for one that is refused."""
+        """Read a file. MessageError if it is refused."""
         check_magic(data[: len(MAGIC)], MAGIC)
         certificate, deposit = unpacked(data[len(MAGIC) :])
         if certificate.number != number:
@@ -109,7 +109,7 @@ class Shelf:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A member of the committee of a job with owners, by its site file."""
+    """A member of the committee of a job with owners, from its site file."""
 
     site: Site
     agreement: Agreement
@@ -118,7 +118,7 @@ class Member:
 
     @classmethod
     def of(cls, site: Site) -> "Member":
-        """Raises AgreementError where the site is no member, or a party has not signed the job."""
+        """Raises AgreementError if the site is no member, or a party has not signed the job."""
         agreement, identity = read_job(site.job), read_key(site.key)
         if agreement.owners is None:
             raise ParameterError(f"{site.job}: the job has no owners that deposit rows ([owners])")
@@ -130,15 +130,15 @@ class Member:
 
     @property
     def _own(self) -> Path:
-        """What it has admitted and signed for the job, beside its results."""
+        """Folder of its admissions and signed holdings for the job, next to its results."""
         results = self.site.results
         return results.with_name(f"{results.name}.deposits") / self.agreement.digest.hex()[:32]
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
-        """Write a certificate beside each file of a public key; the files.
+        """Write a certificate next to each file of a public key. Return the paths.
 
-        Its numbers are counted by files of its own. AgreementError where it has admitted as many as it may,
-        or another key by this name.
+        The member counts numbers by files of its own. AgreementError if it has no number left, or has
+        admitted another key with the same name.
         """
         assert self.agreement.owners is not None
         most, folder = self.agreement.owners.most, self._own / "owners"
@@ -178,7 +178,7 @@ class Member:
         return targets
 
     def last_holding(self) -> HoldingSchema | None:
-        """What it has signed last; None before it has closed the deposits."""
+        """The holding that it signed last. None before it has closed the deposits."""
         found = [int(path.stem) for path in self._own.glob("*.json")]
         if not found:
             return None
@@ -186,10 +186,10 @@ class Member:
         return holding_of(data, self.agreement, member=self.number)
 
     def close(self, without: Collection[str] = ()) -> "Taken":
-        """Take what is in the store, sign it, and take nothing more; owners of these names are left out.
+        """Read the deposits in the store, sign them, and take no more. Leave out the owners of these names.
 
-        A member that has closed them signs the same again, without the owners that it is told. Raises
-        AgreementError before the last day of deposits is over, ParameterError for a name of no owner.
+        A member that has closed them before signs the same holding again, without the owners in `without`.
+        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown name.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
         assert self.agreement.owners is not None
@@ -220,7 +220,7 @@ class Member:
         return Taken(holding=Holding.of(last), not_taken=not_taken)
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
-        """What is in the store for it, and what it does not take and why."""
+        """Read its deposits in the store. Return them, and the reasons for those not taken."""
         shelf = Shelf(deposits, member=self.number, identity=self.identity)
         held: dict[int, tuple[int, bytes]] = {}
         refused, names, not_taken = dict[int, str](), dict[int, str](), dict[int, str]()
@@ -235,7 +235,7 @@ class Member:
         return Holding(held=held, refused=refused, names=named), not_taken
 
     def closed(self) -> Closed:
-        """The job with the deposits that count; AgreementError where this member has not closed them."""
+        """The job with the deposits that count. AgreementError if this member has not closed them."""
         own = self.last_holding()
         if own is None:
             raise AgreementError(f"{self.site.party}: it has not closed the deposits (secfc deposit close)")
@@ -244,14 +244,14 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What a member has signed that it holds, and what it found and did not take, by owner."""
+    """The deposits that a member has signed, and those that it found and did not take, by owner."""
 
     holding: Holding
     not_taken: Mapping[int, str]
 
 
 class Collected:
-    """A member's deposits in a run, read from the store when they are needed."""
+    """A member's deposits in a run. It reads them from the store when it needs them."""
 
     def __init__(self, member: Member, run: bytes) -> None:
         held = member.last_holding()
@@ -260,14 +260,14 @@ class Collected:
         self._deposits = Deposits.of(member.agreement)
         self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity)
         self._owners: tuple[int, ...] = ()
-        self._intakes: list[Intake] = []  # without shares
+        self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party
 
     def __repr__(self) -> str:
         return f"Collected(member={self._shelf.member})"
 
     def keep(self, job: Job) -> None:
-        """Forget all but the deposits of a job; AgreementError unless it has signed that it holds these."""
+        """Keep only the deposits of a job. AgreementError unless it has signed that it holds them."""
         owners = {owner: rows for owner, rows in enumerate(job.owners or (), 1) if rows}
         held = {owner: self._held.get(owner, (0, b"")) for owner in owners}
         said = digest_of({owner: one for owner, (_, one) in held.items()})
@@ -276,9 +276,9 @@ class Collected:
         self._held, self._owners = held, job.owners or ()
 
     def store(self, points: CodedPoints, primes: int) -> int:
-        """Take the deposits from the store, check them again, and move shares to a client's points.
+        """Read the deposits from the store, check them again, and move shares to a client's points.
 
-        Raises StorageError, with the owner, for a deposit that is not the one that this member has signed.
+        Raises StorageError with the owner if a deposit is not the one that this member signed.
         """
         start = 0
         for block in self._shelf.blocks(self._held):
@@ -293,7 +293,7 @@ class Collected:
         return start
 
     def seal_labels(self, labels: Labels) -> bytes:
-        """Of each owner the labels of its rows, sealed to it for this run, one behind the other."""
+        """The labels of each owner's rows, sealed to the owner for this run, concatenated."""
         parts, start = [], 0
         for intake in self._intakes:
             stop = start + sum(rows for rows, _ in intake.held.values())
@@ -302,7 +302,7 @@ class Collected:
         return b"".join(parts)
 
     def labels_file(self, sealed: bytes) -> bytes:
-        """Sealed labels as a file: `secfc.drivers.depositing` says how an owner finds its own."""
+        """Sealed labels as a file. `secfc.drivers.depositing` describes how an owner finds its own."""
         of_owners = sealed_labels_of(self._owners, sealed)
         return b"".join(
             owner.to_bytes(4, "little") + len(one).to_bytes(4, "little") + one
@@ -310,14 +310,14 @@ class Collected:
         )
 
     def publish(self, file: bytes) -> None:
-        """Leave the file of sealed labels in the store."""
+        """Write the file of sealed labels to the store."""
         self._deposits.store.write(self._deposits.labels(self._run, self._shelf.member), file)
 
 
 def with_deposits(site: Site, agreement: Agreement) -> Agreement:
-    """The agreement of a run at this site: where owners deposit rows, with those that count.
+    """The agreement of a run at this site. If owners deposit rows: with the deposits that count.
 
-    A helper holds no deposits, and takes what all members have signed.
+    A helper holds no deposits. It uses the holdings that all members have signed.
     """
     if agreement.owners is None or agreement.helps(site.party):
         return deposited(agreement)
@@ -325,7 +325,7 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
 
 
 def _noted(path: Path, text: str) -> None:
-    """Write a file of its own, whole and once; AgreementError where another process has done so meanwhile."""
+    """Write a file of its own, whole and once. AgreementError if another process has written it meanwhile."""
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

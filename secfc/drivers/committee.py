@@ -1,4 +1,4 @@
-"""Owners of rows and a committee on one machine: owners deposit before the run, and open labels after it."""
+"""Owners of rows and a committee on one machine. Owners deposit before the run and open labels after it."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,18 @@ from secfc.sealing.identity import KEY_BYTES, Identity, Roster
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Committee:
-    """The owners of a run, and what its members hold of them, member 1's first."""
+    """The owners of a run, and the deposits of its members, member 1 first."""
 
     call: Call
-    keys: list[bytes] = field(repr=False)  # private ones of server, members and helpers
-    owners: dict[int, Owner] = field(repr=False)  # that have rows
+    keys: list[bytes] = field(repr=False)  # private keys of server, members and helpers
+    owners: dict[int, Owner] = field(repr=False)  # those with rows
     intakes: list[Intake]
-    deposits: list[list[bytes]] = field(repr=False)  # of each member, where processes of their own take them
+    deposits: list[list[bytes]] = field(repr=False)  # per member, for processes of their own
     complete: Complete
 
     @classmethod
     def of(cls, job: Job, rows: Sequence[Floats], *, keeps: bool) -> "Committee":
-        """Owners deal `rows`, one array an owner, to the clients of a job; `keeps` keeps what they sent."""
+        """Owners deal `rows`, one array per owner, to the clients of a job. `keeps` keeps their deposits."""
         most = tuple(own.shape[0] for own in rows)
         keys = [secrets.token_bytes(KEY_BYTES) for _ in range(job.parties + 1)]
         server, *parties = (Identity(key) for key in keys)
@@ -58,16 +58,16 @@ class Committee:
                     if keeps:
                         deposits[at].append(deposit)
         found = complete(call, dict(enumerate(intakes, 1)))
-        assert not found.left_out  # owners of this process deal as they should
+        assert not found.left_out  # owners in this process deal correctly
         return cls(call=call, keys=keys, owners=owners, intakes=intakes, deposits=deposits, complete=found)
 
     @property
     def job(self) -> Job:
-        """The job with what was deposited."""
+        """The job with the deposits."""
         return replace(self.call.job, owners=self.complete.owners, deposits=self.complete.deposits)
 
     def labels(self, sealed: Mapping[int, bytes]) -> dict[int, Labels]:
-        """Labels of each owner's rows, as it opens what members sealed; none where too few did."""
+        """Labels of each owner's rows, opened from what members sealed. Empty if too few members sealed."""
         if len(sealed) < copies_of(self.call.job):
             return {}
         of_members = {j: sealed_labels_of(self.complete.owners, sealed[j]) for j in sorted(sealed)}
@@ -79,5 +79,5 @@ class Committee:
 
 
 def kernels_of(job: Job, m: int) -> Kernels:
-    """For owners and members of one process."""
+    """Kernels for owners and members in one process."""
     return choose(Layout((m,)).run_residues(job) * (job.parties + 1))

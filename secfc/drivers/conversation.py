@@ -15,20 +15,20 @@ from secfc.errors import MessageError, PartyError, SecFCError
 from secfc.sealing.identity import Identity
 
 Send = Callable[[str, bytes, float], bytes | None]
-"""Gives a site's answer to a call; None without one within the seconds given. Raises if none will come."""
+"""Returns a site's answer, or None if there is none within these seconds. Raises if none will come."""
 
-PAUSE_SECONDS = 0.5  # between calls to a site that cannot be reached
-CLOSING_SECONDS = 20.0  # how long a site that hangs can keep the others from an ended run
+PAUSE_SECONDS = 0.5  # between calls to an unreachable site
+CLOSING_SECONDS = 20.0  # limit on the wait for a hanging site at the end of a run
 
-_TRY_SECONDS = 30.0  # then a call is repeated: it or its answer may have been lost with a connection
-_LEAST_SECONDS = 1.0  # that a transport has for a call, however late it is
-Event = tuple[int, Answer | SecFCError]  # a client and an answer of it, or why it is lost
+_TRY_SECONDS = 30.0  # then the call is repeated: it or its answer may have been lost with a connection
+_LEAST_SECONDS = 1.0  # a transport always has so long for a call
+Event = tuple[int, Answer | SecFCError]  # a client, and its answer or the reason why it is lost
 
 
 def heard(
     events: "queue.SimpleQueue[Event]",
 ) -> tuple[list[tuple[int, Answer]], tuple[int, SecFCError] | None]:
-    """Answers that have come, up to a client's failure; nothing after a pause without either."""
+    """Answers up to the first failure of a client. Both are empty if nothing came within a pause."""
     answers: list[tuple[int, Answer]] = []
     while True:
         try:
@@ -43,8 +43,8 @@ def heard(
 class Conversation:
     """The conversation with one site: one call at a time, repeated until it is answered.
 
-    An answer is an event. The next call follows when the coordinator has taken it (`taken`). The site has
-    `deadline` seconds to answer a call, which `identity`, the coordinator's, signs.
+    An answer becomes an event. The next call follows when the coordinator has taken the answer (`taken`). The
+    site has `deadline` seconds to answer a call. The coordinator's `identity` signs the calls.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class Conversation:
         self._terms = terms
         self._outgoing = Outgoing()
         self._changed = threading.Condition()
-        self._calls = 0  # that were answered
-        self.answers = 0  # that the coordinator has taken
+        self._calls = 0  # answered calls
+        self.answers = 0  # answers that the coordinator has taken
         self._begun = self._more = False
         self._untaken: Answer | None = None
-        self._asked: float | None = None  # when the call was made that is not answered yet
+        self._asked: float | None = None  # time of the unanswered call
         self._ending: bytes | None = None
         self._now = False
         self._stopped = False
         self._report: dict[str, Any] = {}
-        self.failure: SecFCError | None = None  # why the site did not close the run
+        self.failure: SecFCError | None = None  # why the closing call failed
         self._thread = threading.Thread(target=self._converse, name=f"secfc-{name}", daemon=True)
 
     def start(self) -> None:
-        """Begin, with the call that opens the run or the one after the last answer that was taken."""
+        """Start with the call that opens the run, or the one after the last answer that was taken."""
         self._thread.start()
 
     def put(self, message: bytes | memoryview) -> None:
@@ -88,9 +88,9 @@ class Conversation:
                 self._changed.notify()
 
     def taken(self, answer: Answer) -> None:
-        """The coordinator has taken an answer: of the conversation, or again from its log before that begins.
+        """Record that the coordinator has taken an answer, live or from its log before the start.
 
-        Raises MessageError when the answer does not fit what the site was sent.
+        Raises MessageError if the answer does not fit the stream to the site.
         """
         with self._changed:
             self._outgoing.reach(answer.position)
@@ -101,24 +101,24 @@ class Conversation:
 
     @property
     def standing(self) -> tuple[int, int, bytes]:
-        """Answers that were taken, bytes of the stream that the site has, and the bytes that follow."""
+        """Number of taken answers, bytes of the stream that the site has, and the bytes that follow."""
         with self._changed:
             return self.answers, self._outgoing.position, self._outgoing.pending
 
     def stand(self, answers: int, position: int, pending: bytes) -> None:
-        """Go on from there; before the start only."""
+        """Continue from this state. Only before the start."""
         self.answers = self._calls = answers
         self._outgoing = Outgoing(position=position, pending=pending)
 
     def forget(self) -> None:
-        """Send nothing more but the ending."""
+        """Send nothing more except the ending."""
         with self._changed:
             self._outgoing.clear()
             self._now = True
             self._changed.notify()
 
     def close(self, ending: bytes, *, now: bool) -> None:
-        """Send the ending, after what waits or instead of it."""
+        """Send the ending, after the waiting messages or, with `now`, instead of them."""
         with self._changed:
             self._ending, self._now = ending, self._now or now
             if self._now:
@@ -128,19 +128,19 @@ class Conversation:
             self._changed.notify()
 
     def stop(self) -> None:
-        """Give up."""
+        """Give up: make no more calls."""
         with self._changed:
             self._stopped = True
             self._changed.notify()
 
     @property
     def waiting(self) -> float:
-        """Seconds without an answer to the call made last."""
+        """Seconds since the last call, if it is unanswered."""
         asked = self._asked
         return 0.0 if asked is None else time.monotonic() - asked
 
     def report(self, seconds: float) -> dict[str, Any]:
-        """What the site reported at its end, empty if it did not within these seconds."""
+        """The site's report at its end. Empty if it did not come within these seconds."""
         if self._thread.ident is not None:
             self._thread.join(seconds)
         return self._report
@@ -168,13 +168,13 @@ class Conversation:
             self.failure = error
 
     def _take_unread(self, answer: Answer) -> None:
-        """The run has ended: nobody reads the answer, and the rest of the stream may follow."""
+        """After the end of the run nobody reads an answer. The rest of the stream can follow."""
         self._more, self._untaken = answer.kind is Kind.MORE, None
         with suppress(MessageError):
             self._outgoing.reach(answer.position)
 
     def _next(self) -> tuple[Kind, bytes] | None:
-        """Wait for something to say; None when all is said."""
+        """Wait for the next call. None if there are no more."""
         with self._changed:
             if not self._begun:
                 self._begun = True
@@ -189,7 +189,7 @@ class Conversation:
             return None
 
     def _call(self, kind: Kind, body: bytes) -> Answer:
-        """The site's answer, or its error; PartyError when it does not answer within the deadline."""
+        """The site's answer, or its error. PartyError if it does not answer within the deadline."""
         call = Call(
             kind=kind, number=self._calls, position=self._outgoing.position, place=self._place, body=body
         )
@@ -218,7 +218,7 @@ class Conversation:
         return said
 
     def _ends_within_a_pause(self, kind: Kind) -> bool:
-        """Wait before the call is repeated; whether it must not be repeated, because the run ended."""
+        """Wait before the call is repeated. True if the run has ended and the call must not be repeated."""
 
         def ended() -> bool:
             return self._stopped or (kind is not Kind.CLOSE and self._now and self._ending is not None)
@@ -228,5 +228,4 @@ class Conversation:
 
 
 def _bounded(seconds: float) -> float:
-    """Seconds of one try."""
     return max(_LEAST_SECONDS, min(_TRY_SECONDS, seconds))

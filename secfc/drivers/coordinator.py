@@ -1,7 +1,7 @@
-"""The coordinator: drives the server's role and calls the sites. Knows nothing of FLARE.
+"""The coordinator runs the server's role and calls the sites. It does not depend on FLARE.
 
-What a site answers goes into the coordinator's log, if it keeps one, before it takes effect. A process that
-goes on with the run takes the log again and so says the same to every site (`secfc.drivers.callee`).
+If the coordinator keeps a log, it writes a site's answer to the log before it applies it. A process that
+resumes the run reads the log again, so it sends the same to every site (`secfc.drivers.callee`).
 """
 
 import logging
@@ -39,21 +39,20 @@ from secfc.sealing.identity import Identity
 from secfc.sealing.proof import Signer
 from secfc.threads import ALONE, Threads
 
-if TYPE_CHECKING:  # reading files takes a library that simulations do without
+if TYPE_CHECKING:  # this module imports a library that simulations do not need
     from secfc.agreement.statement import SignedStatement
 
 _LOG = logging.getLogger(__name__)
-_COMPARE_SECONDS = 30.0  # how long sites may wait for others to confirm the result
+_COMPARE_SECONDS = 30.0  # how long sites wait for others to confirm the result
 
 _LOST_SECONDS = 5.0
-"""How long a site that the run went on without, or that is interrupted, may take to hear how it ended."""
+"""Time limit for closing a site that the run has lost, or any site if the coordinator was interrupted."""
 
 
 class Coordinator:
-    """One run, which carries on without sites that are lost.
+    """One run. It continues without sites that are lost.
 
-    With a log a run that lacks sites which do not answer is interrupted and not ended: another process goes
-    on from the log.
+    With a log, a run with too few answering sites is interrupted: another process can continue it.
     """
 
     def __init__(
@@ -64,12 +63,12 @@ class Coordinator:
         salt: bytes | None = None,
         threads: Threads = ALONE,
         identity: Identity,
-        send: Send,  # called by a thread per site
-        deadline: float,  # seconds that a site has to answer a call, and the server to hear from anybody
+        send: Send,  # each site's thread calls it
+        deadline: float,  # seconds for a site to answer a call; the server waits twice as long for anything
         aborted: Callable[[], bool] = lambda: False,  # whether the transport gives up: nothing is sent then
         on_progress: OnProgress | None = None,
         log: CoordinatorLog | None = None,
-        absent: Collection[int] = (),  # clients that are not there; a run that begins does not wait for them
+        absent: Collection[int] = (),  # clients that are absent: a new run does not wait for them
     ) -> None:
         self._terms, self._job, self._session = terms, terms.job, terms.session(run)
         self.server = Server(
@@ -81,23 +80,23 @@ class Coordinator:
             kernels=partial(choose, threads=threads),
         )
         self._deadline, self._aborted = deadline, aborted
-        # The work of the thread that takes answers; others carry calls meanwhile.
+        # CPU time of the thread that takes answers. Other threads carry calls meanwhile.
         self.meter = Meter(clock=time.thread_time)
         self._watch = Watch(run=run.hex(), job=terms.job, meter=self.meter, on_progress=on_progress)
-        self.lost: dict[int, SecFCError] = {}  # parties that the run went on without, and why
-        self.ended: dict[int, str] = {}  # how the run ended for clients, as they report
+        self.lost: dict[int, SecFCError] = {}  # parties that were lost, and why
+        self.ended: dict[int, str] = {}  # how the run ended for clients, by their reports
         self.statements: dict[int, SignedStatement] = {}  # of clients with files of their own
         self.timeline: list[tuple[str, int, float]] = []  # phases and rounds, and seconds until they began
-        self.report: ServerReport | None = None  # once the run is complete
-        self.interrupted = False  # whether another process can go on with the run
+        self.report: ServerReport | None = None  # set when the run is complete
+        self.interrupted = False  # whether another process can continue the run
         self._run, self._log, self._absent = run, log, frozenset(absent)
-        self._away: set[int] = set()  # of the lost, who may come back when the run is interrupted
+        self._away: set[int] = set()  # lost clients that can come back when the run is interrupted
         self._round = 0  # of the last checkpoint
-        self._again = False  # takes its log again
+        self._again = False  # whether it reads its log
         self._done: set[int] = set()  # clients for which the run has ended
-        self._doubted: list[int] = []  # of these, who were still waiting to open centres
+        self._doubted: list[int] = []  # those of them that were still waiting to open centres
         self._carried: Counter[tuple[str, int, int]] = Counter()  # messages by type, sender and recipient
-        self._counted_from = 0  # round
+        self._counted_from = 0  # first round that is counted
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._signer = Signer(self._session, identity)
@@ -117,7 +116,7 @@ class Coordinator:
         self._incoming = {j: Incoming(self._most_bytes) for j in self._conversations}
 
     def run(self) -> ServerReport:
-        """Run to the end, tell every site how it ended, and raise the SecFCError that ended it, if any."""
+        """Run to the end. Tell every site how the run ended. Raise the SecFCError that ended it, if any."""
         try:
             try:
                 self._go_on_from_log()
@@ -142,7 +141,7 @@ class Coordinator:
         missed = set(self._clients({*self.lost, *self._doubted})) - set(report.faults.left_out)
         self._close({"ended": COMPLETE}, missed, now=False, patience=conversations.CLOSING_SECONDS)
         if self._log is not None and self._aborted():
-            self.interrupted = True  # sites that were not closed have their labels in memory only
+            self.interrupted = True  # sites without the closing call have their labels only in memory
             raise self._abortion()
         complete = [j for j, ended in self.ended.items() if ended == COMPLETE]
         if self._doubted and len(self._clients(complete)) < self._job.threshold:
@@ -152,11 +151,11 @@ class Coordinator:
 
     @property
     def awaited(self) -> list[str]:
-        """Names of those whose message the server waits for."""
+        """Names of the parties whose message the server waits for."""
         return [self._name(client) for client in self.server.awaited]
 
     def leave(self) -> None:
-        """Leave the log of a run that was interrupted, remove that of a run that has ended."""
+        """Close the log of an interrupted run, or delete the log of a run that has ended."""
         if self._log is not None:
             if self.interrupted:
                 self._log.close()
@@ -164,7 +163,7 @@ class Coordinator:
                 self._log.remove()
 
     def summary(self, error: SecFCError | None) -> dict[str, Any]:
-        """What the coordinator adds to the parties' statements, as JSON takes it."""
+        """The coordinator's part of the summary, as JSON values."""
         told: dict[str, Any] = {
             "secfc": secfc.__version__,
             "run": self._run.hex(),
@@ -180,18 +179,18 @@ class Coordinator:
         return told
 
     def ending(self, error: SecFCError) -> str:
-        """How the run ended: all that summary and FLARE are told of an error."""
+        """How the run ended. The summary and FLARE get nothing more about an error."""
         return PublicError.of(error).ending(self._terms.names)
 
     def _name(self, client: int) -> str:
         return self._terms.names[client - 1]
 
     def _clients(self, parties: Collection[int]) -> list[int]:
-        """Those that are no helpers."""
+        """The parties that are not helpers."""
         return [j for j in parties if j <= self._job.n]
 
     def _until_done(self) -> None:
-        """Until the run has ended for the server and for every site that is left."""
+        """Run until the server and every remaining site have ended."""
         heard_at = time.monotonic()
         self._mark()
         for client in sorted(self._absent - self.lost.keys() - self._done):
@@ -215,12 +214,12 @@ class Coordinator:
 
     @property
     def _works(self) -> bool:
-        """Whether a site has a call to answer at the end: taking its log again is no silence."""
+        """Whether a site still has a call to answer at the end. A site that reads its log is not silent."""
         left = self._conversations.keys() - self._done - self.lost.keys()
         return self.server.state is State.DONE and any(self._conversations[j].waiting for j in left)
 
     def _take(self, answers: list[tuple[int, Answer]]) -> None:
-        """Write answers down, then let them take effect in their order."""
+        """Write answers to the log, then apply them in order."""
         if self._log is not None:
             self._log.answers(answers)
         for client, answer in answers:
@@ -228,7 +227,6 @@ class Coordinator:
         self._checkpoint()
 
     def _read(self, client: int, answer: Answer) -> None:
-        """Let an answer take effect."""
         if client in self.lost:
             return
         try:
@@ -244,7 +242,7 @@ class Coordinator:
             self._done.add(client)
 
     def _vanished(self, client: int, error: SecFCError) -> None:
-        """Go on without a client that is lost; with a log, a run that lacks only answers is interrupted."""
+        """Continue without a lost client. With a log, a run that only lacks answers is interrupted."""
         if self._log is not None:
             left = self._job.n - len(self._clients({client, *self.lost}))
             if error.code is Code.TIMEOUT and self.server.state is State.DONE and left < self._job.threshold:
@@ -261,7 +259,7 @@ class Coordinator:
         self._checkpoint()
 
     def _checkpoint(self) -> None:
-        """When the server has asked a question since the last time, replace the log by the present state."""
+        """After a new question of the server, replace the log by the current state."""
         progress = self.server.progress
         if self._log is None or self.server.state is not State.ITERATE or progress.round == self._round:
             return
@@ -281,7 +279,7 @@ class Coordinator:
         )
 
     def _go_on_from_log(self) -> None:
-        """Take again what another process has taken."""
+        """Apply again what an earlier process has applied."""
         if self._log is None:
             return
         self._again = True
@@ -302,7 +300,7 @@ class Coordinator:
                         self._lose(client, value)
                     except TooManyFaultsError:
                         if value.code is Code.TIMEOUT:
-                            self._log.not_lost()  # it was killed before it had taken that back
+                            self._log.not_lost()  # it was killed before it could undo this entry
                             self.interrupted = True
                         raise
         self._again = False
@@ -311,17 +309,17 @@ class Coordinator:
         for client in list(self._away):
             self._come_back(client)
         if count:
-            self._absent = frozenset()  # who took part may come back
+            self._absent = frozenset()  # every party of the run may come back
             _LOG.info("run %s: goes on in round %d", self._run.hex(), self.server.progress.round)
         self._checkpoint()
 
     def _come_back(self, client: int) -> None:
-        """Hear a client again; the server takes its next answer."""
+        """Take answers of a lost client again."""
         self._away.discard(client)
         del self.lost[client]
 
     def _stand(self, state: dict[str, Any]) -> None:
-        """Take the place of a process that was in this state."""
+        """Restore the state of an earlier process."""
         self.server.stand(state["server"])
         self._round = state["round"]
         for j, conversation in self._conversations.items():
@@ -339,16 +337,16 @@ class Coordinator:
 
     @property
     def _patience(self) -> float:
-        """Seconds of silence after which those who are waited for have had their time."""
+        """Limit in seconds on a time in which nobody sends anything."""
         done = self.server.state is State.DONE
         return min(_COMPARE_SECONDS, 2 * self._deadline) if done else 2 * self._deadline
 
     def _overdue(self) -> None:
-        """Nobody says anything: go on without those who are waited for, if enough are left."""
+        """After a long silence, continue without the parties that are waited for, if enough are left."""
         if self.server.state is State.DONE:
             waiting = [j for j in self._conversations if j not in self._done and j not in self.lost]
             if self._job.reveal_to:
-                # Each site knows whether its labels are final, though too few are left to open the centres.
+                # Each site knows whether its labels are final, even if too few are left to open the centres.
                 self._doubted = waiting
                 self._done.update(waiting)
                 return
@@ -382,12 +380,11 @@ class Coordinator:
         )
 
     def _most_bytes(self) -> int:
-        """Of the largest message that a site sends."""
+        """Size limit of a site's messages."""
         prepared = MAX_PREPARE_BYTES if self._terms.prepares else 0
         return max(self.server.sizes.most_from_client, prepared)
 
     def _carry(self, client: int, data: bytes) -> None:
-        """Take a message to whom it is for."""
         try:
             header = envelope(data)
             if header.sender != client or header.recipient > self._job.parties:
@@ -417,7 +414,6 @@ class Coordinator:
         self._go_on(replies)
 
     def _go_on(self, messages: list[Message]) -> None:
-        """Send what the server says."""
         if self.server.counted_from != self._counted_from:
             self._counted_from = self.server.counted_from
             self._carried.clear()
@@ -438,13 +434,13 @@ class Coordinator:
             self.timeline.append((standing.phase, standing.round, time.monotonic() - self._started))
 
     def _lose(self, client: int, error: SecFCError) -> None:
-        """Go on without a site; raise when the others cannot finish, or must not (`ends_run`)."""
+        """Continue without a site. Raise if the others cannot finish, or must not (`ends_run`)."""
         name = self._name(client)
         text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         self.lost[client] = error
         phase, state = self.server.progress.phase, self.server.state
         if self._log is not None and error.code is Code.TIMEOUT and state is State.ITERATE:
-            self._away.add(client)  # it finds what it missed in its stream
+            self._away.add(client)  # if it comes back, its stream has the messages that it missed
         else:
             self._conversations[client].forget()
         if ends_run(error, shared=state in (State.ITERATE, State.DONE)):
@@ -455,7 +451,7 @@ class Coordinator:
             self._lose(other.client, other)
             return
         except TooManyFaultsError as failed:
-            # A first evaluator names those whose answers it cannot use: they or it are at fault.
+            # A first evaluator names clients whose answers it cannot use. They or it are at fault.
             named = {j for j in error.clients if j <= self._job.n}
             told = replace(PublicError.of(failed), clients=tuple(sorted(self.lost.keys() | named)))
             raise told.error(f"{failed}; {self._lost_names()}; the last: {text}") from None
@@ -465,9 +461,9 @@ class Coordinator:
     def _close(
         self, ended: dict[str, Any], missed: Collection[int] = (), *, now: bool, patience: float
     ) -> None:
-        """Tell every site how the run ended, who missed the result, and wait for them, but not for long."""
+        """Tell every site how the run ended and who missed the result. Wait for reports, but not for long."""
         for j, one in self._conversations.items():
-            others = [] if self._terms.simulated else sorted({*missed} - {j})  # its caller has all labels
+            others = [] if self._terms.simulated else sorted({*missed} - {j})  # a simulation has all labels
             one.close(to_json(ended | ({"missed": others} if others else {})), now=now)
         begun = time.monotonic()
         soon = begun + (0.0 if self._aborted() else patience)
@@ -487,7 +483,7 @@ class Coordinator:
                 )
 
     def _note(self, client: int, report: dict[str, Any]) -> None:
-        """Take a site's report; nothing rests on what it says of seconds."""
+        """Take a site's report. Nothing depends on the seconds that it states."""
         if report.get("statement") is not None and not self._terms.simulated:
             from secfc.agreement.statement import statement_of  # noqa: PLC0415 - simulations have none
 
@@ -500,5 +496,5 @@ class Coordinator:
 
 
 def as_told(error: BaseException) -> SecFCError:
-    """What sites and summary are told of an error that ends a run."""
+    """The error that sites and the summary get when `error` ends a run."""
     return as_error(error) if isinstance(error, Exception) else PartyError("interrupted", code=Code.STOPPED)

@@ -1,10 +1,9 @@
-"""The coordinator's log of a run: what it took from sites, for a process that goes on with the run.
+"""The coordinator's log of a run: the answers of sites, for a process that continues the run.
 
-What a site answers is on the disk before it has any effect. The server draws nothing but from the secrets in
-the log's header, so the same answers in the same order cause the same messages to every site. Answers are
-large: when the server has asked the next question, its state (`Server.standing`) and that of every
-conversation replace them. What remains is what the server needs to come to its first question: the messages
-to it until then.
+A site's answer is on the disk before it has any effect. The server draws only from the secrets in the log's
+header, so the same answers in the same order cause the same messages to every site. Answers are large. After
+each question of the server, its state (`Server.standing`) and that of every conversation replace them.
+Messages to the server before its first question stay: the server needs them to get there again.
 """
 
 import json
@@ -22,7 +21,7 @@ from secfc.protocol.standing import pack, unpack
 from secfc.public_errors import PublicError
 from secfc.randomness import KEY_BYTES, MaskSource
 
-if TYPE_CHECKING:  # reading files takes a library that simulations do without
+if TYPE_CHECKING:  # this module imports a library that simulations do not need
     from secfc.agreement.job_file import Agreement
 
 
@@ -30,10 +29,10 @@ class Noted(StrEnum):
     """Kinds of entries."""
 
     ANSWER = "answer"  # of a client
-    LOST = "lost"  # a client that the run went on without, and why
-    BACK = "back"  # a client that was lost is heard again
-    STATE = "state"  # of the coordinator when the server had asked a question
-    # Until the server's first question, also: messages to it, and losses; they stay when the others go.
+    LOST = "lost"  # a lost client, and why
+    BACK = "back"  # a lost client whose answers are taken again
+    STATE = "state"  # of the coordinator after a question of the server
+    # The next two are messages to the server and losses before its first question. Checkpoints keep them.
     TO_SERVER = "to server"
     LEFT = "left"
 
@@ -44,9 +43,9 @@ class CoordinatorLog:
     def __init__(self, log: RunLog) -> None:
         self._log = log
         header = log.header
-        self.begun: dict[str, Any] = header["begun"]  # what the driver needs besides to go on
+        self.begun: dict[str, Any] = header["begun"]  # the driver's own data for continuing
         self.run = bytes.fromhex(header["run"])
-        self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position on
+        self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position
         self._asked = log.has(Noted.STATE)
 
     def __repr__(self) -> str:
@@ -60,29 +59,29 @@ class CoordinatorLog:
 
     @classmethod
     def resume(cls, path: Path) -> Self | None:
-        """The log of a run that has not ended; None when there is none. Raises as `RunLog.resume`."""
+        """The log of a run that has not ended, or None. Raises the errors of `RunLog.resume`."""
         log = RunLog.resume(path)
         return None if log is None else cls(log)
 
     @classmethod
     def of_job(cls, folder: Path, agreement: "Agreement") -> Self:
-        """The log of an agreement's run that has not ended, or of a new run."""
+        """The log of the agreement's run if it has not ended, otherwise of a new run."""
         path = folder / log_name(agreement)
         return cls.resume(path) or cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun={})
 
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
-        """Write down answers of clients, in the order in which they take effect; on the disk on return."""
+        """Write answers of clients in the order in which they take effect. On the disk on return."""
         for client, answer in taken:
             self._log.append(Entry(kind=Noted.ANSWER, client=client, body=answer.encode()))
         self._log.commit()
 
     def to_server(self, client: int, message: bytes) -> None:
-        """Note a message to the server; on the disk with what comes next."""
+        """Write a message to the server. On the disk with the next commit."""
         if not self._asked:
             self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=message))
 
     def lost(self, client: int, error: SecFCError) -> None:
-        """Write down that the run is to go on without a client; on the disk on return."""
+        """Write that the run will continue without a client. On the disk on return."""
         body = json.dumps({**PublicError.of(error).to_json(), "text": str(error)}).encode()
         self._log.append(Entry(kind=Noted.LOST, client=client, body=body))
         if not self._asked:
@@ -90,29 +89,29 @@ class CoordinatorLog:
         self._log.commit()
 
     def not_lost(self) -> None:
-        """Take the last loss back: the run cannot go on without the client."""
+        """Undo the last loss: the run cannot continue without the client."""
         self._log.drop_last(Noted.LOST)
         if not self._asked:
             self._log.drop_last(Noted.LEFT)
         self._log.commit()
 
     def back(self, clients: Iterable[int]) -> None:
-        """Write down that clients which were lost are heard again; on the disk on return."""
+        """Write that lost clients are heard again. On the disk on return."""
         for client in clients:
             self._log.append(Entry(kind=Noted.BACK, client=client))
         self._log.commit()
 
     def checkpoint(self, state: dict[str, Any]) -> None:
-        """Replace what was taken so far by a state; on the disk on return."""
+        """Replace the entries so far by a state. On the disk on return."""
         self._log.drop(Noted.ANSWER, Noted.LOST, Noted.BACK, Noted.STATE)
         self._log.append(Entry(kind=Noted.STATE, body=bytes(pack(state))))
         self._log.commit()
         self._asked = True
 
     def entries(self) -> Iterator[tuple[Noted, int, Any]]:
-        """What another process has to take again, in order: kind, client, and what was noted.
+        """The entries that another process applies again, in order: kind, client, value.
 
-        Before the first question the messages to the server are noted again as they are taken.
+        Before the first question the messages to the server are written again while they are applied.
         """
         unneeded = {Noted.ANSWER, Noted.LOST} if self._asked else {Noted.TO_SERVER, Noted.LEFT}
         if not self._asked:
@@ -135,7 +134,7 @@ class CoordinatorLog:
             yield kind, entry.client, value
 
     def close(self) -> None:
-        """Close the log, which stays."""
+        """Close the log and keep its file."""
         self._log.close()
 
     def remove(self) -> None:

@@ -1,4 +1,4 @@
-"""What a run cost: messages, bytes and CPU seconds, per phase and role."""
+"""Costs of a run: messages, bytes and CPU seconds, per phase and role."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ Role = Literal["client", "server"]
 
 
 def role_of(party: int) -> Role:
-    """Role of a party's number: 0 is the server."""
+    """Role of a party's number. 0 is the server."""
     return "server" if party == SERVER else "client"
 
 
@@ -32,21 +32,21 @@ class MessageRecord(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseCost:
-    """Cost of one phase in one role, all clients together."""
+    """Cost of one phase in one role, summed over all clients."""
 
     phase: str
     role: Role
     seconds: float  # CPU seconds of handling: decoding, computing, encoding
-    sent_bytes: int  # that the role sent; likewise `messages`
-    messages: int
+    sent_bytes: int  # by this role
+    messages: int  # by this role
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
     """Cost of a run."""
 
-    phases: tuple[PhaseCost, ...]  # that took place, in order; clients before the server
-    messages: tuple[MessageRecord, ...]  # every one, in no particular order
+    phases: tuple[PhaseCost, ...]  # those that took place, in order; clients before the server
+    messages: tuple[MessageRecord, ...]  # all, in no particular order
     wall_seconds: float  # from start to end of the driver
 
     @property
@@ -61,7 +61,7 @@ class Costs:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the single messages, for JSON."""
+        """Everything except the single messages, for JSON."""
         return {
             "wall_seconds": self.wall_seconds,
             "messages": len(self.messages),
@@ -72,14 +72,14 @@ class Costs:
 
 
 class Meter:
-    """Counts as a driver works; `clock` gives CPU seconds, of the process by default."""
+    """Counts costs while a driver works. `clock` returns CPU seconds, of the process by default."""
 
     def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
         self._clock = clock
         self._started = time.perf_counter()
         self.sent_bytes = 0
         self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
-        self._at: tuple[tuple[str, Role], float] | None = None  # whose seconds pass, and since when
+        self._at: tuple[tuple[str, Role], float] | None = None  # current phase and role, and since when
         self._sent: list[tuple[str, MessageRecord]] = []
 
     @contextmanager
@@ -92,9 +92,9 @@ class Meter:
             self.seconds[phase, role_of(party)] += self._clock() - before
 
     def turn(self, phase: str | None = None, party: int = SERVER) -> None:
-        """CPU seconds are of this phase and role from now on, or of none.
+        """Count CPU seconds for this phase and role from now on, or for none.
 
-        The clock is read when others' turn ends: reading it takes longer than many a message.
+        The clock is read only when the phase or role changes: reading it takes longer than many messages.
         """
         key = None if phase is None else (phase, role_of(party))
         if self._at is not None and key == self._at[0]:
@@ -111,14 +111,14 @@ class Meter:
         self.sent_bytes += size
 
     def standing(self) -> dict[str, Any]:
-        """All counts, as JSON takes them."""
+        """All counts, as JSON values."""
         return {
             "seconds": [[*key, value] for key, value in self.seconds.items()],
             "sent": [[phase, *record] for phase, record in self._sent],
         }
 
     def stand(self, counts: dict[str, Any]) -> None:
-        """Count on from there."""
+        """Continue from these counts."""
         self.seconds = defaultdict(float, {(phase, role): value for phase, role, value in counts["seconds"]})
         self._sent = [(phase, MessageRecord(*record)) for phase, *record in counts["sent"]]
         self.sent_bytes = sum(record.size for _, record in self._sent)
@@ -148,7 +148,7 @@ class Meter:
 
 
 def seconds_of(report: Mapping[str, Any], *, name: str) -> dict[tuple[str, Role], float]:
-    """CPU seconds by phase, as a site reports them; MessageError, with its name, if of another form."""
+    """CPU seconds by phase from a site's report. MessageError, with its name, if of another form."""
     found: dict[tuple[str, Role], float] = {}
     try:
         for phase, role, value in report.get("seconds", []):

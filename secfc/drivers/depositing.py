@@ -1,11 +1,11 @@
-"""An owner's side of deposits: it leaves a file for each member, and opens its labels when a run has ended.
+"""An owner's side of deposits. It writes a file for each member, and opens its labels after a run.
 
 ::
 
     file   = magic (4) | certificate | deposit
     labels = of each owner that has rows: owner (4) | bytes (4) | labels, sealed by one member
 
-Beside its results an owner keeps a receipt of each deposit, which opens the labels: without it nobody can.
+An owner keeps a receipt of each deposit next to its results. Nobody can open the labels without it.
 """
 
 import struct
@@ -40,10 +40,10 @@ from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.tables import write_labels
 
 LABELS = "labels.csv"
-_RECEIPTS = ".receipts"  # ends the name of a folder beside the results
+_RECEIPTS = ".receipts"  # suffix of a folder next to the results
 _RECORD = struct.Struct("<II")
 _SEALED_BYTES = 64  # more than sealing adds to labels
-_MOST_RUNS = 1000  # in a store: more are none of this job
+_MOST_RUNS = 1000  # read from a store; further ones are ignored
 
 
 class ReceiptSchema(FileSchema):
@@ -57,7 +57,7 @@ class ReceiptSchema(FileSchema):
 
     @property
     def row_mark(self) -> dict[str, Any]:
-        """Of the rows that were deposited."""
+        """Mark of the deposited rows."""
         return {"count": self.rows, "key": self.mark_key, "rows": self.mark}
 
 
@@ -70,10 +70,10 @@ class Opened:
 
 
 class Depositor:
-    """An owner, by its site file and certificate.
+    """An owner, from its site file and certificate.
 
-    Making one raises AgreementError when a party has not signed the job, or the certificate is not of it and
-    this site.
+    The constructor raises AgreementError if a party has not signed the job, or the certificate is not for the
+    job and this site.
     """
 
     def __init__(self, site: Site) -> None:
@@ -89,9 +89,10 @@ class Depositor:
         return f"Depositor({self._site.party!r})"
 
     def deposit(self) -> int:
-        """Leave a file for each member; the number of rows. Until deposits are closed, the last one counts.
+        """Write a file for each member. Return the number of rows. The last deposit before closing counts.
 
-        Raises AgreementError once the deposits are closed, and as `secfc.agreement.check.check_site`.
+        Raises AgreementError once the deposits are closed, and the errors of
+        `secfc.agreement.check.check_site`.
         """
         agreement, name = self.agreement, self._site.party
         assert agreement.owners is not None
@@ -118,10 +119,10 @@ class Depositor:
         return count
 
     def open(self) -> list[Opened]:
-        """Open the labels of each run that members have left for this owner, and write those that are new.
+        """Open the labels that members wrote for this owner in each run. Write those that are new.
 
-        Raises AgreementError without a receipt, TooManyFaultsError where no run has enough equal copies, and
-        DataError where the site's rows are not those that were deposited.
+        Raises AgreementError without a receipt, TooManyFaultsError if no run has enough equal copies, and
+        DataError if the site's rows are not the deposited ones.
         """
         receipts, call = list(self._kept()), self._call()
         if not receipts:
@@ -149,7 +150,6 @@ class Depositor:
         return found
 
     def _opened(self, call: Call, receipts: list[ReceiptSchema], run: bytes) -> tuple[ReceiptSchema, Labels]:
-        """Labels of a run, and the receipt of the deposit that they are of."""
         copies = self._copies(run)
         for receipt in receipts:
             owner = Owner.of_receipt(
@@ -165,7 +165,7 @@ class Depositor:
         raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
 
     def _copies(self, run: bytes) -> dict[int, bytes]:
-        """What each member has sealed to this owner number, as it says; of as many as are in the store."""
+        """What each member says it sealed to this owner number, for the members with a file in the store."""
         agreement, found = self.agreement, dict[int, bytes]()
         assert agreement.owners is not None
         most = owners_of(agreement) * (_RECORD.size + _SEALED_BYTES + 2 * agreement.owners.most_rows)
@@ -177,7 +177,6 @@ class Depositor:
         return found
 
     def _runs(self) -> Iterator[bytes]:
-        """Runs that members have left labels of."""
         names = self._deposits.store.names(f"{self._deposits.folder}/labels")
         for name in sorted(names)[:_MOST_RUNS]:
             try:
@@ -193,7 +192,7 @@ class Depositor:
         return call_of(self.agreement, keys)
 
     def _keep(self, owner: Owner, rows: SiteRows) -> None:
-        """Write a receipt, before anybody has the deposit."""
+        """Write a receipt before anybody has the deposit."""
         mark = mark_of(rows)
         text = "\n".join(
             (
@@ -211,7 +210,7 @@ class Depositor:
         write_new(self._receipts / at, text.encode(), mode=OWNER_ONLY)
 
     def _kept(self) -> Iterator[ReceiptSchema]:
-        """Receipts, the last one first."""
+        """Receipts, the newest first."""
         paths = self._receipts.glob("*.toml") if self._receipts.is_dir() else ()
         for path in sorted(paths, key=lambda one: int(one.stem), reverse=True):
             read_private_text(path, what="a receipt")
@@ -219,7 +218,7 @@ class Depositor:
 
 
 def _record(data: bytes, number: int) -> bytes | None:
-    """What a member has sealed to an owner; None where there is nothing, or it is no such file."""
+    """What a member has sealed to an owner. None if there is nothing, or the file is invalid."""
     at = 0
     while at + _RECORD.size <= len(data):
         owner, size = _RECORD.unpack_from(data, at)

@@ -1,6 +1,6 @@
-"""An error where it arises, and what it means for the others (docs/faults.md, Parties that vanish).
+"""Errors where they arise, and their effect on the other parties (docs/faults.md, Parties that vanish).
 
-What leaves the party of it is in `secfc.public_errors`.
+`secfc.public_errors` defines what other parties see of an error.
 """
 
 import traceback
@@ -11,11 +11,11 @@ from secfc.codes import Code, code_of_write
 from secfc.errors import CheatError, LimitError, PartyError, RangeError, SecFCError, StorageError
 from secfc.escaping import shown
 
-_LONG = 2000  # characters of a line of an error in a log
+_LONG = 2000  # characters of one line of an error in a log
 
 
 def as_error(error: Exception) -> SecFCError:
-    """The error as one of ours. The text of one that is not may hold a value, so it is left out."""
+    """The error as one of ours. The text of any other error is left out, because it may contain a value."""
     if isinstance(error, SecFCError):
         return error
     place = f"{type(error).__name__} {_place(error)}"
@@ -25,19 +25,19 @@ def as_error(error: Exception) -> SecFCError:
 
 
 def detail(error: Exception) -> str:
-    """An error with its text in one line, for the log of the party where it arose and for no other."""
+    """An error with its text in one line, only for the log of the party where it arose."""
     own = as_error(error)
     text = "; ".join(shown(line.strip(), _LONG) for line in str(own).splitlines())
     return f"{type(own).__name__}: {own.code}: {text}"
 
 
 def ends_run(error: SecFCError, *, shared: bool) -> bool:
-    """Whether a client's error ends the run for all; otherwise the client is absent from then on.
+    """Whether a client's error ends the run for all. Otherwise the client is absent from then on.
 
     A client that breaks is a fault, which the run tolerates. One that refuses something before all rows are
-    `shared` has found that the parties do not agree. Its limits protect rows whose shares the others hold,
-    and a server that cheats does so to all, so these end a run at any time. So does an evaluator that finds
-    rows beyond the bound.
+    `shared` has found that the parties do not agree. LimitError, CheatError and RangeError end the run at any
+    time. A client's limits protect rows whose shares the others have. A server that cheats cheats all. An
+    evaluator that raises RangeError found rows beyond the bound.
     """
     return isinstance(error, LimitError | CheatError | RangeError) or not (
         shared or isinstance(error, PartyError | StorageError)

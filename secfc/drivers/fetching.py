@@ -1,6 +1,6 @@
-"""A site that missed the result of a run takes its labels from the copies that others sealed to it.
+"""A site that missed the result of a run gets its labels from the copies that others sealed to it.
 
-What it demands is argued in docs/faults.md, *Labels that a site missed*.
+docs/faults.md, *Labels that a site missed*, gives the reasons for its conditions.
 """
 
 from collections import defaultdict
@@ -30,30 +30,30 @@ from secfc.sealing.identity import Identity
 from secfc.tables import Table, write_labels
 
 _SHOWN = 20
-"""Copies that were refused, of which an error tells."""
+"""Number of refused copies that an error lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """Labels that were fetched."""
+    """Labels that a site fetched."""
 
-    folder: Path  # of the run, among the site's results
+    folder: Path  # of the run, in the site's results
     rows: int
-    makers: list[str]  # whose copies agree
+    makers: list[str]  # parties whose copies agree
     refused: list[str]  # why other copies were not taken
 
 
 def makers_needed(job: Job) -> int:
-    """Clients that must have copied the same: one of them is honest, whoever colludes or lies."""
+    """Number of clients that must have made equal copies. Then one is honest, whoever colludes or lies."""
     return max(job.t, job.max_liars) + 1
 
 
 def fetch_labels(site: Site, summary: Path) -> Fetched:
     """Write the labels that a site missed, from copies in a summary, into the run's folder of its results.
 
-    Raises AgreementError when the summary is not of the site's job, too few copies for the site agree, or the
-    site shared no rows in the run, has its labels, works on it, or has other rows now; and as
-    `secfc.agreement.rows.read_rows`. Nothing is written then.
+    Raises AgreementError if the summary is not of the site's job, if too few copies for the site agree, or if
+    the site shared no rows in the run, has its labels, works on the run, or has other rows now. Raises the
+    errors of `secfc.agreement.rows.read_rows` too. After an error nothing is written.
     """
     agreement, identity, name = read_job(site.job), read_key(site.key), site.party
     number = agreement.consortium.number_of(name, identity.public, file=site.key)
@@ -81,7 +81,7 @@ def fetch_labels(site: Site, summary: Path) -> Fetched:
     labels = own_of(mark, copied.labels.unpack())
     if labels is None:
         raise AgreementError(f"{name}: the copies are of {copied.labels.size} labels, not of its rows")
-    if folder.exists():  # it has stated how the run ended for it
+    if folder.exists():  # with the site's statement how the run ended for it
         _add_labels(folder / LABELS, rows.table, labels)
     else:
         statement = _statement(agreement, number, run, mark, copied)
@@ -94,7 +94,7 @@ def fetch_labels(site: Site, summary: Path) -> Fetched:
 
 
 class _Votes:
-    """Copies for a site: who made which."""
+    """Copies for a site, by maker."""
 
     def __init__(self, agreement: Agreement, identity: Identity, number: int, past: PastRuns) -> None:
         self._agreement, self._identity, self._number, self._past = agreement, identity, number, past
@@ -102,7 +102,7 @@ class _Votes:
         self.refused: list[str] = []
 
     def take(self, statement: Statement, copy: SealedCopy) -> None:
-        """Take a copy that stands beside a statement, or note why not. Nothing of either is trusted."""
+        """Take a copy that comes with a statement, or record why not. Neither of them is trusted."""
         run, maker, agreement = bytes.fromhex(statement.run), statement.client, self._agreement
         if not 1 <= maker <= agreement.job.n or maker == self._number:
             self.refused.append(f"a copy of client {maker}, who is no other client")
@@ -128,7 +128,7 @@ class _Votes:
                 self.found[run, payload].add(maker)
 
     def winner(self, where: str) -> tuple[bytes, bytes]:
-        """Run and payload of the copies that agree; AgreementError unless enough do, of one result alone."""
+        """Run and payload of the equal copies. AgreementError unless enough agree, and on only one result."""
         needed = makers_needed(self._agreement.job)
         agreed = [key for key, makers in self.found.items() if len(makers) >= needed]
         if len(agreed) > 1:
@@ -152,7 +152,7 @@ def _check_idle(past: PastRuns, run: bytes) -> None:
     except InUseError:
         raise AgreementError(f"{past.name}: another process works on the run {run.hex()}") from None
     except StorageError:
-        return  # nobody can go on with it
+        return  # no process can continue it
     if log is not None:
         log.close()
 
@@ -166,7 +166,7 @@ def _add_labels(path: Path, table: Table, labels: Labels) -> None:
 def _statement(
     agreement: Agreement, number: int, run: bytes, mark: dict[str, Any], copied: Copied
 ) -> Statement:
-    """What the site states, of whose part in the run there is nothing but its mark."""
+    """The site's statement. It knows nothing about its part in the run except the mark of its rows."""
     return Statement(
         job=agreement.digest.hex(),
         run=run.hex(),

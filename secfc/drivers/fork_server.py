@@ -1,12 +1,12 @@
-"""The program that forks the processes of parties: it has imported what they need, and knows of no run.
+"""The program that forks the processes of parties. It has imported their modules and has no data of a run.
 
-A new interpreter imports for most of a second, and as long again where there are compiled kernels. So one
-does it for all parties of a run. It has no rows and no keys, and draws nothing: secrets and masks come after
-the fork.
+A new interpreter imports for most of a second, and twice as long with compiled kernels. So one program
+imports for all parties of a run. It has no rows or keys and draws no random numbers: secrets and masks come
+after the fork.
 
 Standard input is a Unix socket. A request is one byte with three descriptors: standard input and output of a
-new process, and a socket. On that socket the server tells the number of the process, and its exit status when
-it has ended. It reaps the process when the other end is closed: until then no other gets its number.
+new process, and a socket. On that socket the server sends the process's number, and its exit status at its
+end. It reaps the process when the other end is closed, so its number is not reused before.
 """
 
 import ctypes
@@ -23,15 +23,15 @@ from secfc.drivers import party_process
 from secfc.drivers.processes import COMPILED, NUMBER
 from secfc.kernels import load
 
-_PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when its parent ends
+_PR_SET_PDEATHSIG = 1  # of prctl(2): sets the signal that a process gets when its parent ends
 
 
 def main() -> int:
-    """Fork what is asked for; a forked process returns its party's exit status."""
+    """Fork processes on request. A forked process returns its party's exit status."""
     if COMPILED in sys.argv[1:]:
         load()
     gc.collect()
-    gc.freeze()  # else pages are copied because objects in them are counted
+    gc.freeze()  # otherwise the collector writes to shared pages, which are then copied
     with socket.socket(fileno=os.dup(0)) as control, selectors.DefaultSelector() as selector:
         selector.register(control, selectors.EVENT_READ)
         forked = _serve(control, selector)
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def _serve(control: socket.socket, selector: selectors.BaseSelector) -> bool:
-    """Fork what is asked for, until the driver has gone and all have ended; True in a new process."""
+    """Fork on request, until the driver and all processes have ended. True in a new process."""
     while selector.get_map():
         for key, _ in selector.select():
             if key.fileobj is not control:
@@ -54,15 +54,15 @@ def _serve(control: socket.socket, selector: selectors.BaseSelector) -> bool:
 
 
 def _forked(selector: selectors.BaseSelector, descriptors: list[int]) -> bool:
-    """Fork; whether this is the new process, which has these descriptors."""
-    lives, held = os.pipe()  # the new process alone holds the end for writing, until it ends
+    """Fork. True in the new process, which has these descriptors."""
+    lives, held = os.pipe()  # only the new process has the end for writing, until it ends
     parent, pid = os.getpid(), os.fork()
     if not pid:
-        # Without the server nobody would learn of its end: it ends with the server, however that does.
+        # Without the server nobody would learn that the process ended. So it must end with the server.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-        os.setsid()  # Ctrl-C is the driver's
+        os.setsid()  # Ctrl-C goes to the driver only
         os.dup2(descriptors[0], 0)
         os.dup2(descriptors[1], 1)
         for key in list(selector.get_map().values()):
@@ -82,7 +82,7 @@ def _forked(selector: selectors.BaseSelector, descriptors: list[int]) -> bool:
 
 
 def _ended(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
-    """Tell how a process ended, or reap it where that is known."""
+    """Send how a process ended. If that was sent already, reap it."""
     pid, told = key.data
     selector.unregister(key.fileobj)
     if key.fileobj is told:
@@ -97,7 +97,7 @@ def _ended(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None
 
 
 def _tell(told: socket.socket, number: int) -> None:
-    with suppress(OSError):  # the driver has gone
+    with suppress(OSError):  # the driver has ended
         told.sendall(NUMBER.pack(number))
 
 

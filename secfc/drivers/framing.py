@@ -1,8 +1,8 @@
-"""How a party's process and the process that started it talk: frames over pipes.
+"""Frames over the pipes between a party's process and the process that started it.
 
-A frame is one byte of kind, eight bytes of length, and that many bytes: a JSON object, an array in NumPy's
-.npy format (read without pickle), a call or its answer (`secfc.drivers.calls`), which is empty for a call
-that was dropped.
+A frame is one byte of kind, eight bytes of length, and that many bytes of payload. The payload is a JSON
+object, an array in NumPy's .npy format (read without pickle), a call, or its answer (`secfc.drivers.calls`).
+The answer to a dropped call is empty.
 """
 
 import io
@@ -18,7 +18,7 @@ from secfc.drivers.calls import MAX_CALL_BYTES
 
 
 class NoFrameError(EOFError):
-    """Bytes that are no frame of ours; the end of a stream inside a frame is another EOFError."""
+    """The bytes are not one of our frames. A stream that ends inside a frame is another EOFError."""
 
 
 FrameKind = Literal[b"J", b"A", b"C", b"R"]
@@ -30,7 +30,7 @@ ANSWER: FrameKind = b"R"
 _PIECE_BYTES = 1 << 24
 _HEAD = struct.Struct("<cQ")
 _MOST_BYTES = {JSON: 1 << 26, ARRAY: 1 << 40, CALL: MAX_CALL_BYTES, ANSWER: MAX_CALL_BYTES}
-"""Larger frames are refused unread: text that begins like a frame must not be waited for."""
+"""Larger frames are refused unread, so that no reader waits for text that looks like a frame head."""
 
 
 def write_frame(stream: BinaryIO, kind: FrameKind, payload: bytes | bytearray | memoryview) -> None:
@@ -53,9 +53,9 @@ def write_array(stream: BinaryIO, array: NDArray[Any]) -> None:
 
 
 def read_frame(stream: BinaryIO, *, kinds: Collection[bytes] = ()) -> tuple[bytes, bytes] | None:
-    """The next frame's kind and payload, None at the end of the stream; `kinds` may come, all by default.
+    """The next frame's kind and payload, None at the end of the stream. `kinds` are allowed, by default all.
 
-    Raises EOFError when the stream ends inside it; NoFrameError when it is not one of ours.
+    Raises EOFError if the stream ends inside the frame, NoFrameError if it is not one of ours.
     """
     head = stream.read(_HEAD.size)
     if not head:
@@ -71,7 +71,7 @@ def read_frame(stream: BinaryIO, *, kinds: Collection[bytes] = ()) -> tuple[byte
 
 
 def _read_exactly(stream: BinaryIO, size: int) -> bytes:
-    """`size` bytes, asked for piece by piece: a length that is a lie costs no memory."""
+    """Read `size` bytes piece by piece, so that a false length costs no memory."""
     pieces = []
     while size:
         piece = stream.read(min(size, _PIECE_BYTES))

@@ -1,4 +1,4 @@
-"""All parties in this process, one message at a time: the readable reference of a run."""
+"""All parties in this process, one message at a time: the reference implementation of a run."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ OnDelivery = Callable[[Envelope, float], None]
 
 
 class Roles(NamedTuple):
-    """The parties of a run, and what their messages are encoded and decoded with."""
+    """The parties of a run, and the arguments for encoding and decoding their messages."""
 
     server: Server
     clients: list[Client]
@@ -33,11 +33,11 @@ class Roles(NamedTuple):
 
 
 def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
-    """The server and the clients of a new run, each made by `make`; identities are for this run alone."""
+    """The server and the clients of a new run, each made by `make`. Identities are for this run only."""
     job, threads = setup.job, setup.threads_of()
 
     def kernels(run_residues: int) -> Kernels:
-        """For all roles together: they load the compiled code once."""
+        """One object for all roles: it loads the compiled code once."""
         return choose(run_residues * (job.parties + 1), threads)
 
     committee = setup.committee
@@ -74,10 +74,9 @@ def run_in_process(
 ) -> Outcome:
     """Run the protocol in one process.
 
-    Messages are encoded and decoded as between processes, and delivered in the order they were sent, but
-    those between clients first: else all n**2 of them would wait at once while the server's are delivered.
-    `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
-    the encoding of what it caused.
+    Messages are encoded and decoded as between processes. They are delivered in the order of sending, but
+    those between clients first: otherwise all n**2 of them would wait at once. `on_delivery` gets each
+    message's envelope and the wall-clock seconds for decoding it, handling it and encoding its replies.
     """
     job, meter = setup.job, Meter()
     server, clients, session, signer = roles_of(setup)

@@ -1,13 +1,13 @@
-"""A simulation with one OS process per client on this machine; the server is in this process.
+"""A simulation with one OS process per client on this machine. The server is in this process.
 
-The coordinator and the callees are those of runs across machines; calls go over pipes. A client whose process
-ends is lost, and so is one that breaks (`secfc.drivers.failures.ends_run`) or does not answer a call within
-the deadline: the run goes on while enough are left. With a folder for storage every party keeps a log there,
-and a process that was killed is started again and goes on where it was; so does the whole run when this
-process was killed (`secfc.drivers.run_folder`).
+The coordinator and the callees are those of runs across machines. Calls go over pipes. A client is lost if
+its process ends, if it breaks (`secfc.drivers.failures.ends_run`), or if it does not answer a call within the
+deadline. The run continues while enough clients are left. With a folder for storage every party keeps a log
+there. Then a killed process is started again and continues, and so can the whole run if this process was
+killed (`secfc.drivers.run_folder`).
 
-What clients send each other is sealed under keys of theirs. This process nevertheless has all rows and gives
-every client its private key: sealing hides nothing from it.
+Clients seal their messages to each other. But this process has all rows and gives every client its private
+key, so sealing hides nothing from it.
 """
 
 import secrets
@@ -31,13 +31,13 @@ from secfc.psu.tokens import SALT_BYTES
 from secfc.row_layout import Layout
 from secfc.sealing.identity import KEY_BYTES, Identity, Roster
 
-FOR_EVER = threading.TIMEOUT_MAX / 4  # seconds of a deadline that does not come
+FOR_EVER = threading.TIMEOUT_MAX / 4  # seconds: stands for no deadline
 
 
 def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Outcome:
-    """Run the protocol with one process per client; every process has ended on return.
+    """Run the protocol with one process per client. Every process has ended on return.
 
-    Raises a party's own error, TooManyFaultsError when too few clients' processes are left.
+    Raises a party's own error, or TooManyFaultsError if too few clients' processes are left.
     """
     compiled = _compile(setup)
     folder = None if setup.storage is None else run_folder(setup)
@@ -80,7 +80,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     except BaseException as error:
         if folder is not None:
             goes_on = setup.resume is True
-            if coordinator is not None:  # Ctrl-C may come as the run is closed, and nobody has its result
+            if coordinator is not None:  # Ctrl-C can come while the run is closed and nobody has its result
                 goes_on = coordinator.interrupted or not isinstance(error, Exception)
             if goes_on and setup.resumable:
                 folder.leave()
@@ -93,7 +93,7 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
 
 
 def _compile(setup: Setup) -> bool:
-    """Compile here, once, if need be: the parties then read the code from the cache. Whether there is any."""
+    """Compile here once, if needed: the parties then read the code from the cache. True if there is any."""
     chosen: list[object] = [choose(Layout(tuple(map(len, setup.rows))).run_residues(setup.job))]
     if setup.job.ids_cap is not None:
         chosen.append(kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES))))
@@ -101,7 +101,6 @@ def _compile(setup: Setup) -> bool:
 
 
 def _outcome(setup: Setup, report: ServerReport, coordinator: Coordinator, pipes: Pipes, run: str) -> Outcome:
-    """The server's report with what the clients gave."""
     given = {client: one for client, one in pipes.processes.items() if one.arrays}
     hidden = setup.ids is not None
     received = {client: one.arrays[0] for client, one in given.items()}

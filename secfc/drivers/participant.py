@@ -1,5 +1,5 @@
-"""One organisation's side of a run: its own files in, labels and a signed statement out. Whoever carries its
-messages, be it a pipe or a federation, drives this object.
+"""One organisation's side of a run. It reads its own files and writes labels and a signed statement. The
+transport of its messages (a pipe or a federation) calls this object.
 """
 
 import logging
@@ -59,20 +59,20 @@ from secfc.threads import Threads
 _LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS = "labels.csv", "centres.csv", "spreads.csv"
-"""Files of a run in the site's folder of results; with a preparation `secfc.prepare.summary.SUMMARY` too."""
+"""Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
 
 SEALED = "owners.labels"
-"""In a committee: labels of owners' rows, sealed to them, as they are left in the store."""
+"""In a committee: the file of owners' labels, sealed to the owners, as written to the store."""
 
 EVIDENCE = "evidence.json"
-"""Two signed messages of the coordinator that contradict each other, where it cheated (`secfc audit`)."""
+"""Two contradicting signed messages of the coordinator, if it cheated (`secfc audit`)."""
 
 
 class Participant(TakingPart):
-    """A party that acts by its site file.
+    """A party from its site file.
 
-    Making one raises ParameterError for a file that cannot be used, LimitError for a job that breaks one of
-    the site's limits, AgreementError when its key is not the roster's or a party has not signed the job.
+    The constructor raises ParameterError for an unusable file, LimitError for a job that exceeds the site's
+    limits, AgreementError if its key is not the roster's or a party has not signed the job.
     """
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
@@ -84,28 +84,28 @@ class Participant(TakingPart):
         check_signed(self.agreement, signatures_path(site.job))
         site.check_inputs(self.agreement)
         self._past = PastRuns(site, agreement)
-        self._collected: Collected | None = None  # of owners, in a committee
+        self._collected: Collected | None = None  # owners' deposits, in a committee
         self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
-        self.preparation: Preparation | None = None  # what its rows were made by, once that is known
+        self.preparation: Preparation | None = None  # of its rows, once it is known
         self._preparer: Preparer | None = None
-        self._run: bytes | None = None  # until the run is written down
+        self._run: bytes | None = None  # set while the run's results are not written
         self._mark: dict[str, Any] = {}  # of its rows
         self._rows: SiteRows
         self._logged = False
         self._introductions: str | None = None
         self._took_part: list[str] = []
         self._noted = False  # whether its mark has the numbers of its rows in the union
-        self._evidence = b""  # that the server cheated
+        self._evidence = b""  # that the server cheated; empty if it did not
         self._round, self._sets = 0, np.empty(0, dtype=np.int32)  # of the last question
-        self._moved = 0  # rows whose set is another than in the question before
+        self._moved = 0  # rows that changed their set since the question before
         self._iterations: int | None = None
         self._converged: bool | None = None
 
     @property
     def seconds(self) -> list[list[str | float]]:
-        """CPU seconds of its work by phase and role, as it reports them to the coordinator.
+        """CPU seconds of its work by phase and role, for its report to the coordinator.
 
-        None with membership privacy: how long its work takes depends on how many rows it holds.
+        Empty with membership privacy: the time depends on how many rows it has.
         """
         if self._job.ids_cap is not None:
             return []
@@ -113,17 +113,17 @@ class Participant(TakingPart):
 
     @property
     def standing(self) -> str:
-        """Where it stands: phase, round, rows of all parties that moved, and bytes that left it."""
+        """State of the run here: phase, round, rows of all parties that moved, and bytes sent."""
         asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
         written = self._run is None and self._introductions is not None
         return f"{'close' if written else super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
 
     def open_log(self, run: bytes) -> RunLog | None:
-        """The log of the calls of a run, begun or gone on with; None when it has no folder for one.
+        """The log of the calls of a run, new or resumed. None without a folder for it.
 
-        The coordinator has given up what is left of other runs of the job: one that goes on begins no other.
-        Raises InUseError while another process of this site works on the run, StorageError for a log of
-        another run or other rows or that was changed, and what `open` raises.
+        The coordinator begins no other run of a job while one can continue. So logs of other runs of the job
+        are deleted. Raises InUseError while another process of this site works on the run, StorageError for a
+        log of another run or of other rows or one that was changed, and the errors of `open`.
         """
         path = self._past.log_path(run)
         self._read(run, goes_on=path is not None and path.exists())
@@ -145,9 +145,10 @@ class Participant(TakingPart):
         return log
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
-        """Take part in a run; its first messages, encoded.
+        """Take part in a run. Return its first messages, encoded.
 
-        Raises AgreementError when the run has been or the job has expired, before anything is read or sent.
+        Raises AgreementError before anything is read or sent if this run was already done or the job has
+        expired.
         """
         if not self._logged:
             self._read(run)
@@ -178,7 +179,7 @@ class Participant(TakingPart):
             return self._counted(map(preparing.encode, self._preparer.start()))
 
     def _introduce(self, run: bytes) -> list[bytes | memoryview]:
-        """Become a client of the run, with rows as they are clustered; its introduction."""
+        """Become a client of the run with the rows to cluster. Return its introduction."""
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
             if self._job.owners is not None and number <= self._job.n:
@@ -191,8 +192,8 @@ class Participant(TakingPart):
                 identity=self._identity,
                 ephemeral=self._secrets.get("ephemeral"),
                 masks=MaskSource(self._secrets.get("masks")),
-                # Those of the job: they are at least as strict as the site's own, and the site consents to
-                # what is revealed to whom, or it would have refused.
+                # These limits are the job's. They are at least as strict as the site's own. The site consents
+                # to what is revealed to whom, otherwise it would have refused the job.
                 limits=replace(
                     self.agreement.limits,
                     most_rows=self._site.refuses.most_rows,
@@ -214,18 +215,18 @@ class Participant(TakingPart):
             return self._encoded(self._client.start())
 
     def _hashed(self, rows: SiteRows) -> RowIds | None:
-        """Its IDs, with membership privacy; the run alone has the key from here on."""
+        """Its hashed IDs, with membership privacy. From here on only the run has the key."""
         key, self._ids_key = self._ids_key, None
         if rows.ids is None or key is None:
             return None
         return row_ids(rows.ids, key=key, name=self.name)
 
     def _read(self, run: bytes, *, goes_on: bool = False) -> None:
-        """Read its rows, if the run is new or one that it goes on with."""
+        """Read its rows, if the run is new or continues."""
         if not goes_on:
             self._past.check_date()
             self._past.check(run)
-            if self._past.has_been(run):  # results are never written over
+            if self._past.has_been(run):  # results are never overwritten
                 raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
         self._run, self._began, self._session = run, now(), self.agreement.session(run)
         self._rows = read_rows(self._site, self.agreement)
@@ -235,11 +236,11 @@ class Participant(TakingPart):
 
     @property
     def most_bytes(self) -> int:
-        """Of the largest message that it takes now."""
+        """Size limit of the next message that it takes."""
         return MAX_PREPARE_BYTES if self._client is None else super().most_bytes
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
-        """Take an encoded message, return those it causes, encoded."""
+        """Take an encoded message. Return the messages that it causes, encoded."""
         if self._preparer is not None:
             return self._prepare(self._preparer, data)
         return super().receive(data)
@@ -273,7 +274,7 @@ class Participant(TakingPart):
         return replies
 
     def _prepare(self, preparer: Preparer, data: bytes) -> list[bytes | memoryview]:
-        """Take a message of another site; after the last make the rows, and begin."""
+        """Take a message of another site. After the last one make the rows and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):
             self._past.count(self._run, **self._mark)
@@ -288,19 +289,19 @@ class Participant(TakingPart):
         return messages + self._introduce(self._run)
 
     def close(self, ended: str) -> SignedStatement | None:
-        """Write labels, own centres and spreads and the signed statement into a folder; forget the rest.
+        """Write labels, own centres and spreads and the signed statement into a folder. Forget the rest.
 
-        `ended` is how the run ended for a party without labels. Where writing fails nothing is forgotten, and
-        it can be tried again. None when no run was opened, or it is closed already.
+        `ended` is how the run ended for a party without labels. If writing fails, nothing is forgotten and it
+        can be tried again. None if no run was opened or it is already closed.
         """
         if self._run is None:
             return None
         run, one = self._run, self._client
-        # Its labels are final in REVEAL too, though others may yet open centres.
+        # Its labels are final in REVEAL too, even if others still have to open centres.
         done = one if one is not None and one.state in (State.REVEAL, State.DONE) else None
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
-        if self._logged:  # it may have been killed when it had written the run down
+        if self._logged:  # the process may have been killed after it had written the results
             written = self._past.statement(run)
             if written is not None:
                 self._publish(run)
@@ -332,7 +333,7 @@ class Participant(TakingPart):
         return signed
 
     def _publish(self, run: bytes) -> None:
-        """Leave owners' labels in the store; where it cannot be reached now, the site's own file stays."""
+        """Write owners' labels to the store. If it cannot be reached now, the site's own file stays."""
         path = self._site.results / run.hex() / SEALED
         if self._collected is None or not path.exists():
             return
@@ -342,9 +343,9 @@ class Participant(TakingPart):
             _LOG.error("%s; labels of owners are in %s: copy them there", detail(error), path)
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
-        """As `close`; what is reported, as JSON takes it, with copies for those who missed the result.
+        """Call `close`. Return the report as JSON values, with copies for clients that missed the result.
 
-        Copies are made when its own files are written: whatever becomes of them, nothing of its own is lost.
+        Copies are made after its own files are written, so an error there loses nothing of its own.
         """
         client, signed = self._client, self.close(ended)
         if client is None or signed is None:
@@ -357,7 +358,7 @@ class Participant(TakingPart):
         return report_of(signed.model_copy(update={"copies": copies}))
 
     def _copies(self, client: Client, statement: Statement, missed: Sequence[int]) -> list[SealedCopy]:
-        """Labels of these clients, sealed to them; none where its own are not final, or of a helper."""
+        """Labels of these clients, sealed to them. Empty if its own labels are not final, or for a helper."""
         if statement.introductions is None or self.number > self._job.n:
             return []
         found = ((other, client.labels_of(other)) for other in missed)
@@ -372,11 +373,11 @@ class Participant(TakingPart):
         )
 
     def _end(self) -> None:
-        """Forget the run, which is written down."""
+        """Forget the run after its results are written."""
         self._run = self._preparer = self._client = None
 
     def ending(self, error: SecFCError) -> str:
-        """How the run ended with an error of this party."""
+        """How the run ended, by an error of this party."""
         return replace(PublicError.of(error), party=self.number).ending(self.agreement.names)
 
     def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:

@@ -1,6 +1,6 @@
-"""The program of one party's process: calls in on standard input, answers out on standard output.
+"""The program of one party's process. It reads calls on standard input and writes answers on standard output.
 
-`secfc.drivers.pipes` starts it. It holds one client, and of the rows only its own: those that the caller of a
+`secfc.drivers.pipes` starts it. It has one client and only that client's rows: those that the caller of a
 simulation gave it, or those that its site file names.
 """
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:  # simulations have no site files
 
 
 def main() -> int:
-    """Run one party to its end; return the exit status.
+    """Run one party to its end. Return the exit status.
 
-    An error is told with its text; one that is not ours as its type and place alone. Of files that are not
-    the driver's, errors have no text (`_files`).
+    Our own errors are reported with their text, others only with type and place. With a site file, errors are
+    reported without text (`_files`).
     """
     inbox = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16)
     outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16)
-    # Nothing that a library prints may end up between frames.
+    # Output that a library prints must not get between frames.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
         _run(inbox, outbox)
     except (EOFError, BrokenPipeError):
-        return 1  # the driver has gone; nobody is left to tell
+        return 1  # the driver has ended
     except Exception as error:
         told = as_error(error)
         framing.write_json(outbox, PublicError.of(told).to_json() | {"text": str(told)})
@@ -45,7 +45,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     given = framing.read_json(inbox)
     party = None if "site" in given else simulated.taken(inbox, given)
     source = _files(given) if party is None else party
-    if party is not None:  # the caller is told of its errors
+    if party is not None:  # the caller gets its errors
         logging.getLogger(Callee.__module__).setLevel(logging.CRITICAL)
     callee = Callee(lambda: source)
     framing.write_json(outbox, {"ready": True})
@@ -60,7 +60,7 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
 
 
 def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
-    """Give a simulated party's result to the caller, who owns its rows."""
+    """Send a simulated party's result to the caller, who owns its rows."""
     told, arrays = party.result()
     framing.write_json(outbox, told)
     for array in arrays:
@@ -68,7 +68,7 @@ def _give(outbox: BinaryIO, party: SimulatedParty) -> None:
 
 
 def _files(given: dict[str, Any]) -> "SiteFiles":
-    """A party that acts by its site file; its errors go to its own log, and their codes to the driver."""
+    """A party from its site file. Its own log gets its errors, the driver only their codes."""
     from secfc.drivers.site_files import SiteFiles, SiteLog  # noqa: PLC0415
 
     file = Path(given["site"])

@@ -1,4 +1,4 @@
-"""What a site has of the runs of a job: results, counted runs, logs of runs that have not ended."""
+"""A site's files about the runs of a job: results, counted runs, logs of runs that have not ended."""
 
 import json
 import os
@@ -19,11 +19,11 @@ from secfc.journal.run_log import InUseError, RunLog, delete
 from secfc.outputs import drafted
 
 STATEMENT = "statement.json"  # a run's signed statement, in the run's folder of the site's results
-_RUNS = ".runs"  # ends the name of a folder beside the site's results: which runs an agreement had
+_RUNS = ".runs"  # suffix of a folder next to the site's results: the runs of each agreement
 
 
 def report_of(signed: SignedStatement | None) -> dict[str, Any]:
-    """What a site reports of a run that has ended, as JSON takes it; nothing without a statement."""
+    """A site's report of a run that has ended, as JSON values. Empty without a statement."""
     return {} if signed is None else {"ended": signed.statement.ended, "statement": signed.model_dump()}
 
 
@@ -34,10 +34,10 @@ def write_statement(folder: Path, signed: SignedStatement) -> None:
 
 
 class PastRuns:
-    """What a site has of the runs of a job.
+    """A site's files about the runs of a job.
 
-    The runs in which it shared anything are counted by a file for each, its *mark*, beside its results. The
-    mark has what tells later whether labels are of the run and of its rows, and never leaves the site.
+    Each run in which the site shared anything has a file next to its results, the run's *mark*. The files
+    count the runs. A mark shows later whether labels are of the run and of its rows. It stays at the site.
     """
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
@@ -51,9 +51,9 @@ class PastRuns:
         return (self._results / run.hex()).exists() or any(self._runs.glob(f"*/{run.hex()}"))
 
     def statement(self, run: bytes) -> SignedStatement | None:
-        """The statement of a run that was written down; None when there is none.
+        """The statement of a run whose results were written. None if there is none.
 
-        Raises ParameterError when it is not as a site writes it.
+        Raises ParameterError if a site cannot have written it so.
         """
         path = self._results / run.hex() / STATEMENT
         if not path.exists():
@@ -61,14 +61,14 @@ class PastRuns:
         return statement_of(read_json(path), name=f"{self.name}: {path}")
 
     def reported(self, run: bytes) -> dict[str, Any]:
-        """What the site reported of a run that has ended."""
+        """The site's report of a run that has ended."""
         return report_of(self.statement(run))
 
     @contextmanager
     def new_results(self, run: bytes) -> Iterator[Path]:
-        """A folder for a run's files; it gets its name among the results if the block succeeds.
+        """A folder for a run's files. It is moved to the results if the block succeeds.
 
-        Raises ParameterError, with the site's name, when something cannot be written; nothing is left then.
+        Raises ParameterError, with the site's name, if something cannot be written. Then no file is left.
         """
         try:
             with drafted(self._results / run.hex()) as draft:
@@ -78,12 +78,12 @@ class PastRuns:
             raise ParameterError(text, code=code_of_write(error)) from None
 
     def log_path(self, run: bytes) -> Path | None:
-        """Where the log of a run's calls is until the run has ended; None when the site keeps none."""
+        """Path of the log of a run's calls, which exists until the run has ended. None without storage."""
         job = f"job-{self._agreement.digest.hex()[:16]}"
         return None if self._storage is None else self._storage / job / f"{run.hex()}.log"
 
     def delete_log(self, run: bytes) -> None:
-        """Delete the log of a run that has ended, and its folder with the last one."""
+        """Delete the log of a run that has ended, and the folder if it was the last log."""
         path = self.log_path(run)
         if path is not None:
             delete(path)
@@ -91,14 +91,14 @@ class PastRuns:
                 path.parent.rmdir()
 
     def check_date(self) -> None:
-        """Raise AgreementError when the job has expired."""
+        """Raise AgreementError if the job has expired."""
         try:
             self._agreement.check_date(datetime.now(UTC).date())
         except AgreementError as error:
             raise AgreementError(f"{self.name}: {error}", code=error.code) from None
 
     def check(self, run: bytes) -> None:
-        """Raise AgreementError when the job had as many other runs as were agreed on."""
+        """Raise AgreementError if the job already had the agreed number of other runs."""
         others = {path.name for path in self._counted.glob("*")} - {run.hex()}
         if len(others) >= self._agreement.runs:
             raise AgreementError(
@@ -108,10 +108,10 @@ class PastRuns:
             )
 
     def count(self, run: bytes, **noted: Any) -> None:
-        """Write down that a run shares something, before it does: a run counts however it ends.
+        """Write the mark of a run before the run shares anything. So the run counts however it ends.
 
-        Raises as `check_date` and `check`, and the run is not counted then; StorageError when it cannot be
-        written down.
+        Raises the errors of `check_date` and `check`: then the run is not counted. StorageError if the mark
+        cannot be written.
         """
         mark = self._mark(run)
         try:
@@ -120,9 +120,9 @@ class PastRuns:
                 self._counted.mkdir(parents=True, exist_ok=True)
                 os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 sync_folder(self._counted)
-            self.note(run, **noted)  # a site that goes on may have been killed, or its disk full, before that
+            self.note(run, **noted)  # a resumed site may have been killed, or its disk full, before this line
             try:
-                self.check(run)  # after the mark: of two runs at once each sees the other's
+                self.check(run)  # after writing the mark: of two runs at once each sees the other's
             except AgreementError:
                 mark.unlink()
                 raise
@@ -130,7 +130,7 @@ class PastRuns:
             raise self._unstored(error) from None
 
     def note(self, run: bytes, **noted: Any) -> None:
-        """Add to the mark of a run that is counted, what is not in it yet; StorageError when it cannot be."""
+        """Add what is missing to the mark of a counted run. StorageError if that fails."""
         try:
             if not noted.keys() <= self.noted(run).keys():
                 _append(os.open(self._mark(run), os.O_APPEND | os.O_WRONLY), noted)
@@ -138,9 +138,9 @@ class PastRuns:
             raise self._unstored(error) from None
 
     def noted(self, run: bytes) -> dict[str, Any]:
-        """What is in the mark of a run, as JSON takes it; nothing when it was not counted.
+        """The contents of a run's mark, as JSON values. Empty if the run was not counted.
 
-        A line that was being written when the site was killed is none.
+        A line that was incomplete when the site was killed is ignored.
         """
         found: dict[str, Any] = {}
         try:
@@ -160,7 +160,7 @@ class PastRuns:
 
 
 def _append(descriptor: int, noted: dict[str, Any]) -> None:
-    """Write a line of JSON to a file and close it; it is on the disk then."""
+    """Write a line of JSON to a file and close it. The line is on the disk on return."""
     try:
         write_all(descriptor, b"\n" + json.dumps(noted).encode())
         os.fsync(descriptor)
@@ -169,7 +169,7 @@ def _append(descriptor: int, noted: dict[str, Any]) -> None:
 
 
 def delete_logs_beside(path: Path) -> None:
-    """Delete the logs of other runs of a job: nobody goes on with these. One that is in use stays."""
+    """Delete the logs of other runs of a job, which no process will continue. A log in use stays."""
     for other in path.parent.glob("*.log"):
         if other != path:
             try:

@@ -1,8 +1,9 @@
 """Pipes: the transport of calls between a coordinator and processes on this machine.
 
-Each party has a process of its own. It is not forked from the caller's, but from one that has only imported
-(`secfc.drivers.fork_server`): it holds nothing but what is sent to it, works in notebooks and scripts alike,
-and cannot repeat another's masks. Calls go over its standard input and output: nothing listens on a port.
+Each party has a process of its own. It is forked from a process that has only imported modules
+(`secfc.drivers.fork_server`), not from the caller's. So it has only the data sent to it, works in notebooks
+and scripts, and cannot repeat another process's masks. Calls go over its standard input and output. No port
+is opened.
 """
 
 import json
@@ -25,16 +26,16 @@ from secfc.drivers.watch import logger
 from secfc.errors import PartyError, SecFCError
 from secfc.escaping import shown
 
-_STARTS = 3  # most processes of a party that end without one answer more
+_STARTS = 3  # a party is lost after so many processes in a row that ended without another answer
 _SAID = (framing.JSON, framing.ARRAY, framing.ANSWER)  # kinds of frames that a process writes
-Give = Callable[[BinaryIO], None]  # writes what a party's process is to know
+Give = Callable[[BinaryIO], None]  # writes the data for a party's process
 
 
 class PartyProcess:
     """A party's process, which takes one call at a time.
 
-    One that `keeps` a log is started again when it ends too early. `result` and `arrays` are what it gave to
-    the caller when the run was closed.
+    With `keeps` the party keeps a log, and its process is started again if it ends too early. `result` and
+    `arrays` are what the process sent to the caller when the run was closed.
     """
 
     def __init__(self, forks: ForkServer, *, number: int, terms: RunTerms, give: Give, keeps: bool) -> None:
@@ -43,8 +44,8 @@ class PartyProcess:
         self.result: dict[str, Any] = {}
         self.arrays: list[NDArray[Any]] = []
         self._fruitless = 0  # processes that ended since the last answer
-        self._asked: bytes | None = None  # the call that has no answer yet
-        self._lost: SecFCError | None = None  # why it is not started again
+        self._asked: bytes | None = None  # the unanswered call
+        self._lost: SecFCError | None = None  # why no process is started again
         self._starting = threading.Lock()
         self._begin()
 
@@ -52,7 +53,7 @@ class PartyProcess:
         return f"PartyProcess({self._name!r})"
 
     def _begin(self) -> None:
-        """Start a process, and a thread that gives it calls and takes answers."""
+        """Start a process, and a thread that writes calls to it and reads answers."""
         self._calls: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
         self.process = self._forks.start()
@@ -69,15 +70,15 @@ class PartyProcess:
             raise
 
     def send(self, data: bytes, timeout: float) -> bytes | None:
-        """The answer to a call; None when there is none within the seconds given, or it was dropped.
+        """The answer to a call. None if there is none within the seconds given, or the call was dropped.
 
-        Raises SecFCError when the process has ended and is not started again.
+        Raises SecFCError if the process has ended and is not started again.
         """
         if self._lost is not None:
             raise self._lost
         until = time.monotonic() + timeout
         try:
-            if self._asked is not None and self._asked != data:  # the answer to the call before is not needed
+            if self._asked is not None and self._asked != data:  # skip the answer to the call before
                 self._take(self._answers.get(timeout=timeout))
             if self._asked is None:
                 self._asked = data
@@ -96,9 +97,9 @@ class PartyProcess:
         return None
 
     def _start_again(self, error: Exception) -> None:
-        """Start a process in the place of one that has ended, or raise why it is not started again."""
+        """Start another process after one has ended, or raise the reason why none is started."""
         self._fruitless += 1
-        self.process.kill()  # it has closed its output: nothing more comes from it
+        self.process.kill()  # it has closed its output: it can send nothing more
         status = how_it_ended(self.process)
         if isinstance(error, SecFCError):
             self._lost = error
@@ -124,7 +125,7 @@ class PartyProcess:
         calls: "queue.SimpleQueue[bytes | None]",
         answers: "queue.SimpleQueue[bytes | Exception]",
     ) -> None:
-        """Give calls to a process and put its answers, until either ends; then why the process did."""
+        """Write calls to a process and queue its answers until either side ends. Then queue the error."""
         stdin, stdout = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
         try:
             self._give(stdin)
@@ -132,14 +133,14 @@ class PartyProcess:
             while (call := calls.get()) is not None:
                 framing.write_frame(stdin, framing.CALL, call)
                 answers.put(self._read(stdout))
-        except Exception as error:  # whoever waits for an answer would wait for ever
+        except Exception as error:  # without it a caller would wait for an answer forever
             answers.put(error)
         finally:
             with suppress(OSError):
                 stdin.close()
 
     def _read(self, stdout: BinaryIO) -> bytes:
-        """The next answer, nothing when the process is ready; what it gives to the caller is kept."""
+        """Read the next answer, empty for the first "ready". Keep results for the caller."""
         while True:
             frame = framing.read_frame(stdout, kinds=_SAID)
             if frame is None:
@@ -158,15 +159,15 @@ class PartyProcess:
             self.result, self.arrays = told, []
 
     def stop(self, *, kindly: bool) -> None:
-        """Give it no more calls, and have it end: by itself where `kindly`."""
-        with self._starting:  # none is started from here on
+        """Make no more calls and end the process. With `kindly` it ends by itself."""
+        with self._starting:  # no process is started after this
             self._lost = self._lost or self._vanished("it was stopped")
         self._calls.put(None)
         if not kindly:
             self.process.terminate()
 
     def wait(self, until: float) -> None:
-        """Wait for its end, and force it from a time on."""
+        """Wait until the process ends. After `until` force it to end."""
         for force in (self.process.terminate, self.process.kill):
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(max(0.0, until - time.monotonic()))
@@ -184,7 +185,7 @@ class PartyProcess:
 
 
 class Pipes:
-    """The processes of a run's clients, by what starts them; they have ended when the block does."""
+    """The processes of a run's clients. `start` starts each. They have ended when the block has."""
 
     def __init__(
         self,
@@ -209,7 +210,7 @@ class Pipes:
         self._end(kindly=kind is None)
 
     def send(self, name: str, data: bytes, timeout: float) -> bytes | None:
-        """Carry a call to a client: see `secfc.drivers.conversation.Send`."""
+        """Send a call to a client. See `secfc.drivers.conversation.Send`."""
         return self.processes[self._names.index(name) + 1].send(data, timeout)
 
     def _end(self, *, kindly: bool) -> None:
@@ -217,7 +218,7 @@ class Pipes:
             one.stop(kindly=kindly)
         try:
             self._wait()
-        except BaseException:  # Ctrl-C, again perhaps
+        except BaseException:  # Ctrl-C, perhaps for the second time
             for one in self.processes.values():
                 one.process.kill()
             self._wait()

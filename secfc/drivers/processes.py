@@ -1,4 +1,4 @@
-"""How processes of parties are started, and how they end."""
+"""Starting and ending the processes of parties."""
 
 import errno
 import os
@@ -17,23 +17,23 @@ import secfc
 from secfc.errors import PartyError
 
 GRACE_SECONDS = 5.0
-"""How long a process may take to end by itself, before it is terminated, and again before it is killed."""
+"""Time for a process to end by itself before it is terminated, and again before it is killed."""
 
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-"""The processes share the cores; threads of their own would only get in each other's way."""
+"""The processes share the cores, so more threads would only slow each other down."""
 
 COMPILED = "compiled"  # argument of the fork server
-REQUEST = b"+"  # what it is asked with, beside descriptors
-NUMBER = struct.Struct("=q")  # what it tells: numbers of processes, exit statuses
+REQUEST = b"+"  # a request to the fork server, sent with descriptors
+NUMBER = struct.Struct("=q")  # its answers: numbers of processes, exit statuses
 _UNKNOWN = 256  # no process has this exit status
 CAN_FORK = sys.platform == "linux"
-"""Elsewhere a library of the system may have threads, and a process with threads cannot be forked."""
+"""On other systems a system library may have threads, and a process with threads cannot be forked."""
 
 
 class ForkedProcess:
-    """A process of a party that a ForkServer has forked; used like `subprocess.Popen`."""
+    """A process of a party that a ForkServer has forked. It has the interface of `subprocess.Popen`."""
 
     returncode: int | None = None
 
@@ -47,17 +47,17 @@ class ForkedProcess:
         return f"ForkedProcess({self.pid})"
 
     def poll(self) -> int | None:
-        """Its exit status, or minus the signal that ended it; None while it runs."""
+        """Its exit status, or minus the signal that ended it. None while it runs."""
         with self._lock:
             if self.returncode is None and self._told.poll(0):
                 told = self._status.recv(NUMBER.size, socket.MSG_WAITALL)
-                # Without a number the server was killed, and nobody learns the status.
+                # Without a number the server was killed, and the status is unknown.
                 self.returncode = NUMBER.unpack(told)[0] if told else _UNKNOWN
                 self._status.close()
             return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit status once it has ended; TimeoutExpired when it has not within the seconds given."""
+        """Its exit status when it has ended. TimeoutExpired if it has not within the seconds given."""
         if self.returncode is None:
             self._told.poll(None if timeout is None else 1000 * timeout)
         status = self.poll()
@@ -67,7 +67,7 @@ class ForkedProcess:
         return status
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended: until `poll` has told so, no other process gets its number."""
+        """Send a signal if it still runs. Its number is not reused before `poll` has returned its status."""
         if self.poll() is None:
             with self._lock:
                 if self.returncode is None:
@@ -86,9 +86,9 @@ Process = ForkedProcess | subprocess.Popen[bytes]
 
 
 class ForkServer:
-    """What starts the processes of parties (`secfc.drivers.fork_server`); with the first, it starts itself.
+    """Starts the processes of parties (`secfc.drivers.fork_server`). It starts itself with the first.
 
-    `compiled`: whether compiled kernels are read before the first fork. Where nothing can be forked every
+    `compiled`: whether to load compiled kernels before the first fork. On a system that cannot fork, every
     party has an interpreter of its own.
     """
 
@@ -102,9 +102,9 @@ class ForkServer:
         return f"ForkServer({', '.join(self._arguments)})"
 
     def start(self) -> Process:
-        """A new process of `secfc.drivers.party_process`, in a session of its own: Ctrl-C is the driver's.
+        """A new process of `secfc.drivers.party_process`, in its own session: Ctrl-C goes to the driver only.
 
-        Raises PartyError when none can be started.
+        Raises PartyError if none can be started.
         """
         if not CAN_FORK:
             return _program("party_process", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -114,7 +114,7 @@ class ForkServer:
                     self._begin()
                 try:
                     return self._fork()
-                except ConnectionError:  # a server that was killed is gone before `poll` tells so
+                except ConnectionError:  # a killed server can be gone before `poll` reports it
                     self._begin()
                     return self._fork()
             except OSError as error:  # too many files are open, or the new server has ended
@@ -141,7 +141,7 @@ class ForkServer:
             ours.enter_context(status)
             theirs.enter_context(end)
             socket.send_fds(self._control, [REQUEST], [stdin, stdout, end.fileno()])
-            theirs.close()  # else its end would not be told
+            theirs.close()  # otherwise the end of the process would go unnoticed
             told = status.recv(NUMBER.size, socket.MSG_WAITALL)
             if not told:
                 raise ConnectionResetError(errno.ECONNRESET, "the process that forks them has ended")
@@ -149,7 +149,7 @@ class ForkServer:
         return ForkedProcess(pid=NUMBER.unpack(told)[0], stdin=given, stdout=taken, status=status)
 
     def end(self) -> None:
-        """End it, when the processes have ended."""
+        """End the server, after the processes have ended."""
         with self._lock:
             self._close()
 
@@ -163,7 +163,7 @@ class ForkServer:
 
 
 def _program(module: str, *arguments: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
-    """A new interpreter that runs a module of this very secfc, in a session of its own."""
+    """A new interpreter that runs a module of this installation of secfc, in its own session."""
     package = str(Path(secfc.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
@@ -176,7 +176,7 @@ def _program(module: str, *arguments: str, stdin: int, stdout: int) -> subproces
 
 
 def how_it_ended(process: Process) -> str:
-    """A process's end in words."""
+    """How a process ended, in words."""
     try:
         status = process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:

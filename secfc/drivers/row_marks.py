@@ -1,4 +1,4 @@
-"""What a site keeps of the rows of a run, so that it can tell later that labels are of the same rows."""
+"""The mark of a site's rows in a run: it shows later whether labels are of the same rows."""
 
 import base64
 import secrets
@@ -14,7 +14,7 @@ _KEY_BYTES = 32
 
 
 def mark_of(rows: SiteRows) -> dict[str, Any]:
-    """Number of rows, and a digest of all that the site brings under a fresh key, as JSON takes them."""
+    """Number of rows, and a digest of all the site's data under a fresh key, as JSON values."""
     key = secrets.token_bytes(_KEY_BYTES)
     return {
         "count": rows.table.rows.shape[0],
@@ -29,14 +29,14 @@ def is_marked(mark: dict[str, Any], rows: SiteRows) -> bool:
 
 
 def union_mark(union_rows: Ints) -> str:
-    """Numbers of the own rows in the union, as a mark has them."""
+    """Numbers of the own rows in the union, encoded for a mark."""
     return base64.b64encode(union_rows.astype("<u4").tobytes()).decode()
 
 
 def own_of(mark: dict[str, Any], labels: Labels) -> Labels | None:
-    """Those of the marked rows, of labels of them or, with membership privacy, of the union.
+    """Labels of the marked rows. `labels` are of these rows or, with membership privacy, of the union.
 
-    None when there cannot be such labels of these rows.
+    None if they cannot be labels of these rows.
     """
     if "union" not in mark:
         return labels if labels.size == mark["count"] else None

@@ -1,7 +1,8 @@
 """A run's own folder in the storage: the logs of its parties and of its driver, while the run lasts.
 
-A driver that ends removes it, also when the run failed. One that is killed or interrupted cannot, or does
-not: another call goes on with the run from there, or removes it, as it is told to (docs/decisions/026).
+The driver removes the folder at its end, also when the run failed. A killed driver cannot remove it, and an
+interrupted one does not. Then another call continues the run from the folder, or removes it, as requested
+(docs/decisions/026).
 """
 
 import re
@@ -29,11 +30,11 @@ _NAME = re.compile(f"{_PREFIX}[0-9a-f]{{{2 * RUN_ID_BYTES}}}")
 _LOG = "driver.log"
 _KEY_BYTES = 32
 _LOCK = threading.Lock()
-"""Of threads that look for folders: a log that is just being begun looks like one that was left."""
+"""For threads that look for folders: a log that is just being created looks like one that was left."""
 
 
 class RunFolder:
-    """The folder, held by this driver: the driver's log is locked."""
+    """The folder of this driver's run. The driver's log is locked."""
 
     def __init__(self, path: Path, log: CoordinatorLog) -> None:
         self.path, self.log = path, log
@@ -45,7 +46,7 @@ class RunFolder:
 
     @classmethod
     def begin(cls, storage: Path, setup: Setup) -> Self:
-        """A new folder, readable by its owner only; StorageError when it cannot be made."""
+        """A new folder, readable only by its owner. StorageError if it cannot be made."""
         run, key = secrets.token_bytes(RUN_ID_BYTES), secrets.token_bytes(_KEY_BYTES)
         path = storage / f"{_PREFIX}{run.hex()}"
         make_folder(path)
@@ -62,34 +63,34 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self | None:
-        """The folder that a driver left; None when it was killed before it had begun the run.
+        """The folder that a driver left. None if the driver was killed before it had begun the run.
 
-        Raises as `CoordinatorLog.resume`.
+        Raises the errors of `CoordinatorLog.resume`.
         """
         log = CoordinatorLog.resume(path / _LOG)
         return None if log is None else cls(path, log)
 
     def refusal(self, setup: Setup) -> str | None:
-        """Why a call cannot go on with the run; None when it can."""
+        """Why a call cannot continue the run. None if it can."""
         called = digests(setup, bytes.fromhex(self.log.begun["key"]))
         differ = differences(self.log.begun["call"], called, setup.parties)
         return f"it was begun with other values: {', '.join(differ)}" if differ else None
 
     def leave(self) -> None:
-        """Let go of it, for another call to go on with."""
+        """Release the folder so that another call can continue the run."""
         self.log.close()
 
     def remove(self) -> None:
-        """Remove it with all that is in it. Deletion does not wipe what the disk holds."""
+        """Remove the folder with its contents. Deletion does not wipe the disk."""
         self.log.remove()
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def run_folder(setup: Setup) -> RunFolder:
-    """The folder of a run that begins, or of the one that `Setup.resume` goes on with.
+    """The folder of a new run, or of the run that `Setup.resume` continues.
 
-    Raises StorageError when there is a run that nobody works on and the call does not say what is to be done
-    with it, or none that it can go on with.
+    Raises StorageError if a run was left and the call does not say what to do with it, or if there is no run
+    that the call can continue.
     """
     with _LOCK:
         assert setup.storage is not None
@@ -97,7 +98,7 @@ def run_folder(setup: Setup) -> RunFolder:
 
 
 def _begin(storage: Path, setup: Setup) -> RunFolder:
-    """The folder of a run that begins, when nothing was left or what was left may be removed."""
+    """The folder of a new run. Runs that were left are removed, or raise StorageError."""
     for path in _runs(storage):
         try:
             folder = RunFolder.open(path)
@@ -120,7 +121,7 @@ def _begin(storage: Path, setup: Setup) -> RunFolder:
 
 
 def _go_on(storage: Path, setup: Setup) -> RunFolder:
-    """The one folder whose run this call can go on with."""
+    """The only folder whose run this call can continue."""
     if setup.ids is not None and setup.job.seed is None:
         raise ParameterError("resume: with ids only a run with a seed; without, each call hashes them anew")
     fit: list[RunFolder] = []
@@ -160,16 +161,16 @@ def _go_on(storage: Path, setup: Setup) -> RunFolder:
 
 
 def _runs(storage: Path) -> list[Path]:
-    """Folders that drivers made. Others stay, whatever their names begin with."""
+    """Folders that drivers made. Other folders with a similar name are ignored."""
     return sorted(path for path in storage.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
 
 
 def digests(setup: Setup, key: bytes) -> dict[str, Any]:
-    """Digests of everything that a run's messages depend on, by name; names and deadline are none of it.
+    """Digests of everything that a run's messages depend on, by name. Party names and deadline do not matter.
 
-    Another call may go on with a run only if all of them are the same. They are keyed, so that nothing of
-    rows, IDs or a bound that follows from them can be read off without the key, which lies beside them, as
-    the parties' secrets do.
+    Another call may continue a run only if all are equal. They are keyed, so they show nothing of rows, IDs
+    or a bound that follows from them without the key. The key is in the same folder, like the parties'
+    secrets.
     """
 
     def of(*pieces: Buffer) -> str:
@@ -193,7 +194,7 @@ def digests(setup: Setup, key: bytes) -> dict[str, Any]:
 
 
 def differences(begun: dict[str, Any], called: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """What two calls differ in, without a value; `names` are of the parties of the second."""
+    """Names of the differences between two calls, without values. `names` are the second call's parties."""
     if begun["job"].get("n") != called["job"]["n"]:
         return ["the number of parties"]
     found = []

@@ -1,4 +1,4 @@
-"""What a driver is given and what it gives back, whichever driver it is."""
+"""Inputs and results of all drivers."""
 
 import threading
 from collections import Counter
@@ -29,21 +29,21 @@ OnProgress = Callable[[Progress], None]
 
 
 def check_deadline(seconds: object) -> None:
-    """Raise ParameterError unless these are None or seconds that can be waited for."""
+    """Raise ParameterError unless this is None or a valid waiting time in seconds."""
     number = isinstance(seconds, int | float | np.integer | np.floating) and not isinstance(seconds, bool)
     if seconds is not None and not (number and 0 < seconds < threading.TIMEOUT_MAX):  # type: ignore[operator]
         raise ParameterError("deadline: None or a number of seconds > 0 is needed")
 
 
 def check_threads(threads: object) -> None:
-    """Raise ParameterError unless this is None or a number of threads that there can be."""
+    """Raise ParameterError unless this is None or a valid number of threads."""
     number = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
     if threads is not None and not (number and 1 <= threads <= MAX_THREADS):  # type: ignore[operator]
         raise ParameterError(f"threads: None or an integer from 1 to {MAX_THREADS} is needed")
 
 
 def check_resume(resume: object, *, possible: bool) -> None:
-    """Raise ParameterError unless this is None or, where there may be journals, a bool."""
+    """Raise ParameterError unless this is None or, if journals are possible, a bool."""
     if resume is not None and not isinstance(resume, bool):
         raise ParameterError(f"resume: None or a bool is needed, {type(resume).__name__} was given")
     if resume is not None and not possible:
@@ -54,74 +54,74 @@ def check_resume(resume: object, *, possible: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """One run: the job, and what each party brings."""
+    """One run: the job and the input of each party."""
 
     job: Job
     rows: list[Floats] = field(repr=False)  # of each client, or owner, shape (m_j, d)
     starts: list[Labels] | None = field(repr=False)  # labels of each client, when ``job.init`` is "labels"
-    names: list[str]  # what errors call the clients
-    limits: Limits | list[Limits]  # the same at every party, or each client's own
+    names: list[str]  # names of the clients in errors
+    limits: Limits | list[Limits]  # the same for every party, or a list by client
     storage: Path | None = None  # folder for the clients' shares; None keeps them in memory
-    weights: list[Ints] | None = field(default=None, repr=False)  # of each client's, where ``job.weighted``
-    # Whether to go on with a run whose driver was killed, or to remove what it left in `storage`; None
-    # refuses to begin when there is one.
+    weights: list[Ints] | None = field(default=None, repr=False)  # by client, if ``job.weighted``
+    # True continues a run whose driver was killed. False removes what it left in `storage`. None refuses to
+    # begin if there is such a run.
     resume: bool | None = None
-    # Of hashed IDs, for a simulation that can be repeated; None: it follows from the introductions.
+    # Salt of hashed IDs, for a simulation that can be repeated. None: it follows from the introductions.
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)  # with membership privacy
-    threads: int | None = None  # of a process; None: of all cores there are its share
-    deadline: float | None = None  # seconds that a party's process has to answer; None waits for ever
-    committee: Committee | None = None  # where owners deposit rows for the clients
+    threads: int | None = None  # per process; None: its share of the cores
+    deadline: float | None = None  # seconds for a party's process to answer; None: no limit
+    committee: Committee | None = None  # if owners deposit rows for the clients
 
     def __post_init__(self) -> None:
-        # Drivers know parties by their names.
+        # Drivers identify parties by name.
         for name, count in Counter(self.parties).items():
             if count > 1:
                 raise ParameterError(f"parties: {count} are called {name!r}")
 
     @property
     def resumable(self) -> bool:
-        """Whether a call like this one can be made again: without a seed IDs are hashed with a random key."""
+        """Whether a later call can be the same. Without a seed IDs are hashed with a random key."""
         return self.storage is not None and (self.ids is None or self.job.seed is not None)
 
     def threads_of(self, processes: int = 1) -> Threads:
-        """Those of one of so many processes."""
+        """Threads of one of so many processes."""
         return Threads(self.threads or cores(processes))
 
     def limits_of(self, client: int) -> Limits:
-        """Those of a party; a helper has none of its own."""
+        """Limits of a party. A helper has none of its own."""
         if not isinstance(self.limits, list):
             return self.limits
         return self.limits[client - 1] if client <= self.job.n else Limits()
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """What errors call clients and helpers."""
+        """Names of clients and helpers in errors."""
         return *self.names, *(f"helper {j}" for j in range(1, self.job.helpers + 1))
 
     def rows_of(self, client: int) -> Floats:
-        """Rows of a party; a helper has none, nor has a member of a committee."""
+        """Rows of a party. A helper and a member of a committee have none."""
         holds = self.committee is None and client <= self.job.n
         return self.rows[client - 1] if holds else np.empty((0, self.job.d))
 
     def start_of(self, client: int) -> Labels | None:
-        """Start labels of a party, None where there are none."""
+        """Start labels of a party, or None."""
         return None if self.starts is None or client > self.job.n else self.starts[client - 1]
 
     def weights_of(self, client: int) -> Ints | None:
-        """Weights of a party's rows, None where there are none."""
+        """Weights of a party's rows, or None."""
         return None if self.weights is None or client > self.job.n else self.weights[client - 1]
 
     def ids_of(self, client: int) -> RowIds | None:
-        """Row IDs of a party, None where there are none."""
+        """Row IDs of a party, or None."""
         return None if self.ids is None or client > self.job.n else self.ids[client - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What there is to say of the best start of a run.
+    """Figures about the best start of a run.
 
-    With disclosure "labels" there is no history, near_ties is None, and the inertia is too where it was not
+    With disclosure "labels" the history is empty, near_ties is None, and so is an inertia that was not
     opened.
     """
 
@@ -134,40 +134,40 @@ class Figures:
     faults: Faults
     histogram: list[int]  # rows by distance to their centre, in equal bins up to `largest`; or empty
     largest: float  # in the data's units
-    found: list[dict[str, Any]]  # `_figures` of each k compared, else of k alone
+    found: list[dict[str, Any]]  # `_figures` of each compared k, otherwise of k alone
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome(Figures):
-    """What a run gave.
+    """The result of a run.
 
-    Labels are as each client received them, as the server has them for a client that vanished; -1 for the
-    rows of a client that was left out or that, with membership privacy, vanished.
+    Labels are those that each client received. For a client that vanished they are the server's. They are -1
+    for rows of a client that was left out, or that vanished with membership privacy.
     """
 
     labels: list[Labels] = field(repr=False)
-    # With membership privacy, where each party's rows are in the union; -1 for a client that vanished.
+    # With membership privacy: indices of each party's rows in the union. -1 for a client that vanished.
     union_rows: list[Ints] | None = field(repr=False)
     start: Labels = field(repr=False)  # sets whose means were the first centres, -1 for a row in none
     found_labels: Labels = field(repr=False)  # shape (len(found), m)
     costs: Costs
     run_id: str  # in hexadecimal
-    centres: Floats | None = field(default=None, repr=False)  # shape (k, d), where revealed to a client
+    centres: Floats | None = field(default=None, repr=False)  # shape (k, d), if revealed to a client
     deviations: Floats | None = field(default=None, repr=False)  # likewise
-    lost: dict[int, SecFCError] = field(default_factory=dict)  # clients whose process ended or broke, and how
+    lost: dict[int, SecFCError] = field(default_factory=dict)  # clients whose process ended or broke, and why
 
     def by_party(self, labels: Labels) -> list[Labels]:
-        """Labels of each party's rows, from those of all rows, or of the union where there is one."""
+        """Labels of each party's rows, from those of all rows or, if there is one, of the union."""
         if self.union_rows is None:
             return np.split(labels, np.cumsum([part.size for part in self.labels])[:-1])
-        # A party that vanished has -1 for the places of its rows.
+        # A party that vanished has -1 in place of its row numbers.
         return [np.where(rows < 0, np.int32(-1), labels[rows]) for rows in self.union_rows]
 
 
 def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
-    """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.
+    """What all parties know of a result, as JSON values. Only the server knows distances, even counted.
 
-    `counts` are the rows of each client that are in; None with membership privacy, where nobody knows.
+    `counts` are the rows of each client in the run. None with membership privacy: then nobody knows them.
     """
     return {
         "n_iter": of.n_iter,
@@ -191,11 +191,11 @@ def public_result(of: Figures, counts: Sequence[int] | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerReport(Figures):
-    """What the server tells its driver."""
+    """The server's report to its driver."""
 
-    start: Labels = field(repr=False)  # of the rows that are in, shape (m,); likewise `labels`
+    start: Labels = field(repr=False)  # of the rows in the run, shape (m,); likewise `labels`
     labels: Labels = field(repr=False)
-    counts: list[int]  # rows of each client that are in
+    counts: list[int]  # rows of each client in the run
     found_labels: Labels = field(repr=False)  # shape (len(found), m)
 
     @classmethod
@@ -236,8 +236,9 @@ class ServerReport(Figures):
     ) -> Outcome:
         """The outcome: labels as clients `received` them, and the server's for the others.
 
-        `held` counts the rows of every client, also of those that are not in. With membership privacy nobody
-        but a client knows which rows of the union are its own: `union_rows`, shape (m_j,), int64, of each.
+        `held` counts the rows of every client, also of clients that are not in the run. With membership
+        privacy only a client knows which rows of the union are its own: `union_rows`, shape (m_j,), int64,
+        by client.
         """
         outside = [np.full(rows, -1, dtype=np.int32) for rows in held]
         own = outside if union_rows is not None else self._spread(self.labels, outside)
@@ -262,13 +263,12 @@ class ServerReport(Figures):
         )
 
     def _spread(self, labels: Labels, outside: list[Labels]) -> list[Labels]:
-        """Labels of the rows that are in by client, `outside` for the rows of a client that is not in."""
+        """Labels of the rows in the run, by client. `outside` for a client that is not in the run."""
         parts = np.split(labels, np.cumsum(self.counts)[:-1])
         return [part if part.size else out for part, out in zip(parts, outside, strict=True)]
 
 
 def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
-    """What there is to say of a clustering, as JSON takes it."""
     measured = clustering if isinstance(clustering, SearchResult) else None
     measures = asdict(clustering.measures) if clustering.measures else {}
     return {

@@ -1,4 +1,4 @@
-"""A party of a simulation: it has what the caller gave it, and keeps its result for the caller."""
+"""A party of a simulation. The caller gave it its data and gets its result."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -36,11 +36,11 @@ from secfc.threads import Threads
 
 
 class SimulatedParty(TakingPart):
-    """A client of a simulation, as a callee needs it before a run and in one.
+    """A client of a simulation, with the methods that a callee needs before and during a run.
 
-    It has what `give` wrote: its number, name, job, roster, private key, limits, storage and salt; then as
-    arrays its rows, digests of row IDs, start labels and weights, where the job has them; or keys of owners
-    and what they deposited.
+    Its data are those that `give` wrote: number, name, job, roster, private key, limits, storage and salt.
+    Then as arrays its rows, and digests of row IDs, start labels and weights if the job has them. In a
+    committee: keys of owners and their deposits.
     """
 
     def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
@@ -53,18 +53,18 @@ class SimulatedParty(TakingPart):
         self._folder = None if given["storage"] is None else Path(given["storage"])
 
     def log_path(self, run: bytes) -> Path | None:
-        """Where its log is, or would be; None when it keeps none."""
+        """Path of its log. None without a folder."""
         return None if self._folder is None else self._folder / f"client-{self.number}.log"
 
     def delete_log(self, run: bytes) -> None:
-        """Nothing: its labels have not reached the caller, who removes the folder."""
+        """Do nothing: the caller has no labels yet, and removes the folder later."""
 
     def has_been(self, run: bytes) -> bool:
-        """Never: nobody else calls it."""
+        """Always False: only one run calls it."""
         return False
 
     def reported(self, run: bytes) -> dict[str, Any]:
-        """Nothing of other runs."""
+        """Always empty: there are no other runs."""
         return {}
 
     def participant(self) -> "SimulatedParty":
@@ -77,7 +77,7 @@ class SimulatedParty(TakingPart):
         return [[*key, value] for key, value in self.meter.seconds.items()]
 
     def open_log(self, run: bytes) -> RunLog | None:
-        """The log of the calls of the run, begun or gone on with; None without a folder."""
+        """The log of the calls of the run, new or resumed. None without a folder."""
         path = self.log_path(run)
         if path is None:
             return None
@@ -95,7 +95,7 @@ class SimulatedParty(TakingPart):
         return log
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
-        """Take part in a run; its introduction, encoded."""
+        """Take part in a run. Return its introduction, encoded."""
         job, given, arrays = self.terms.job, self._given, self._arrays
         salt = None if given["salt"] is None else bytes.fromhex(given["salt"])
         self._session = self.terms.session(run)
@@ -124,7 +124,6 @@ class SimulatedParty(TakingPart):
             return self._encoded(self._client.start())
 
     def _taken(self, call: dict[str, Any]) -> Intake:
-        """What owners deposited for this member."""
         keys, deposits = self._arrays
         job = Job(**call["job"])
         session = Session.of(job=job, roster=self.terms.roster, run=bytes.fromhex(call["run"]))
@@ -141,11 +140,11 @@ class SimulatedParty(TakingPart):
         return intake
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
-        """How the run ended for it; one caller has everybody's labels, so nobody gets a copy."""
+        """How the run ended for it. One caller has all labels, so no copies are made."""
         return {"ended": COMPLETE if self.result()[1] else ended}
 
     def result(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-        """What it opened, as JSON takes it, and labels and numbers in the union; nothing without labels."""
+        """Opened values as JSON values, then labels and numbers in the union. Empty without labels."""
         client = self._client
         final = client is not None and client.state in (State.REVEAL, State.DONE)
         if client is None or not final or client.labels is None:
@@ -159,14 +158,14 @@ class SimulatedParty(TakingPart):
         return {name: None if one is None else one.tolist() for name, one in opened.items()}, found
 
     def ending(self, error: SecFCError) -> str:
-        """How the run ended with an error of this party."""
+        """How the run ended, by an error of this party."""
         return PublicError.of(error).ending(self.terms.names)
 
 
 def give(
     stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: bytes, folder: Path | None
 ) -> None:
-    """Write what a party's process is given, as `taken` reads it: `folder` is of its log and shares."""
+    """Write the data of a party's process for `taken`. `folder` is for its log and shares."""
     assert roster.coordinator is not None
     ids, start, weights = setup.ids_of(number), setup.start_of(number), setup.weights_of(number)
     committee = setup.committee if number <= setup.job.n else None
@@ -207,7 +206,7 @@ def give(
 
 
 def taken(stream: BinaryIO, given: dict[str, Any]) -> SimulatedParty:
-    """The party of what `give` wrote, from after its first frame on."""
+    """The party from the data that `give` wrote, after its first frame."""
     optional = given["ids_key"] is not None, given["started"], given["weighted"]
     count = 1 + sum(optional) + 2 * (given["call"] is not None)
     return SimulatedParty(given, [framing.read_array(stream) for _ in range(count)])

@@ -1,4 +1,4 @@
-"""A party that acts by files of its own, as a callee needs it, and its own log of errors."""
+"""A party with files of its own, with the methods that a callee needs, and its own log of errors."""
 
 import logging
 import os
@@ -17,10 +17,10 @@ from secfc.errors import AgreementError
 
 
 class SiteFiles(PastRuns):
-    """A site file of the party of this name and the job in it; ParameterError if they cannot be used."""
+    """The party of this name, from a site file and the job in it. ParameterError if they are unusable."""
 
     def __init__(self, *, name: str, file: Path) -> None:
-        self._site = read_site(file.resolve())  # paths in it are relative to where it lies
+        self._site = read_site(file.resolve())  # its paths are relative to its folder
         super().__init__(self._site, with_deposits(self._site, read_job(self._site.job)))
         self.name = name
         self.terms = RunTerms.of(self._agreement)
@@ -28,7 +28,7 @@ class SiteFiles(PastRuns):
         self.number = names.index(name) + 1 if name in names else None
 
     def participant(self) -> Participant:
-        """The site as it takes part in a run."""
+        """The site as a participant of a run."""
         participant = Participant(self._site, self._agreement)
         if participant.name != self.name:
             raise AgreementError(f"{self.name}: its site file is that of {participant.name}")
@@ -36,12 +36,12 @@ class SiteFiles(PastRuns):
 
 
 def callee_of(*, name: str, file: Path) -> Callee:
-    """The callee of a party that acts by a site file."""
+    """The callee of a party with a site file."""
     return Callee(lambda: SiteFiles(name=name, file=file))
 
 
 class SiteLog(logging.Handler):
-    """Appends errors to the log beside a site file, ``north.log``, which its owner alone may read."""
+    """Appends errors to the log next to a site file, ``north.log``. Only its owner may read it."""
 
     def __init__(self, site_file: Path) -> None:
         super().__init__(logging.ERROR)
@@ -49,7 +49,7 @@ class SiteLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Append one line."""
-        with suppress(OSError):  # who asked for the run is told of the error all the same
+        with suppress(OSError):  # the coordinator is told of the error in any case
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             with os.fdopen(os.open(self._path, flags, 0o600), "a", encoding="utf-8") as file:
                 file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {record.getMessage()}\n")

@@ -21,15 +21,15 @@ from secfc.row_layout import Layout
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize
 _PIECE_BYTES = 1 << 20
-_ASSIGNED_BYTES = 100  # of a hundred assignments, a byte a row
+_ASSIGNED_BYTES = 100  # per row: a hundred assignments of one byte
 
 
 def allocator(storage: Path | None, *, name: str) -> Allocate:
-    """Where the shares of a client of this name live: in memory, or in a file of its own in this folder.
+    """Allocator of a client's shares: in memory, or in a file of its own in this folder.
 
-    The file is readable by its owner only and has no name once it is open (on Windows: once the run has
-    ended), so nothing stays behind however the run ends. Its space is taken when it is made, so a disk that
-    is full later does not end the process. A file that cannot be made is a StorageError.
+    Only its owner can read the file. It has no name once it is open (on Windows: once the run has ended), so
+    no file is left however the run ends. Its space is reserved when it is made, so a disk that becomes full
+    later does not end the process. Raises StorageError if the file cannot be made.
     """
     if storage is None:
         return in_memory
@@ -66,10 +66,10 @@ def allocator(storage: Path | None, *, name: str) -> Allocate:
 def check_storage(
     storage: str | os.PathLike[str] | None, job: Job, layout: Layout, *, journals: bool
 ) -> Path | None:
-    """The folder, made if need be, with room for every client's shares.
+    """The folder, made if needed, with room for every client's shares.
 
-    With `journals` also for those as they are sent, for one round's answers, and for a hundred assignments.
-    Raises ParameterError with the bytes needed and those that are free.
+    With `journals` also with room for the shares as they are sent, for one round's answers, and for a hundred
+    assignments. Raises ParameterError with the bytes needed and the bytes free.
     """
     if storage is None:
         return None
@@ -97,7 +97,7 @@ def check_storage(
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Take the disk space now: a full disk later would end the process without an error of ours."""
+    """Reserve the disk space now. A full disk later would end the process without an error of ours."""
     if hasattr(os, "posix_fallocate") and size:
         os.posix_fallocate(descriptor, 0, size)
         return

@@ -1,4 +1,4 @@
-"""How a client takes a message: a bad one of another client is dropped and is no fault of the recipient."""
+"""How a client takes a message. A bad message of another client is dropped: the recipient is not at fault."""
 
 import logging
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from secfc.sealing.handshake import Session
 def take(
     client: Client, header: Envelope, receive: Callable[[], list[Message]], *, note: Callable[[str], None]
 ) -> list[Message]:
-    """What a message causes; nothing if another client sent one that is refused, and `note` is told why.
+    """Return the replies to a message. For a refused one of another client: none, and `note` gets the reason.
 
-    Raises MessageError, which names the sender, for a message of the server, or one that this client needs
+    Raises MessageError, with the sender, for a bad message of the server, or for one that this client needs
     and nobody can replace.
     """
     try:
@@ -32,14 +32,14 @@ def take(
 
 
 class TakingPart:
-    """A party that takes part in a run, whether it has files of its own or is one of a simulation."""
+    """A party in a run, with files of its own or in a simulation."""
 
     def __init__(self, *, number: int, name: str, job: Job, log: logging.Logger) -> None:
         self.number, self.name, self._job, self._log = number, name, job, log
         self.meter = Meter()
         self._client: Client | None = None
         self._session: Session
-        self._secrets: dict[str, bytes] = {}  # of its log, until they are used
+        self._secrets: dict[str, bytes] = {}  # from its log, until they are used
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -51,7 +51,7 @@ class TakingPart:
 
     @property
     def standing(self) -> str:
-        """Where it stands, in words; another thread may ask while the run is closed."""
+        """State of the run here, in words. Another thread may read it while the run is closed."""
         client = self._client
         return "prepare" if client is None else client.state.value
 
@@ -62,12 +62,12 @@ class TakingPart:
 
     @property
     def most_bytes(self) -> int:
-        """Of the largest message that it takes now."""
+        """Size limit of the next message that it takes."""
         assert self._client is not None
         return self._client.sizes.most_to_client
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
-        """Take an encoded message, return those it causes, encoded."""
+        """Take an encoded message. Return the messages that it causes, encoded."""
         client, header = self._client, envelope(data)
         assert client is not None
 

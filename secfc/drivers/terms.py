@@ -1,4 +1,4 @@
-"""What all parties of a run have in common, whether files say it or a simulation does."""
+"""The common data of all parties of a run, from files or from a simulation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from secfc.public_errors import PublicError
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Roster
 
-if TYPE_CHECKING:  # reading files takes a library that simulations do without
+if TYPE_CHECKING:  # this module imports a library that simulations do not need
     from secfc.agreement.job_file import Agreement
 
 
@@ -19,11 +19,11 @@ class RunTerms:
     """The job, the parties and their keys."""
 
     job: Job
-    names: tuple[str, ...]  # of the clients, client 1's first
+    names: tuple[str, ...]  # of the parties, client 1 first
     roster: Roster
-    digest: bytes  # of the agreement, with whose deposits count
-    prepares: bool = False  # whether clients open means and deviations of all values before anything else
-    simulated: bool = False  # whether one caller owns all parties' data: texts of errors may leave a party
+    digest: bytes  # of the agreement and the deposits that count
+    prepares: bool = False  # whether clients first open means and deviations of all values
+    simulated: bool = False  # whether one caller owns all data: then error texts may leave a party
 
     @classmethod
     def of(cls, agreement: "Agreement") -> Self:
@@ -38,21 +38,21 @@ class RunTerms:
 
     @classmethod
     def of_simulation(cls, job: Job, names: tuple[str, ...], roster: Roster) -> Self:
-        """The terms of a simulation; its agreement is the job and the roster."""
+        """The terms of a simulation. Its agreement is the job and the roster."""
         digest = Session.of(job=job, roster=roster, run=b"").agreement
         return cls(job=job, names=names, roster=roster, digest=digest, simulated=True)
 
     def session(self, run: bytes) -> Session:
-        """A run on these terms."""
+        """The session of a run on these terms."""
         return Session(run=run, agreement=self.digest, roster=self.roster)
 
     def told(self, error: SecFCError) -> dict[str, Any]:
-        """What a party tells the coordinator of an error, as JSON takes it."""
+        """A party's message to the coordinator about an error, as JSON values."""
         told = PublicError.of(error).to_json()
         return told | {"text": str(error)} if self.simulated else told
 
     def error_of(self, said: Mapping[str, Any], client: int) -> SecFCError:
-        """The error that a client told; in a simulation, where all files are the caller's, with its text."""
+        """The error that a client reported. Its text is kept only in a simulation: its data has one owner."""
         name, found = self.names[client - 1], PublicError.read(said)
         if not self.simulated:
             return found.said_by(client, name=name)

@@ -1,6 +1,6 @@
-"""What a driver tells while it works: progress to whoever asked, log lines with the run's identifier.
+"""Progress of a run for the caller, and log lines with the run's identifier.
 
-The logger is "secfc.run". A line names phases, rounds, counts and bytes; never a row, a distance or a label.
+The logger is "secfc.run". A line has phases, rounds, counts and bytes, never a row, a distance or a label.
 """
 
 import logging
@@ -15,7 +15,7 @@ logger = logging.getLogger("secfc.run")
 
 
 class Watch:
-    """Takes the server's standing after each message; `run` is the run's identifier in hexadecimal."""
+    """Takes the server's progress after each message. `run` is the run's identifier in hexadecimal."""
 
     def __init__(self, *, run: str, job: Job, meter: Meter, on_progress: OnProgress | None) -> None:
         self._run, self._meter, self._on_progress = run, meter, on_progress
@@ -29,7 +29,7 @@ class Watch:
         logger.log(level, "run %s: %s", self._run, text, extra={"run": self._run})
 
     def __call__(self, standing: Progress) -> None:
-        """Log what is new, and pass the standing on with the bytes sent."""
+        """Log what is new. Pass the progress on with the bytes sent."""
         standing = replace(standing, sent_bytes=self._meter.sent_bytes)
         if standing.phase != self._phase:
             self._log(f"phase {standing.phase}, {standing.sent_bytes} bytes sent so far")

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from secfc.array_types import Bools, Floats
 
 _SLACK = Fraction(1, 2**40)
-"""Relative room for the rounding of a computed norm: (d + 4) 2**-53 for d <= 2**12 and pairwise sums
-far beyond; the modulus allows for it, so a row on the bound is never refused by a rounding error."""
+"""Relative tolerance for the rounding of a computed norm: (d + 4) 2**-53 for d <= 2**12 and pairwise sums far
+beyond. The modulus includes it, so a row on the bound is never refused because of rounding."""
 
 
 _SMALLEST = Fraction(1, 2**1074)
-"""Smallest float64 above 0: a norm among the subnormals is rounded by up to half of it, not relatively."""
+"""Smallest float64 above 0. The rounding error of a subnormal norm is absolute, at most half of this."""
 
 _ROUNDED = Fraction(1, 2**50)
 """Of the bound: what rounding may take a multiple of a step off. A decimal number, the step and their
@@ -35,8 +35,8 @@ _BLOCK_ELEMENTS = 1 << 17
 def row_norms(rows: NDArray[np.float64]) -> Floats:
     """Euclidean norm of each finite row, shape (m,), without overflow, and without underflow of the largest.
 
-    May be inf where the norm itself exceeds the largest float64. Norms far below the largest one of the same
-    call (by a factor of 2**500) may come out as 0.
+    A norm is inf if it exceeds the largest float64. A norm that is smaller than the largest one of the same
+    call by a factor of 2**500 can be 0.
     """
     largest = float(np.abs(rows).max(initial=0.0))
     if largest == 0.0:
@@ -45,7 +45,7 @@ def row_norms(rows: NDArray[np.float64]) -> Floats:
     norms = np.empty(rows.shape[0])
     step = max(1, _BLOCK_ELEMENTS // rows.shape[1])
     for start in range(0, rows.shape[0], step):
-        # In C order NumPy adds a row up pairwise; in Fortran order it would not, with a larger error.
+        # In C order NumPy sums a row pairwise. In Fortran order it does not, and the error is larger.
         scaled = np.ldexp(np.ascontiguousarray(rows[start : start + step]), -exponent)
         with np.errstate(over="ignore"):
             norms[start : start + step] = np.ldexp(np.sqrt((scaled * scaled).sum(axis=1)), exponent)
@@ -53,7 +53,7 @@ def row_norms(rows: NDArray[np.float64]) -> Floats:
 
 
 def scale_exponent(bound: float, precision: int) -> int:
-    """E of the public scale 2**E = 2**(precision - ceil(log2 bound)); E = precision for bound 0."""
+    """E of the public scale 2**E = 2**(precision - ceil(log2 bound)). E = precision for bound 0."""
     if bound == 0.0:
         return precision
     mantissa, exponent = frexp(bound)

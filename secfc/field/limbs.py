@@ -1,8 +1,8 @@
 """Non-negative integers of any size as arrays of 32-bit limbs: exact minima, sums and searches.
 
-An array of integers has shape (L, ...), dtype uint32, the lowest limb first. Sums of limbs are taken in
-uint64: 2**29 rows (`secfc.options.MAX_ROWS`) of limbs below 2**32 stay below 2**61, and so do rows with
-weights of 2**29 at most in all.
+An array of integers has shape (L, ...), dtype uint32, the lowest limb first. Sums of limbs are in uint64: for
+2**29 rows (`secfc.options.MAX_ROWS`) of limbs below 2**32 they stay below 2**61. The same holds for rows
+whose weights sum to at most 2**29.
 """
 
 import numpy as np
@@ -40,12 +40,12 @@ def minimum(a: Limbs, b: Limbs) -> Limbs:
 
 
 def total(values: Limbs, weights: Ints | None = None) -> int:
-    """Sum of the integers, shape (L, m), each times its weight if there are weights, shape (m,)."""
+    """Sum of the integers, shape (L, m), times their weights, shape (m,), if there are any."""
     return _as_integer(_weighed(values, weights).sum(axis=1, dtype=np.uint64))
 
 
 class Cumulated:
-    """Running sums of integers, shape (L, m), each times its weight if there are weights, to be searched."""
+    """Searchable running sums of integers, (L, m), times their weights, (m,), if there are any."""
 
     def __init__(self, values: Limbs, weights: Ints | None = None) -> None:
         self._sums = np.cumsum(_weighed(values, weights), axis=1, dtype=np.uint64)
@@ -59,7 +59,7 @@ class Cumulated:
         low, high = 0, self._sums.shape[1]
         for at in reversed(range(self._sums.shape[0])):
             part = self._sums[at, low:high]
-            # The top limb keeps its carries, so it is compared with all that is left of the bound.
+            # The top limb keeps its carries, so it is compared with the rest of the bound.
             wanted = np.uint64(bound >> (_BITS * at))
             bound &= (1 << (_BITS * at)) - 1
             low, high = (
@@ -78,7 +78,6 @@ def _as_integer(limbs: NDArray[np.uint64]) -> int:
 
 
 def _less(a: Limbs, b: Limbs) -> Bools:
-    """Elementwise a < b."""
     less: Bools = a[0] < b[0]
     for low, high in zip(a[1:], b[1:], strict=True):
         less = (low < high) | ((low == high) & less)

@@ -1,7 +1,7 @@
-"""From residues back to integers: mixed-radix digits (Garner), floats with a proven error, exact integers.
+"""From residues to integers: mixed-radix digits (Garner), floats with a proven error bound, exact integers.
 
 An integer 0 <= D < p_1 ... p_P is written D = v_1 + v_2 p_1 + v_3 p_1 p_2 + ... with 0 <= v_i < p_i. All
-terms are non-negative, so adding them up in floating point cancels nothing.
+terms are non-negative, so adding them up in floating point causes no cancellation.
 """
 
 from functools import cache
@@ -37,7 +37,7 @@ class MixedRadix:
         return digits
 
     def approximate(self, digits: Floats) -> Floats:
-        """float64 of the integers, with relative error at most `relative_error`; 0 is exact."""
+        """float64 of the integers, with relative error at most `relative_error`. 0 is exact."""
         total: Floats = digits[0].copy()
         for digit, radix in zip(digits[1:], self.radices[1:], strict=True):
             total += digit * float(radix)

@@ -1,4 +1,4 @@
-"""Residues as three bytes each: what messages carry and what memory holds of answers."""
+"""Residues as three bytes each, in messages and for answers in memory."""
 
 from dataclasses import dataclass
 from math import prod
@@ -32,12 +32,12 @@ def pack(residues: Floats, p: int | Floats) -> NDArray[np.uint8]:
 
 
 def triples(packed: NDArray[np.uint8]) -> NDArray[np.void]:
-    """A view of packed residues, shape (..., 3 * rows), with an element for each: some are taken fast."""
+    """A view of packed residues, shape (..., 3 * rows), with one element per residue. Taking some is fast."""
     return packed.view(_TRIPLE)
 
 
 def unpack(packed: NDArray[np.uint8]) -> Floats:
-    """The integers below 2**24 that three bytes each hold, float64; `pack` without its reduction undone."""
+    """The integers below 2**24 in three bytes each, as float64: the inverse of `pack`."""
     rows = packed.shape[-1] // BYTES_PER_RESIDUE
     triples = packed.reshape(*packed.shape[:-1], rows, BYTES_PER_RESIDUE)
     words = np.zeros((*triples.shape[:-1], 4), dtype=np.uint8)
@@ -49,7 +49,7 @@ def unpack(packed: NDArray[np.uint8]) -> Floats:
 class PackedResidues(Payload):
     """Canonical residues of shape (primes, columns, rows), 24 bits each, little endian.
 
-    MessageError when the payload has another length than the shape says.
+    MessageError if the payload's length does not fit the shape.
     """
 
     shape: tuple[int, int, int]
@@ -66,11 +66,11 @@ class PackedResidues(Payload):
 
     @classmethod
     def empty(cls, shape: tuple[int, int, int]) -> Self:
-        """Uninitialised residues, to be written through `planes`, with room for a header before."""
+        """Uninitialised residues, to be written through `planes`, with space for a header before them."""
         return cls._with_room(packed_bytes(shape), shape=shape)
 
     def planes(self) -> NDArray[np.uint8]:
-        """The packed residues, shape (primes, columns, 3 * rows); a view."""
+        """The packed residues, shape (primes, columns, 3 * rows), as a view."""
         primes, columns, rows = self.shape
         octets = np.frombuffer(self.payload, dtype=np.uint8)
         return octets.reshape(primes, columns, BYTES_PER_RESIDUE * rows)

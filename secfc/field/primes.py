@@ -1,4 +1,4 @@
-"""The prime fields whose product is the ring Z_Q that a run computes in."""
+"""The prime fields whose product is the ring Z_Q of a run."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from secfc.errors import ParameterError
 class Prime:
     """A prime 2**23 < p < 2**24 with 2**12 | p - 1.
 
-    Below 2**24 a residue packs into three bytes and a product of two centred residues stays below
-    2**46; 2**12 | p - 1 gives p the roots of unity of order 4096 on which evaluation points lie.
+    Below 2**24 a residue packs into three bytes, and a product of two centred residues stays below 2**46.
+    2**12 | p - 1 gives p the roots of unity of order 4096 that evaluation points are made of.
     """
 
     p: int
@@ -21,9 +21,9 @@ class Prime:
     """A primitive root modulo p (the smallest)."""
 
 
-# The eight largest such primes: uniform masks by rejection lose at most 1.2 % of the draws, and the
-# product, 191 bits, exceeds every bound that `residues_needed` can be asked for (options.MAX_ROWS rows
-# at 52 bits of precision need 189). Checked against trial division in tests/field/test_primes.py.
+# The eight largest such primes. Uniform masks by rejection lose at most 1.2 % of the draws. The product has
+# 191 bits and exceeds every bound of `residues_needed` (options.MAX_ROWS rows at 52 bits of precision need
+# 189). tests/field/test_primes.py checks them by trial division.
 PRIMES = (
     Prime(16760833, 7),
     Prime(16736257, 5),
@@ -42,9 +42,8 @@ TWO_ADIC_ORDER = 4096
 MARGIN_BITS = 24
 """Q is larger than 2**24 times the largest possible distance.
 
-So a uniform residue modulo Q is a possible distance with probability 2**-24 at most. And for each p, all of
-which are below 2**24, Q / p is larger than every possible distance: an error modulo p alone makes an
-impossible one.
+So a uniform residue modulo Q is a possible distance with probability at most 2**-24. And each p is below
+2**24, so Q / p is larger than every possible distance: an error modulo p alone makes a distance impossible.
 """
 
 
@@ -65,9 +64,9 @@ def residues_needed(radius: int, largest_set: int) -> int:
 
         D = ||mu_h - |S_h| x_i||^2 <= (2 |S_h| radius)^2          (docs/protocol.md, eq. 9).
 
-    D is never negative, so Q > D would suffice to decode it. With Q > 2**24 (2 |S_h| radius)**2 what is no
-    distance is unlikely to pass for one (`secfc.kmeans.in_range`). ParameterError when all primes together
-    are not enough.
+    D is never negative, so Q > D would be enough to decode it. With Q > 2**24 (2 |S_h| radius)**2 a value
+    that is no distance is unlikely to be a possible one (`secfc.kmeans.in_range`). ParameterError if all
+    primes together are not enough.
     """
     limit = (2 * int(largest_set) * radius) ** 2 << MARGIN_BITS  # a NumPy integer would overflow
     return primes_above(
@@ -78,7 +77,7 @@ def residues_needed(radius: int, largest_set: int) -> int:
 def primes_above(limit: int, *, what: str) -> int:
     """Number of primes whose product exceeds a limit that is quadratic in the radius.
 
-    ParameterError when all are not enough: `what` takes so many bits.
+    ParameterError if all primes are not enough. `what` describes the values in its text.
     """
     if limit < _MODULI[-1]:
         return max(1, bisect_right(_MODULI, limit))

@@ -1,8 +1,8 @@
-"""Arithmetic modulo a 24-bit prime on float64 arrays, exact by bounds that are argued here.
+"""Arithmetic modulo a 24-bit prime on float64 arrays, exact by the bounds given here.
 
-A *reduced* residue is an integer r with |r| <= p/2 + 4, a *canonical* one lies in [0, p). Two reduced
-residues multiply to less than 2**46, and `BLOCK` such products add up to less than 2**53, in any order
-and with or without fused multiply-add: plain BLAS is exact.
+A *reduced* residue is an integer r with |r| <= p/2 + 4. A *canonical* one is in [0, p). The product of two
+reduced residues is below 2**46. The sum of `BLOCK` such products is below 2**53, in any order and with or
+without fused multiply-add. So plain BLAS is exact.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ def reduce(x: Floats, p: int | Floats) -> Floats:
     """Reduced residues of integers |x| < 2**53 - 2**24 modulo odd primes below 2**24, in a new array.
 
     The quotient x * (1/p) is at most 2**30 and off by less than 2**-22 of that rounding, so the rounded
-    quotient q leaves |x - q p| <= p/2 + p 2**-22 <= p/2 + 4. Both q p and the difference are below 2**53,
-    hence exact. Arrays of primes broadcast to the shape of `x`.
+    quotient q leaves |x - q p| <= p/2 + p 2**-22 <= p/2 + 4. Both q p and the difference are below 2**53, so
+    they are exact. Arrays of primes broadcast to the shape of `x`.
     """
     quotient = x * (1.0 / p)
     np.rint(quotient, out=quotient)
@@ -36,7 +36,7 @@ def canonical(x: Floats, p: int | Floats) -> Floats:
 
 
 def matmul(a: Floats, b: Floats, p: int | Floats) -> Floats:
-    """Reduced product ``a @ b`` modulo p of two matrices of reduced residues, float64, or of stacks of them.
+    """Reduced product ``a @ b`` modulo p of two matrices of reduced residues, float64, or of stacks of these.
 
     Arrays of primes broadcast to the shape of the product.
     """

@@ -1,8 +1,8 @@
 """Number-theoretic transforms modulo the primes of `secfc.field.primes`.
 
-Forward transforms leave their result in bit-reversed order and backward ones expect it so: convolutions
-need no reordering. Everything is on reduced residues in float64; a butterfly multiplies a difference of two
-of them, below 2**24 + 8, by a third, at most 2**23 + 4, so products stay below 2**48.
+Forward transforms return bit-reversed order and backward transforms take it, so convolutions need no
+reordering. All values are reduced residues in float64. A butterfly multiplies a difference of two of them,
+below 2**24 + 8, by a third, at most 2**23 + 4, so products stay below 2**48.
 """
 
 from functools import cache
@@ -38,7 +38,7 @@ def roots(prime: Prime, order: int) -> tuple[Floats, Floats]:
 def forward(x: Floats, root_powers: Floats, p: int) -> Floats:
     """X[j] = sum_i x[i] omega**(i j) along the first axis, a power of two, j in bit-reversed order.
 
-    `x`, shape (order, columns), are reduced residues; `root_powers` are of `roots`.
+    `x`, shape (order, columns), are reduced residues. `root_powers` come from `roots`.
     """
     order, columns = x.shape
     x = x.copy()
@@ -54,7 +54,7 @@ def forward(x: Floats, root_powers: Floats, p: int) -> Floats:
 
 
 def backward(x: Floats, inverse_root_powers: Floats, p: int) -> Floats:
-    """`order` times the inverse of `forward`: bit-reversed order in, natural order out."""
+    """`order` times the inverse of `forward`: from bit-reversed order to natural order."""
     order, columns = x.shape
     x = x.copy()
     half = 1

@@ -1,1 +1,1 @@
-"""What a party writes down so that, killed at any moment, it goes on where it was (docs/decisions/019)."""
+"""What a party writes to disk so that it can continue a run after it was killed (docs/decisions/019)."""

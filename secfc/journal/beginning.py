@@ -1,4 +1,4 @@
-"""How a party begins a run, or goes on with it: its secrets are drawn and written down, or read again."""
+"""Starts or resumes a party's run: its secrets are drawn and written, or read again."""
 
 import json
 import secrets
@@ -19,13 +19,13 @@ _LENGTH_BYTES = 8
 def open_log(
     path: Path, *, run: str, party: int, given: Iterable[Buffer], sizes: Mapping[str, int]
 ) -> tuple[RunLog, dict[str, bytes]]:
-    """The log of a party in a run, begun or gone on with, and the party's secrets.
+    """The log of a party in a run, new or resumed, and the party's secrets.
 
-    `given` is everything that the party's messages depend on besides its secrets and the calls that it takes.
-    With anything else under the same secrets, two messages under one mask would tell their difference.
-    `sizes` names the secrets and their bytes.
+    `given` is everything that the party's messages depend on, except its secrets and the calls that it takes.
+    With other input under the same secrets, two messages under one mask would reveal their difference.
+    `sizes` has the names of the secrets and their sizes in bytes.
 
-    Raises StorageError when the log is of another run, party, program or input.
+    Raises StorageError if the log is of another run, party, program or input.
     """
     log = RunLog.resume(path)
     if log is None:
@@ -63,7 +63,7 @@ def _checked(
 
 
 def keyed_digest(pieces: Iterable[Buffer], key: bytes) -> str:
-    """A digest of pieces and their lengths, in hexadecimal; keyed, so that it alone tells nothing of rows."""
+    """A digest of pieces and their lengths, in hexadecimal. Without the key it reveals nothing about rows."""
     digest = blake2b(key=key, digest_size=_DIGEST_BYTES)
     for one in pieces:
         digest.update(len(one).to_bytes(_LENGTH_BYTES, "little"))
@@ -72,5 +72,5 @@ def keyed_digest(pieces: Iterable[Buffer], key: bytes) -> str:
 
 
 def as_bytes(value: Any) -> bytes:
-    """A value as JSON takes it, as bytes for `given`."""
+    """A JSON value as bytes for `given`."""
     return json.dumps(value, sort_keys=True).encode()

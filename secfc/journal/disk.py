@@ -1,4 +1,4 @@
-"""What logs and results need of a disk: folders of their owner's, whole writes, durable names."""
+"""Disk operations for logs and results: folders for their owner only, whole writes, durable names."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ _OWNER_ONLY = 0o700
 
 
 def make_folder(folder: Path) -> None:
-    """A folder that only its owner can enter, made if need be; StorageError when it cannot be made."""
+    """Make a folder that only its owner can enter, if needed. StorageError if it cannot be made."""
     try:
         folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
     except OSError as error:
@@ -28,7 +28,7 @@ def write_all(descriptor: int, data: Buffer) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable; Windows has no way to, and no need."""
+    """Make a new name in a folder durable. Windows has no call for this and does not need it."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,10 +1,10 @@
-"""A log of one run in an SQLite database: what it was begun with, then entries in order.
+"""A log of one run in an SQLite database: a header, then entries in order.
 
-Entries are on the disk when `commit` returns: the database has a write-ahead log and is synced at every
-commit (`synchronous=FULL`). Whatever was not committed when the process was killed is gone as a whole.
+Entries are on the disk when `commit` returns. The database has a write-ahead log and is synced at every
+commit (`synchronous=FULL`). If the process is killed, everything that was not committed is lost as a whole.
 
-Each entry has a BLAKE2b tag under a key that is in the same file. It finds bytes that changed on the disk. It
-does not stop somebody who may write to the file.
+Each entry has a BLAKE2b tag under a key that is in the same file. The tag finds bytes that changed on the
+disk. It does not stop an attacker who can write to the file.
 """
 
 import json
@@ -28,7 +28,7 @@ from secfc.journal.disk import make_folder
 _KEY_BYTES = 32
 _TAG_BYTES = 16
 _OWNER_ONLY = 0o600
-_BESIDE = ("-wal", "-shm", "-journal")  # files that SQLite keeps beside the database
+_BESIDE = ("-wal", "-shm", "-journal")  # suffixes of SQLite's other files in the same folder
 _HEADER = "header"
 _PLACE = struct.Struct("<qiqI")  # index, client, number, bytes of the kind
 
@@ -47,7 +47,7 @@ class InUseError(StorageError):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One entry; what its fields mean is the writer's matter."""
+    """One entry. The writer defines the meaning of its fields."""
 
     kind: str
     client: int = 0
@@ -56,11 +56,11 @@ class Entry:
 
 
 class RunLog:
-    """An open log, readable by its owner only and locked against other processes: `begin` or `resume` it."""
+    """An open log, readable only by its owner and locked against other processes: `begin` or `resume` it."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self.path, self._database = path, database
-        # What the run was begun with, secrets included; "version" of secfc, and "began", in UTC.
+        # The caller's header, with its secrets, and "version" of secfc and "began", in UTC.
         self.header: dict[str, Any] = {}
         self._key = b""
         self._next = 0
@@ -70,7 +70,7 @@ class RunLog:
 
     @classmethod
     def begin(cls, path: Path, header: dict[str, Any]) -> Self:
-        """A new log of a header for JSON; StorageError when it cannot be written, as on a full disk."""
+        """A new log with a header for JSON. StorageError if it cannot be written, as on a full disk."""
         make_folder(path.parent)
         with _storage_errors(path):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
@@ -91,10 +91,10 @@ class RunLog:
 
     @classmethod
     def resume(cls, path: Path) -> Self | None:
-        """The log of a run that was begun; None when there is none, or none with a header.
+        """The log of a run that was begun. None if there is no file, or a file without a header.
 
-        A file without one, whose writer was killed at once, is deleted. Raises InUseError when another
-        process has it open, StorageError when it is not as it was written, or of another version of secfc.
+        A file without a header is deleted: its writer was killed at once. Raises InUseError if another
+        process has the file open, StorageError if it was changed or is of another version of secfc.
         """
         if not path.exists():
             return None
@@ -104,7 +104,7 @@ class RunLog:
                 log._database.execute("BEGIN EXCLUSIVE")
                 begun = log._begun()
                 for _ in log.entries() if begun else ():
-                    pass  # each is checked
+                    pass  # the loop checks each entry
                 log.commit()
             except BaseException:
                 log.close()
@@ -115,7 +115,7 @@ class RunLog:
         return log
 
     def _begun(self) -> bool:
-        """Read the header; False when the file's writer was killed before it had written one."""
+        """Read the header. False if the file's writer was killed before it had written one."""
         if not self._database.execute("SELECT name FROM sqlite_master WHERE name = 'entries'").fetchall():
             return False
         rows = self._database.execute("SELECT key, text, tag FROM header").fetchall()
@@ -135,7 +135,7 @@ class RunLog:
         return True
 
     def append(self, entry: Entry) -> None:
-        """Write an entry; it is on the disk after `commit`."""
+        """Write an entry. It is on the disk after `commit`."""
         tag = self._tag(self._next, entry)
         row = self._next, entry.kind, entry.client, entry.number, entry.body, tag
         with _storage_errors(self.path):
@@ -150,7 +150,7 @@ class RunLog:
             self._database.execute("BEGIN")
 
     def entries(self) -> Iterator[Entry]:
-        """What was appended and not dropped, in order; StorageError if one is not as it was written."""
+        """Entries that were appended and not dropped, in order. StorageError if one was changed."""
         with _storage_errors(self.path):
             rows = self._database.execute(
                 "SELECT at, kind, client, number, body, tag FROM entries ORDER BY at"
@@ -168,26 +168,26 @@ class RunLog:
             return bool(found.fetchall())
 
     def drop(self, *kinds: str) -> None:
-        """Delete all entries of these kinds; they are gone after `commit`. This does not wipe the disk."""
+        """Delete all entries of these kinds. They are gone after `commit`. This does not wipe the disk."""
         with _storage_errors(self.path):
             self._database.executemany("DELETE FROM entries WHERE kind = ?", [(kind,) for kind in kinds])
 
     def drop_last(self, kind: str) -> None:
-        """Delete the last entry of a kind; it is gone after `commit`."""
+        """Delete the last entry of a kind. It is gone after `commit`."""
         with _storage_errors(self.path):
             self._database.execute(
                 "DELETE FROM entries WHERE at = (SELECT max(at) FROM entries WHERE kind = ?)", (kind,)
             )
 
     def close(self) -> None:
-        """Close the file, which stays; what was not committed is gone."""
+        """Close the file and keep it. Entries that were not committed are lost."""
         with suppress(sqlite3.Error):
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
         self._database.close()
 
     def remove(self) -> None:
-        """Close and delete the files. Deletion does not wipe what the disk holds."""
+        """Close and delete the files. Deletion does not wipe the disk."""
         self.close()
         delete(self.path)
 
@@ -202,14 +202,14 @@ class RunLog:
 
 
 def delete(path: Path) -> None:
-    """Delete a log that nobody has open. Deletion does not wipe what the disk holds."""
+    """Delete a log that no process has open. Deletion does not wipe the disk."""
     for one in (path, *(path.with_name(path.name + end) for end in _BESIDE)):
         with suppress(OSError):
             one.unlink(missing_ok=True)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # Locked once and for all at the first transaction; no file of shared memory is made then.
+    # The first transaction locks the file until it is closed. Then SQLite makes no file of shared memory.
     database = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
     database.execute("PRAGMA locking_mode=EXCLUSIVE")
     database.execute("PRAGMA journal_mode=WAL")
@@ -219,7 +219,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _storage_errors(path: Path) -> Iterator[None]:
-    """Errors of the operating system and of SQLite as our own, with the path and without a value."""
+    """Turn errors of the operating system and of SQLite into ours, with the path and without a value."""
     try:
         yield
     except (TypeError, ValueError, struct.error):

@@ -1,4 +1,4 @@
-"""The array work of a run in two interchangeable forms, and the choice between them."""
+"""Kernels, the array computations of a run, in two interchangeable forms, and the choice between them."""
 
 import atexit
 import os
@@ -22,9 +22,9 @@ VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
 
 _LARGE = 1 << 22
-"""Residues of all answers of a process from which loading compiled code, half a second, is repaid.
+"""From this many residues, in all answers of a process, compiled code is used. Loading it takes 0.5 s.
 
-NumPy takes 130 to 240 ns more for each (`python -m benchmarks engines`, AMD EPYC).
+NumPy takes 130 to 240 ns more for each residue (`python -m benchmarks engines`, AMD EPYC).
 """
 
 
@@ -43,7 +43,7 @@ def chosen_name(run_residues: int) -> str:
     Raises
     ------
     ParameterError
-        The variable has another value, or asks for what cannot be had.
+        The variable has another value, or compiled kernels are wanted but not available.
     """
     wanted = os.environ.get(VARIABLE, "auto")
     if wanted not in {"auto", "compiled", "numpy"}:
@@ -56,9 +56,9 @@ def chosen_name(run_residues: int) -> str:
 
 
 def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
-    """New kernels for a job of this size; compiled now, or read from the cache, if need be.
+    """New kernels for a job of this size. Compiled ones are compiled now or read from the cache.
 
-    Each role has its own: they hold buffers, which runs in two threads must not share.
+    Each role has its own kernels, because they hold buffers that two threads must not share.
     """
     if chosen_name(run_residues) == "compiled":
         kernels = load()
@@ -71,7 +71,7 @@ def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
 
 @cache
 def load() -> Callable[[Threads], Kernels] | None:
-    """The compiled kernels; None where Numba is broken, or no folder can be had for what it compiles."""
+    """The compiled kernels; None if Numba cannot be imported, or there is no folder for its cache."""
     try:
         import numba  # noqa: PLC0415 - takes half a second
     except ImportError:
@@ -90,7 +90,7 @@ def load() -> Callable[[Threads], Kernels] | None:
 
 
 def _compiled() -> Callable[[Threads], Kernels] | None:
-    """The compiled kernels; None where Numba finds no folder for its cache, or that folder is full."""
+    """The compiled kernels; None if Numba finds no folder for its cache, or that folder is full."""
     try:
         from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - may run the compiler
     except (RuntimeError, OSError):
@@ -99,10 +99,10 @@ def _compiled() -> Callable[[Threads], Kernels] | None:
 
 
 def _cache_folder() -> str | None:
-    """A temporary folder of this user alone, the same in every process; None where there can be none.
+    """A temporary folder of this user only, the same in every process; None if none can be made.
 
-    Numba unpickles what it finds there. So a folder of this name that somebody else made, or can write to, is
-    not taken, but a new one that goes when the process ends.
+    Numba unpickles the files in it. So a folder of this name that another user made, or can write to, is not
+    used. A new folder is made instead and removed when the process ends.
     """
     try:
         if hasattr(os, "geteuid"):
@@ -111,7 +111,7 @@ def _cache_folder() -> str | None:
                 os.mkdir(folder, 0o700)
             found = os.lstat(folder)
             ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-            # It inherits the bit that gives new files their group from the temporary folder.
+            # The folder inherits the set-group-ID bit from the temporary folder.
             if ours and stat.S_IMODE(found.st_mode) & ~stat.S_ISGID == stat.S_IRWXU:
                 return folder
         folder = tempfile.mkdtemp(prefix="secfc-kernels-")

@@ -1,12 +1,11 @@
-"""Blocks of rows, and what the compiled loops do to every one of them.
+"""Operations of the compiled loops on blocks of rows, and the rules that all compiled loops follow.
 
-All arithmetic is on integers below 2**53 held in float64, so contraction to fused multiply-add, the only
-liberty given to the compiler, changes nothing. Rows are taken in blocks that stay in the L1 and L2 caches.
-Signatures are explicit: everything is compiled when it is imported for the first time, and read from Numba's
-cache on disk ever after. The cache of a loop is keyed by the loop's own file, not by this one.
+All arithmetic is on integers below 2**53 in float64. The compiler may only contract to fused multiply-add,
+which does not change such results. Rows are processed in blocks that fit in the L1 and L2 caches.
+Signatures are explicit: everything is compiled at the first import and later read from Numba's cache on disk.
+The cache of a loop depends on the loop's own file, not on this one.
 
-Indices run from 0 over slices that were cut first: the compiler then knows that they are not negative and
-vectorises.
+Indices start at 0 on slices that were made before. So the compiler sees no negative one and vectorises.
 """
 
 import numpy as np
@@ -19,13 +18,13 @@ ROUND = 1.5 * 2.0**52
 """Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
 
 BLOCK = 192
-"""Rows of a block of a product: a column is 3 KiB of float64, so 128 columns fit half an L2 cache."""
+"""Rows in a block of a product. A column is 3 KiB of float64, so 128 columns fit in half an L2 cache."""
 
 _STRIDE = BLOCK + LANES
-"""An odd number of cache lines from one column to the next, so that they do not push each other out."""
+"""An odd number of cache lines between columns, so that columns do not evict each other from the cache."""
 
 LONG = 2048
-"""Rows of a block that is only unpacked: short blocks would pay more for their start than for their work."""
+"""Rows in a block that is only unpacked. In short blocks the start would take longer than the work."""
 
 PAIR = 2 * LANES
 """Rows decoded at a time."""
@@ -41,7 +40,7 @@ BYTES_2 = types.Array(uint8, 2, "C", readonly=True)
 
 @njit(float64[:, ::1](int64), **OPTIONS)
 def lines(count):
-    """Zeros: `count` lines of a block of rows, each from the start of a cache line."""
+    """Zeros: `count` lines of a block of rows, each aligned to a cache line."""
     flat = np.zeros(count * _STRIDE + LANES)
     first = -(uint64(flat.ctypes.data) // uint64(8)) % uint64(LANES)
     return flat[first : first + uint64(count * _STRIDE)].reshape(count, _STRIDE)
@@ -51,8 +50,8 @@ def lines(count):
 def product(x, first, last, matrix, constant, z, b):
     """z[h, :b] = constant[h] + sum over columns c in [first, last) of matrix[h, c] x[c - first, :b].
 
-    The matrix has a multiple of four rows; columns of x and z, which are as long, are computed sixteen at a
-    time, up to a multiple of PAIR.
+    The number of matrix rows is a multiple of four. x and z have equally many columns. They are computed
+    sixteen at a time, up to a multiple of PAIR.
     """
     lanes.multiply(
         uint64(matrix[:, first:].ctypes.data),
@@ -69,7 +68,7 @@ def product(x, first, last, matrix, constant, z, b):
 
 @njit(void(float64[:, ::1], int64, int64, float64[:, ::1], boolean), **OPTIONS)
 def reduce_into(z, b, p, total, fresh):
-    """total[:, :b] = or += reduced z[:, :b]."""
+    """total[:, :b] = (if `fresh`) or += reduced z[:, :b]."""
     inverse, modulus = 1.0 / p, float(p)
     for h in range(z.shape[0]):
         source, target = z[h], total[h]
@@ -105,7 +104,7 @@ def unpack(source, b, residues):
 
 @njit(void(float32[::1], int64, float64[::1]), **OPTIONS)
 def widen(source, b, target):
-    """target[:b] = source, a block of a column; the column's next block is asked for."""
+    """target[:b] = source, a block of a column. The column's next block is prefetched."""
     groups = b // PAIR
     lanes.widen(uint64(source.ctypes.data), groups, uint64(target.ctypes.data), 4 * BLOCK)
     for i in range(groups * PAIR, b):

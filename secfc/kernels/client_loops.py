@@ -1,6 +1,6 @@
-"""Compiled loops of a client: encoding, keeping shares, sums of sets, answers.
+"""Compiled loops of a client: encoding, storing shares, sums of sets, answers.
 
-`secfc.kernels.compiled` gives them types and shapes; what they hold to is said in `secfc.kernels.blocks`.
+`secfc.kernels.compiled` has their types and shapes, and `secfc.kernels.blocks` the rules they follow.
 """
 
 import numpy as np
@@ -24,15 +24,15 @@ from secfc.kernels.blocks import (
 from secfc.kernels.lanes import LANES
 
 _NARROW = 64
-"""Columns transformed at a time: 4096 points of them are 2 MiB."""
+"""Columns transformed at a time: with 4096 points they take 2 MiB."""
 
 _SORTED = 4096
-"""Rows sorted by set at a time: a column of them, 16 KiB of float32, stays in an L1 cache."""
+"""Rows sorted by set at a time: a column of them, 16 KiB of float32, fits in an L1 cache."""
 
 
 @njit(void(float64[:, :, ::1], float64[:, ::1], int64, int64, int64, uint8[:, :, ::1]), **OPTIONS)
 def encode(values, basis, p, start, stop, out):
-    """Pack columns [start, stop) of basis @ values modulo p; the basis is padded to multiples of four."""
+    """Pack columns [start, stop) of basis @ values modulo p. The basis is padded to multiples of four."""
     coded, _, rows = values.shape
     padded_n, padded = basis.shape
     x, z, total = lines(padded), lines(padded_n), lines(padded_n)
@@ -139,7 +139,7 @@ def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p
 
 @njit(void(BYTES_2, int64, float32[:, ::1], int64), **OPTIONS)
 def store(packed, p, shares, start):
-    """Shares of rows from `start`, centred, and in the last row of `shares` their squared norms, reduced."""
+    """Write centred shares of rows from `start` on, and reduced squared norms in the last row of `shares`."""
     half = p // 2
     width, rows = packed.shape[0], packed.shape[1] // 3
     inverse, modulus = 1.0 / p, float(p)
@@ -157,7 +157,7 @@ def store(packed, p, shares, start):
                 value = np.float64(r - p if r > half else r)
                 target[i] = value
                 norms[i] += value * value
-            # 128 products at most and a reduced rest: below 2**53.
+            # At most 128 products and a reduced remainder: below 2**53.
             if c % INNER == INNER - 2 or c == width - 1:
                 for i in range(b):
                     quotient = (norms[i] * inverse + ROUND) - ROUND
@@ -169,7 +169,7 @@ def store(packed, p, shares, start):
 
 @njit(float64(float32[::1], int32[::1]), **OPTIONS)
 def _gathered(column, rows):
-    """Sum of some entries of a column; four sums, so that no addition waits for the one before."""
+    """Sum of some entries of a column. With four partial sums, additions do not wait for each other."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     whole = rows.size // 4 * 4
     for j in range(0, whole, 4):
@@ -184,7 +184,7 @@ def _gathered(column, rows):
 
 @njit(void(int32[::1], int32[::1], int64[::1]), **OPTIONS)
 def _sort_by_set(sets, order, ends):
-    """Order the rows of a block by set, -1 first: afterwards set h lies between ends[h] and ends[h + 1]."""
+    """Order the rows of a block by set, -1 first. Set h is then between ends[h] and ends[h + 1]."""
     for h in range(ends.size):
         ends[h] = 0
     for i in range(sets.size):
@@ -217,7 +217,7 @@ def set_sums(shares, sets, sums):
 
 @njit(void(float32[:, ::1], int64[::1], int32[::1], int32[::1], float64[:, ::1]), **OPTIONS)
 def move_rows(shares, rows, old, new, sums):
-    """Take rows out of their old sets' sums and add them to their new sets', in ascending order of rows."""
+    """Subtract rows from the sums of their old sets and add them to those of the new, in ascending order."""
     columns, m = shares.shape
     grouped = columns // LANES * LANES
     nowhere = np.zeros(LANES)
@@ -229,7 +229,7 @@ def move_rows(shares, rows, old, new, sums):
             source = place + uint64(8 * columns * old[j]) if old[j] >= 0 else skipped
             target = place + uint64(8 * columns * new[j]) if new[j] >= 0 else skipped
             lanes.move(address, 4 * m, rows[j], source, target)
-    nowhere[0] = 0.0  # the array lives until its last use, its address does not count as one
+    nowhere[0] = 0.0  # keeps the array alive: the use of its address does not
     for c in range(grouped, columns):
         column = shares[c]
         for j in range(rows.size):
@@ -246,7 +246,7 @@ def move_rows(shares, rows, old, new, sums):
 def answer(shares, start, stop, matrix, constant, p, out, origin):
     """Pack constant + matrix @ shares[:, start:stop] modulo p to `out`, which begins with row `origin`.
 
-    The matrix is padded, shares and out are not.
+    The matrix is padded. `shares` and `out` are not.
     """
     columns = shares.shape[0]
     k, padded = matrix.shape
@@ -275,7 +275,7 @@ def answer(shares, start, stop, matrix, constant, p, out, origin):
 
 @njit(void(uint8[::1], uint8[:, ::1], int64[::1], int64), **OPTIONS)
 def add_masks(packed, masks, signs, p):
-    """Add signs @ masks to packed, modulo p; sums of up to 2**12 integers below 2**24 are exact."""
+    """Add signs @ masks to `packed`, modulo p. Sums of up to 2**12 integers below 2**24 are exact."""
     residues, total = np.empty(LONG, dtype=np.int32), np.empty(LONG)
     count, done = packed.size // 3, 0
     if masks.shape[0] == 1 and signs[0] == 1:

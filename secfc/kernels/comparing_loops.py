@@ -1,7 +1,7 @@
-"""Compiled loop of a comparison: residues of differences, their mixed-radix digits, and these bit by bit.
+"""Compiled loop of a comparison: residues of differences, their mixed-radix digits, and the bits of these.
 
-`secfc.kernels.compiled` gives types and shapes; what the loops hold to is said in `secfc.kernels.blocks`.
-Rows are taken as 64 strips: row j W + w is bit j of word w, so a transpose goes along vectors.
+`secfc.kernels.compiled` has the types and shapes, and `secfc.kernels.blocks` the rules for the loops.
+Rows are arranged in 64 strips: row j W + w is bit j of word w, so a transpose works on vectors.
 """
 
 import numpy as np
@@ -10,14 +10,14 @@ from numba import float64, int32, int64, njit, types, uint8, uint32, uint64, voi
 from secfc.kernels.blocks import OPTIONS, ROUND, unpack
 
 _SECTION = 256
-"""Rows whose digits are computed at a time: of 8 primes 16 KiB, half an L1 cache."""
+"""Rows whose digits are computed at a time: for 8 primes 16 KiB, half an L1 cache."""
 
 _BYTES_3 = types.Array(uint8, 3, "C", readonly=True)
 
 
 @njit(void(_BYTES_3, int64, int64[::1], int64, int32[:, :, ::1]), **OPTIONS)
 def _take(packed, start, columns, rows, values):
-    """values[q, s] = residues of the rows in column s, zeros behind the last row."""
+    """values[q, s] = residues of the rows in column s, and zeros after the last row."""
     for q in range(values.shape[0]):
         for s in range(columns.size):
             source, target = packed[q, columns[s], 3 * start : 3 * (start + rows)], values[q, s]
@@ -28,7 +28,7 @@ def _take(packed, start, columns, rows, values):
 
 @njit(void(int32[:, ::1], float64[::1], int64, int64, int64, float64[::1]), **OPTIONS)
 def _of_columns(values, weights, a, b, low, digit):
-    """w_a x_b - w_b x_a of columns."""
+    """w_a x_b - w_b x_a for columns a and b."""
     n = digit.size
     x_a, x_b, w_a, w_b = values[a, low : low + n], values[b, low : low + n], weights[a], weights[b]
     for i in range(n):
@@ -37,7 +37,7 @@ def _of_columns(values, weights, a, b, low, digit):
 
 @njit(void(int32[::1], int32[:, ::1], float64[::1], int32, int32, int64, float64[::1]), **OPTIONS)
 def _of_slots(own, values, weights, s, t, low, digit):
-    """w_a x_b - w_b x_a of slots: the columns of these indices, or the next from a row's own on."""
+    """w_a x_b - w_b x_a for slots s and t: the column of that index, or the next from the own column on."""
     n, last = digit.size, weights.size - 1
     mine, a, b = own[low : low + n], values[s, low : low + n], values[t, low : low + n]
     next_a, next_b = values[min(s + 1, last), low : low + n], values[min(t + 1, last), low : low + n]
@@ -56,7 +56,7 @@ def _of_slots(own, values, weights, s, t, low, digit):
     **OPTIONS,
 )
 def _of_own(own, values, weights, x_own, w_own, t, low, digit):
-    """w_a x_b - w_b x_a of the own column and a slot, in the order of the columns."""
+    """w_a x_b - w_b x_a for the own column and a slot, in the order of the columns."""
     n, last = digit.size, weights.size - 1
     mine, b, next_b = own[low : low + n], values[t, low : low + n], values[min(t + 1, last), low : low + n]
     x, w, light, heavy = x_own[low : low + n], w_own[low : low + n], weights[t], weights[min(t + 1, last)]
@@ -87,9 +87,10 @@ def _garner(digits, primes, inverses):
 
 @njit(void(uint64[::1]), **OPTIONS)
 def _transpose(lines):
-    """Bit j of line t = bit t of line j, of 32 lines of words (H. Warren, *Hacker's Delight*, 7-3).
+    """Bit j of line t = bit t of line j, for 32 lines of words (H. Warren, *Hacker's Delight*, 7-3).
 
-    Words of 32 bits are taken two at a time, in the last step one: a line may have an odd number.
+    Words of 32 bits are processed two at a time, but singly in the last step, since a line may have an odd
+    number of them.
     """
     width = lines.size // 16  # of 32 bits
     shift, mask = uint64(16), uint64(0x0000FFFF0000FFFF)

@@ -17,7 +17,7 @@ from secfc.threads import ALONE, Threads, parts
 _FOUR = 4
 
 _PIECES = 2
-"""Pieces that each thread's share of a loop is cut in: one that is late leaves the others work."""
+"""Pieces for each thread in a loop. With more than one, faster threads can take work from a slow one."""
 
 
 class CompiledKernels:
@@ -28,7 +28,7 @@ class CompiledKernels:
 
     def __init__(self, threads: Threads = ALONE) -> None:
         self.threads = threads
-        self._buffers = threading.local()  # of `nearest`
+        self._buffers = threading.local()  # for `nearest`
         self._small = VectorisedKernels(threads)
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
@@ -70,7 +70,7 @@ class CompiledKernels:
         client_loops.move_rows(shares, rows, old, new, sums)
 
     def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
-        # Both with zeros up to multiples of four.
+        # Both are padded with zeros to multiples of four.
         padded = _padded(matrices)
         behind = np.zeros(padded.shape[:2])
         behind[:, : constants.shape[1]] = constants
@@ -87,7 +87,7 @@ class CompiledKernels:
         first: int,
     ) -> None:
         k, columns = matrix.shape
-        # The loop checks no bounds: a matrix that was not prepared would be read beyond its end.
+        # The loop checks no bounds: it would read beyond the end of a matrix that was not prepared.
         if k % _FOUR or columns % _FOUR or constant.shape != (k,) or columns < shares.shape[0]:
             raise ValueError("matrix and constant must be prepared for these shares")
         if (
@@ -105,6 +105,11 @@ class CompiledKernels:
         if words.size % 3 or spare.size % 3:
             raise ValueError("three bytes are a word")  # the loop checks no bounds
         return bool(residue_loops.redraw(words, spare, p))
+
+    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
+        if words.size != packed.size or words.size % 3 or spare.size % 3:
+            raise ValueError("words or spare words do not fit the residues")
+        return int(residue_loops.add_drawn(packed, words, spare, p))
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         if masks.shape[0] != signs.size or masks.shape[1] < packed.size or packed.size % 3:
@@ -127,7 +132,7 @@ class CompiledKernels:
             raise ValueError("the buffer or the primes do not fit the answers")
         modulo = np.array(primes, dtype=np.int64)
         if not server_loops.decode(addresses, weights, modulo, shape[2] // 3, start, out):
-            return self._small.decode(answers, weights, primes, start, stop, out)  # it says whose
+            return self._small.decode(answers, weights, primes, start, stop, out)  # finds the wrong answer
         done = (stop - start) // PAIR * PAIR
         if done == stop - start:
             return -1
@@ -146,7 +151,7 @@ class CompiledKernels:
             columns = parts(shape[0] * shape[1], _PIECES * self.threads.for_work(size))
             if all(self.threads.each(weigh, columns, size=size)):
                 return -1
-        return self._small.weigh(answers, weights, primes, out)  # it says whose is wrong
+        return self._small.weigh(answers, weights, primes, out)  # finds the wrong answer
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         k, stride = packed.shape
@@ -233,7 +238,7 @@ class CompiledKernels:
 def _addresses(
     answers: list[Bytes], weights: Floats, primes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], NDArray[np.uint64]]:
-    """The shape of all answers, and where they begin: `answers` keeps the bytes, and loops check nothing."""
+    """The shape of all answers, and their addresses. The caller must keep `answers`; loops check nothing."""
     shape = answers[0].shape
     if any(packed.shape != shape or not packed.flags.c_contiguous for packed in answers):
         raise ValueError("answers must be contiguous and of one shape")
@@ -244,14 +249,14 @@ def _addresses(
 
 
 def _check_leaves(bits: Words, start: int, products: Words) -> None:
-    """Refuse what does not fit together; the loops check no bounds."""
+    """Refuse arrays that do not fit together, since the loops check no bounds."""
     chunk, words = bits.shape
     if products.shape[0] != (1 << chunk) - 1 or not 0 <= start <= start + products.shape[1] <= words:
         raise ValueError("products do not fit the bits")
 
 
 def _check_gates(less: Words, equal: Words, size: int, products: Words) -> tuple[int, int]:
-    """Likewise; nodes, and wires e of each."""
+    """The same for gates. Returns the number of nodes, and of wires e of each."""
     nodes, count = wires_of(size, equal)
     entries = (1 << count) - 1 - count + ((1 << size) - 1 - size if less.shape[0] else 0)
     if products.shape != (entries, nodes, equal.shape[1]) or (count < size and nodes > 1):
@@ -262,7 +267,7 @@ def _check_gates(less: Words, equal: Words, size: int, products: Words) -> tuple
 
 
 def _padded(matrix: Floats) -> Floats:
-    """The matrix, or each of several, with zeros up to multiples of four, in C order."""
+    """The matrix, or each of several, padded with zeros to multiples of four, in C order."""
     *several, rows, columns = matrix.shape
     padded = np.zeros((*several, -(-rows // _FOUR) * _FOUR, -(-columns // _FOUR) * _FOUR))
     padded[..., :rows, :columns] = matrix

@@ -1,7 +1,7 @@
-"""Compiled loops of gates on bit-sliced wires; `secfc.kernels.gates` says what they compute.
+"""Compiled loops of gates on bit-sliced wires; `secfc.kernels.gates` describes what they compute.
 
-`secfc.kernels.compiled` gives types and shapes. Tables are of a block of words, so that they stay in an L1
-cache, and inner loops go along the words.
+`secfc.kernels.compiled` has the types and shapes. A table is for a block of words, so that it fits in an L1
+cache. Inner loops run over the words.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from numba import boolean, int64, njit, types, uint64, void
 from secfc.kernels.blocks import OPTIONS
 
 _BLOCK = 64
-"""Words taken at a time: a table of four wires is 8 KiB."""
+"""Words processed at a time: a table of four wires has 8 KiB."""
 
 _READ_1, _READ_2, _READ_3 = (types.Array(uint64, axes, "C", readonly=True) for axes in (1, 2, 3))
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -1,14 +1,14 @@
-"""Gates on bit-sliced wires as NumPy expressions: what the dealer multiplies, what an evaluator computes.
+"""Gates on bit-sliced wires as NumPy expressions: the products of the dealer, the shares of an evaluator.
 
-Bits are rows of 64-bit words; every operation is a bitwise one of whole arrays. A wire x is known to both
-evaluators as Delta = x ^ lambda, and each holds a half of its mask lambda, which the dealer knows. So a
-product of wires is the sum over subsets S of prod_{i not in S} Delta_i lambda_S, and the dealer deals XOR
-shares of the products lambda_S (Patra et al., *ABY2.0*, USENIX Security 2021). With public bits for Delta and
-secret bits for lambda it is a leaf.
+Bits are rows of 64-bit words, and every operation is bitwise on whole arrays. Both evaluators know a wire x
+as Delta = x ^ lambda. Each holds a half of its mask lambda, and the dealer knows the whole mask. So a product
+of wires is the sum over subsets S of prod_{i not in S} Delta_i lambda_S. The dealer deals XOR shares of the
+products lambda_S (Patra et al., *ABY2.0*, USENIX Security 2021). A gate with public bits for Delta and secret
+bits for lambda is a leaf.
 
-A table holds an array of words for each subset, in the order of its bit mask: bit i is wire i, wires go from
-the highest place to the lowest, and the empty product is 1. What is dealt follows this order too, without
-what evaluators have: the empty product and, of gates, single masks.
+A table has an array of words for each subset, in the order of its bit mask. Bit i is wire i, wires go from
+the highest place to the lowest, and the empty product is 1. Dealt products are in this order too, without
+those that evaluators already have: the empty product and, for gates, single masks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def wires_of(size: int, equal: Words) -> tuple[int, int]:
-    """Nodes, and wires e of each, of so many wires e of nodes of this size: the last node has one less."""
+    """The number of nodes of this size, and of wires e in each. The last node may have one less."""
     nodes = -(-equal.shape[0] // size)
     return nodes, size - (nodes * size - equal.shape[0])
 
@@ -40,7 +40,7 @@ def leaves(bits: Words, start: int, products: Words, first: bool, less: Words, e
     table[0], table[1:] = _one(first), products
     total = table[1 << chunk - 1 :] & n[-1]
     for j in reversed(range(chunk - 1)):
-        # What is left of the lower places has products of the bits up to j.
+        # The remainder for the lower places has products of the bits up to j.
         total = table[1 << j : 2 << j] & n[j] ^ _fold(total, n[j], j)
     less[...] = total[0]
     equal[...] = _conjunction(table, list(n))
@@ -94,14 +94,14 @@ def gates(
 
 
 def _one(first: bool) -> np.uint64:
-    """Its share of 1."""
+    """The evaluator's share of 1."""
     return ONES if first else np.uint64(0)
 
 
 def _multiply(table: Words, masks: Sequence[Words], *, at: int) -> None:
-    """Write the products of every subset of s masks but the empty one to a table, shape (2**s - at, ...).
+    """Write the products of every nonempty subset of s masks to a table, shape (2**s - at, ...).
 
-    The empty one stands before, or is left out: `at` entries, 0 or 1, are.
+    With `at` 0 the table's first entry is the empty product, and with 1 it is left out.
     """
     for i, mask in enumerate(masks):
         alone = (1 << i) - at
@@ -110,9 +110,9 @@ def _multiply(table: Words, masks: Sequence[Words], *, at: int) -> None:
 
 
 def _fold(table: Words, delta: Words, wire: int) -> Words:
-    """Take the wire of highest index out of a table: its share of x_wire times each product, in place.
+    """Remove the wire of highest index from a table: the result is shares of x_wire times each product.
 
-    The table has shape (2**(wire + 1), ...) and is overwritten; what is returned is its first half.
+    The table has shape (2**(wire + 1), ...) and is overwritten. Its first half is returned.
     """
     half = 1 << wire
     low: Words = table[:half]
@@ -122,7 +122,7 @@ def _fold(table: Words, delta: Words, wire: int) -> Words:
 
 
 def _conjunction(table: Words, deltas: Sequence[Words]) -> Words:
-    """Share of the AND of wires, from shares of the products of their masks; `table` is overwritten."""
+    """Share of the AND of wires, from shares of the products of their masks. `table` is overwritten."""
     for wire in reversed(range(len(deltas))):
         table = _fold(table, deltas[wire], wire)
     share: Words = table[0]
@@ -130,11 +130,11 @@ def _conjunction(table: Words, deltas: Sequence[Words]) -> Words:
 
 
 def _dealt(count: int) -> Iterator[slice]:
-    """Where a table of `count` masks has products of two or more, in the order in which they are dealt."""
+    """Slices of a table of `count` masks with products of two or more, in the order of dealing."""
     for wire in range(1, count):
         yield slice((1 << wire) + 1, 2 << wire)
 
 
 def _ends(wires: Words, size: int, count: int) -> list[Words]:
-    """Of all nodes the first wire, the second and so on."""
+    """The first wires of all nodes, the second wires, and so on."""
     return [wires[i::size] for i in range(count)]

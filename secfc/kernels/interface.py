@@ -1,7 +1,7 @@
-"""What a set of kernels offers: the array work of a run, one prime at a time.
+"""The interface of kernels: the array computations of a run, one prime at a time.
 
-Residues modulo p come packed, three bytes each, or as float64 *reduced* residues (|x| <= p/2 + 4); see
-`secfc.field.residues`. Rows of the data are the last axis everywhere, so that a column is contiguous.
+Residues modulo p are packed, three bytes each, or float64 *reduced* residues (|x| <= p/2 + 4); see
+`secfc.field.residues`. Rows of the data are always the last axis, so a column is contiguous.
 """
 
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ Words = NDArray[np.uint64]
 class EncodingTransform:
     """Encoding as after * (cyclic convolution of before * values), by transforms of length `order`.
 
-    `before` has shape (ell + t,), `after` (n,). `spectrum`, of shape (order,), is the transform of what is
-    convolved with, divided by the order, in bit-reversed order. `roots` are powers of the root of unity,
-    shape (order / 2,), and `inverse_roots` those of its inverse.
+    `before` has shape (ell + t,), `after` (n,). `spectrum`, of shape (order,), is the transform of the
+    convolution's second operand, divided by the order, in bit-reversed order. `roots` are powers of the root
+    of unity, shape (order / 2,), and `inverse_roots` those of its inverse.
     """
 
     before: Floats
@@ -36,11 +36,11 @@ class EncodingTransform:
 
 @dataclass(frozen=True, kw_only=True)
 class Differences:
-    """Which weighted differences are taken.
+    """The weighted differences to compute.
 
-    `columns` are those compared, shape (c,), in the order that decides ties; `weights` the centred residues
-    of 2 w, shape (P, c). `first` and `second`, of shape (pairs,), are slots, first < second; or -1
-    and a slot.
+    `columns`, shape (c,), are the compared columns in the order that decides ties. `weights` are the centred
+    residues of 2 w, shape (P, c). `first` and `second`, shape (pairs,), are slots with first < second, or -1
+    and a slot (see `Kernels.difference_bits`).
     """
 
     columns: Ints = field(repr=False)
@@ -51,27 +51,26 @@ class Differences:
 
 
 class Kernels(Protocol):
-    """Array work of clients and server; arrays are C-contiguous.
+    """Array computations of clients and server. Arrays are C-contiguous.
 
-    Implementations give equal results: equal bits, but for reduced residues near +-p/2, where two stand for
-    the same residue.
+    Implementations give bitwise equal results, except that a residue near +-p/2 has two reduced values.
     """
 
     name: str
     transform_gain: int
-    """Encoding by transform is faster from ell + t = this many times log2(n) on."""
+    """Encoding by transform is faster if ell + t is at least this many times log2(n)."""
 
     threads: Threads
-    """Those of the work that these kernels are for. Any of them may call any kernel."""
+    """The threads of the work that uses these kernels. Any of them may call any kernel."""
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
         """Pack the shares ``basis @ values`` of every client to `out`, shape (n, width, 3 * rows).
 
-        Values, of shape (ell + t, width, rows), are reduced: segments, then masks; basis (n, ell + t).
+        `values`, shape (ell + t, width, rows), are reduced: segments, then masks. `basis` is (n, ell + t).
         """
 
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
-        """`encode` for many clients, as a cyclic convolution; shapes likewise."""
+        """`encode` for many clients, as a cyclic convolution, with the same shapes."""
 
     def store(self, packed: Bytes, p: int, shares: Shares, start: int) -> None:
         """Unpack shares of some rows, shape (width, 3 * rows), and add their squared norms.
@@ -90,7 +89,7 @@ class Kernels(Protocol):
         """Update `set_sums` in place for rows that moved from set `old` to set `new`."""
 
     def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
-        """What `answer` takes of each prime for many blocks: reduced, (P, k, width + 1) and (P, k)."""
+        """Prepare the arguments of `answer` for each prime: reduced, (P, k, width + 1) and (P, k)."""
 
     def answer(
         self,
@@ -104,8 +103,8 @@ class Kernels(Protocol):
     ) -> None:
         """Pack ``constant + matrix @ shares[:, rows]`` modulo p to an answer about rows from `first` on.
 
-        Shares have shape (width + 1, m), `out` (k, 3 * answered); matrix and constant are a prime's of
-        `prepare`.
+        Shares have shape (width + 1, m), `out` (k, 3 * answered). `matrix` and `constant` are
+        those of one prime from `prepare`.
         """
 
     def below(self, packed: Bytes, p: int) -> bool:
@@ -114,14 +113,21 @@ class Kernels(Protocol):
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
         """Replace, in place, each word of 24 bits that is not below p by the next spare one that is.
 
-        False where the spare words are too few: some words are still not below p then.
+        False if there are too few spare words. Some words are then still not below p.
+        """
+
+    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
+        """`redraw` words and add them to packed residues of the same shape, (3 * count,), modulo p, in place.
+
+        Returns the bytes at the start of `packed` to which words are added: all, if there are enough spare
+        words. Otherwise call it again for the rest with new spare words.
         """
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         """Add ``signs @ masks`` to packed residues, shape (3 * count,), modulo p, in place.
 
-        Masks have shape (c, 3 * count), c < 2**12; further columns are not read. All residues are below p,
-        signs are 1 or -1.
+        Masks have shape (c, 3 * count), c < 2**12. Further columns are not read. All residues are below p.
+        Signs are 1 or -1.
         """
 
     def decode(
@@ -135,20 +141,20 @@ class Kernels(Protocol):
     ) -> int:
         """Weighted sum of rows [start, stop) of R answers, reduced, if they are residues.
 
-        Answers have shape (P, k, 3 * rows), reduced weights (P, R). `out`, of shape (P, k, stop - start), is
-        written: one buffer for many blocks saves the system new pages for each. Returns the position of an
-        answer with an integer that is not below its prime, or -1 if there is none; `out` holds the sum only
-        then.
+        Answers have shape (P, k, 3 * rows), reduced weights (P, R). The sum is written to `out`, shape
+        (P, k, stop - start). The caller uses one buffer for many blocks, which saves page allocations.
+        Returns the position of an answer with an integer that is not below its prime, or -1 if there is none.
+        Only with -1 is `out` valid.
         """
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
-        """`decode` of all rows to packed canonical residues, of the shape of an answer."""
+        """`decode` of all rows to packed canonical residues, in the shape of an answer."""
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         """Linear combinations of an answer's residues, reduced, if they are residues modulo p.
 
-        The answer has shape (k, 3 * rows), centred coefficients (c, k * rows), `out` (c,). False when an
-        integer is not below p; `out` holds the combinations only when it is True.
+        The answer has shape (k, 3 * rows), centred coefficients (c, k * rows), `out` (c,). Returns False if
+        an integer is not below p. Only with True is `out` valid.
         """
 
     def nearest(
@@ -156,17 +162,17 @@ class Kernels(Protocol):
     ) -> tuple[Floats, Floats, Labels, Bools]:
         """Digits, quotients, argmin and doubt for scaled squared distances.
 
-        Takes reduced residues of D, shape (P, k, rows), which may be overwritten; |S_h|, 0 for an empty set;
-        and the relative difference below which the order of two quotients is in doubt.
+        `residues`, shape (P, k, rows), are reduced residues of D and may be overwritten. `sizes` are |S_h|, 0
+        for an empty set. Within the relative difference `tolerance` the order of two quotients is in doubt.
 
         Returns
         -------
         digits : ndarray of shape (P, k, rows), float64
             Mixed-radix digits of D (undefined for empty sets).
         value : ndarray of shape (k, rows), float64
-            D / |S_h|^2, inf for empty sets; valid until the next call.
+            D / |S_h|^2, inf for empty sets. Valid until the next call.
         labels : ndarray of shape (rows,), int32
-            Set of least value, the lowest index among equals.
+            The set with the least value. Ties go to the lowest index.
         contested : ndarray of shape (rows,), bool
             Whether another value is within the tolerance of the least.
         """
@@ -176,20 +182,19 @@ class Kernels(Protocol):
     ) -> None:
         """Bits of the mixed-radix digits of 2 (w_a x_b - w_b x_a) modulo Q, for pairs (a, b) of slots.
 
-        A row's slots are the columns but its own: slot s is column s + [own <= s]. Where first is -1, in all
-        pairs or none, they are of the own column and a slot, in the order of the columns: a < b always.
-        `own`, of shape (rows,), is an index among the columns compared; their number where a row has none.
+        A row's slots are the columns without its own: slot s is column s + [own <= s]. If `first` is -1, for
+        all pairs or none, a pair is the own column and a slot, in the order of the columns: a < b
+        always. `own`, shape (rows,), is an index among the compared columns, or their number for none.
 
         Canonical residues x have shape (P, k, 3 * m), and rows [start, start + rows) are compared. `out` has
-        shape (chunk, chunks, pairs, W), 64 W >= rows, and row j W + w is bit j of word w, 0 behind the last
-        row. Bits of a digit go from the highest to the lowest, digits from the highest to the lowest, `chunk`
-        bits to a chunk, and P divides `chunks`.
+        shape (chunk, chunks, pairs, W), 64 W >= rows. Row j W + w is bit j of word w, and bits after the last
+        row are 0. Digits and their bits go from high to low, `chunk` bits to a chunk. P divides `chunks`.
         """
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
-        """Products of the bits of r in every place of each nonempty set of places of a leaf.
+        """Products of the bits of r over each nonempty set of places of a leaf.
 
-        Bits have shape (c, words), of the highest place first; words [start, start + n) are multiplied. `out`
+        Bits have shape (c, words), the highest place first. Words [start, start + n) are multiplied. `out`
         has shape (2**c - 1, n).
         """
 
@@ -199,19 +204,19 @@ class Kernels(Protocol):
         """Write shares of [y < r] and [y = r] of leaves, shape (n,), from the bits of y.
 
         With n = not y: e = n ^ r and l = n r for each bit. The products are this evaluator's halves of
-        `leaf_products`, shapes likewise. `first` is E0, which adds what both know.
+        `leaf_products`, with the same shapes. `first` is True for E0, which adds the public terms.
         """
 
     def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
         """Products of two or more masks of the wires of nodes that compare, or of ANDs.
 
-        A node takes s pairs of wires (l, e), from the highest. Its l is l_1 ^ e_1 (l_2 ^ e_2 (...)), its e is
-        the product of all e. So it takes the products of subsets of the e, and for each l_j those with
-        subsets of e_1..e_{j-1}. An AND is a node without l.
+        A node has s pairs of input wires (l, e), the highest first. Its output l is l_1 ^ e_1 (l_2 ^ e_2
+        (...)), and its output e is the product of all e. So it needs the products of subsets of the e, and
+        for each l_j those with subsets of e_1..e_{j-1}. An AND is a node without l.
 
-        The masks of l and e have shape (s * nodes, W), node by node, s from 2 to 6; of ANDs no l. Of one
-        node, that of the lowest places, e may be without the last: whether all are equal is asked of
-        nobody then. `out` has shape (dealt, nodes, W) (`secfc.comparing.widths.Group`).
+        The masks of l and e have shape (s * nodes, W), node by node, s from 2 to 6. ANDs have no l. If there
+        is one node, that of the lowest places, the last e may be missing: then its output e is not needed.
+        `out` has shape (dealt, nodes, W) (`secfc.comparing.widths.Group`).
         """
 
     def gates(
@@ -225,10 +230,10 @@ class Kernels(Protocol):
     ) -> None:
         """Write shares of l and e of nodes that compare, or of ANDs, shape (nodes, W) or (0, W).
 
-        `deltas` are opened wires l and e, in the order and shapes of `gate_products`; `halves` this
-        evaluator's halves of their masks, `products` those of the products. `first` is E0. Of ANDs e alone is
-        written, of a node without its last e l alone.
+        `deltas` are opened wires l and e, in the order and shapes of `gate_products`. `halves` are this
+        evaluator's halves of their masks, and `products` its halves of the products. `first` is True for E0.
+        For ANDs only e is written, for a node without its last e only l.
         """
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
-        """Write the words' low bits that are below p to `kept`, minus (p - 1)/2; how many there were."""
+        """Write the words' low bits that are below p, minus (p - 1)/2, to `kept`. Returns how many."""

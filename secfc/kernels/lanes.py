@@ -1,10 +1,10 @@
-"""Eight 24-bit integers at a time, between bytes and vector lanes: inner loops that Numba does not vectorise.
+"""Convert eight 24-bit integers at a time between bytes and vector lanes, which Numba does not vectorise.
 
-Three bytes to a lane and back is a shuffle, for which there is no NumPy expression; these build it in LLVM's
-terms, for whatever instructions the machine has. Addresses are those of arrays that the caller keeps alive
-and has checked; everything is little endian, as the packed bytes are.
+The conversion between three bytes and a lane is a shuffle, and NumPy has no expression for it. These
+functions build it in LLVM, which uses the machine's instructions. Addresses are those of arrays that the
+caller has checked and keeps alive. Everything is little endian, like the packed bytes.
 
-Numba's cache is keyed by the file that calls these (`secfc.kernels.blocks` and the loops), not by this one.
+Numba's cache depends on the file that calls these (`secfc.kernels.blocks` and the loops), not on this one.
 """
 
 from llvmlite import ir
@@ -13,10 +13,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8
-"""Integers of a group: 24 packed bytes, two quarters of which overlap in loads of 16."""
+"""Integers in a group: 24 packed bytes, loaded as two overlapping blocks of 16."""
 
 _AHEAD = 512
-"""Bytes of a plane asked for ahead of their use: its pieces are too short for the processor to foresee."""
+"""How many bytes ahead a plane is prefetched. Its pieces are too short for the processor's own prefetch."""
 
 _I8, _I32, _I64, _F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _BYTES, _INTEGERS, _FLOATS = ir.VectorType(_I8, 16), ir.VectorType(_I32, LANES), ir.VectorType(_F64, LANES)
@@ -49,14 +49,14 @@ def _broadcast(builder, value, kind=_FLOATS):
 
 
 def _four(builder, address, skipped):
-    """Four integers from 16 bytes at an address, of which some are skipped, as four lanes of 32 bits."""
+    """Four integers, as lanes of 32 bits, from 16 bytes at an address after `skipped` bytes."""
     spread = [at for i in range(4) for at in (*range(skipped + 3 * i, skipped + 3 * i + 3), 16)]
     lanes = builder.shuffle_vector(_load(builder, address, _BYTES), _all(_BYTES, 0), _indices(spread))
     return builder.bitcast(lanes, ir.VectorType(_I32, 4))
 
 
 def _eight(builder, address):
-    """The eight integers in the 24 bytes at an address; no byte beyond them is read."""
+    """The eight integers in the 24 bytes at an address. No byte beyond them is read."""
     low, high = _four(builder, address, 0), _four(builder, builder.add(address, _I64(8)), 4)
     return builder.shuffle_vector(low, high, _indices(list(range(LANES))))
 
@@ -95,7 +95,7 @@ def unpack(_, source, groups, target):
 
 @intrinsic
 def beyond(_, source, groups, p, found):
-    """uint8 found[: groups] = a bit for each 24-bit integer of a group at `source` that is not below p."""
+    """uint8 found[: groups] = a bit for each 24-bit integer of a group at `source`, 1 if not below p."""
 
     def generate(context, builder, signature, arguments):
         source, groups, p, found = arguments
@@ -111,7 +111,7 @@ def beyond(_, source, groups, p, found):
 
 @intrinsic
 def lowest(_, bits):
-    """Number of the lowest bit of uint64 `bits` that is set."""
+    """Index of the lowest set bit of uint64 `bits`."""
 
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -121,7 +121,7 @@ def lowest(_, bits):
 
 @intrinsic
 def widen(_, source, groups, target, ahead):
-    """float64 target[: 16 groups] = float32 `source`; the memory `ahead` bytes further on is asked for."""
+    """float64 target[: 16 groups] = float32 `source`. The memory `ahead` bytes further on is prefetched."""
 
     def generate(context, builder, signature, arguments):
         source, groups, target, ahead = arguments
@@ -163,7 +163,7 @@ def pack(_, source, groups, p, target):
 
 @intrinsic
 def add(_, target, source, groups, p):
-    """Add the 24-bit integers at `source` to those at `target`, 8 groups each, modulo p; all are below p."""
+    """Add 8 * groups 24-bit integers at `source` to those at `target`, modulo p. All are below p."""
 
     def generate(context, builder, signature, arguments):
         target, source, groups, p = arguments
@@ -206,8 +206,8 @@ def move(_, column, line, row, old, new):
 def weigh(_, addresses, weights, count, offset, groups, target, largest):
     """float64 target[: 16 groups] += sum over planes j of weights[j] * the integers at addresses[j] + offset.
 
-    The largest of the integers is in one of the eight lanes of int32 `largest`, unless another call left a
-    larger one there.
+    The largest of the integers is written to one of the eight lanes of int32 `largest`, unless an earlier
+    call wrote a larger one there.
     """
 
     def generate(context, builder, signature, arguments):
@@ -245,8 +245,8 @@ def weigh(_, addresses, weights, count, offset, groups, target, largest):
 def multiply(_, matrix, stride, columns, x, constant, z, length, fours, groups):
     """float64 z[: 4 fours, : 16 groups] = constant + matrix[:, : columns] @ x[: columns].
 
-    Rows of the matrix are `stride` numbers apart, those of x and z `length`. Sixteen sums of eight products
-    stay in registers until they are complete.
+    Rows of the matrix are `stride` numbers apart, those of x and z `length`. Eight vectors of eight sums stay
+    in registers until they are complete.
     """
 
     def generate(context, builder, signature, arguments):

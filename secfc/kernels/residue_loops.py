@@ -1,6 +1,6 @@
-"""Compiled loops over residues from outside and random words: is all below its prime.
+"""Compiled loops over received residues and random words, which check that all are below their prime.
 
-`secfc.kernels.compiled` gives them types and shapes; what they hold to is said in `secfc.kernels.blocks`.
+`secfc.kernels.compiled` has their types and shapes, and `secfc.kernels.blocks` the rules they follow.
 """
 
 import numpy as np
@@ -32,9 +32,9 @@ def below(packed, p):
     return True
 
 
-@njit(boolean(uint8[::1], uint8[::1], int64), **OPTIONS)
-def redraw(words, spare, p):
-    """Spare words below p for those that are not; whether there are enough."""
+@njit(int64(uint8[::1], uint8[::1], int64), **OPTIONS)
+def _redrawn(words, spare, p):
+    """Replace words that are not below p by the next spare ones that are. Spare bytes read, -1 if too few."""
     count, last, next_ = words.size // 3, spare.size // 3, 0
     groups = count // LANES
     found = np.zeros(groups // LANES + 1, dtype=np.uint64)  # a bit for each word
@@ -50,16 +50,41 @@ def redraw(words, spare, p):
             while next_ < last and _word(spare, next_) >= p:
                 next_ += 1
             if next_ == last:
-                return False
+                return -1
             for byte in range(3):
                 words[3 * i + byte] = spare[3 * next_ + byte]
             next_ += 1
-    return True
+    return 3 * next_
+
+
+@njit(boolean(uint8[::1], uint8[::1], int64), **OPTIONS)
+def redraw(words, spare, p):
+    """As `_redrawn`: whether there are enough spare words."""
+    return _redrawn(words, spare, p) >= 0
+
+
+@njit(int64(uint8[::1], uint8[::1], uint8[::1], int64), **OPTIONS)
+def add_drawn(packed, words, spare, p):
+    """Redraw words and add them to packed residues modulo p, block by block. Bytes to which all is added."""
+    read = 0
+    for low in range(0, packed.size, 3 * LONG):
+        high = min(low + 3 * LONG, packed.size)
+        taken = _redrawn(words[low:high], spare[read:], p)
+        if taken < 0:
+            return low
+        read += taken
+        groups = (high - low) // (3 * LANES)
+        lanes.add(uint64(packed[low:].ctypes.data), uint64(words[low:].ctypes.data), groups, p)
+        for i in range(low // 3 + groups * LANES, high // 3):
+            total = (_word(packed, i) + _word(words, i)) % p
+            for byte in range(3):
+                packed[3 * i + byte] = (total >> (8 * byte)) & 255
+    return packed.size
 
 
 @njit(int64(types.Array(uint32, 1, "C", readonly=True), uint32, uint32, float64[::1]), **OPTIONS)
 def accept(words, low_bits, p, kept):
-    """Keep the words whose low bits are below p, centred; how many were kept."""
+    """Write the low bits that are below p, centred, to `kept`. Returns how many."""
     filled = 0
     half = np.float64((p - 1) // 2)
     for i in range(words.size):

@@ -1,6 +1,6 @@
 """Compiled loops of the server: decoding answers, combining them, the nearest centre.
 
-`secfc.kernels.compiled` gives them types and shapes; what they hold to is said in `secfc.kernels.blocks`.
+`secfc.kernels.compiled` has their types and shapes, and `secfc.kernels.blocks` the rules they follow.
 """
 
 import numpy as np
@@ -11,19 +11,19 @@ from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, PAIR, ROUND, pack, unpa
 from secfc.kernels.lanes import LANES
 
 _SUMS = 64
-"""Sums kept side by side, so that a vector of them is added to at once and none waits for another."""
+"""Number of partial sums. They are added to as a vector, so that no addition waits for another."""
 
 _AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
-"""For quotients that are no integers: rounded as NumPy rounds them."""
+"""For quotients that are not integers: without contraction, so that they are rounded as in NumPy."""
 
 
 @njit(inline="always", **OPTIONS)
 def _weighed(addresses, weights, p, offset, target, largest):
-    """Weighted sums, reduced, of whole PAIRs of integers from `offset` on of every answer."""
+    """Weighted sums, reduced, of multiples of PAIR integers from `offset` on in every answer."""
     inverse, modulus = 1.0 / p, float(p)
     for i in range(target.size):
         target[i] = 0.0
-    # A canonical residue times a weight is below 2**47: 63 and a reduced rest below 2**53.
+    # A canonical residue times a weight is below 2**47; 63 of them and a reduced remainder are below 2**53.
     for first in range(0, addresses.size, 63):
         lanes.weigh(
             uint64(addresses[first:].ctypes.data),
@@ -43,8 +43,7 @@ def _weighed(addresses, weights, p, offset, target, largest):
 def decode(addresses, weights, primes, rows, start, total):
     """Weighted sums, reduced, of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
 
-    Columns of `total` beyond a multiple of PAIR are not written. Returns whether all integers were
-    residues.
+    Columns of `total` after the last multiple of PAIR are not written. Returns whether all were residues.
     """
     count, k, wanted = total.shape
     whole = wanted // PAIR * PAIR
@@ -63,10 +62,9 @@ def decode(addresses, weights, primes, rows, start, total):
 def weigh(addresses, weights, primes, first, last, out):
     """Weighted sums, packed, of answers of the shape of `out`; answer j begins at addresses[j].
 
-    Columns [first, last) are written, those of the first prime and then of the next.
-
-    There are PAIR rows at least: the last PAIR are taken together, whatever came before. Returns whether all
-    integers were residues.
+    Columns [first, last) are written. Columns are counted over the first prime, then the next, and so on.
+    There must be at least PAIR rows: the last PAIR are computed together, even if some were computed before.
+    Returns whether all integers were residues.
     """
     k = out.shape[1]
     rows = out.shape[2] // 3
@@ -89,7 +87,7 @@ def weigh(addresses, weights, primes, first, last, out):
 
 @njit(boolean(BYTES_2, float64[:, ::1], int64, float64[::1]), **OPTIONS)
 def combine(packed, coefficients, p, out):
-    """out[c] = sum of coefficients[c] times the integers, reduced; whether every integer is below p."""
+    """out[c] = sum of coefficients[c] times the integers, reduced. Returns whether all are below p."""
     inverse, modulus = 1.0 / p, float(p)
     k, rows = packed.shape[0], packed.shape[1] // 3
     residues = np.zeros(LONG, dtype=np.int32)
@@ -139,7 +137,7 @@ def combine(packed, coefficients, p, out):
     **_AS_WRITTEN,
 )
 def nearest(digits, primes, inverses, radices, squares, tolerance, value, labels, contested):
-    """Residues to mixed-radix digits in place, quotients D / |S|^2, their argmin, and where it is in doubt.
+    """Convert residues to mixed-radix digits in place; compute quotients D / |S|^2, argmin and doubt.
 
     squares[h] is 0 for an empty set, which is never chosen.
     """

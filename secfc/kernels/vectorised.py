@@ -1,4 +1,4 @@
-"""The kernels as NumPy expressions: for small jobs, and where nothing can be compiled."""
+"""The kernels as NumPy expressions, for small jobs and if nothing can be compiled."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
 from secfc.threads import ALONE, Threads
 
 _BLOCK_ELEMENTS = 1 << 17
-"""float64 elements of a block of rows: 1 MiB, about an L2 cache."""
+"""float64 elements in a block of rows: 1 MiB, about an L2 cache."""
 
 _TERMS = 63
-"""Canonical residues times centred ones, each below 2**47, whose sum stays below 2**53."""
+"""Products of canonical and centred residues, each below 2**47, whose sum is below 2**53."""
 
 
 class VectorisedKernels:
@@ -92,6 +92,12 @@ class VectorisedKernels:
         triples(words)[wanted[: taken.size]] = triples(spare)[taken]
         return taken.size == wanted.size
 
+    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
+        if not self.redraw(words, spare, p):
+            return 0
+        self.add_masks(packed, words[np.newaxis], np.ones(1, dtype=np.int64), p)
+        return packed.size
+
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         # Sums of fewer than 2**12 integers below 2**24 are exact.
         step = 3 * _BLOCK_ELEMENTS
@@ -116,7 +122,7 @@ class VectorisedKernels:
             if not (residues < modulo).all():
                 return at
             out += weights[:, at, np.newaxis, np.newaxis] * residues
-            # A canonical residue times a weight is below 2**47: 63 of them and a reduced rest below 2**53.
+            # A canonical residue times a weight is below 2**47; 63 of them and a remainder are below 2**53.
             if at % 63 == 62 or at == len(answers) - 1:
                 for index, p in enumerate(primes):
                     out[index] = reduce(out[index], p)
@@ -207,7 +213,7 @@ class VectorisedKernels:
 
 
 def check_differences(packed: Bytes, start: int, question: Differences, own: Labels, out: Words) -> None:
-    """Refuse what does not fit together; the compiled loop checks no bounds."""
+    """Refuse arrays that do not fit together, since the compiled loop checks no bounds."""
     count, columns = len(question.radix.primes), question.columns
     if packed.shape[0] != count or question.weights.shape != (count, columns.size):
         raise ValueError("residues or weights do not fit the primes")

@@ -1,1 +1,1 @@
-"""Lloyd's iterations seen from both sides: coded distances, exact comparison, relocation, starts, search."""
+"""Lloyd's iterations on clients and server: coded distances, exact comparison, relocation, starts, search."""

@@ -1,10 +1,12 @@
 """A client's side of an iteration: coded centres and coded distances (docs/protocol.md, eq. 5-6).
 
-With the squared norm of a share kept as one more column, a coded distance is one inner product,
+The squared norm of a share is stored as one more column. A coded distance is then one inner product,
 
     ||mu~ - s x~||^2 = ||mu~||^2 + <(-2 s mu~, s^2), (x~, ||x~||^2)>,
 
 so a round is a matrix product, a reduction and the packing of its result.
+
+A question is a partition of rows into sets. Its answer is the distances of the rows to the means of the sets.
 """
 
 from collections.abc import Callable
@@ -20,24 +22,24 @@ from secfc.kmeans.sets import set_weights, weight_sums
 from secfc.threads import parts
 
 _FEW = 2
-"""Sums are updated by the rows that moved when fewer than one row in this many did."""
+"""If fewer than one row in this many moved, sums are updated by the moved rows only."""
 
 
 _SQUARED_ROWS = 1 << 14
 """Rows whose shares are squared at a time."""
 
 _ANSWERED_ROWS = 1536
-"""Rows that a thread answers about at a time: a multiple of the compiled loop's block."""
+"""Rows whose distances a thread computes at a time: a multiple of the compiled loop's block."""
 
 _SUMMED_COLUMNS = 8
-"""Columns that sums are updated of at a time, or a multiple: as many as the compiled loop takes together."""
+"""Sums are updated in multiples of this many columns: the compiled loop processes as many together."""
 
 
 class CodedPoints:
-    """A client's shares of every row, and what it answers about sets of them.
+    """A client's shares of every row, and the coded distances and sums that it computes from them.
 
-    `shares`, ndarray of shape (P, width + 1, m), float32, is memory for the shares and their squared norms,
-    filled by `store`. `weights`, shape (m,), int64, are public; None: each row counts once.
+    `shares`, ndarray of shape (P, width + 1, m), float32, is memory for the shares and their squared norms.
+    `store` fills it. `weights`, shape (m,), int64, are public. With None each row counts once.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class CodedPoints:
         return f"CodedPoints(shape={self._shares.shape})"
 
     def store(self, residues: PackedResidues, start: int) -> None:
-        """Keep shares of rows from `start`: residues of shape (P, width, rows)."""
+        """Store shares of the rows from `start` on: residues of shape (P, width, rows)."""
         planes = residues.planes()
 
         def store(index: int) -> None:
@@ -80,14 +82,14 @@ class CodedPoints:
         return self._shares[index, -1, rows]
 
     def keep(self, runs: list[slice]) -> None:
-        """Forget all rows but these runs of them, in ascending order; in place, before the first question."""
+        """Delete all rows outside these ascending runs, in place. Call it before the first question."""
         planes, columns, _ = self._shares.shape
         entries, m = self._shares.reshape(-1), sum(run.stop - run.start for run in runs)
         at = 0
         for line in range(planes * columns):
             for run in runs:
                 first, length = line * self._shares.shape[2] + run.start, run.stop - run.start
-                entries[at : at + length] = entries[first : first + length]  # never behind what is read next
+                entries[at : at + length] = entries[first : first + length]  # never beyond the next read
                 at += length
         self._shares = entries[:at].reshape(planes, columns, m)
         if self._weights is not None:
@@ -131,11 +133,11 @@ class CodedPoints:
         self._questions = list(zip(*self._kernels.prepare(matrices, constants), strict=True))
 
     def answer(self, start: int, stop: int) -> PackedResidues:
-        """Coded distances of rows [start, stop) to every set asked about, shape (residues, sets, rows)."""
+        """Coded distances of rows [start, stop) to the mean of every asked set, (residues, sets, rows)."""
         return self._answer(self._shares, start, stop)
 
     def answer_about(self, rows: Ints) -> PackedResidues:
-        """Likewise of any rows, shape (residues, sets, rows)."""
+        """The same for any rows, shape (residues, sets, rows)."""
         return self._answer(np.take(self._shares[: len(self._questions)], rows, axis=2), 0, rows.size)
 
     def _answer(self, shares: Shares, start: int, stop: int) -> PackedResidues:
@@ -165,7 +167,7 @@ class CodedPoints:
     def square_shares(self, sets: Labels) -> PackedResidues:
         """Squares of the shares, column by column, summed over each set, (P, width, k).
 
-        They lie on polynomials of degree 2(ell + t - 1) that tell more than sums of squares: to be masked.
+        They lie on polynomials of degree 2(ell + t - 1), which reveal more than the sums, so mask them.
         """
         planes, columns, m = self._shares.shape
         packed = PackedResidues.empty((planes, columns - 1, self._k))
@@ -182,7 +184,7 @@ class CodedPoints:
         return packed
 
     def _sums_of_sets(self, count: int, sets: Labels) -> list[Floats]:
-        """As `_updated_sums`, of a row that is alone in a set without its weight (`set_weights`)."""
+        """As `_updated_sums`, but a row that is alone in its set counts once (`set_weights`)."""
         sums = self._updated_sums(count, sets)
         if self._weights is None:
             return sums
@@ -197,7 +199,7 @@ class CodedPoints:
         return np.maximum(weight_sums(sets, self._k, self._weights), 1) / counted
 
     def _added_up(self, shares: Shares, sets: Labels, rows: slice = slice(None)) -> Floats:
-        """Sums of sets of some rows, (k, columns); of rows with weights 2**29 at most, so exact as well."""
+        """Sums over sets of some rows, (k, columns). Also exact with weights: at most 2**29 in all."""
         if self._weights is None:
             return self._kernels.set_sums(shares, sets, self._k)
         return _weighed(shares, sets, self._weights[rows], self._k)
@@ -212,7 +214,7 @@ class CodedPoints:
                 self._summed.append(sets)
                 few = False
             elif (summed := self._summed[index]) is not sets:
-                if summed is not compared:  # primes that were asked for together summed the same sets
+                if summed is not compared:  # primes of the same earlier question summed the same sets
                     compared, moved = summed, (summed != sets).nonzero()[0]
                 few = moved.size * _FEW < sets.size
                 self._summed[index] = sets

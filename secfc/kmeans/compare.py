@@ -1,4 +1,4 @@
-"""Which centre is nearest, exactly: floats where a proven bound decides, rational numbers for near-ties."""
+"""Find the nearest centre exactly: by floats where a proven bound allows it, else by rational numbers."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -11,7 +11,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 
 CORE_FACTOR = 9
-"""Squared 3 of the 3:1 rule of "center separation" (the paper, section 5)."""
+"""The square of 3, for the 3:1 rule of "center separation" (the paper, section 5)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +33,16 @@ class SquaredDistances:
 
 @dataclass(frozen=True, kw_only=True)
 class Quotients:
-    """Squared distances as they are compared.
+    """Squared distances in the form in which they are compared.
 
     Attributes
     ----------
     digits : ndarray of shape (P, k, rows), float64
         Mixed-radix digits of D.
     value : ndarray of shape (k, rows), float64
-        D / |S_h|^2, inf to empty sets; valid until the next call.
+        D / |S_h|^2, inf for empty sets. Valid until the next call.
     labels : ndarray of shape (rows,), int32
-        Set of least value, the lowest index among equals.
+        The set with the least value. Ties go to the lowest index.
     doubt : ndarray of shape (rows,), bool
         Whether floats cannot decide the label.
     tolerance : float
@@ -58,7 +58,7 @@ class Quotients:
     tolerance: float
 
     def exact(self, rows: Ints, wanted: Bools) -> Objects:
-        """Squared distances of the wanted (centre, row) pairs, elsewhere inf."""
+        """Exact squared distances of the wanted (centre, row) pairs, inf elsewhere."""
         h, r = np.nonzero(wanted)
         exact = np.full(wanted.shape, inf, dtype=object)
         exact[h, r] = rationals(self.radix.integers(self.digits[:, h, rows[r]]), self.sizes[h])
@@ -84,7 +84,7 @@ class Quotients:
 
 
 def quotients(distances: SquaredDistances, kernels: Kernels) -> Quotients:
-    """Decode scaled squared distances and divide them by |S_h|^2; at least one set is not empty."""
+    """Decode scaled squared distances and divide them by |S_h|^2. At least one set must not be empty."""
     tolerance = relative_tolerance(distances.radix)
     digits, value, labels, doubt = kernels.nearest(
         distances.residues, distances.radix, distances.sizes, tolerance
@@ -101,10 +101,10 @@ def quotients(distances: SquaredDistances, kernels: Kernels) -> Quotients:
 
 
 def relative_tolerance(radix: MixedRadix) -> float:
-    """Two values whose floats differ by more than this, relatively, are in the order of their floats.
+    """The relative difference above which two floats prove the order of their exact values.
 
-    Each has the relative error of `MixedRadix.approximate` and three roundings more (the size, its square,
-    the division); both, and the comparison itself, are covered twice over.
+    Each float has the relative error of `MixedRadix.approximate` and of three more roundings (the size, its
+    square, the division). The result is twice the error of both floats and of the comparison.
     """
     return 4 * (radix.relative_error + 4 * 2.0**-53)
 
@@ -124,13 +124,13 @@ class Nearest:
     labels : ndarray of shape (rows,), int32
         Ties go to the lowest index.
     own : ndarray of shape (P, rows), float64
-        Digits of D to that centre.
+        Digits of D for that centre.
     core : ndarray of shape (rows,), bool
-        Whether every other centre is at least three times as far (False unless asked for).
+        Whether every other centre is at least three times as far. False without `with_core`.
     near_ties : int
         Rows that floats could not decide.
     value : ndarray of shape (k, rows), float64
-        As of `Quotients`.
+        As in `Quotients`.
     """
 
     labels: Labels = field(repr=False)
@@ -141,7 +141,7 @@ class Nearest:
 
 
 def nearest(found: Quotients, *, with_core: bool = False) -> Nearest:
-    """Exact argmin over the centres of each row, ties to the lowest index; if asked for, the 3:1 rule."""
+    """Exact argmin over the centres of each row, ties to the lowest index. `with_core` adds the 3:1 rule."""
     digits, value, labels = found.digits, found.value, found.labels
     contested = np.flatnonzero(found.doubt)
     if contested.size:

@@ -1,4 +1,4 @@
-"""A start from given centres: each row begins with its nearest one, which its owner finds exactly."""
+"""A start from given centres: the owner of each row finds the nearest centre exactly."""
 
 from fractions import Fraction
 from math import inf
@@ -66,7 +66,7 @@ def _exact(centres: Floats, unit: Fraction) -> Objects:
 
 
 def _nearest(whole: Floats, centres: Objects, rivals: Bools) -> Ints:
-    """The nearest of the centres that are rivals, by rational numbers."""
+    """The nearest among the centres marked in `rivals`, computed with rational numbers."""
     rows: Objects = np.frompyfunc(mpq, 1, 1)(whole.astype(object))
     exact = np.full(rivals.shape, inf, dtype=object)
     for at, centre in enumerate(centres):

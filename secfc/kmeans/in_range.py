@@ -1,8 +1,8 @@
-"""Whether distances are such as rows within the public bound have.
+"""Check that distances are possible for rows within the public bound.
 
-A client may share integers beyond the bound: they lie on polynomials. Distances to sets with such rows wrap
-around modulo Q, and then labels are known functions of single columns of other parties' rows. So no label
-leaves the server before every distance of its round was compared with eq. 9 of docs/protocol.md.
+A malicious client can share integers beyond the bound, since they lie on polynomials too. Distances to sets
+with such rows wrap around modulo Q. Labels are then known functions of single columns of other parties' rows.
+So no label leaves the server before every distance of its round was compared with eq. 9 of docs/protocol.md.
 """
 
 from collections.abc import Iterable
@@ -16,10 +16,11 @@ from secfc.row_layout import Layout
 
 
 class RangeCheck:
-    """Compares the distances of a round, some rows at a time, with what the public bound allows.
+    """Compares the distances of a round, some rows at a time, with the largest that the public bound allows.
 
-    No quantised row of an honest client has a norm above `radius`. `max_liars` clients may lie about answers
-    and are found out; 0: answers are not checked, so a wrong one may be the reason, and nobody is named.
+    No quantised row of an honest client has a norm above `radius`. Up to `max_liars` clients may send wrong
+    answers, and the server detects these. With 0 the server does not check answers: a wrong answer may be the
+    reason for a large distance, and the error names nobody.
     """
 
     def __init__(self, *, radius: int, layout: Layout, max_liars: int) -> None:
@@ -28,13 +29,14 @@ class RangeCheck:
         self._beyond: dict[int, Bools] = {}
 
     def take(self, rows: slice, value: Floats, sizes: Ints, tolerance: float) -> None:
-        """Compare squared distances D / |S_h|**2 of rows, shape (sets, rows); those that come again replace.
+        """Compare squared distances D / |S_h|**2 of rows, shape (sets, rows), with the limit.
+
+        Rows that are given again replace their earlier result.
 
         Honest rows never exceed the limit. Their norms are at most `radius`, which includes rounding
         (`secfc.field.fixed_point.quantised_radius`). So the sum over S_h and |S_h| times a row have norms of
-        at most |S_h| radius each, D <= (2 |S_h| radius)**2, and D / |S_h|**2 <= (2 radius)**2. The errors of
-        its float and of the limit's are within the tolerance, which is more than twice the relative error of
-        a value.
+        at most |S_h| radius each, D <= (2 |S_h| radius)**2, and D / |S_h|**2 <= (2 radius)**2. The tolerance
+        is more than twice the relative error of a value, so it covers the float errors of value and limit.
         """
         held = value if sizes.all() else value[sizes > 0]
         limit = self._most * (1 + tolerance)
@@ -51,9 +53,10 @@ class RangeCheck:
         )
 
     def end_round(self, sets: Labels) -> None:
-        """Begin another round, if all distances of this one, which was about `sets`, are possible.
+        """End the round, whose distances were to the means of `sets`.
 
-        RangeError names clients that have certainly shared rows beyond the bound, if there are any.
+        Raises RangeError if some distance is impossible. It names the clients that have certainly shared rows
+        beyond the bound, if there are any.
         """
         if not self._beyond:
             return
@@ -62,7 +65,7 @@ class RangeCheck:
         text = "a round's distances are larger than the public bound allows"
         if not self._max_liars:
             raise RangeError(f"{text}: rows that a client shared or an answer are wrong; whose is not known")
-        if self._layout.common or self._layout.deposited:  # of owners any number may lie
+        if self._layout.common or self._layout.deposited:  # any number of owners may lie
             raise RangeError(f"{text}: rows that somebody shared are beyond it; whose is not known")
         k = pairs.shape[1]
         members = np.array([set_sizes(sets[self._layout.rows(j)], k) > 0 for j in range(1, len(pairs) + 1)]).T
@@ -76,10 +79,10 @@ class RangeCheck:
 
 
 def surely_in(groups: Iterable[frozenset[int]], *, most: int) -> list[int]:
-    """Who is a liar for certain, if each of these groups has a liar and there are at most so many.
+    """Clients that lie for certain, if each group contains a liar and there are at most `most` liars.
 
-    Were such a client honest, more liars than there can be would be in what is left of its groups: in more
-    than `most` of these that have no member in common, or in an empty one.
+    A client is certain if its honesty leads to a contradiction: without it, its groups contain more than
+    `most` disjoint groups, each with a liar, or an empty group.
     """
     ordered = sorted(groups, key=len)
     found = []

@@ -1,7 +1,8 @@
-"""Lloyd's search where only labels are known: sets out, labels in, until a start stops.
+"""Lloyd's search from labels alone: it yields sets and takes labels until a start stops.
 
-Server and evaluators make the same search from what was opened, so that each knows the next question. All
-public choices are those of one generator, in the same order as with `secfc.kmeans.search.Search`.
+The server and the evaluators run the same search on the opened values, so each of them knows the next sets.
+A question is a partition `sets`: its answer is the nearest mean of each row. All public random choices come
+from one generator, in the same order as in `secfc.kmeans.search.Search`.
 """
 
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from secfc.params import Start
 
 
 class _Step(Enum):
-    """What the sets now asked about are for."""
+    """The purpose of the current sets."""
 
     CANDIDATES = auto()
     FIRST_OF_START = auto()
@@ -35,19 +36,19 @@ class Follows(Enum):
     """What follows a round."""
 
     QUESTION = auto()
-    """About `sets`."""
+    """Another question, about `sets`."""
     START = auto()
-    """Likewise; a start has ended, and another begins."""
+    """Another question. A start has ended, and the next one begins."""
     END = auto()
 
 
 class LabelSearch:
-    """Runs starts of Lloyd's algorithm on labels that somebody else opens.
+    """Runs starts of Lloyd's algorithm on labels that the caller opens.
 
-    `sets` asks for the nearest mean of every row; `add` takes labels, some rows at a time, and `end_round`
-    tells what follows. `found` has the results of the starts that have ended, `best` is the best of these
+    `sets` is the current question. `add` takes labels, some rows at a time, and `end_round` returns what
+    follows. `found` has the results of the starts that have ended. `best` is the index of the best of these
     with as many clusters as the last.
-    Where `choices` are there, `sets` asks about candidates instead, and `choose` takes what was opened.
+    If `choices` is not None, `sets` has candidates instead, and `choose` takes the opened values.
 
     Parameters
     ----------
@@ -56,27 +57,27 @@ class LabelSearch:
     starts : tuple of int
         Clusters of each start, in order.
     compared : tuple of int
-        Numbers of clusters that are compared, () for one alone. One cluster is compared by its inertia alone.
+        Numbers of clusters to compare, () for a single number. Of one cluster only the inertia is used.
     init : {"random", "separation", "k-means++", "labels"}
-        "separation": the first two questions make the start, of cores. "k-means++": the first ones choose its
-        rows, and `sets` is a single row.
+        "separation": the first two questions make the start, from cores. "k-means++": the first questions
+        choose the rows of the start, and `sets` begins with a single row.
     predict : bool
-        Keep these sets: one question, of the rows in none of them.
+        Keep these sets: one question, about the rows that are in no set.
     rng : numpy.random.Generator
         For public choices only.
     weights : ndarray of shape (m,), int64, optional
-        Public, 1 or more, 2**29 at most in all: how many times each row counts.
+        How many times each row counts. Public, at least 1 each, at most 2**29 in all.
     start : ndarray of shape (m,), int32, optional
         Given sets, when `init` is "labels".
 
     Attributes
     ----------
     sets : ndarray of shape (m,), int32
-        Of the present question.
+        The sets of the current question.
     draws : tuple of int
-        What the next candidates are drawn by, where some follow those that are asked about.
+        Random numbers that draw the next candidates, () if no candidates follow the current ones.
     choices : Choices or None
-        Of a start by k-means++ that is being made.
+        The choices of an unfinished k-means++ start.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class LabelSearch:
         self._first = _Step.PREDICT if predict else first
         self._core = np.zeros(m, dtype=np.bool_)
         self._previous: Labels | None = None
-        self._emptied: Ints | None = None  # computed when it is asked for
+        self._emptied: Ints | None = None  # computed on first use
         self.found: list[LabelResult] = []
         self.best = 0
         self._begin()
@@ -129,29 +130,29 @@ class LabelSearch:
 
     @property
     def asked(self) -> Ints:
-        """Rows whose label is opened, ascending."""
+        """Rows whose labels are opened, ascending."""
         if self.choices is not None:
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero(self.sets < 0) if self._step is _Step.PREDICT else np.arange(self.sets.size)
 
     @property
     def with_core(self) -> bool:
-        """Whether it is also opened which rows are in the core."""
+        """Whether the core membership of rows is opened too."""
         return self._step is _Step.SECOND_OF_START
 
     def sizes(self) -> Ints:
-        """What the sum of each set is divided by (`set_weights`), shape (k,)."""
+        """The divisor of each set's sum (`set_weights`), shape (k,)."""
         return set_weights(self.sets, self._k, self._weights)
 
     def add(self, rows: Ints, labels: Labels, core: Bools | None = None) -> None:
-        """Take labels, and the core, of some rows; each row that is asked about once before `end_round`."""
+        """Take labels, and the core, of some rows. Each row in `asked` must come once before `end_round`."""
         self._labels[rows], self._emptied = labels, None
         if core is not None:
             self._core[rows] = core
 
     @property
     def emptied(self) -> Ints:
-        """Now that all labels are here: clusters without a row, ascending, that rows are moved to."""
+        """Clusters without a row, ascending, to which rows are moved. All labels must have been added."""
         if self._step in (_Step.LAST_ASSIGNMENT, _Step.PREDICT):
             return np.empty(0, dtype=np.int64)
         if self._emptied is None:
@@ -165,21 +166,21 @@ class LabelSearch:
 
     @property
     def k(self) -> int:
-        """Clusters of the present start."""
+        """Clusters of the current start."""
         return self._k
 
     @property
     def first_of_k(self) -> bool:
-        """Whether no start before the last that has ended has as many clusters."""
+        """Whether the last ended start is the first with its number of clusters."""
         return self.found[-1].k not in self._starts[: len(self.found) - 1]
 
     @property
     def last_of_k(self) -> bool:
-        """Whether none behind it has."""
+        """Whether the last ended start is also the last one with its number of clusters."""
         return self.found[-1].k not in self._starts[len(self.found) :]
 
     def results(self) -> list[LabelResult]:
-        """At the end the best clustering with each k that is compared; else the best of all."""
+        """At the end: the best clustering for each compared k, or the single best one."""
         if not self._compared:
             return [self.found[self.best]]
         bests = {one.k: one for one in self.found if one.opened is not None}
@@ -193,11 +194,11 @@ class LabelSearch:
         return [bests[k] for k in self._compared]
 
     def result(self) -> LabelResult:
-        """At the end what clients are told: of several k the most suitable, the least of equals."""
+        """At the end: the clustering for clients. Of several k the most suitable, of equals the least."""
         return max(self.results(), key=suitability) if self._compared else self.found[self.best]
 
     def choose(self, candidate: int, drawn: Iterable[int]) -> Follows:
-        """Choose a candidate, by its number, and ask about the rows drawn next; see `Choices.choose`."""
+        """Choose a candidate by its number; the rows `drawn` are the next candidates (`Choices.choose`)."""
         choices = self.choices
         assert choices is not None
         choices.choose(candidate, drawn)
@@ -211,9 +212,9 @@ class LabelSearch:
     def end_round(self, farthest: Ints) -> Follows:
         """Move the sets.
 
-        `farthest`, shape (e,) or (0,), are the rows that are moved to the emptied clusters, in order
-        (`secfc.kmeans.relocation`); none where even the farthest row lies on its centre. Where a start has
-        ended, `best` may have to be changed.
+        `farthest`, shape (e,) or (0,), are the rows that move to the emptied clusters, in order
+        (`secfc.kmeans.relocation`). It is empty if even the farthest row lies on its centre. If a start has
+        ended, the caller may have to change `best`.
         """
         labels, run = self._labels.copy(), self.current
         sets = labels.copy()
@@ -250,7 +251,7 @@ class LabelSearch:
         return Follows.START
 
     def standing(self) -> dict[str, Any]:
-        """Between two questions, all that the rest of the search depends on, as a value of plain ones."""
+        """The state between two questions, as a dict of plain values."""
         return {
             "sets": self.sets,
             "previous": self._previous,
@@ -265,7 +266,7 @@ class LabelSearch:
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Stand where another search stood that was made with the same arguments."""
+        """Restore the state of another search that was made with the same arguments."""
         self.sets, self._previous = standing["sets"], standing["previous"]
         self._step, self.moved = _Step[standing["step"]], standing["moved"]
         self._labels, self._emptied, self.choices = self.sets.copy(), None, None

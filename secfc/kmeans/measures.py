@@ -1,7 +1,7 @@
-"""How well a clustering fits, from the distances of an iteration alone: no centre is needed.
+"""Measures of how well a clustering fits, from the distances of an iteration alone, without centres.
 
-All quotients are of squared distances, so the units of the quantised rows cancel. Values are float64, from
-distances that are exact up to one rounding.
+All measures are quotients of distances, so the units of the quantised rows cancel. Values are float64 and
+come from distances that are exact up to one rounding.
 """
 
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ import numpy as np
 from secfc.array_types import Floats, Ints, Labels
 
 BINS = 24
-"""Bins of the histogram of distances: what a picture of some 500 pixels can show."""
+"""Bins of the histogram of distances: enough for a chart of about 500 pixels."""
 
 
 class RoundSums:
-    """Sums over rows of an iteration's distances to the means of `sets`, taken block by block."""
+    """Sums over rows of an iteration's distances to the means of `sets`, collected block by block."""
 
     def __init__(self, sets: Labels, sizes: Ints) -> None:
         self._sets, self._sizes = sets, sizes
         self._parts: dict[
             int, tuple[Floats, Floats, Floats]
-        ] = {}  # by first row: rows that come again replace
+        ] = {}  # by first row: rows that are added again replace their sums
 
     def add(self, rows: slice, labels: Labels, value: Floats) -> None:
-        """Take squared distances of some rows, of nearest centre `labels`.
+        """Add squared distances of some rows whose nearest centres are `labels`.
 
-        `value`, shape (sets asked about, rows), is inf to empty sets and is not changed.
+        `value`, shape (asked sets, rows), is inf for empty sets and is not changed.
         """
         k, every = self._sizes.size, np.arange(labels.size)
         own = np.sqrt(value[labels, every])
@@ -66,9 +66,10 @@ class RoundSums:
         )
 
     def _centre_distances(self, between: Floats, present: Ints) -> Floats:
-        """Distances between centres, the rows x of S_i having the mean c_i.
+        """Distances between centres.
 
-        Then the mean of ||x - c_h||^2 over them is that of ||x - c_i||^2 plus ||c_i - c_h||^2.
+        The rows x of S_i have the mean c_i, so over them
+        mean ||x - c_h||^2 = mean ||x - c_i||^2 + ||c_i - c_h||^2.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = between / self._sizes[:, np.newaxis]
@@ -78,7 +79,7 @@ class RoundSums:
 
 
 def _davies_bouldin(spread: Floats, distance: Floats) -> float:
-    """Mean over i of the largest (spread_i + spread_j) / distance_ij; coinciding centres do not count."""
+    """Mean over i of the largest (spread_i + spread_j) / distance_ij. Pairs of equal centres are skipped."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(distance > 0, (spread[:, np.newaxis] + spread) / distance, 0.0)
     np.fill_diagonal(ratio, 0.0)
@@ -86,7 +87,7 @@ def _davies_bouldin(spread: Floats, distance: Floats) -> float:
 
 
 def calinski_harabasz(inertia: float, *, total: float, k: int, m: int) -> float:
-    """The ratio of the variance between k clusters with rows to that within; nan as `Measures` says.
+    """The ratio of the variance between k nonempty clusters to that within them; nan as in `Measures`.
 
     `total` is the sum of squared distances to the mean of all m rows.
     """
@@ -98,18 +99,18 @@ def calinski_harabasz(inertia: float, *, total: float, k: int, m: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """Measures of a clustering; nan with fewer than two clusters, or as many as rows.
+    """Measures of a clustering. They are nan with fewer than two clusters, or with as many as rows.
 
     Attributes
     ----------
     calinski_harabasz : float
         Greater is better.
     silhouette : float or None
-        Simplified silhouette, 0 to 1, the mean of (b - a) / b: a, b distances to the nearest and second
-        nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better. None where nobody knows them.
+        Simplified silhouette, 0 to 1: the mean of (b - a) / b, with a and b the distances to the nearest and
+        the second nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better. None if not known.
     davies_bouldin : float or None
-        Less is better. None likewise. Exact where the distances are to the means of the labels, that is after
-        convergence.
+        Less is better. None as for the silhouette. Exact if the distances are to the means of the labels,
+        which holds after convergence.
     """
 
     calinski_harabasz: float
@@ -118,22 +119,22 @@ class Measures:
 
     @property
     def chosen_by(self) -> float:
-        """What clusterings of several k are compared by; greater is better."""
+        """The measure that compares clusterings of several k; greater is better."""
         return self.calinski_harabasz if self.silhouette is None else self.silhouette
 
 
 def histogram(distances: Floats) -> tuple[list[int], float]:
-    """Counts of distances in `BINS` equal bins from 0, and the upper end of the last."""
+    """Counts of distances in `BINS` equal bins from 0, and the upper end of the last bin."""
     largest = float(distances.max(initial=0.0))
     counts, _ = np.histogram(distances, bins=BINS, range=(0.0, largest or 1.0))
     return counts.tolist(), largest
 
 
 def knee(ks: list[int], inertia: list[float]) -> int | None:
-    """The k at which a falling curve bends most: farthest below the chord from its first to its last point.
+    """The k at which a falling curve is farthest below the chord from its first to its last point.
 
     Satopää, Albrecht, Irwin, Raghavan: *Finding a "kneedle" in a haystack*, ICDCSW 2011. None for fewer than
-    three points or a curve that does not fall or never lies below the chord.
+    three points, and for a curve that does not fall or is never below the chord.
     """
     x, y = np.array(ks, dtype=float), np.array(inertia)
     if x.size < 3 or not y[0] > y[-1]:

@@ -1,9 +1,8 @@
 """The "k-means++" start from distances to single rows, in exact integers.
 
-Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007; the greedy variant is
-scikit-learn's: several candidates a step, of which the one that lowers the potential most becomes a centre.
-A question asks about candidates as sets of one row each, so that D_{i,h} is the squared distance of row i to
-candidate h itself.
+Arthur, Vassilvitskii: *k-means++: the advantages of careful seeding*, SODA 2007. The greedy variant is
+scikit-learn's: each step draws several candidates, and the one that lowers the potential most is the centre.
+In a question each candidate is a set of one row, so D_{i,h} is the squared distance of row i to candidate h.
 """
 
 import threading
@@ -20,23 +19,23 @@ from secfc.field.mixed_radix import MixedRadix
 DRAW_BITS = 32
 """A draw below N is floor(N r / 2**32), r uniform below 2**32: probabilities are multiples of 2**-32.
 
-So each is off by less than 2**-32 of the whole, and a row with a smaller share of N than that may never be
-drawn. With few bits [sum > N r / 2**32] can be decided of masked sums too (`secfc.comparing`).
+So the error of each probability is below 2**-32, and a row whose part of N is smaller may never be drawn.
+With few bits, [sum > N r / 2**32] can also be decided on masked sums (`secfc.comparing`).
 """
 
 
 def candidates_of(k: int) -> int:
-    """Candidates a step, as scikit-learn has them; at most k, so a question has room for them."""
+    """Candidates in each step, as in scikit-learn, but at most k, the number of sets in a question."""
     return min(k, 2 + int(log(k)))
 
 
 def draws(rng: np.random.Generator, k: int) -> list[int]:
-    """Public r, below 2**32, one for each of the next candidates."""
+    """Public random r below 2**32, one for each of the next candidates."""
     return [int.from_bytes(rng.bytes(DRAW_BITS // 8), "little") for _ in range(candidates_of(k))]
 
 
 def first_row(rng: np.random.Generator, m: int, weights: Ints | None) -> int:
-    """The public first of m rows, drawn with probability proportional to its weight if rows have weights."""
+    """Draw the public first row of a start, with probability proportional to the weights if there are any."""
     if weights is None:
         return int(rng.integers(m))
     sums = np.cumsum(weights)
@@ -44,7 +43,7 @@ def first_row(rng: np.random.Generator, m: int, weights: Ints | None) -> int:
 
 
 class Choices:
-    """The public part of a start: rows that were `chosen`, and `candidates` that are asked about; k <= m."""
+    """The public part of a start: rows already `chosen`, and the current `candidates`. k <= m."""
 
     def __init__(self, *, m: int, k: int, first: int) -> None:
         self._m, self._k = m, k
@@ -53,7 +52,7 @@ class Choices:
 
     @property
     def sets(self) -> Labels:
-        """Candidates, at the end the chosen rows, alone in a set each; the other rows are in none."""
+        """The candidates, at the end the chosen rows, each alone in a set. Other rows are in no set."""
         sets = np.full(self._m, -1, dtype=np.int32)
         rows = self.candidates or self.chosen
         sets[rows] = np.arange(len(rows))
@@ -61,14 +60,14 @@ class Choices:
 
     @property
     def last(self) -> bool:
-        """Whether the best candidate is the last row to be chosen, and none are drawn after it."""
+        """Whether the next chosen row is the last one, so that no more rows are drawn."""
         return len(self.chosen) + 1 == self._k
 
     def choose(self, candidate: int, drawn: Iterable[int] = ()) -> None:
-        """Choose a candidate, by its number, and ask about the rows drawn next.
+        """Choose a candidate by its number. The rows `drawn` are the next candidates.
 
-        None are drawn after the last, or when all rows coincide with chosen ones: then the lowest others fill
-        the sets that are left.
+        `drawn` is empty after the last choice, or if every row equals a chosen one. In the second case the
+        lowest other rows fill the remaining sets.
         """
         self.chosen.append(self.candidates[candidate])
         self.candidates = list(dict.fromkeys(drawn))
@@ -77,28 +76,28 @@ class Choices:
             self.chosen += others.tolist()
 
     def standing(self) -> dict[str, Any]:
-        """Between two questions, what the rest depends on."""
+        """The state between two questions."""
         return {"chosen": self.chosen, "candidates": self.candidates}
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Stand where another one stood."""
+        """Restore such a state."""
         self.chosen, self.candidates = standing["chosen"], standing["candidates"]
 
 
 class PlusPlus:
     """Chooses k <= m rows as the first centres, question by question.
 
-    `sets` asks about single rows; `add` takes the distances to them, and `end_round` returns whether there is
-    another question. If not, `sets` has the chosen rows, row c_h alone in set h. Random numbers are drawn
-    with the question that they follow, before it is known whether a row is drawn by them. A row's distance
-    counts as many times as its weight, if rows have `weights`.
+    `sets` has the candidates as single rows. `add` takes the distances to them, and `end_round` returns
+    whether another question follows. If not, `sets` has the chosen rows, row c_h alone in set h. The random
+    numbers for the next candidates are drawn together with the current question, even if they turn out to
+    draw no row. If rows have `weights`, each distance is multiplied by the weight of its row.
     """
 
     def __init__(self, *, m: int, k: int, rng: np.random.Generator, weights: Ints | None = None) -> None:
         self._m, self._k, self._rng, self._weights = m, k, rng, weights
         self._choices = Choices(m=m, k=k, first=first_row(rng, m, weights))
         self._closest: Limbs | None = None  # (L, m), to the nearest chosen row
-        self._lock = threading.Lock()  # of making room for what is asked
+        self._lock = threading.Lock()  # for allocating `_asked`
         self._asked: Limbs | None = None  # (L, candidates, m)
         self._draw()
 
@@ -107,16 +106,16 @@ class PlusPlus:
         self._draws = [] if self._choices.last else draws(self._rng, self._k)
 
     def standing(self) -> dict[str, Any]:
-        """Between two questions, what the rest depends on besides the generator."""
+        """The state between two questions, without the generator."""
         return self._choices.standing() | {"closest": self._closest, "draws": self._draws}
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Stand where another one stood."""
+        """Restore such a state."""
         self._choices.stand(standing)
         self._closest, self._draws, self.sets = standing["closest"], standing["draws"], self._choices.sets
 
     def add(self, rows: slice, digits: Floats, radix: MixedRadix) -> None:
-        """Take digits of some rows' squared distances to the candidates, shape (P, candidates, rows)."""
+        """Add digits of some rows' squared distances to the candidates, shape (P, candidates, rows)."""
         part = limbs_of_digits(digits, radix)
         shape = (*part.shape[:2], self._m)
         with self._lock:
@@ -126,7 +125,7 @@ class PlusPlus:
         asked[:, :, rows] = part
 
     def end_round(self) -> bool:
-        """Choose the best candidate, and draw the next; whether `sets` asks about candidates again."""
+        """Choose the best candidate and draw the next ones. Returns whether `sets` has candidates again."""
         assert self._asked is not None
         best = 0
         closest, potential = self._with(0), None
@@ -134,7 +133,7 @@ class PlusPlus:
             potential = total(closest, self._weights) if potential is None else potential
             other = self._with(at)
             lower = total(other, self._weights)
-            if lower < potential:  # of equals the first drawn stays
+            if lower < potential:  # ties go to the candidate drawn first
                 best, closest, potential = at, other, lower
         self._closest = closest
         self._choices.choose(best, self._drawn(closest) if self._draws else ())
@@ -145,13 +144,13 @@ class PlusPlus:
         return False
 
     def _with(self, candidate: int) -> Limbs:
-        """Distances to the nearest chosen row, were this candidate chosen too."""
+        """Distances to the nearest chosen row if this candidate is chosen too."""
         assert self._asked is not None
         asked: Limbs = self._asked[:, candidate]
         return asked.copy() if self._closest is None else minimum(self._closest, asked)
 
     def _drawn(self, closest: Limbs) -> list[int]:
-        """Rows drawn in proportion to their distance times their weight; none when every distance is 0."""
+        """Rows drawn with probability proportional to distance times weight; none if all distances are 0."""
         sums = Cumulated(closest, self._weights)
         if sums.total == 0:
             return []

@@ -1,4 +1,4 @@
-"""Emptied clusters, as scikit-learn relocates them, in an exact order."""
+"""Move rows to emptied clusters, as scikit-learn does, but in an exact order."""
 
 import numpy as np
 
@@ -10,16 +10,16 @@ from secfc.kmeans.compare import rationals, relative_tolerance
 def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Labels:
     """The next sets: `labels`, with the rows farthest from their centres moved to emptied clusters.
 
-    In ascending index each cluster without a row takes the row farthest from its own centre, farthest first
-    and ties by row index. Where even the farthest row lies on its centre, nothing moves (`labels` itself is
-    returned). A cluster that gives its only row away stays empty.
+    Each cluster without a row, in ascending index, gets the row that is farthest from its own centre. Rows
+    are taken farthest first, ties by row index. If even the farthest row lies on its centre, no row moves and
+    `labels` itself is returned. A cluster that loses its only row stays empty.
 
     Parameters
     ----------
     own : ndarray of shape (P, m), float32
-        Digits of D to the nearest centre (below 2**24, so exact).
+        Digits of D for the nearest centre (below 2**24, so exact).
     sizes : ndarray of shape (k,), int64
-        Sizes of the sets that the distances were computed to.
+        Sizes of the sets whose means the distances are to.
     """
     m = labels.size
     emptied = np.flatnonzero(np.bincount(labels, minlength=sizes.size) == 0)
@@ -27,7 +27,7 @@ def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Lab
         return labels
     value = radix.approximate(own.astype(np.float64)) / sizes[labels].astype(np.float64) ** 2
     threshold = np.partition(value, m - emptied.size)[m - emptied.size]
-    # Rows that floats cannot exclude from the `emptied.size` farthest.
+    # Rows that may be among the `emptied.size` farthest, as far as floats can tell.
     candidates = np.flatnonzero(value >= threshold * (1 - relative_tolerance(radix)))
     exact = rationals(radix.integers(own[:, candidates].astype(np.float64)), sizes[labels[candidates]])
     farthest = candidates[np.argsort(-exact, kind="stable")[: emptied.size]]

@@ -1,4 +1,7 @@
-"""Lloyd's search as a sequence of questions: sets out, distances in, until a start stops."""
+"""Lloyd's search as a sequence of questions: it yields sets and takes distances until a start stops.
+
+A question is a partition `sets`. Its answer is the distances of every row to the means of these sets.
+"""
 
 import threading
 from dataclasses import dataclass, field
@@ -25,7 +28,7 @@ from secfc.params import Start
 
 
 class _Step(Enum):
-    """What the sets now asked about are for."""
+    """The purpose of the current sets."""
 
     CANDIDATES = auto()
     FIRST_OF_START = auto()
@@ -37,22 +40,22 @@ class _Step(Enum):
 
 @dataclass(kw_only=True)
 class LabelResult:
-    """What one start ended in, as labels tell it.
+    """The result of one start, as far as labels show it.
 
     Attributes
     ----------
     start : ndarray of shape (m,), int32
-        The sets that the first iteration's centres were the means of; -1: in no set.
+        The sets whose means were the centres of the first iteration; -1: in no set.
     labels : ndarray of shape (m,), int32
     k : int
     n_iter : int
-        As scikit-learn counts: the last iteration included, which changes no label or moves no centre.
+        Counted as in scikit-learn: it includes the last iteration, which changes no label or moves no centre.
     converged : bool
-        `secfc.kmeans.stopping.Iterated` of the last iteration.
+        As in `secfc.kmeans.stopping.Iterated` of the last iteration.
     opened : float or None
-        The inertia in the data's units squared, where the trio opened it.
+        The inertia in squared units of the data, if the trio opened it.
     measures : Measures or None
-        Where several k are compared.
+        None unless several k are compared.
     """
 
     start: Labels = field(repr=False)
@@ -66,14 +69,14 @@ class LabelResult:
 
 @dataclass(kw_only=True)
 class SearchResult(LabelResult):
-    """What one start ended in, where distances are known.
+    """The result of one start, if distances are known.
 
     Attributes
     ----------
     inertia : Fraction
         In squared quantised units.
     score : int
-        What starts are compared by (`secfc.kmeans.score`).
+        The score by which starts are compared (`secfc.kmeans.score`).
     history : list of Fraction
         Inertia of each iteration.
     near_ties : int
@@ -90,19 +93,18 @@ class SearchResult(LabelResult):
 
 
 class Search:
-    """Runs `n_init` starts of Lloyd's algorithm on distances that somebody else computes.
+    """Runs `n_init` starts of Lloyd's algorithm on distances that the caller provides.
 
-    `sets` asks for the distances of every row to the means of these sets; `add` takes them, some rows at a
-    time, and `end_round` returns whether there is another question. If not, `best` is the result of least
-    score (the first of equals).
+    `sets` is the current question. `add` takes distances, some rows at a time. `end_round` returns whether
+    another question follows. If not, `best` is the result with the least score, the first of equals.
 
     Parameters
     ----------
     m, k : int
         Rows and clusters, k <= m.
     compared : tuple of int
-        Ascending numbers of clusters to search for in turn, the last is k; with them `found` has the best of
-        each. () for k alone.
+        Ascending numbers of clusters to compare, the last is k. `found` then has the best result for each.
+        () for k alone.
     max_iter, n_init : int
     tol_moved : float
     init : {"random", "separation", "k-means++", "labels"}
@@ -111,14 +113,14 @@ class Search:
         For public choices only.
     kernels : Kernels
     within : RangeCheck
-        Asked about the distances of every round before anything follows from them.
+        Checks the distances of every round before they are used.
     weights : ndarray of shape (m,), int64, optional
-        Public, 1 or more, 2**29 at most in all: how many times each row counts.
+        How many times each row counts. Public, at least 1 each, at most 2**29 in all.
     start : ndarray of shape (m,), int32, optional
         Given sets, when `init` is "labels".
     predict : bool
-        Keep these sets: one question, after which rows in no set have the label of the nearest mean. There is
-        no inertia: of one such row it would be that row's distance.
+        Keep these sets: one question, after which each row in no set gets the label of the nearest mean.
+        There is no inertia: with only one such row it would be the distance of that row.
     """
 
     def __init__(
@@ -143,14 +145,14 @@ class Search:
         self._m, self._k, self._compared = m, k, compared
         self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._n_init, self._init, self._rng = n_init, init, rng
-        # One cluster comes first: its inertia is the sum of squares about the mean of all rows.
+        # k = 1 comes first: its inertia is the sum of squares about the mean of all rows.
         self._ks = sorted({1, *compared}) if compared else [k]
         self._given, self._kernels, self._within = start, kernels, within
         self._labels: Labels = np.empty(m, dtype=np.int32)
         self._core: Bools = np.empty(m, dtype=np.bool_)
         self._own: Shares | None = None
-        self._lock = threading.Lock()  # of what the first rows of a round make room for
-        self._near_ties: dict[int, int] = {}  # by first row of what was added
+        self._lock = threading.Lock()  # the first rows of a round allocate `_own` and `_sums`
+        self._near_ties: dict[int, int] = {}  # by first row of each `add`
         self._sized: Labels | None = None
         self._sums: RoundSums | None = None
         self.found: list[SearchResult] = []
@@ -184,13 +186,13 @@ class Search:
         self.current = SearchResult(start=self.sets, labels=self.sets, k=self._k)
 
     def sizes(self) -> Ints:
-        """What the sums of the sets asked about are divided by (`set_weights`), shape (k,)."""
+        """The divisors of the sums of the current sets (`set_weights`), shape (k,)."""
         if self._sized is not self.sets:
             self._sized, self._sizes = self.sets, set_weights(self.sets, self._k, self._weights)
         return self._sizes
 
     def standing(self) -> dict[str, Any]:
-        """Between two questions, all that the rest of the search depends on, as a value of plain ones."""
+        """The state between two questions, as a dict of plain values."""
         return {
             "k": self._k,
             "ks": self._ks,
@@ -207,7 +209,7 @@ class Search:
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Stand where another search stood that was made with the same arguments."""
+        """Restore the state of another search that was made with the same arguments."""
         self._k, self._ks = standing["k"], standing["ks"]
         self._starts_left, self._step = standing["starts_left"], _Step[standing["step"]]
         self.moved, self._previous = standing["moved"], standing["previous"]
@@ -224,9 +226,9 @@ class Search:
         self._near_ties = {}
 
     def add(self, rows: slice, distances: SquaredDistances) -> None:
-        """Take the distances of some rows to the means of `sets`; each row once before `end_round`.
+        """Add the distances of some rows to the means of `sets`; each row once before `end_round`.
 
-        Threads may take rows at the same time.
+        Several threads may call it at the same time.
         """
         found = quotients(distances, self._kernels)
         self._within.take(rows, found.value, found.sizes, found.tolerance)
@@ -242,14 +244,14 @@ class Search:
                 self._sums = RoundSums(self.sets, self.sizes())
             own, sums, self._radix = self._own, self._sums, distances.radix
         self._labels[rows], self._core[rows], own[:, rows] = part.labels, part.core, part.own
-        self._near_ties[rows.start] = part.near_ties  # rows that come again replace their count
+        self._near_ties[rows.start] = part.near_ties  # rows that are added again replace their count
         if sums is not None:
             sums.add(rows, part.labels, part.value)
 
     def end_round(self) -> bool:
-        """Move the sets, now that the distances of every row are here; whether `sets` holds another question.
+        """Move the sets after the distances of every row were added. Returns whether a question follows.
 
-        RangeError where some distance is larger than the public bound allows. The search is over.
+        RangeError if some distance is larger than the public bound allows. The search then ends.
         """
         self._within.end_round(self.sets)
         if self._step is _Step.CANDIDATES:
@@ -306,7 +308,7 @@ class Search:
         return False
 
     def _iterated(self, run: SearchResult, sets: Labels) -> bool:
-        """Count an iteration; True when no question of this start follows."""
+        """Count an iteration. Returns whether no question of this start follows."""
         run.n_iter += 1
         run.history.append(run.inertia)
         done = self._stopping.after(
@@ -336,7 +338,7 @@ def _from_plain(plain: dict[str, Any]) -> SearchResult:
 
 
 def suitability(clustering: LabelResult) -> float:
-    """What clusterings of several k are compared by; nan counts as the least."""
+    """The value that compares clusterings of several k, -inf instead of nan."""
     value = nan if clustering.measures is None else clustering.measures.chosen_by
     return -inf if isnan(value) else value
 
@@ -345,14 +347,14 @@ def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int, weights: Ints 
     """Exact sums of D, times the weights of rows, over the rows of each label, shape (k,)."""
     totals = np.zeros(k, dtype=object)
     for digit, unit in zip(own, radix.radices, strict=True):
-        # Sums of digits stay below 2**24 m <= 2**53, and so do those with weights of 2**29 at most in all.
+        # Sums of digits are below 2**24 m <= 2**53. So are sums with weights, which are at most 2**29 in all.
         sums = np.bincount(labels, weights=digit if weights is None else digit * weights, minlength=k)
         totals += sums.astype(np.int64).astype(object) * unit
     return totals
 
 
 def _inertia(sums: Objects, sizes: Ints) -> Fraction:
-    """Exact sum over rows of D / |S|^2, over the common denominator of all sets."""
+    """Exact sum over rows of D / |S|^2, with the common denominator of all sets."""
     squares = sizes[sizes > 0].astype(object) ** 2
     common = lcm(*squares)
     return Fraction(int((sums[sizes > 0] * (common // squares)).sum()), common)

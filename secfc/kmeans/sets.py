@@ -1,4 +1,4 @@
-"""Sets of rows as one label a row: -1 for a row in no set."""
+"""Sets of rows, as one label for each row: -1 for a row in no set."""
 
 import numpy as np
 
@@ -6,30 +6,30 @@ from secfc.array_types import Ints, Labels
 
 
 def set_sizes(sets: Labels, k: int) -> Ints:
-    """Rows of each set, shape (k,); rows with label -1 are in none."""
+    """The number of rows in each set, shape (k,)."""
     return np.bincount(sets + 1, minlength=k + 1)[1:].astype(np.int64)
 
 
 def set_weights(sets: Labels, k: int, weights: Ints | None) -> Ints:
-    """What the sums of sets are divided by, shape (k,): rows, or where rows have weights the sum of these.
+    """The divisors of the sums of sets, shape (k,): numbers of rows, or sums of weights if rows have weights.
 
-    A row that is alone in a set counts once whatever its weight is: its mean is the row itself, and distances
-    to several such rows, the candidates of a start, have one scale.
+    A row that is alone in a set counts once whatever its weight is: the mean is the row itself. So distances
+    to several such rows, the candidates of a start, have the same scale.
     """
     rows = set_sizes(sets, k)
     return rows if weights is None else np.where(rows == 1, 1, weight_sums(sets, k, weights))
 
 
 def weight_sums(sets: Labels, k: int, weights: Ints) -> Ints:
-    """Sums of the weights of the rows of each set, shape (k,); exact, as weights are 2**29 at most in all."""
+    """The sum of weights in each set, shape (k,). Exact, since weights are at most 2**29 in all."""
     return np.bincount(sets + 1, weights=weights, minlength=k + 1)[1:].astype(np.int64)
 
 
 def rows_hidden_among(sets: Labels, k: int, weights: Ints | None) -> Ints:
-    """How many rows a set counts for where small sets are refused, shape (k,).
+    """The number of rows that a set counts for in the check against small sets, shape (k,).
 
-    Where rows have weights, those of the heaviest row's weight that would weigh as much as the set, rounded
-    down, and so never more than it has rows. A mean is nearly a row that has nearly all the weight.
+    If rows have weights, it is the set's weight divided by the weight of its heaviest row, rounded down. That
+    is never more than the number of rows. A mean is nearly a row that has nearly all the weight.
     """
     if weights is None:
         return set_sizes(sets, k)
@@ -39,5 +39,5 @@ def rows_hidden_among(sets: Labels, k: int, weights: Ints | None) -> Ints:
 
 
 def asked_about(sizes: Ints) -> int:
-    """How many sets an answer is about: up to the last with a row, since the others have no centre."""
+    """How many sets need an answer: all up to the last one with a row. Those after it have no centre."""
     return int(sizes.nonzero()[0][-1]) + 1

@@ -1,4 +1,4 @@
-"""Starts: the random partition, and the cores that "center separation" keeps of a first clustering."""
+"""Starts: the random partition, and the cores that "center separation" takes from a first clustering."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ _DRAWS = 64
 def random_partition(rng: np.random.Generator, m: int, k: int) -> Labels:
     """A uniformly random label for each row, redrawn until no cluster is empty.
 
-    After 64 draws in vain (k close to m) each cluster is given one row, chosen without replacement, and the
-    other rows keep a random label; otherwise k = m = 40 would be redrawn some 10**16 times.
+    If 64 draws fail (k close to m), each cluster gets one row, chosen without replacement, and the other rows
+    keep a random label. Without this rule, k = m = 40 would need about 10**16 draws.
     """
     for _ in range(_DRAWS):
         labels = rng.integers(k, size=m)
@@ -25,8 +25,8 @@ def random_partition(rng: np.random.Generator, m: int, k: int) -> Labels:
 def separated_sets(sets: Labels, labels: Labels, core: Bools, k: int) -> Labels:
     """Sets of core rows only (the paper, section 5: S'_h), -1 for the other rows.
 
-    `sets` are `labels` after relocation; `core` are rows at most a third as far from their centre as from any
-    other. A cluster without a core keeps all its rows: S'_h must have a mean.
+    `sets` are `labels` after relocation. `core` marks rows that are at most a third as far from their centre
+    as from any other. A cluster without a core keeps all its rows, because S'_h must have a mean.
     """
     kept = core & (sets == labels)
     has_core = np.bincount(sets[kept], minlength=k) > 0

@@ -16,7 +16,7 @@ class After(Enum):
 
     ITERATION = auto()
     ASSIGNMENT = auto()
-    """One more, to the means of the sets that were moved last; it counts as no iteration."""
+    """One more assignment, to the means of the sets moved last. It does not count as an iteration."""
     NOTHING = auto()
 
 
@@ -24,8 +24,9 @@ class After(Enum):
 class Iterated:
     """What an iteration changed.
 
-    `moved` rows have another label; in the first iteration all, unless no set changes. `converged` is whether
-    so few labels or no set changed that it was the last; False where `max_iter` alone ends it.
+    `moved` is the number of rows whose label changed. In the first iteration it is all rows, unless no set
+    changes. `converged` says whether the start ends because no set or too few labels changed. It is False if
+    only `max_iter` ends it.
     """
 
     moved: int
@@ -35,7 +36,7 @@ class Iterated:
 
 @dataclass(frozen=True, kw_only=True)
 class Stopping:
-    """The rule of a job."""
+    """The stopping rule of a job."""
 
     m: int
     max_iter: int
@@ -43,10 +44,9 @@ class Stopping:
 
     @cached_property
     def fewest(self) -> int:
-        """Rows whose label an iteration must change for another to follow: ⌈tol_moved · m⌉, at least 1.
+        """The fewest changed labels after which another iteration follows: ⌈tol_moved · m⌉, at least 1.
 
-        The fraction is the decimal number that is written: 0.1 of 30 rows are 3, though the float nearest to
-        0.1 is larger.
+        `tol_moved` counts as its decimal number: 0.1 of 30 rows are 3, although the float 0.1 is larger.
         """
         return max(1, ceil(Fraction(repr(self.tol_moved)) * self.m))
 
@@ -55,8 +55,8 @@ class Stopping:
     ) -> Iterated:
         """What follows iteration `n_iter` of a start, whose centres were the means of `asked`.
 
-        `previous` are the labels of the iteration before, None in the first. `sets` are asked about next:
-        `labels`, but a cluster without one may have got a row.
+        `previous` are the labels of the iteration before, None in the first. `sets` are the next sets:
+        `labels` after relocation of rows to empty clusters.
         """
         fixed = np.array_equal(sets, asked)
         moved = self.m if previous is None else int(np.count_nonzero(previous != labels))

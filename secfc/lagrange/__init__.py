@@ -1,1 +1,1 @@
-"""Lagrange coding: evaluation points, basis polynomials, shares and what recovers them."""
+"""Lagrange coding: evaluation points, basis polynomials, encoding into shares and decoding."""

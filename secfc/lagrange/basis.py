@@ -1,4 +1,4 @@
-"""Lagrange basis polynomials, evaluated: the matrices that encode and the weights that decode."""
+"""Values of Lagrange basis polynomials: the matrices for encoding and the weights for decoding."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from secfc.field.residues import reduce
 def basis_residues(nodes: Sequence[int], at: Sequence[int], p: int) -> Ints:
     """``L_u(a)`` = prod_{v != u} (a - b_v) / (b_u - b_v) modulo p for distinct nodes b and other points a.
 
-    Canonical residues of shape (points, nodes), int64 for p below 2**24, else Python integers.
+    Canonical residues of shape (points, nodes): int64 for p below 2**24, otherwise Python integers.
     """
     kind = np.int64 if p < 1 << 24 else object
     b, a = np.array(nodes, dtype=kind), np.array(at, dtype=kind)
@@ -36,8 +36,8 @@ def lagrange_basis(nodes: Sequence[int], at: Sequence[int], p: int) -> Floats:
 def decoding_weights(*, alpha: Sequence[int], beta: Sequence[int], p: int) -> Floats:
     """w_j = sum_u L_j(beta_u): one weighted sum decodes (docs/protocol.md, eq. 7).
 
-    Reduced residues of shape (R,): sum_j w_j phi(alpha_j) = sum_u phi(beta_u) for phi of degree below R,
-    alpha being the R responders' points.
+    Reduced residues of shape (R,): sum_j w_j phi(alpha_j) = sum_u phi(beta_u) for phi of degree below R.
+    `alpha` are the points of the R responders.
     """
     return reduce(lagrange_basis(alpha, beta, p).sum(axis=0), p)
 

@@ -5,7 +5,7 @@ With beta_u = omega**u and alpha_j = g omega**j,
     1 / (alpha_j - beta_u) = omega**-u K(j - u),  K(x) = 1 / (g omega**x - 1),
 
 so sums over u of y_u / (alpha_j - beta_u) are cyclic convolutions with K. Barycentric interpolation turns
-encoding into one of them (docs/protocol.md, "Many clients"); the matrix of `secfc.lagrange.basis` gives the
+encoding into one of them (docs/protocol.md, "Many clients"). The matrix of `secfc.lagrange.basis` gives the
 same residues and is faster for few clients.
 """
 
@@ -23,12 +23,12 @@ from secfc.lagrange.basis import inverses
 from secfc.lagrange.points import order_of_root
 
 WEIGHTS_FROM = 384
-"""Responders from which weights by transform are faster: 4.3 against 2.4 ms at 511, 0.6 against 1.8 at 255
-(`python -m benchmarks crossover`)."""
+"""Number of responders from which the transform is faster. It takes 2.4 ms at 511 and 1.8 ms at 255, the
+matrix 4.3 and 0.6 ms (`python -m benchmarks crossover`)."""
 
 
 def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform:
-    """What evaluates, at alpha_1..alpha_n, the polynomials through values at beta_1..beta_(ell + t).
+    """Transform to evaluate, at alpha_1..alpha_n, the polynomials through values at beta_1..beta_(ell + t).
 
     Barycentric: f(alpha_j) = M(alpha_j) sum_u c_u y_u / (alpha_j - beta_u), where M(z) = prod_u (z - beta_u)
     and c_u = 1 / M'(beta_u).
@@ -65,7 +65,7 @@ def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform
 
 
 def fast_decoding_weights(prime: Prime, *, n: int, coded: int, ell: int, responders: Sequence[int]) -> Floats:
-    """`secfc.lagrange.basis.decoding_weights` of the clients that answered, numbers 1 to n, if they are many.
+    """`secfc.lagrange.basis.decoding_weights` for many responders, with client numbers from 1 to n.
 
     w_j = 1 / M'(alpha_j) sum_u M(beta_u) / (beta_u - alpha_j), where M(z) is the product of z - alpha_j over
     the responders.
@@ -117,7 +117,7 @@ def _running_product(factors: list[int], p: int) -> list[int]:
 
 
 def _product_of_roots(zeros: Ints, prime: Prime, order: int) -> Floats:
-    """Coefficients of prod (z - zero), lowest first, by a tree of products; at most `order` zeros."""
+    """Coefficients of prod (z - zero), lowest first, by a tree of products. At most `order` zeros."""
     p = prime.p
     polynomials: Floats = np.zeros((2, order))
     polynomials[0] = 1.0
@@ -126,7 +126,7 @@ def _product_of_roots(zeros: Ints, prime: Prime, order: int) -> Floats:
         a, b = polynomials[:, ::2], polynomials[:, 1::2]
         size = 2 * (polynomials.shape[0] - 1)
         root_powers, inverse_root_powers = roots(prime, size)
-        # A product has size + 1 coefficients: the highest wraps around onto the lowest and is taken off.
+        # A product has size + 1 coefficients. The highest wraps around onto the lowest and is subtracted.
         top = reduce(a[-1] * b[-1], p)
         spectra = [forward(_folded(x, size, p), root_powers, p) for x in (a, b)]
         wrapped = backward(reduce(spectra[0] * spectra[1], p), inverse_root_powers, p)
@@ -138,7 +138,7 @@ def _product_of_roots(zeros: Ints, prime: Prime, order: int) -> Floats:
 
 
 def _folded(x: Floats, size: int, p: int) -> Floats:
-    """Coefficients modulo z**size - 1, padded with zeros to `size`; at most 2 size of them."""
+    """Coefficients modulo z**size - 1, padded with zeros to `size`, from at most 2 size coefficients."""
     folded = np.zeros((size, x.shape[1]))
     folded[: min(size, x.shape[0])] = x[:size]
     folded[: max(0, x.shape[0] - size)] += x[size:]

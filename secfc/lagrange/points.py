@@ -1,4 +1,4 @@
-"""The public evaluation points: roots of unity for segments and masks, a coset of them for clients."""
+"""The public evaluation points: roots of unity for segments and masks, a coset of these for clients."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from secfc.field.primes import TWO_ADIC_ORDER, Prime
 class EvaluationPoints:
     """Distinct public points of one prime field (Songze Li et al., *Secure Federated Clustering*, 4.1).
 
-    A polynomial takes its ell segments, and then its t masks, at beta; it is evaluated at alpha, one a
-    client.
+    The values of a polynomial at beta are its ell segments, then its t masks. Clients have its values at
+    alpha, one each.
     """
 
     beta: tuple[int, ...]
@@ -21,9 +21,9 @@ def evaluation_points(prime: Prime, *, n: int, coded: int) -> EvaluationPoints:
     """Points for n clients and `coded` = ell + t segments and masks.
 
     With g the prime's primitive root and omega a root of unity of order 2**a >= max(n, ell + t), beta_u =
-    omega**u and alpha_j = g omega**j. As g is no 4096-th root of unity (its order is p - 1), no alpha is a
-    beta. One root for both makes 1 / (alpha_j - beta_u) a function of j - u, up to a factor: encoding is a
-    cyclic convolution (`secfc.lagrange.transform`).
+    omega**u and alpha_j = g omega**j. g has order p - 1, so it is no 4096-th root of unity, and no alpha is a
+    beta. With one root for both, 1 / (alpha_j - beta_u) is a function of j - u up to a factor, and encoding
+    is a cyclic convolution (`secfc.lagrange.fast`).
     """
     p, g = prime.p, prime.generator
     omega = pow(g, (p - 1) // order_of_root(max(n, coded)), p)

@@ -1,8 +1,8 @@
-"""Which of many evaluations of one polynomial are wrong: Reed-Solomon words, with erasures left out.
+"""Finding wrong values among evaluations of a polynomial: Reed-Solomon decoding, erasures left out.
 
 The values of a polynomial of degree below s at N points are a codeword of minimum distance N - s + 1. A
-missing value is an erasure and simply not among the N, so up to (N - s) // 2 wrong ones are located (Gao,
-*A new algorithm for decoding Reed-Solomon codes*, 2003).
+missing value is an erasure and is not among the N. So up to (N - s) // 2 wrong values are located (Gao, *A
+new algorithm for decoding Reed-Solomon codes*, 2003).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from secfc.lagrange.basis import inverses
 class ReedSolomon:
     """The code of polynomials of degree below s = `dimension` at N >= s distinct points of one prime field.
 
-    For p below 2**24 products fit int64; of larger primes residues are Python integers, which is slow.
+    For p below 2**24 products fit int64. For larger primes residues are Python integers, which is slow.
     """
 
     def __init__(self, *, points: Sequence[int], dimension: int, p: int) -> None:
@@ -49,9 +49,9 @@ class ReedSolomon:
         return reduce(rows.astype(np.float64), self._p)
 
     def parity(self, factors: Floats) -> Floats:
-        """Weights, shape (N,), that sum every codeword to 0: reduced residues.
+        """Weights, shape (N,), with which every codeword sums to 0: reduced residues.
 
-        A combination of the N - s parity checks by centred residues.
+        They combine the N - s parity checks with these centred residues.
         """
         return (
             matmul(factors[np.newaxis], self._parity, self._p)[0]
@@ -71,7 +71,7 @@ class ReedSolomon:
         return not np.any(np.mod(matmul(self._parity, words, self._p), self._p))
 
     def wrong(self, words: Floats) -> set[int] | None:
-        """Positions where some column of reduced residues is wrong, as `errors`; None if it finds none."""
+        """Positions where a column of reduced residues is wrong, or None if `errors` fails for a column."""
         wrong: set[int] = set()
         for word in () if self.contains(words) else words.T:
             errors = self.errors(word)
@@ -83,10 +83,10 @@ class ReedSolomon:
     def errors(self, word: Floats | Sequence[int]) -> tuple[int, ...] | None:
         """Positions, ascending, where a word differs from the only codeword within (N - s) // 2, or None.
 
-        The word has N integers of absolute value below 2**53, as float64, or below 2**63.
-        Euclid's algorithm on g0 = prod (z - x_j) and the interpolant g1 stops at the first remainder
-        g = u g0 + v g1 of degree below (N + s) / 2. If at most (N - s) // 2 values are wrong then v is, up to
-        a factor, the polynomial that vanishes where they are, and g / v the codeword's polynomial.
+        The word has N integers of absolute value below 2**53, as float64, or below 2**63. Euclid's algorithm
+        on g0 = prod (z - x_j) and the interpolant g1 stops at the first remainder g = u g0 + v g1 of degree
+        below (N + s) / 2. If at most (N - s) // 2 values are wrong, v is, up to a factor, the polynomial with
+        roots at their points, and g / v is the codeword's polynomial.
         """
         p, length = self._p, self._points.size
         values: Ints = np.mod(word, p).astype(self._points.dtype)
@@ -107,7 +107,7 @@ class ReedSolomon:
         p = self._p
         weights = values * self._scale % p
         coefficients = np.zeros_like(values)
-        # Horner's division of g0 by every (z - x_j) at once gives the coefficients from the highest down.
+        # Horner's division of g0 by all (z - x_j) at once gives the coefficients from the highest down.
         row = np.ones_like(self._points)
         for degree in range(self._points.size - 1, -1, -1):
             coefficients[degree] = (weights * row % p).sum() % p  # 4096 int64 terms are below 2**24
@@ -115,7 +115,7 @@ class ReedSolomon:
         return _trimmed(coefficients)
 
 
-# Polynomials are arrays of residues in [0, p), lowest coefficient first, the last not 0; zero is empty.
+# Polynomials are arrays of residues in [0, p), lowest coefficient first, the last one not 0. Zero is empty.
 
 
 def _trimmed(a: Ints) -> Ints:

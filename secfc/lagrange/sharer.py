@@ -1,4 +1,4 @@
-"""A client's rows to packed shares for everybody: quantise, split, mask, encode, pack."""
+"""From a client's rows to packed shares for all clients: quantise, split, mask, encode, pack."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,7 +24,7 @@ from secfc.threads import parts
 
 @lru_cache(maxsize=len(PRIMES))
 def _basis(prime: Prime, n: int, coded: int) -> Floats:
-    """The matrix that encodes, the same for all clients of one process."""
+    """The encoding matrix, the same for all clients of one process."""
     points = evaluation_points(prime, n=n, coded=coded)
     basis = lagrange_basis(points.beta, points.alpha, prime.p)
     basis.flags.writeable = False
@@ -34,7 +34,7 @@ def _basis(prime: Prime, n: int, coded: int) -> Floats:
 class Sharer:
     """Makes shares of blocks of rows, modulo the first primes of `secfc.field.primes`.
 
-    `masks` gives t masks for each row, column of a segment, and prime; none is used twice.
+    `masks` gives t masks for each row, column of a segment, and prime. No mask is used twice.
     """
 
     def __init__(self, *, job: Job, primes: tuple[int, ...], masks: MaskSource, kernels: Kernels) -> None:
@@ -45,7 +45,7 @@ class Sharer:
         return f"Sharer(n={self._job.n}, t={self._job.t}, ell={self._job.ell})"
 
     def _encoder(self, prime: Prime) -> Callable[[Floats, int, Bytes], None]:
-        """Values to packed shares: by matrix, or by transform where there are many clients."""
+        """A function from values to packed shares: by matrix, or by transform for many clients."""
         n, coded, kernels = self._job.n, self._job.ell + self._job.t, self._kernels
         if coded > kernels.transform_gain * log2(n):
             transform = encoding_transform(prime, n=n, coded=coded)
@@ -54,7 +54,7 @@ class Sharer:
         return lambda values, p, out: kernels.encode(values, basis, p, out)
 
     def share(self, rows: Floats) -> list[PackedResidues]:
-        """Shares of rows (b, d), each of shape (P, width, b); entry j - 1 belongs to client j alone."""
+        """Shares of rows (b, d), each of shape (P, width, b). Entry j - 1 is for client j only."""
         job, b = self._job, rows.shape[0]
         segments = split(quantise(rows, job.unit), job.ell)
         values = np.empty((job.ell + job.t, job.width, b))
@@ -73,14 +73,14 @@ class Sharer:
         return self._encoded(coded, job.width, b)
 
     def cover(self, count: int) -> list[PackedResidues]:
-        """Every client's shares, shape (P, count, 1), of polynomials that are uniform altogether."""
+        """Every client's shares, shape (P, count, 1), of uniformly random polynomials."""
         shape = self._job.ell + self._job.t, count, 1
         return self._encoded(lambda p: self._masks.uniform(p, shape), count, 1)
 
     def deal(self, rows: Floats, covers: int) -> Bytes:
-        """What `share` and `cover` make, packed, for each client one behind the other: (n, bytes).
+        """The packed results of `share` and `cover`, concatenated for each client: (n, bytes).
 
-        For few rows: one call of a kernel encodes all modulo a prime.
+        It is for few rows: one call of a kernel encodes all of them modulo a prime.
         """
         job, size = self._job, self._job.width * rows.shape[0]
         segments = split(quantise(rows, job.unit), job.ell).reshape(job.ell, size)
@@ -102,7 +102,7 @@ class Sharer:
     def _encoded(self, coded: Callable[[int], Floats], width: int, rows: int) -> list[PackedResidues]:
         """Every client's shares of segments and masks, shape (ell + t, width, rows), modulo each prime."""
         n, shape = self._job.n, (len(self._primes), width, rows)
-        # Each with memory of its own: one that is kept does not keep the others.
+        # One array per client, so that keeping one does not keep the others in memory.
         shares = [PackedResidues.empty(shape) for _ in range(n)]
         out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
         for index, p in enumerate(self._primes):

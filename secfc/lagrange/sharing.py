@@ -1,4 +1,4 @@
-"""Rows to shares: segments, masks, and the evaluation of the polynomial through them."""
+"""From rows to shares: segments, masks, and values of the polynomial through them."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from secfc.field.residues import matmul
 
 
 def segment_width(d: int, ell: int) -> int:
-    """Columns of a segment, ceil(d / ell); the last segment is padded with zeros."""
+    """Columns of a segment, ceil(d / ell). The last segment is padded with zeros."""
     return -(-d // ell)
 
 
 def split(rows: Floats, ell: int) -> Floats:
-    """The ell segments of rows of shape (m, d), shape (ell, ceil(d / ell), m).
+    """The ell segments of rows (m, d), shape (ell, ceil(d / ell), m), padded with zeros at the end.
 
-    Zero-padded: zeros add nothing to a squared distance.
+    Zeros add nothing to a squared distance.
     """
     m, d = rows.shape
     width = segment_width(d, ell)
@@ -26,8 +26,8 @@ def split(rows: Floats, ell: int) -> Floats:
 def share(segments: Floats, masks: Floats, basis: Floats, p: int) -> Floats:
     """Shares f_i(alpha_j) of m points (the paper's eq. 2), reduced residues of shape (n, width, m).
 
-    Plane j belongs to client j alone. Any t planes are uniform and independent of the segments, because the t
-    columns of `basis` that meet the masks are invertible in any t rows.
+    Plane j is for client j only. Any t planes are uniform and independent of the segments, because the t
+    columns of `basis` for the masks are invertible in any t rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The sum of all clients' shares of the same rows: with membership privacy, a row's share."""
+"""The sum of all clients' shares of the same rows. With membership privacy it is a row's share."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,11 @@ from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 
 _AT_A_TIME = 8
-"""Shares kept until they are added: enough to make a pass over memory worth it, few for large parts."""
+"""Shares that wait to be added together. More save passes over memory, fewer save memory for large parts."""
 
 
 class ShareSum:
-    """Adds up shares of one part, `count` so far."""
+    """Adds up the shares of one part. `count` is their number so far."""
 
     def __init__(self, *, primes: tuple[int, ...], kernels: Kernels) -> None:
         self.count = 0
@@ -55,9 +55,9 @@ class ShareSum:
 
 
 class SummedParts:
-    """Keeps shares that arrive in parts once those of so many clients are added up.
+    """Adds up shares that arrive in parts, and keeps a part when so many clients have sent it.
 
-    `keep` is given the sum of a part and its first row. Of one client every share is kept as it comes.
+    `keep` is called with the sum of a part and its first row. With one client every share is kept directly.
     """
 
     def __init__(

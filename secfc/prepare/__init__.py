@@ -1,4 +1,4 @@
-"""Preparing data without pooling it: an agreed schema, statistics opened as sums, one transform for all."""
+"""Prepare data without pooling it: an agreed schema, statistics from opened sums, one transform for all."""
 
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Quartiles, Statistics

@@ -1,6 +1,6 @@
-"""A schema to begin with, guessed from one party's rows; the parties then agree on another or the same.
+"""Draft a schema from one party's rows. The parties then agree on this schema or change it.
 
-A schema is public, so ranges are rounded outwards and rare texts left out: a draft tells little of the rows.
+A schema is public. A draft rounds ranges outwards and omits rare texts, so it reveals little about the rows.
 """
 
 import json
@@ -18,7 +18,7 @@ from secfc.sources.query import Query
 from secfc.tables import are_row_numbers, load_table
 
 MOST_CATEGORIES = 20
-FEWEST_OF_A_CATEGORY = 10  # rarer texts may tell of a person
+FEWEST_OF_A_CATEGORY = 10  # rarer texts may identify a person
 _HEAD = """\
 # A draft from one file. Agree on units, ranges and categories that all parties know without looking at rows.
 # Ranges are rounded outwards; texts of fewer than 10 rows are left out.
@@ -27,11 +27,11 @@ smallest = 20
 
 
 class _LeftOutError(Exception):
-    """A column that is not drafted; the text says why."""
+    """A column that is not in the draft. The text is the reason."""
 
 
 def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
-    """The text of a schema file for a party's rows; DataError when no column of theirs has a use."""
+    """The text of a schema file for a party's rows; DataError if no column can be used."""
     table = load_table(source, given=given)
     codes = (table.schema.metadata or {}).get(CODES, b"").decode().split("\n")
     drafted, left_out = [], []
@@ -51,7 +51,7 @@ def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
 
 
 def _drafted(values: pa.ChunkedArray, *, is_code: bool) -> list[str]:
-    """What a schema says of a column."""
+    """The lines of a schema file for a column."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     kind = values.type
@@ -99,7 +99,7 @@ def _categories(values: pa.ChunkedArray) -> list[str]:
 
 
 def _outwards(value: float) -> str:
-    """The least of 1, 2 and 5 times powers of ten that is not below a number above 0."""
+    """The least 1, 2 or 5 times a power of ten that is at least `value`, a number above 0."""
     exponent = int(f"{value:e}".partition("e")[2])
     steps = [(digit, power) for power in (exponent - 1, exponent, exponent + 1) for digit in (1, 2, 5)]
     digit, power = next(step for step in steps if float(f"{step[0]}e{step[1]}") >= value)

@@ -1,4 +1,4 @@
-"""`prepare_files` and `prepare_by`: a file of each party in, prepared files out, whole or not at all.
+"""`prepare_files` and `prepare_by` read one file of each party and write all prepared files, or none.
 
 Every file is checked before anything is shared among the parties, which are objects in this process.
 """
@@ -40,10 +40,10 @@ class PreparedFiles:
         Prepared files, in the order of the parties.
     preparation : Preparation
     summary : Path
-        The `SUMMARY` of it.
+        The `SUMMARY` file of the preparation.
     mended : tuple of dict
-        For each party its rows, by column how many values were missing and clipped, and columns that are not
-        in the schema; known to it alone.
+        For each party the number of rows, the numbers of missing and of clipped values by column, and the
+        columns that are not in the schema. Only that party knows them.
     """
 
     files: tuple[Path, ...]
@@ -66,21 +66,21 @@ def prepare_files(
     Parameters
     ----------
     files : sequence of Path or Query
-        .csv with a header, .parquet, or queries, whose prepared files are .parquet.
+        .csv with a header, .parquet, or queries. The prepared files of queries are .parquet.
     schema : Schema
     t : int
         Parties that may collude; 2t + 1 parties are needed.
     out : Path
-        Folder for the prepared files and `SUMMARY`; must not hold anything. Written whole or not at all.
+        Folder for the prepared files and `SUMMARY`; must be empty. All files are written, or none.
     id_column : str, optional
-        Column of row IDs, which is written beside the prepared columns.
+        Column of row IDs, which is written before the prepared columns.
     given : TextFormat, optional
-        How text files are written, where that is not found; a query has its own.
+        Format of text files, for what is not detected; a query has its own.
 
     Raises
     ------
     SecFCError
-        Naming the file, and what is wrong with every one that does not fit; `out` is then as it was.
+        Lists the files that do not fit and what is wrong with each. `out` is then unchanged.
     """
     terms = Terms(n=len(files), t=t, schema=schema)
     return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column, given=given)
@@ -94,7 +94,7 @@ def prepare_by(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> PreparedFiles:
-    """Prepare files by what is known already: nobody else is asked, and nothing is shared.
+    """Prepare files with the statistics of an earlier preparation. No other party takes part.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def prepare_by(
     Raises
     ------
     SecFCError
-        As `prepare_files`; `out` is then as it was.
+        As in `prepare_files`. `out` is then unchanged.
     """
     preparation = read_summary(summary)
     schema, known = preparation.schema, lambda _: preparation
@@ -121,14 +121,14 @@ def check_files(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> list[tuple[pa.Table, Checked]]:
-    """Files and their agreed columns; nothing is shared. DataError tells what is wrong with all files."""
+    """Tables and their agreed columns; nothing is shared. DataError lists what is wrong with all files."""
     return each(lambda file: _checked(file, schema, id_column=id_column, given=given), files)
 
 
 def _checked(
     path: Path | Query, schema: Schema, *, id_column: str | None, given: TextFormat
 ) -> tuple[pa.Table, Checked]:
-    """A file and its agreed columns; DataError names the file, columns and the first rows, never a value."""
+    """A table and its agreed columns. DataError names the file, columns and first rows, never a value."""
     id_column = normal(id_column) if id_column is not None else None
     table = read(path, schema, as_text=() if id_column is None else (id_column,), given=given)
     if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:
@@ -165,7 +165,7 @@ def _prepare(
 def _write_file(
     path: Path, names: Sequence[str], rows: Floats, table: pa.Table, id_column: str | None
 ) -> None:
-    """Write the prepared columns, row IDs before them."""
+    """Write the row IDs, if any, and then the prepared columns."""
     columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(normal(id_column))}
     for at, name in enumerate(names):
         columns[name] = pa.array(rows[:, at])

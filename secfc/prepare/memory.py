@@ -1,4 +1,4 @@
-"""Totals of parties that are objects in this process."""
+"""Open totals among parties that are objects in this process."""
 
 import secrets
 from collections import deque
@@ -14,7 +14,7 @@ from secfc.sealing.identity import Identity, Roster
 
 
 def open_totals(terms: Terms, tables: Sequence[Checked]) -> Preparation:
-    """Open means and deviations among parties in this process; LimitError for too few holders."""
+    """Open the schema's statistics among parties in this process; LimitError if too few hold values."""
     preparers = _preparers(terms, tables)
     _deliver(preparers)
     statistics = preparers[1].statistics
@@ -23,7 +23,7 @@ def open_totals(terms: Terms, tables: Sequence[Checked]) -> Preparation:
 
 
 def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:
-    """Every party, with an identity for this run alone."""
+    """Every party, with an identity for this run only."""
     identities = [Identity() for _ in tables]
     session = terms.session(
         run=secrets.token_bytes(RUN_ID_BYTES), roster=Roster(tuple(one.public for one in identities))
@@ -42,7 +42,7 @@ def _preparers(terms: Terms, tables: Sequence[Checked]) -> dict[int, Preparer]:
 
 
 def _deliver(preparers: dict[int, Preparer]) -> None:
-    """Carry messages, encoded as between processes, in the order they were sent, until there are none."""
+    """Deliver messages, encoded as between processes, in the order they were sent, until none are left."""
     post: deque[bytes | memoryview] = deque()
 
     def send(messages: list[Message]) -> None:

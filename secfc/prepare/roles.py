@@ -1,11 +1,16 @@
-"""One party's part in opening statistics: a plain object that takes messages and returns messages.
+"""One party's part in opening statistics: an object that takes messages and returns messages.
 
-Every client speaks to every other, in this order: it introduces itself; it tells of which columns it holds
-enough values; if every column has holders enough, it deals shares of counts, sums and sums of squares, or of
-counts by bins; it
-tells that it has everybody's shares; when all have told so, it tells its sum of these. There is no server:
-whoever carries the messages reads introductions, which hold public keys, and sees sizes that follow from the
-schema alone.
+Every client sends to every other client, in this order:
+
+1. `Introduce`: its public keys.
+2. `Holds`: for each column, whether it holds enough values.
+3. `Deal`: if every column has enough holders, shares of its counts, sums and sums of squares, or of its
+   counts by bins.
+4. `Complete`: it has the shares of all clients.
+5. `Opening`: after every other client is complete, the sum of its shares.
+
+There is no server. Whoever transports the messages can read introductions, which contain public keys, and
+message sizes, which follow from the schema alone.
 """
 
 import hashlib
@@ -32,9 +37,9 @@ _COUNTS = struct.Struct("<HH")
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What n parties agree on of which t may collude and still learn nothing but totals, n >= 2t + 1.
+    """What n parties agree on. Any t of them may collude and still learn only totals, n >= 2t + 1.
 
-    `ThresholdError` for too few parties, another `ParameterError` for what cannot be.
+    `ThresholdError` for too few parties, another `ParameterError` for invalid values.
     """
 
     n: int
@@ -54,14 +59,14 @@ class Terms:
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of all of it, 32 bytes."""
+        """SHA-256 of all terms, 32 bytes."""
         head = b"secfc preparation 2" + _COUNTS.pack(self.n, self.t)
         return hashlib.sha256(head + self.schema.digest).digest()
 
     def session(self, *, run: bytes, roster: Roster, job: bytes = b"") -> Session:
-        """A run on these terms among these identities.
+        """The session of a run on these terms with these identities.
 
-        `job` is the digest of the agreed job that it is the first phase of, whose own session is another.
+        `job` is the digest of the agreed job if this is its first phase. The job itself has another session.
         """
         if len(roster.keys) != self.n:
             raise ParameterError(f"roster: it has {len(roster.keys)} clients, the terms have {self.n}")
@@ -75,8 +80,8 @@ SealedMessage = Holds | Deal | Complete | Opening
 class Preparer:
     """One party, with its own `sums`, one for each of ``terms.schema.opened``.
 
-    `ephemeral` is its private X25519 key for this run, a fresh one by default. `statistics` are there once
-    everything is opened. ParameterError when the roster has another key, or sums do not fit the schema.
+    `ephemeral` is its private X25519 key for this run, a fresh one by default. `statistics` is None until
+    everything is opened. ParameterError if the roster has another key, or sums do not fit the schema.
     """
 
     def __init__(
@@ -109,15 +114,15 @@ class Preparer:
         }
         self._order: list[type[Message]] = list(PREPARING) if self._columns else [Introduce]
         self._others = [j for j in range(1, terms.n + 1) if j != number]
-        self._heard = dict.fromkeys(self._others, 0)  # messages taken, which come in this order
-        # Neither start labels nor a number of rows: how many rows a party holds stays hidden here.
+        self._heard = dict.fromkeys(self._others, 0)  # number of messages taken, in this order
+        # A preparation hides how many rows a party holds, so there is no number of rows and no start.
         self._handshake: Handshake | None = Handshake(
             session=session, number=number, identity=identity, rows=0, start=None, ephemeral=ephemeral
         )
         self._introductions: dict[int, Introduction] = {number: self._handshake.introduction}
-        self._early: dict[int, Holds] = {}  # what overtook somebody else's introduction
+        self._early: dict[int, Holds] = {}  # received before the introductions of all clients
         self._channels: dict[int, Channel] = {}
-        self._complete: set[int] = set()  # others that have everybody's shares
+        self._complete: set[int] = set()  # other clients that have the shares of all clients
         self._ended = False  # by an error
 
     def __repr__(self) -> str:
@@ -143,21 +148,21 @@ class Preparer:
         ]
 
     def receive(self, message: Message) -> list[Message]:
-        """Take a message, return those it causes.
+        """Take a message and return the messages that follow from it.
 
-        Any error but a MessageError ends the preparation for this party: it refuses all messages after it.
+        Any error except a MessageError ends the preparation for this party: it refuses all later messages.
 
         Raises
         ------
         MessageError
             The message is refused and the party is unchanged.
         CheatError
-            What the parties have told contradicts itself: two of them were told different things, or no
+            The messages of the parties contradict each other: two parties were sent different values, or no
             values have the totals.
         AgreementError
             Another party prepares on other terms.
         LimitError
-            A column has too few holders; of no party's values anything has been shared.
+            A column has too few holders. No shares of any party's values have been sent.
         """
         self._check(message)
         try:
@@ -185,7 +190,7 @@ class Preparer:
         return []
 
     def _check(self, message: Message) -> None:
-        """Refuse what must not be taken now, before anything in it is used."""
+        """Refuse a message that is not valid now, before its contents are used."""
         kind, sender = type(message).__name__, message.sender
         if self._ended:
             raise MessageError(f"{kind}: from client {sender}, after the preparation has ended")
@@ -198,10 +203,10 @@ class Preparer:
         heard = self._heard[sender]
         due = self._order[heard] if heard < len(self._order) else None
         early = (
-            # Nobody deals before it has this client's Holds, or is complete before it has its shares,
+            # A client deals only after this client's Holds, and is complete only after its shares.
             (isinstance(message, Deal) and not self._channels)
             or (isinstance(message, Complete) and len(self._holds) < self._terms.n)
-            # or tells a sum before it has this client's Complete.
+            # A client sends its sum only after this client's Complete.
             or (isinstance(message, Opening) and not self._summation.complete)
         )
         if due is not type(message) or message.round or early:
@@ -213,7 +218,7 @@ class Preparer:
 
     def _on_introduce(self, message: Introduce) -> list[Message]:
         sender, introduction = message.sender, message.introduction
-        # Signed for the agreement that it names: a changed byte on the way is refused, and ends nothing.
+        # It is signed for the agreement it names. So a byte changed in transit is refused and ends nothing.
         introduction.verify(replace(self._session, agreement=message.agreement), sender)
         if message.agreement != self._session.agreement:
             raise AgreementError(
@@ -227,7 +232,7 @@ class Preparer:
             assert self._handshake is not None
             ordered = [introductions[j] for j in range(1, self._terms.n + 1)]
             self._channels = self._handshake.channels(ordered)
-            self._handshake = None  # the ephemeral key has done its work
+            self._handshake = None  # the ephemeral key is not needed any more
         self._introductions = introductions
         return self._begin() if self._channels else []
 
@@ -241,7 +246,7 @@ class Preparer:
             try:
                 messages += self._on_holds(held)
             except MessageError:
-                self._heard[sender] -= 1  # it counts as not sent
+                self._heard[sender] -= 1  # as if it had not been sent
         return messages
 
     def _sealed(self, kind: type[SealedMessage], payloads: Mapping[int, bytes]) -> list[Message]:
@@ -280,11 +285,11 @@ class Preparer:
         return self._sealed(Complete, dict.fromkeys(self._others, self._view()))
 
     def _view(self) -> bytes:
-        """A digest of what all have told this client that they hold."""
+        """A digest of the `Holds` of all clients, as this client has received them."""
         return hashlib.sha256(b"".join(self._holds[j] for j in sorted(self._holds))).digest()
 
     def _on_complete(self, message: Complete) -> list[Message]:
-        """Tell the own sum when all have everybody's shares: no share is chosen by what a sum tells."""
+        """Send the own sum when all clients have all shares, so that no share can depend on a sum."""
         if self._opened(message) != self._view():
             raise CheatError(
                 f"client {message.sender} says that it was told of other holders than client {self.number} "
@@ -310,13 +315,14 @@ class Preparer:
         }
 
     def _holders(self) -> list[int]:
-        """Of each column, how many clients told that they hold enough values."""
+        """For each column, how many clients said that they hold enough values."""
         return [sum(one) for one in zip(*self._holds.values(), strict=True)]
 
     def _check_holders(self) -> None:
-        """With t + 2 holders, two of them are outside any t, each with `smallest` values in the total.
+        """Require t + 2 holders of each column; LimitError otherwise.
 
-        Each client counts as one holder at most, so t that lie are t of them.
+        Then at least two holders are outside any t clients, each with `smallest` values in the total. Each
+        client counts as one holder at most, so t clients that lie add at most t holders.
         """
         least, smallest = self._terms.t + 2, self._terms.schema.smallest
         few = [

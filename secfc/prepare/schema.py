@@ -1,4 +1,4 @@
-"""What the parties agree on before anything leaves them: columns, units, ranges, categories, transforms."""
+"""What the parties agree on before they send data: columns, units, ranges, categories, transforms."""
 
 import datetime
 import hashlib
@@ -35,36 +35,36 @@ class Column:
     unit : str
         For people; it is not interpreted.
     low, high : float or datetime.date
-        Agreed range of a number or of dates, which are days since 1970-01-01 from then on.
+        Agreed range of numbers or dates. Dates are converted to days since 1970-01-01.
     date : bool
-        Whether it is of dates; follows from `low` and `high` that are dates.
+        Whether the column has dates. It is set if `low` and `high` are dates.
     categories : tuple of str
         Agreed values of a category column, one-hot in this order; then there is no range.
     step : float, optional
         A number above 0 that all values are multiples of, 1 for whole numbers: others are refused. Only with
         ``scale = "none"``, and not of dates, whose step is a day.
     log : bool
-        Natural logarithms of the values are taken first, and scaled; low is above 0 then.
+        Natural logarithms of the values are taken before scaling; low must be above 0.
     scale : {"none", "min-max", "standardise", "robust"}
-        "min-max": the agreed range to 0..1. "standardise": mean and standard deviation of all rows. "robust":
-        median and interquartile range of all rows, each quartile off by a bin at most.
+        "min-max": the agreed range to 0..1. "standardise": by mean and standard deviation of all rows.
+        "robust": by median and interquartile range of all rows; each quartile is off by at most one bin.
     bins : int, optional
-        With "robust" the equal parts of the range, 2 to 1024, in each of which all values are counted. These
-        counts are opened.
+        For "robust" only: the number of equal parts of the range, 2 to 1024. The values of all parties in
+        each part are counted, and these counts are opened.
     deviations : float, optional
-        Standardised values lie within so many deviations of the mean, with "robust" interquartile ranges of
-        the median: agreed on where ranges of prepared
-        columns must be known before the mean is, as in a job.
+        The most standard deviations between a standardised value and the mean; with "robust" the most
+        interquartile ranges from the median. Needed if ranges of prepared columns must be known before the
+        mean, as in a job.
     clip : bool
-        Values outside the range, and `deviations`, are moved to its end; else they are refused.
+        Values outside the range or beyond `deviations` are moved to the limit. Otherwise they are refused.
     missing : {"refuse", "mean", "median", "zero"}
-        "mean": numbers become the mean of all rows that have one, of logarithms where these are taken.
-        "median": the same with "robust". "zero": a missing category is 0 in every one-hot column.
+        "mean": a missing number becomes the mean of all rows that have one (of logarithms with `log`).
+        "median": the same for "robust". "zero": a missing category is 0 in every one-hot column.
 
     Raises
     ------
     ParameterError
-        Naming the column and what is wrong.
+        Names the column and what is wrong.
     """
 
     name: str
@@ -173,23 +173,23 @@ class Column:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Low and high of a number."""
+        """Low and high of a column of numbers."""
         assert isinstance(self.low, float)
         assert isinstance(self.high, float)
         return self.low, self.high
 
     def shown(self, value: float) -> str:
-        """A number of its range as people write it."""
+        """A value in the form that messages show: a date, or the number."""
         return str(_EPOCH + datetime.timedelta(days=value)) if self.date else f"{value:g}"
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The range of what is scaled: low and high, or their logarithms."""
+        """The range of the values to scale: low and high, or their logarithms."""
         return (_ln(self.range[0]), _ln(self.range[1])) if self.log else self.range
 
     @property
     def prepared(self) -> tuple[str, ...]:
-        """Names of the columns that it becomes; a category is "column=value"."""
+        """Names of the prepared columns; for a category "column=value"."""
         return tuple(f"{self.name}={one}" for one in self.categories) or (self.name,)
 
     @property
@@ -201,17 +201,17 @@ class Column:
 
     @property
     def opens(self) -> bool:
-        """Whether statistics over all parties are needed."""
+        """Whether the column needs statistics over all parties."""
         return self.scale in ("standardise", "robust") or self.missing in ("mean", "median")
 
     @property
     def totals(self) -> int:
-        """Numbers that are opened, if any: counts, or count, sum and sum of squares."""
+        """How many numbers are opened, if any: counts by bins, or count, sum and sum of squares."""
         return self.bins or 3
 
 
 def _ln(value: float) -> float:
-    """Correctly rounded, so that it is the same on every machine."""
+    """The natural logarithm, correctly rounded, so it is the same on every machine."""
     return float(Decimal(value).ln(Context(prec=50)))
 
 
@@ -227,9 +227,9 @@ class Schema:
     ----------
     columns : tuple of Column
     smallest : int
-        Values of a column that a party must have to count as one of its holders. Statistics of a column are
-        opened only if it has t + 2 holders, so that no t parties see a total of fewer than 2 * `smallest`
-        values of others.
+        A party is a holder of a column if it has at least this many values. Statistics of a column are opened
+        only if it has t + 2 holders. So no t parties see a total of fewer than 2 * `smallest` values of
+        others.
 
     Raises
     ------
@@ -266,7 +266,7 @@ class Schema:
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> "Schema":
-        """The schema that a parsed file describes."""
+        """The schema in a parsed file."""
         return cls._built(check_values(value, _File, name="schema"), lambda text, *_: ParameterError(text))
 
     @classmethod
@@ -283,13 +283,13 @@ class Schema:
             raise fault(str(error)) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """What `of` takes, for JSON."""
+        """The argument of `of` that gives this schema, for JSON."""
         columns = [asdict(one) | {"categories": list(one.categories)} for one in self.columns]
         return {"smallest": self.smallest, "column": columns}
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 of everything in it, 32 bytes: JSON with sorted names, floats as Python's shortest repr."""
+        """SHA-256, 32 bytes, of `to_dict` as JSON with sorted names and floats as Python's shortest repr."""
         text = json.dumps(self.to_dict(), sort_keys=True)
         return hashlib.sha256(b"secfc schema 1" + text.encode()).digest()
 
@@ -307,14 +307,14 @@ class Schema:
 
     @property
     def opened(self) -> tuple[Column, ...]:
-        """Columns of which statistics are opened, in order."""
+        """Columns whose statistics are opened, in order."""
         return tuple(column for column in self.columns if column.opens)
 
     @property
     def ranges(self) -> list[tuple[Column, tuple[float, float]]]:
-        """Each column, and the range of what it becomes, as far as that is known before anything is opened.
+        """Each column and its prepared range, as known before anything is opened.
 
-        ParameterError where a column is standardised within no agreed number of deviations.
+        ParameterError if a column is standardised or robust and has no agreed `deviations`.
         """
         return [(column, _agreed_range(column)) for column in self.columns]
 
@@ -336,7 +336,7 @@ def _number_or_date(value: Any) -> Any:
     raise ValueError("a number is needed, or a date such as 1950-01-31")
 
 
-_End = Annotated[Any, PlainValidator(_number_or_date)]  # instead of a union, which tells two faults
+_End = Annotated[Any, PlainValidator(_number_or_date)]  # a union would report two errors
 
 
 class _Column(FileSchema):

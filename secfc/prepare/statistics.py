@@ -1,8 +1,8 @@
-"""A column's count, sum and sum of squares as whole numbers, and what follows from their totals.
+"""A column's count, sum and sum of squares as whole numbers, and the statistics from their totals.
 
-A number of a column with the agreed range low to high is counted in steps: s = round((x - low) / (high - low)
-2**28), 0 <= s <= 2**28, where x, low and high are logarithms if the schema says so. Over m < 2**29 rows sums
-of steps stay below 2**57 and sums of squares below 2**85.
+A number x of a column with the agreed range low to high is counted in steps: s = round((x - low) /
+(high - low) 2**28), 0 <= s <= 2**28. If the schema says so, x, low and high are logarithms. Over m < 2**29
+rows, sums of steps are below 2**57 and sums of squares below 2**85.
 """
 
 from collections.abc import Sequence
@@ -27,23 +27,23 @@ _LOW_HALF = (1 << _HALF) - 1
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Sums:
-    """Number, sum in steps and sum of squares of a party's values of a column, or totals of these."""
+    """Count, sum and sum of squares, in steps, of a party's values of a column, or totals of these."""
 
     count: int
     total: int
     squares: int
 
     def __repr__(self) -> str:
-        return "Sums()"  # of a party they are secret
+        return "Sums()"  # the sums of one party are secret
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What is added up."""
+        """The numbers that are added up over the parties."""
         return self.count, self.total, self.squares
 
     @classmethod
     def of(cls, values: Floats, column: Column) -> "Sums":
-        """Of a party's values within the column's range; nan is no value."""
+        """The sums of a party's values, which are within the column's range. nan is skipped."""
         numbers = steps(values[~np.isnan(values)], column)
         squares = numbers * numbers  # at most 2**56
         # 2**29 high halves below 2**25 and low halves below 2**32 fit int64.
@@ -53,16 +53,16 @@ class Sums:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Counts:
-    """Number of a party's values in each bin of a column, or totals of these."""
+    """Number of a party's values in each bin of a column, or totals of these numbers."""
 
     counts: tuple[int, ...]
 
     def __repr__(self) -> str:
-        return "Counts()"  # of a party they are secret
+        return "Counts()"  # the counts of one party are secret
 
     @classmethod
     def of(cls, values: Floats, column: Column) -> "Counts":
-        """Of a party's values within the column's range; nan is no value."""
+        """The counts of a party's values, which are within the column's range. nan is skipped."""
         bins = column.totals
         # A step of at most 2**28 times 1024 bins fits int64; the high end is in the last bin.
         places = np.minimum(steps(values[~np.isnan(values)], column) * bins // STEPS, bins - 1)
@@ -70,22 +70,22 @@ class Counts:
 
     @property
     def count(self) -> int:
-        """Values in all."""
+        """The number of all values."""
         return sum(self.counts)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What is added up."""
+        """The numbers that are added up over the parties."""
         return self.counts
 
 
 def of_column(values: Floats, column: Column) -> Sums | Counts:
-    """What a party adds to the totals of a column."""
+    """A party's contribution to the totals of a column."""
     return Counts.of(values, column) if column.bins else Sums.of(values, column)
 
 
 def opened(totals: Sequence[int], column: Column, *, holders: int, smallest: int) -> "Statistics | Quartiles":
-    """The statistics that follow from the totals of a column; CheatError where no values have them."""
+    """The statistics from the totals of a column; CheatError if no values have these totals."""
     given = {"holders": holders, "smallest": smallest}
     if column.bins:
         return Quartiles.of(Counts(counts=tuple(totals)), column, **given)
@@ -94,14 +94,14 @@ def opened(totals: Sequence[int], column: Column, *, holders: int, smallest: int
 
 
 def steps(values: Floats, column: Column) -> Ints:
-    """Values between the column's ends in steps from its low end, 0 to `STEPS`."""
+    """Values between the column's ends, as steps from its low end, 0 to `STEPS`."""
     low, high = column.ends
     return np.rint((values - low) / (high - low) * STEPS).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """What all parties learn of a column.
+    """What all parties learn about a column.
 
     Attributes
     ----------
@@ -110,8 +110,8 @@ class Statistics:
     count : int
         Values of all parties.
     mean, deviation : float
-        Of these or of their logarithms, the deviation that of the population, in the column's unit: of the
-        values rounded to steps of the range's 2**-28, so that no value is off by more than half a step.
+        Mean and population standard deviation of these values, or of their logarithms, in the column's unit.
+        Values are rounded to steps of 2**-28 of the range, so each has an error of at most half a step.
     """
 
     holders: int
@@ -121,22 +121,22 @@ class Statistics:
 
     @property
     def centre(self) -> float:
-        """What becomes 0, and is filled in."""
+        """The value that becomes 0 and replaces missing values."""
         return self.mean
 
     @property
     def unit(self) -> float:
-        """What becomes 1; 0.0 where all values are equal."""
+        """The length that becomes 1; 0.0 if all values are equal."""
         return self.deviation
 
     @classmethod
     def of(cls, totals: Sums, column: Column, *, holders: int, smallest: int) -> "Statistics":
-        """From the totals of all parties, the same floats everywhere.
+        """The statistics from the totals of all parties, the same floats on every machine.
 
-        CheatError where no values within the column's range have these totals.
+        CheatError if no values within the column's range have these totals.
         """
         count, total, squares = totals.count, totals.total, totals.squares
-        # 0 <= s <= STEPS, hence s**2 <= STEPS s; the last is Cauchy's and Schwarz's inequality.
+        # 0 <= s <= STEPS, so s**2 <= STEPS s. The last condition is the Cauchy-Schwarz inequality.
         if not (
             _can_be(count, holders, smallest)
             and total <= count * STEPS
@@ -154,7 +154,7 @@ class Statistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Quartiles:
-    """What all parties learn of a column that is scaled by median and interquartile range.
+    """What all parties learn about a column that is scaled by median and interquartile range.
 
     Attributes
     ----------
@@ -163,10 +163,10 @@ class Quartiles:
     count : int
         Values of all parties.
     counts : tuple of int
-        Of these, how many lie in each bin, from low to high.
+        How many of these are in each bin, from low to high.
     lower, median, upper : float
-        Quartiles, in the column's unit or of logarithms, as if the values of a bin lay evenly in it: off by a
-        bin at most.
+        Quartiles, in the column's unit or of logarithms, if the values of each bin are spread evenly over it.
+        The error is at most one bin.
     """
 
     holders: int
@@ -178,18 +178,18 @@ class Quartiles:
 
     @property
     def centre(self) -> float:
-        """What becomes 0, and is filled in."""
+        """The value that becomes 0 and replaces missing values."""
         return self.median
 
     @property
     def unit(self) -> float:
-        """What becomes 1: the interquartile range, above 0."""
+        """The length that becomes 1: the interquartile range, above 0."""
         return self.upper - self.lower
 
     @classmethod
     def of(cls, totals: Counts, column: Column, *, holders: int, smallest: int) -> "Quartiles":
-        """From the totals of all parties, the same floats everywhere; CheatError where they cannot be."""
-        # Counts are added up modulo a number: none is negative.
+        """The quartiles from all parties' totals, the same floats everywhere; CheatError if impossible."""
+        # No count is negative, since counts are added up modulo a number.
         if not _can_be(totals.count, holders, smallest):
             raise _impossible(column)
         low, high = map(Fraction, column.ends)
@@ -207,7 +207,7 @@ class Quartiles:
 
 
 def _quantile(counts: Sequence[int], part: Fraction) -> Fraction:
-    """Where so large a part of the values lies below, as a part of the range."""
+    """The point of the range, 0 to 1, below which this part of the values lies."""
     rank, below = part * sum(counts), 0
     for at, count in enumerate(counts):
         if below + count >= rank:

@@ -1,4 +1,4 @@
-"""What all parties know of a preparation, as a file: by it one's own rows are prepared again, or new ones."""
+"""The public part of a preparation as a file. With it a party can prepare its rows again, or new rows."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ SUMMARY = "preparation.json"
 
 
 def summary_of(preparation: Preparation) -> dict[str, Any]:
-    """What is public among the parties; no party's number of rows."""
+    """What all parties know. It does not contain any party's number of rows."""
     return {
         "schema": preparation.schema.to_dict(),
         "digest": preparation.schema.digest.hex(),
@@ -34,12 +34,12 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_summary(path: Path, preparation: Preparation) -> None:
-    """Write `summary_of` as a file that `read_summary` reads."""
+    """Write `summary_of` as a file for `read_summary`."""
     path.write_text(json.dumps(summary_of(preparation), indent=2) + "\n", encoding="utf-8")
 
 
 def read_summary(path: Path) -> Preparation:
-    """The preparation of a file that `secfc prepare` wrote; ParameterError where it is not one."""
+    """The preparation in a file that `secfc prepare` wrote; ParameterError for any other file."""
     value = read_json(path)
     if not isinstance(value, dict) or not isinstance(value.get("schema"), dict):
         raise ParameterError(f"{path}: schema is needed")

@@ -1,9 +1,9 @@
-"""Sums over all parties of whole numbers that no party shows: each deals shares of its own, all add up.
+"""Sums over all parties of secret whole numbers: each party deals shares and adds up those it receives.
 
-A number is shared as a segment is (docs/protocol.md, eq. 4, with ell = 1): t masks make any t shares uniform.
-Shares are linear, so client j adds up what it holds and sends that one sum, f(alpha_j) of a polynomial whose
-value at beta_1 is the total; t + 1 sums open it, and nothing but it: they are shares of the total under the
-sums of all masks (docs/protocol.md, Preparing).
+A number is shared like a segment (docs/protocol.md, eq. 4, with ell = 1): t masks make any t shares uniform.
+Shares are linear. So client j adds up the shares it holds and sends only their sum, f(alpha_j) of a
+polynomial whose value at beta_1 is the total. t + 1 sums open the total and nothing else: they are shares of
+the total under the sums of all masks (docs/protocol.md, Preparing).
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ from secfc.lagrange.sharing import share
 from secfc.randomness import MaskSource
 
 _PRIMES = PRIMES[:5]
-"""Their product, 119 bits, exceeds sums of 2**29 squares of 2**28 (85 bits) with room to spare."""
+"""Their product has 119 bits. Sums of 2**29 squares of 2**28 need only 85 bits."""
 
 LIMIT = prod(prime.p for prime in _PRIMES)
-"""Totals stay below this: each of n numbers is below LIMIT // n."""
+"""Totals are below this, since each of n numbers is below LIMIT // n."""
 
 
 class Summation:
     """One client's part in opening the sums of `length` numbers; n >= 2t + 1.
 
-    `totals` are there once all clients' sums are.
+    `totals` is None until the sums of all clients have been taken.
     """
 
     def __init__(self, *, number: int, n: int, t: int, length: int, masks: MaskSource) -> None:
@@ -50,11 +50,11 @@ class Summation:
 
     @property
     def size(self) -> int:
-        """Bytes of shares, or of a sum of them."""
+        """Bytes of shares, or of a sum of shares."""
         return BYTES_PER_RESIDUE * len(_PRIMES) * self._length
 
     def deal(self, values: Sequence[int]) -> dict[int, bytes]:
-        """Shares of own numbers, 0 <= v < LIMIT // n, for each other client; the own share is kept."""
+        """Shares of the own numbers, 0 <= v < LIMIT // n, for each other client. The own share is added."""
         if len(values) != self._length or not all(0 <= value < LIMIT // self._n for value in values):
             raise ParameterError(f"values: {self._length} whole numbers from 0 are needed, each in range")
         planes = []
@@ -69,7 +69,7 @@ class Summation:
         return {j: _packed(dealt[j - 1]) for j in range(1, self._n + 1) if j != self.number}
 
     def take(self, sender: int, payload: bytes) -> None:
-        """Take the shares that another client dealt; nothing changes with a MessageError."""
+        """Take the shares that another client dealt. A MessageError leaves the state unchanged."""
         if sender in self._dealers:
             raise MessageError(f"shares from client {sender} a second time")
         self._add(sender, self._residues(sender, payload))
@@ -80,15 +80,15 @@ class Summation:
         return len(self._dealers) == self._n
 
     def open(self) -> bytes:
-        """The sum of all clients' shares, which all others are told."""
+        """The sum of all clients' shares, to be sent to all other clients."""
         assert self.complete
         self._take_sum(self.number, self._sum)
         return _packed(self._sum)
 
     def take_sum(self, sender: int, payload: bytes) -> None:
-        """Take another client's sum of shares; the last one gives the totals.
+        """Take another client's sum of shares. The last one gives the totals.
 
-        Nothing changes with a MessageError. CheatError where the sums of all are of no one polynomial.
+        A MessageError leaves the state unchanged. CheatError if the sums do not lie on one polynomial.
         """
         if sender in self._opened:
             raise MessageError(f"a sum from client {sender} a second time")
@@ -120,10 +120,9 @@ class Summation:
 
 
 def open_sums(sums: Sequence[Floats], *, t: int) -> list[int]:
-    """The totals from the sums of shares of all n clients, client 1's first.
+    """The totals from the sums of shares of all n clients, in the order of the clients.
 
-    CheatError where they lie on no polynomial of degree t; it names the clients where few enough contradict
-    the others.
+    CheatError unless they lie on a polynomial of degree t. It names clients if few contradict the others.
     """
     opened = np.empty((len(_PRIMES), sums[0].shape[1]))
     for at, prime in enumerate(_PRIMES):
@@ -139,9 +138,9 @@ def open_sums(sums: Sequence[Floats], *, t: int) -> list[int]:
 
 
 def _contradiction(code: ReedSolomon, values: Floats, *, most: int) -> CheatError:
-    """What is said of sums that are of no polynomial.
+    """The error for sums that do not lie on a polynomial.
 
-    Who dealt a wrong share makes its recipient's sum wrong, so a sum that is wrong convicts nobody.
+    A wrong sum does not prove that its sender lies: another client may have dealt it a wrong share.
     """
     text = "the clients' sums contradict each other"
     found = [code.errors(word) for word in values.T]

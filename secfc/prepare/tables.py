@@ -1,6 +1,6 @@
-"""A party's table, checked against the schema before anything is made of it. Texts never show a value.
+"""Check a party's table against the schema before it is used. Error texts never show a value.
 
-Everything that is wrong is told at once, with the column and the first row, so that it can be mended at once.
+One error lists everything that is wrong, with the column and the first row, so the user can correct it all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +26,10 @@ from secfc.sources.query import Query
 from secfc.tables import load_table
 
 _NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
-"""Texts, whatever their case, that stand for a missing number."""
+"""Texts, in upper or lower case, that mean a missing number."""
 
 _MISSING, _UNKNOWN = -1, -2
-"""In place of the position of a category."""
+"""Codes in place of the position of a category."""
 
 _V = TypeVar("_V")
 
@@ -41,13 +41,13 @@ class Checked:
     Attributes
     ----------
     numbers : ndarrays of shape (rows,), float64
-        Within the column's range, logarithms where the schema says so; nan: missing.
+        Within the column's range; logarithms if the schema says so. nan: missing.
     categories : ndarrays of shape (rows,), int64
         Position in the agreed list; -1: missing.
     clipped, missing : ints
-        Values that were moved to an end of the range, and that are missing; columns with some.
+        How many values were moved to an end of the range, and how many are missing, for columns with some.
     unlisted : tuple of str
-        The party's other columns, of which nothing is used.
+        The party's other columns, which are not used.
     """
 
     rows: int
@@ -59,7 +59,7 @@ class Checked:
 
     @property
     def mended(self) -> dict[str, Any]:
-        """How many rows, and values that had to be mended, for people."""
+        """Numbers of rows, of missing and of clipped values, and unlisted columns, to show to the party."""
         return {
             "rows": self.rows,
             "missing": self.missing,
@@ -68,7 +68,7 @@ class Checked:
         }
 
     def renamed(self, names: Mapping[str, str]) -> "Checked":
-        """The same under other names of columns; those that are not listed stay."""
+        """A copy with other names of columns. Columns that are not in `names` keep theirs."""
 
         def under(values: Mapping[str, _V]) -> dict[str, _V]:
             return {names.get(name, name): value for name, value in values.items()}
@@ -85,7 +85,7 @@ class Checked:
 def read(
     path: Path | Query, schema: Schema, *, as_text: Sequence[str] = (), given: TextFormat = FOUND
 ) -> pa.Table:
-    """A party's file or query; of a CSV file the agreed columns, and those `as_text`, stay text."""
+    """The table of a party's file or query. In a CSV file the agreed columns and `as_text` stay text."""
     names = [column.name for column in schema.columns]
     return load_table(path, as_text=[*names, *as_text], given=given)
 
@@ -118,9 +118,9 @@ def as_table(given: Any, name: str) -> pa.Table:
 
 
 def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str] = ()) -> Checked:
-    """The agreed columns of a party's table; `others`, such as row IDs, are there and not prepared.
+    """The agreed columns of a party's table. `others`, such as row IDs, must exist but are not prepared.
 
-    DataError names the party and, for everything that is wrong, the column and the first row; never a value.
+    DataError names the party and, for everything that is wrong, the column and the first row, never a value.
     """
     problems = _problems_of_names(table.column_names, schema, others)
     listed = {*(column.name for column in schema.columns), *others}
@@ -132,7 +132,7 @@ def checked(table: pa.Table, schema: Schema, *, name: str, others: Sequence[str]
             check = _take_categories if column.categories else _take_numbers
             values = table.column(column.name)
             if commas and not column.categories and pa.types.is_string(values.type):
-                # "1.234" would be a thousand and more: with commas it is no number.
+                # With decimal commas "1.234" may mean 1234, so it is not accepted as a number.
                 values = pc.replace_substring(pc.replace_substring(values, ".", "?"), ",", ".")
             check(values, column, done, lambda *found: problems.append(found))
     if problems:
@@ -216,7 +216,7 @@ def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tel
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_floating(values.type) and pc.all(pc.equal(values, pc.round(values)), min_count=0).as_py():
-        values = values.cast(pa.int64(), safe=False)  # codes that became floats because some are missing
+        values = values.cast(pa.int64(), safe=False)  # codes become floats if some are missing
     try:
         texts = [None if one is None else one.strip() for one in values.cast(pa.string()).to_pylist()]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -251,7 +251,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _parsed(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
-    """The numbers that texts stand for, nan for a missing one; and which texts stand for none."""
+    """The numbers in texts, nan for a missing one, and a mask of the texts that are not numbers."""
     trimmed = pc.utf8_trim_whitespace(values)
     gone = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(sorted(_NO_NUMBER)))
     trimmed = pc.if_else(pc.fill_null(gone, True), pa.scalar(None, trimmed.type), trimmed)
@@ -264,7 +264,7 @@ def _parsed(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _dates(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
-    """Days since 1970-01-01, nan for a missing date; and which texts are no dates."""
+    """Days since 1970-01-01, nan for a missing date, and a mask of the texts that are not dates."""
     if pa.types.is_temporal(values.type) or pa.types.is_null(values.type):
         days = values.cast(pa.date32(), safe=False).cast(pa.int32()).cast(pa.float64())
         return days.to_numpy().astype(np.float64), np.zeros(len(values), dtype=np.bool_)
@@ -274,7 +274,7 @@ def _dates(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
             continue
         try:
             found[at] = (date.fromisoformat(text) - date(1970, 1, 1)).days
-            bad[at] = text[4:8:3] != "--"  # 20240131 and 2024-W05-3 are dates to Python
+            bad[at] = text[4:8:3] != "--"  # Python also accepts 20240131 and 2024-W05-3
         except ValueError:
             bad[at] = True
     return found, bad

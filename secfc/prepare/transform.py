@@ -1,4 +1,4 @@
-"""From checked columns to the rows that are clustered, the same at every party; and from centres back."""
+"""Transform checked columns to the rows that are clustered, in the same way at every party, and back."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from secfc.prepare.tables import Checked
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """What all parties know, and apply.
+    """A transform that all parties know and apply.
 
     Attributes
     ----------
     schema : Schema
     statistics : dict from column name to Statistics or Quartiles
-        Of each number that is standardised or filled in.
+        For each column that is standardised, robust, or filled in.
     """
 
     schema: Schema
@@ -33,10 +33,9 @@ class Preparation:
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """Prepared columns, in order, with the range that values lie in; a category is "column=value".
+        """Prepared columns, in order, with the range of their values; a category is "column=value".
 
-        A job that parties agree on lists its columns so. Scaling is monotonous in floats too, so the ends of
-        the agreed ranges stay ends.
+        A job lists its columns in this form. Scaling is monotonic in floats too, so ends of ranges stay ends.
         """
         ranges: dict[str, tuple[float, float]] = {}
         for column in self.schema.columns:
@@ -55,7 +54,7 @@ class Preparation:
 
     @cached_property
     def bound(self) -> float:
-        """Public bound on the norm of a prepared row; of a category's columns one is 1 at most."""
+        """Public bound on the norm of a prepared row. At most one of a category's columns is 1."""
         ends = [max(map(abs, self.ranges[one.name])) for one in self.schema.columns if not one.categories]
         return hypot(*ends, *(1.0 for one in self.schema.columns if one.categories))
 
@@ -71,7 +70,7 @@ class Preparation:
         ----------
         table : Checked
         name : str
-            What errors call the party.
+            The name of the party in errors.
 
         Returns
         -------
@@ -80,8 +79,8 @@ class Preparation:
         Raises
         ------
         DataError
-            Naming the party and, for every column with values beyond its agreed deviations that are not
-            clipped, how many and the first row.
+            For columns with values beyond the agreed deviations that are not clipped. It names the party, the
+            columns, the numbers of such values and the first rows.
         """
         parts, problems = [], []
         for column in self.schema.columns:
@@ -109,7 +108,7 @@ class Preparation:
         return np.ascontiguousarray(np.hstack(parts))
 
     def restore(self, rows: Floats) -> Floats:
-        """Prepared rows, or means of such (centres), in the units of the schema.
+        """Prepared rows, or centres, in the units of the schema.
 
         Parameters
         ----------
@@ -118,8 +117,8 @@ class Preparation:
         Returns
         -------
         ndarray of that shape, float64
-            Numbers in their units, so a mean of logarithms becomes the geometric mean; of a category the
-            share of rows that have it, as it was.
+            Numbers in their units, so a mean of logarithms becomes the geometric mean. Columns of categories
+            are unchanged: a centre has the fraction of rows with that category.
 
         Raises
         ------
@@ -131,7 +130,7 @@ class Preparation:
     def restore_spreads(self, spreads: Floats) -> Floats:
         """Standard deviations of prepared columns, shape (k, columns), in the units of the schema.
 
-        Of a column of logarithms it is a factor: a deviation more multiplies a value by it.
+        For a column of logarithms it is a factor: one more deviation multiplies a value by it.
         """
 
         def restored(values: Floats, column: Column) -> Floats:
@@ -141,17 +140,17 @@ class Preparation:
         return self._by_column(spreads, restored)
 
     def scale(self, centres: Floats) -> Floats:
-        """What `restore` gives, such as centres of shape (k, columns), as prepared rows again."""
+        """The inverse of `restore`: for instance centres of shape (k, columns) as prepared rows."""
 
         def scaled(values: Floats, column: Column) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore"):  # what is no number then is refused later
+            with np.errstate(divide="ignore", invalid="ignore"):  # nan and inf are refused later
                 numbers: Floats = self._scaled(np.log(values) if column.log else values, column)
             return numbers
 
         return self._by_column(centres, scaled)
 
     def _by_column(self, rows: Floats, change: Callable[[Floats, Column], Floats]) -> Floats:
-        """Rows with numbers changed; categories stay."""
+        """Rows with changed numbers. Columns of categories stay the same."""
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise DataError(f"rows: {len(self.names)} columns are needed, the shape given is {rows.shape}")
         changed = np.array(rows, dtype=np.float64)
@@ -163,7 +162,7 @@ class Preparation:
         return changed
 
     def _zero_and_unit(self, column: Column) -> tuple[float, float]:
-        """What becomes 0 of a column, and what length becomes 1."""
+        """The value that becomes 0 in a column, and the length that becomes 1."""
         if column.scale == "none":
             return 0.0, 1.0
         if column.scale == "min-max":
@@ -183,5 +182,5 @@ class Preparation:
 
 
 def sums_of(table: Checked, schema: Schema) -> list[Sums | Counts]:
-    """What a party adds to the totals, for each column that is opened."""
+    """A party's contribution to the totals, for each column that is opened."""
     return [of_column(table.numbers[column.name], column) for column in schema.opened]

@@ -1,4 +1,4 @@
-"""`Prepare`: means and deviations of all parties' rows as a step of scikit-learn's pipelines."""
+"""`Prepare` scales by statistics of all parties' rows, as a step of scikit-learn's pipelines."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,24 +23,24 @@ _OUTPUTS = ("default", "pandas", "polars")
 
 
 class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
-    """Check every party's table against an agreed schema and transform all alike, without pooling them.
+    """Check every party's table against an agreed schema and transform all in the same way, without pooling.
 
-    `fit` opens means and deviations as totals over all parties, from shares of which any t tell nothing, and
-    only of columns of which t + 2 parties hold values. All parties run in this process, each as an object of
-    its own that gives the others nothing but encoded messages.
+    `fit` opens statistics as totals over all parties. They are computed from shares, and any t shares reveal
+    nothing. A column is opened only if t + 2 parties hold values of it. All parties run in this process, each
+    as a separate object that gives the others only encoded messages.
 
     Parameters
     ----------
     schema : Schema
     t : int, optional
-        Parties that may collude; 2t + 1 parties are needed. By default as for `SecureKMeans`.
+        Parties that may collude; 2t + 1 parties are needed. The default is that of `SecureKMeans`.
     names : sequence of str, optional
-        What errors call the parties.
+        The names of the parties in errors.
 
     Attributes
     ----------
     preparation_ : Preparation
-        What all parties know: the statistics that were opened, and a bound on the norm of prepared rows.
+        What all parties know: the opened statistics, and a bound on the norm of prepared rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (columns of the schema,), object
 
@@ -79,8 +79,8 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         Raises
         ------
         DataError
-            Naming the parties and, for everything that is wrong with their tables, column and row number;
-            never a value. Nothing has been shared then.
+            A table does not fit the schema. The error names the parties and, for everything that is wrong,
+            the column and the row number, never a value. Nothing has been shared then.
         LimitError
             Too few parties hold values of a column.
         ParameterError
@@ -88,7 +88,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         Warns
         -----
         ColumnWarning
-            Columns that are not in the schema, which are not used; `transform` does not say so again.
+            Columns that are not in the schema are not used. `transform` does not repeat this warning.
         """
         if not isinstance(self.schema, Schema):
             raise ParameterError(f"schema: a Schema is needed, {type(self.schema).__name__} was given")
@@ -109,22 +109,22 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         return self
 
     def transform(self, parties: Any) -> Any:
-        """Prepared rows, by the statistics of the fit; nothing is shared.
+        """Prepare rows with the statistics of the fit. Nothing is shared.
 
         Parameters
         ----------
         parties : sequence of tables, or one table
-            As for `fit`; also of new rows, and of any number of parties.
+            As for `fit`. The rows may be new, and the number of parties may differ.
 
         Returns
         -------
         list of ndarray of shape (m_j, columns), float64
-            One a party, of one table an ndarray; frames where `set_output` says so.
+            One for each party; for one table an ndarray. DataFrames if `set_output` says so.
 
         Raises
         ------
         DataError
-            As `fit`, and for values beyond the agreed deviations.
+            As in `fit`, and for values beyond the agreed deviations.
         """
         check_is_fitted(self)
         if not isinstance(parties, list | tuple):
@@ -132,7 +132,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         return each(self._transform, parties, self._names(parties))
 
     def inverse_transform(self, centres: Any) -> Floats:
-        """Prepared rows, or means of such (centres), in the units of the schema.
+        """Prepared rows, or centres, in the units of the schema.
 
         Parameters
         ----------
@@ -141,12 +141,13 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         Returns
         -------
         ndarray of that shape, float64
-            Numbers in their units; of a category the share of rows that have it, as it was. NaN stays NaN.
+            Numbers in their units. Columns of categories are unchanged: a centre has the fraction of rows
+            with that category. NaN stays NaN.
 
         Raises
         ------
         DataError
-            No numbers, or another number of columns.
+            The values are not numbers, or the number of columns differs.
         """
         check_is_fitted(self)
         try:
@@ -156,12 +157,12 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         return self.preparation_.restore(rows)
 
     def get_feature_names_out(self, input_features: object = None) -> Any:
-        """Names of prepared columns, an ndarray of objects; a category is "column=value"."""
+        """Names of prepared columns, as an ndarray of objects; a category is "column=value"."""
         check_is_fitted(self)
         return np.array(self.preparation_.names, dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """What `transform` gives: "default" (arrays), "pandas" or "polars"; None changes nothing.
+        """Set the output of `transform`: "default" (arrays), "pandas" or "polars"; None changes nothing.
 
         A pandas frame has the index of the party's frame.
         """
@@ -196,12 +197,12 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         output = config.get("transform", sklearn.get_config()["transform_output"])
         columns = list(self.preparation_.names)
         if output == "pandas":
-            import pandas as pd  # noqa: PLC0415 - only who asks for its frames has it
+            import pandas as pd  # noqa: PLC0415 - optional: needed for this output only
 
             index = party.index if is_frame(party) and hasattr(party, "index") else None
             return pd.DataFrame(rows, columns=columns, index=index)
         if output == "polars":
-            import polars as pl  # noqa: PLC0415 - likewise
+            import polars as pl  # noqa: PLC0415 - optional: needed for this output only
 
             return pl.DataFrame(rows, schema=columns, orient="row")
         return rows

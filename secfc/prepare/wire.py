@@ -1,4 +1,4 @@
-"""Messages of a preparation as bytes: in the encoding of all messages, and those alone."""
+"""Messages of a preparation as bytes, in the encoding of all messages. Other messages are refused."""
 
 from secfc.errors import MessageError
 from secfc.protocol import wire
@@ -6,7 +6,7 @@ from secfc.protocol.messages import PREPARING, Message
 from secfc.row_layout import MAX_PREPARE_BYTES
 
 _K = 1
-"""There are no labels, so the number of clusters does not matter."""
+"""Any number of clusters: these messages contain no labels."""
 
 
 def encode(message: Message) -> bytes | memoryview:
@@ -15,7 +15,7 @@ def encode(message: Message) -> bytes | memoryview:
 
 
 def decode(data: bytes | memoryview) -> Message:
-    """The message of these bytes; MessageError for what `encode` would not have written."""
+    """The message in these bytes; MessageError for bytes that `encode` does not write."""
     return wire.decode(data, k=_K, session=None, most=_most_bytes)
 
 

@@ -1,8 +1,9 @@
-"""Who compares with disclosure "labels": the job's first three, and reserves in the places of those lost.
+"""Who compares with disclosure "labels": the job's first three, and reserves in the places of lost ones.
 
-An attempt is all questions to the same three. When one of them is lost, the next reserve takes its place and
-all questions are asked again, from the first on: what comparers keep from round to round is masked for them
-alone. Nobody ever changes its place, so no dealer evaluates and no evaluator deals.
+An *attempt* is all questions to the same three parties, the *trio*: a dealer and two evaluators. When one of
+them is lost, the next reserve takes its place, and all questions are asked again from the first on: values
+kept from round to round are masked for one trio alone. No party changes its place, so no dealer evaluates and
+no evaluator deals.
 """
 
 import hashlib
@@ -21,10 +22,10 @@ _LABEL = b"secfc attempt 1"
 class Attempt:
     """An attempt at a run's questions, from round `since` on.
 
-    Comparers are the job's: dealer, first and second evaluator, then reserves in their order. `lost` are
-    those that compare no more, in the order in which they were replaced. A reserve that was lost before it
-    could take a place is among them, as if it had. MessageError when one of `lost` does not compare, or no
-    reserve is left.
+    `comparers` are the job's: dealer, first and second evaluator, then reserves in order. `lost` are those
+    that no longer compare, in the order in which they were replaced. A reserve that was lost before it could
+    take a place is among them, as if it had taken it. MessageError when a party in `lost` does not compare,
+    or no reserve is left.
     """
 
     comparers: tuple[int, ...]
@@ -46,17 +47,17 @@ class Attempt:
 
     @property
     def dealer(self) -> int:
-        """Who deals."""
+        """The dealer."""
         return self.trio[0]
 
     @cached_property
     def places(self) -> list[set[int]]:
-        """Likewise, as sets of one."""
+        """The trio, each as a set of one."""
         return [{one} for one in self.trio]
 
     @property
     def evaluators(self) -> tuple[int, int]:
-        """The first and the second one."""
+        """The first and the second evaluator."""
         _, first, second = self.trio
         return first, second
 
@@ -66,15 +67,15 @@ class Attempt:
         return self.since - 1
 
     def question(self, round_: int) -> int:
-        """Number of the question of a round, the same in every attempt, from 1."""
+        """Number of a round's question, from 1. A question has the same number in every attempt."""
         return round_ - self.since + 1
 
     def again(self, client: int, since: int) -> "Attempt":
-        """The attempt that follows when one of the three is lost; raises as the constructor."""
+        """The next attempt, when `client` of the trio is lost. Raises what the constructor does."""
         return Attempt(comparers=self.comparers, lost=(*self.lost, client), since=since)
 
     def precedes(self, lost: tuple[int, ...]) -> bool:
-        """Whether others who were lost came after those of this attempt, or nobody did."""
+        """Whether the list `lost` begins with this attempt's list."""
         return lost[: len(self.lost)] == self.lost
 
     def digest(self, question: bytes) -> bytes:
@@ -84,7 +85,7 @@ class Attempt:
 
 
 def _places(comparers: tuple[int, ...], lost: tuple[int, ...]) -> tuple[int, int, int]:
-    """Who deals and evaluates when these are lost."""
+    """Dealer and evaluators after these losses."""
     places, reserves = list(comparers[:COMPARERS]), iter(comparers[COMPARERS:])
     for client in lost:
         if client not in places:
@@ -98,12 +99,12 @@ def _places(comparers: tuple[int, ...], lost: tuple[int, ...]) -> tuple[int, int
 
 
 def is_sent(kind: str, attempt: Attempt, n: int, sender: int, recipient: int) -> bool:
-    """Whether a party sends another this type of message of a round in an attempt; there are n clients."""
+    """Whether `sender` sends this type of message to `recipient` in an attempt with n clients."""
     return _is_sent(kind, attempt.places, n, sender, recipient)
 
 
 def may_be_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
-    """Whether a party of a job sends another this type of message in some attempt."""
+    """Whether `sender` may send this type of message to `recipient` in some attempt of a job."""
     if job.disclosure != "labels":
         return False
     reserves = job.comparers[COMPARERS:]
@@ -113,7 +114,7 @@ def may_be_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
 
 
 def _is_sent(kind: str, places: list[set[int]], n: int, sender: int, recipient: int) -> bool:
-    """As `is_sent`, where these may be in the places of dealer, first and second evaluator."""
+    """As `is_sent`, given the possible dealers, first evaluators and second evaluators."""
     dealers, first, second = places
     match kind:
         case "SpareMasks":

@@ -1,6 +1,6 @@
-"""How large the parts of messages can be in a job, which messages declare their sizes by.
+"""Upper bounds of the sizes of message fields in a job.
 
-The bounds follow from the job alone until the rows are known, and from these then.
+Until the rows are known the bounds follow from the job alone, afterwards from the rows too.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ from secfc.row_layout import (
 from secfc.sealing.proof import SHOWN_BYTES
 
 MOST_DEALT_BYTES = 2 * PART_BYTES
-"""More than a part of any stage of a union takes."""
+"""An upper bound of the bytes of a part of any stage of a union."""
 
 ROUND_BYTES = 4
-"""Of the number of a round, before the proof of its assignment."""
+"""Bytes of a round's number, which comes before the proof of its assignment."""
 
 
 def most_witness_bytes(job: Job) -> int:
@@ -38,21 +38,21 @@ def most_witness_bytes(job: Job) -> int:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a job's values as they are encoded, in bytes where nothing else is said; of planned rows."""
+    """Bounds of a job's encoded values, in bytes unless said otherwise. `layout` has all planned rows."""
 
     job: Job
     layout: Layout | None = None
 
     @property
     def rows(self) -> int:
-        """Rows in all, at most."""
+        """Most rows of all parties."""
         if self.layout is not None:
             return self.layout.m
         return MAX_ROWS if self.job.ids_cap is None else self.job.ids_cap
 
     @property
     def primes(self) -> int:
-        """Primes that residues are of, at most."""
+        """Most primes of residues."""
         return len(PRIMES) if self.layout is None else self.job.residues(self.layout.weight)
 
     @property
@@ -66,19 +66,19 @@ class Bounds:
 
     @property
     def share(self) -> int:
-        """A part of shares, with zeros where spreads are opened."""
+        """A part of shares, with shares of zero if spreads are opened."""
         return self.dealt + (0 if self.job.reveal_spread is None else self.revealed(1))
 
     @property
     def answer(self) -> int:
-        """Residues of a part of an answer, or of what shows that rows are within the bound."""
+        """Residues of a part of an answer, or of the proof that rows are within the bound."""
         columns = self.primes * self.job.k
         shown = packed_bytes((self.primes, most_range_residues(self.job, self.rows), 1))
         return max(shown, min(most_answer_bytes(columns), packed_bytes((columns, self.rows, 1))))
 
     @property
     def compared(self) -> int:
-        """What the dealer sends of a part; without the rows of some, a round takes fewer primes."""
+        """What the dealer sends for a part. If clients are left out, a round may use fewer primes."""
         if self.job.disclosure != "labels":
             return 0
         rows, k, init, link = self.rows, self.job.k, self.job.init, self.job.link
@@ -86,13 +86,13 @@ class Bounds:
         return max(*of, most_range_bytes(self.job.dealers, rows, self.primes))
 
     def part_rows(self, primes: int = 1) -> int:
-        """Rows of a part of an answer in so many primes."""
+        """Rows of a part of an answer modulo this number of primes."""
         columns = primes * self.job.k
         return min(self.rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
 
     @property
     def columns(self) -> int:
-        """Parts of shares that a report is about, in number."""
+        """Number of parts of shares in a report."""
         if by_part(self.job):
             return self.job.n
         if self.job.owners is not None:
@@ -108,15 +108,15 @@ class Bounds:
         return packed_bytes((self.primes, covers_of(self.job), self.columns))
 
     def revealed(self, sums: int) -> int:
-        """Residues of sums over clusters, of so many kinds."""
+        """Residues of `sums` kinds of sums over clusters."""
         return packed_bytes((self.primes, sums * self.job.width, self.job.k))
 
     @property
     def found(self) -> int:
-        """What a table of a union holds, counts of bins and poles; none where there are no IDs."""
+        """A table of a union: counts of bins, and poles. 0 without IDs."""
         if self.job.ids_cap is None:
             return 0
-        plan = UnionPlan.of(self.job, bytes(SALT_BYTES))  # how much is told does not depend on the salt
+        plan = UnionPlan.of(self.job, bytes(SALT_BYTES))  # the size does not depend on the salt
         table = plan.table(1, plan.cap)  # no later one is larger
         return 4 * table.bins + 8 * table.bins * table.capacity
 

@@ -1,7 +1,8 @@
-"""What the seed of a check of shares follows from with disclosure "labels": a value of every client.
+"""The clients' values from which the seed of a check of shares follows, with disclosure "labels".
 
-A client tells its value when it holds what is checked, so when all is told nobody can deal by the seed any
-more. Introductions commit clients to their values, so nobody chooses one by those of others.
+A client sends its value when it holds everything that is checked. So when all values are known, no dealer
+can choose its shares by the seed. Introductions commit clients to their values, so none can choose its value
+by those of others.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,10 +14,10 @@ from secfc.sealing.coin import COIN_BYTES, check_seed, commitment_to
 
 
 class CheckValues:
-    """The clients' values that were told, at the server or a client; commitments are to the first of each."""
+    """The clients' values so far, at the server or a client. `commitments` are to each client's first one."""
 
     def __init__(self, job: Job, run: bytes, commitments: Mapping[int, bytes]) -> None:
-        self.told = job.disclosure == "labels"  # whether clients tell any in this job
+        self.told = job.disclosure == "labels"  # whether clients send values in this job
         self._n, self._run = job.n, run
         self._last = dict(commitments)  # value, or commitment to the first one, by client
 
@@ -24,16 +25,16 @@ class CheckValues:
         return f"CheckValues(n={self._n})"
 
     def check(self, client: int, value: bytes) -> None:
-        """Raise MessageError unless a value is a client's next."""
+        """Raise MessageError unless `value` is the client's next value."""
         if commitment_to(value, run=self._run, party=client) != self._last[client]:
             raise MessageError(f"client {client} told another value for a check than it is committed to")
 
     def keep(self, values: Mapping[int, bytes]) -> None:
-        """Note values that were told, by client."""
+        """Keep values, by client."""
         self._last |= values
 
     def of(self, challenge: Challenge, *, transcript: bytes, left_out: Collection[int]) -> dict[int, bytes]:
-        """The values of a challenge, by client: of all that are in, as its seed follows from them."""
+        """The values of a challenge by client, of all that are in. MessageError unless its seed fits them."""
         given, count = challenge.values, self._n if self.told else 0
         if len(given) != COIN_BYTES * count:
             raise MessageError(f"Challenge: {len(given)} bytes of clients' values, {count} are needed")

@@ -1,7 +1,7 @@
-"""The server's checks of shares: one of all when everything is dealt, or with membership privacy one a part.
+"""The server's checks of shares: one check when all is dealt, or with membership privacy one for each part.
 
-Where shares of different dealers are added up nobody can be left out, so a dealer that lies ends the run by
-name; who lies about what it was dealt is heard no more, and its rows stay.
+Where shares of different dealers are added up no client can be left out. So a dealer that lies ends the run,
+and the error names it. A recipient that lies about its shares is asked nothing more, and its rows stay.
 """
 
 from collections.abc import Collection
@@ -21,25 +21,25 @@ UNION_IS_OPEN = (
     ". Before it starts again without a client: the union of the new run would show how many rows that "
     "client held, and which to those who can guess IDs"
 )
-"""What a person should know who thinks of a run without somebody that this one could not do without."""
+"""A warning for whoever wants to repeat a run with membership privacy without one of its clients."""
 
 
 class ShareChecks:
-    """All checks of a run's shares, of the `planned` clients that it began with; `secret` may give seeds."""
+    """All checks of a run's shares. The plan has `planned` clients. `secret` may give seeds."""
 
     def __init__(self, plan: SharePlan, *, secret: MaskSource, planned: int) -> None:
         self._plan, self._job, self._secret, self._planned = plan, plan.job, secret, planned
         self._open: dict[int, Inquiry] = {}  # by round
         self._ended: set[int] = set()  # rounds
-        self.settled = 0  # with membership privacy: parts, the first ones, that nobody disputes any more
-        # Clients that lied about what they dealt, or were dealt, with the reason.
+        self.settled = 0  # with membership privacy: number of first parts whose checks have ended
+        # Reasons by client: dealers that dealt wrong shares, recipients that lied about what they were dealt.
         self.dealers: dict[int, str] = {}
         self.recipients: dict[int, str] = {}
-        self.unread: set[tuple[int, int]] = set()  # dealers, and recipients that say they cannot read theirs
+        self.unread: set[tuple[int, int]] = set()  # dealer, and recipient that says it cannot read its share
 
     @property
     def by_part(self) -> bool:
-        """Whether each part is checked by itself, while others are shared."""
+        """Whether each part is checked by itself, while other parts are shared."""
         return by_part(self._job)
 
     @property
@@ -48,33 +48,34 @@ class ShareChecks:
         return self.recipients | self.dealers
 
     def begin(self, layout: Layout, members: Collection[int], values: bytes) -> list[Message]:
-        """Everybody holds all these rows: challenge the members to combine them, by values that were told.
+        """Challenge the members to combine all shares of `layout`, which all of them hold.
 
-        TooManyFaultsError when too few are left to confirm a seed to each other.
+        `values` are the clients' values, from which the seed follows; if empty, the seed is drawn.
+        TooManyFaultsError when too few members are left to confirm a seed to each other.
         """
         self._require(members)
         return self._challenge(0, columns_of(layout, self._plan.parts), members, values)
 
     def begin_part(self, part: int, values: bytes) -> list[Message]:
-        """Everybody holds this part: the same for it alone, of all clients."""
+        """As `begin`, for one part, which all clients hold."""
         clients = range(1, self._job.n + 1)
         return self._challenge(part + 1, [(dealer, part) for dealer in clients], clients, values)
 
     def awaited(self, members: Collection[int]) -> tuple[int, ...]:
-        """Of these clients, who has something to send for the oldest open check."""
+        """The members that have something to send for the oldest open check."""
         if not self._open:
             return ()
         return self._open[min(self._open)].awaited(members)
 
     def echoes_before_report(self, client: int) -> int:
-        """Echoes of each other client that come before the report that a client owes; 0 if it owes none."""
+        """Number of echoes of each other client that a client needs before its report. 0 if it owes none."""
         if not self._open:
             return 0
         oldest = min(self._open)
         return (oldest if self.by_part else 1) if self._open[oldest].awaits_report_of(client) else 0
 
     def drop(self, client: int, members: Collection[int]) -> list[Message]:
-        """Wait for nothing from a client that was left out; while others report, raises as `begin`."""
+        """Stop waiting for a client that was left out. While others report, raises what `begin` does."""
         inquiry = self._open[0]
         inquiry.drop(client)
         if any(inquiry.awaits_report_of(j) for j in members):
@@ -82,10 +83,10 @@ class ShareChecks:
         return self._compared(0, members)
 
     def receive(self, message: Report | Evidence, members: Collection[int]) -> list[Message]:
-        """Take what a client says of its shares.
+        """Take a client's report or evidence.
 
-        A MessageError refuses it, and nothing has changed. TooManyFaultsError when more clients lied than the
-        job tolerates, or one that cannot be left out dealt badly.
+        A MessageError refuses it and changes nothing. TooManyFaultsError when more clients lied than the job
+        tolerates, or a dealer that cannot be left out lied.
         """
         inquiry = self._open.get(message.round)
         if inquiry is None:
@@ -134,7 +135,7 @@ class ShareChecks:
         ]
 
     def _compared(self, round_: int, members: Collection[int]) -> list[Message]:
-        """Once everybody has said what they were asked: compare, ask for evidence, or end the check."""
+        """Once all members have answered: compare, then ask for evidence or end the check."""
         inquiry = self._open[round_]
         if inquiry.awaited(members):
             return []

@@ -1,8 +1,8 @@
-"""What public choices with disclosure "labels" follow from: the job's seed, or a coin of the comparers.
+"""Public choices with disclosure "labels" follow from the job's seed or from a coin of the comparers.
 
-Every party makes them itself, so nobody has to believe the server which rows a start begins with. A comparer
-tells its value once shares have been checked and everybody was told who is left out: what the choices are
-about is fixed by then.
+Every party computes them itself and need not trust the server about the rows that a start begins with. A
+comparer sends its value after shares were checked and all clients were told who is left out. So the rows are
+fixed by then.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,11 +31,11 @@ def value_told(
     tossing: Sequence[int],
     left_out: Collection[int],
 ) -> bytes:
-    """A comparer's value of the coin, of what it told: the value and its signature.
+    """The comparer's value of the coin in `told`, which is the value and its signature.
 
-    MessageError when it is not what the comparer is committed to, SealError when the comparer did not sign it
-    for this transcript, those who toss and the clients left out. A server that asked comparers about others
-    would else have a choice of coins when some of them are lost.
+    MessageError when the value does not fit the commitment. SealError when the comparer did not sign it for
+    this transcript, these tossing parties and these clients left out. Without that signature a server could
+    ask comparers about different ones, and choose between coins when some comparers are lost.
     """
     value, signature = told[:COIN_BYTES], told[COIN_BYTES:]
     if commitment_to(value, run=session.run, party=party) != commitment:
@@ -48,9 +48,9 @@ def value_told(
 def values_in(
     coin: bytes, job: Job, *, peers: Peers, session: Session, left_out: Collection[int]
 ) -> dict[int, bytes]:
-    """The comparers' values in the first question, by comparer; none where they toss no coin.
+    """The values in the first question, by comparer. Empty if no coin is tossed.
 
-    Raises MessageError when there are not as many, and as `value_told`.
+    MessageError for another number of values. Raises what `value_told` does.
     """
     named, needed = (job.comparers, job.tossers) if job.tosses else ((), 0)
     told = {j: coin[TOLD_BYTES * at :][:TOLD_BYTES] for at, j in enumerate(named)}
@@ -70,7 +70,7 @@ def told_values(
     about: bytes,
     left_out: Collection[int],
 ) -> dict[int, bytes]:
-    """The values of these parties, of what they told, one behind the other; raises as `value_told`."""
+    """The values of the parties `tossing`, concatenated in `told`. Raises what `value_told` does."""
     for party in tossing:
         if party not in peers.commitments:
             raise MessageError(f"client {party} tosses the coin and was not introduced")
@@ -91,10 +91,10 @@ def told_values(
 def tell(
     message: CoinRequest, context: ClientContext, peers: Peers, *, left_out: Collection[int]
 ) -> list[Message]:
-    """A comparer's value of the coin; without those who toss it, that it is there.
+    """The message with a comparer's value of the coin. If no party tosses, it only confirms its presence.
 
-    MessageError when nobody needs it, others toss than may, or the server leaves out others than this party
-    was told.
+    MessageError if this party tosses no coin, the tossing parties are impossible, or other clients are left
+    out than this party was told.
     """
     job, number, run, tossing = context.job, context.number, context.session.run, message.tossing
     if not job.tosses or number not in job.comparers:
@@ -116,7 +116,7 @@ def tell(
 def check_start(
     sets: Labels, peers: Peers, layout: Layout, left_out: Collection[int], *, round_: int
 ) -> None:
-    """Raise SealError unless sets are the start labels that each client has signed."""
+    """Raise SealError unless the sets are the start labels that each client signed."""
     for j, start in enumerate(peers.starts, 1):
         if j not in left_out and start_digest(sets[layout.rows(j)], layout.weights_of(j)) != start:
             raise SealError(f"Assignment: round {round_} has not the start labels that client {j} signed")
@@ -131,7 +131,7 @@ def label_search(
     values: Mapping[int, bytes],
     start: Labels | None,
 ) -> LabelSearch:
-    """The search of a job over the rows that are in, the same at every party; `start` are given sets."""
+    """The search of a job over the rows that are in, the same at every party. `start` are given sets."""
     seed = toss(transcript, values, left_out) if job.tosses else job.seed
     return LabelSearch(
         m=layout.m,

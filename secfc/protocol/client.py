@@ -1,4 +1,4 @@
-"""A client: shares its rows, then answers each assignment with coded distances; or a helper that compares."""
+"""A client, which shares its rows and answers each assignment with coded distances, or a helper."""
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError, ParameterError
@@ -34,25 +34,25 @@ from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
 _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
-"""Types of messages that a run cannot go on without."""
+"""Types of messages without which a run cannot continue."""
 
 _NO_PART = 2**32 - 1
-"""Behind all parts that there can be."""
+"""A number above all numbers of parts."""
 
 
 class Client:
-    """One party with rows, or a helper without: numbers 1 to n, and from n + 1 on.
+    """A client (numbers 1 to n), which has rows, or a helper (numbers from n + 1), which has none.
 
-    `rows`, shape (m_j, d), are dropped once they are shared; `start` are start labels of them, when
-    ``job.init`` is "labels", and `weights` public weights, 1 or more, where the job has them. The session's
-    roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
-    clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
-    X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
-    two runs have the same; a simulation that is to be repeated gives both. Errors call this party `name`.
-    Where owners hold the rows, `deposits` are what it has of them.
+    `rows`, shape (m_j, d), are dropped once they are shared. `start` are their start labels if ``job.init``
+    is "labels". `weights` are public weights, 1 or more, if the job has weights. The session's roster has the
+    public key of `identity` at this number. With `prepared`, means and deviations of all clients' values were
+    opened before, and no client may be left out. By default `ephemeral`, the private X25519 key of this run,
+    is fresh, and the salt of hashed IDs follows from the introductions. So no two runs have the same. A
+    simulation that must be repeatable gives both. `name` is the name of this party in errors. If owners hold
+    the rows, `deposits` are the deposits that it has.
 
-    Raises DataError for rows that cannot be used, ParameterError when the roster has another key for it or a
-    helper has rows, LimitError when the job asks for what its limits forbid.
+    Raises DataError for unusable rows, ParameterError if the roster has another key for it or a helper has
+    rows, LimitError if its limits forbid the job.
     """
 
     def __init__(
@@ -123,45 +123,45 @@ class Client:
 
     @property
     def state(self) -> State:
-        """ENDED after an error, else the state of its phase."""
+        """ENDED after an error, otherwise the state of its phase."""
         return State.ENDED if self._ended else self.phase.state
 
     @property
     def labels(self) -> Labels | None:
-        """Of its own rows, shape (m_j,), once the run has ended; None when they were left out.
+        """Labels of its own rows, shape (m_j,), once the run has ended. None if the rows were left out.
 
-        A member of a committee has those of all rows.
+        A member of a committee has the labels of all rows.
         """
         return self.phase.labels
 
     @property
     def sealed_labels(self) -> bytes | None:
-        """What goes to owners of rows once the run has ended (`Intake.seal_labels`); None where none does."""
+        """Sealed labels for owners, once the run has ended (`Intake.seal_labels`). None without owners."""
         labels = self.phase.labels
         return None if self._deposits is None or labels is None else self._deposits.seal_labels(labels)
 
     def labels_of(self, client: int) -> Labels | None:
-        """As `labels`, of the rows that any client shares: all, with membership privacy."""
+        """As `labels`, of the rows that any client shares (all rows with membership privacy)."""
         return self.phase.labels_of(client)
 
     @property
     def union_rows(self) -> Ints | None:
-        """The numbers of its own rows in the union, shape (m_j,), int64, once that is found."""
+        """The numbers of its own rows in the union, shape (m_j,), int64, once the union is found."""
         return self.phase.union_rows
 
     @property
     def centres(self) -> Floats | None:
-        """Those that were opened to it, shape (k, d), in the data's units; NaN for a cluster without rows."""
+        """Centres opened to it, shape (k, d), in the data's units. NaN for a cluster without rows."""
         return self.phase.centres
 
     @property
     def deviations(self) -> Floats | None:
-        """Standard deviations that were opened to it, likewise."""
+        """Standard deviations opened to it, likewise."""
         return self.phase.deviations
 
     @property
     def sizes(self) -> Sizes:
-        """How large the messages may be that come."""
+        """Size limits of incoming messages."""
         if self._sizes.layout is not self.phase.planned:
             self._sizes = Sizes(self._job, self.phase.planned)
         return self._sizes
@@ -171,11 +171,11 @@ class Client:
         return [self._hello]
 
     def receive(self, message: Message) -> list[Message]:
-        """Take a message, return those it causes.
+        """Take a message, and return the messages to send.
 
         A MessageError refuses the message and leaves the client unchanged. Any other error ends the run for
-        this client: LimitError for what its limits forbid, CheatError when the server gave others something
-        else.
+        this client: LimitError when its limits forbid the request, CheatError when the server sent others
+        something else.
         """
         check_envelope(message, run=self._run, me=self.number, job=self._job, state=self.state)
         try:
@@ -189,26 +189,26 @@ class Client:
 
     @property
     def tolerates_liars(self) -> bool:
-        """Whether the job tolerates any."""
+        """Whether the job tolerates liars."""
         return self._job.max_liars > 0
 
     def needs(self, kind: str, sender: int) -> bool:
-        """Whether a message of this type from this client is one that nobody can replace."""
+        """Whether no party can replace a message of this type from this client."""
         job = self._job
         match kind:
             case UnionDeal.__name__ | UnionCheck.__name__:
                 return job.ids_cap is not None
-            case Echo.__name__:  # a report waits for a quorum of them, and others need the report
+            case Echo.__name__:  # a report needs a quorum of these, and the others need the report
                 return job.checks_shares and not self.tolerates_liars and isinstance(self.phase, ClientShare)
             case MaskedDistances.__name__ | Compared.__name__:
                 return may_be_sent(kind, job, sender, self.number)
         return kind in _NEEDED and not (kind == Share.__name__ and self.tolerates_liars)
 
     def unreadable(self, header: Envelope) -> list[Message]:
-        """Take it that another client sent what is no message, where the run goes on without what it lacks.
+        """Note that another client sent bytes that are no message, if the run can continue without them.
 
-        A masked answer counts as one that cannot be used, and so do all of the sender's in its round; as
-        `receive` raises.
+        A masked answer counts as unusable, and so do all of the sender's in its round. Raises what `receive`
+        does.
         """
         if header.kind == Share.__name__ and self.tolerates_liars:
             return self.phase.unreadable(header.sender)

@@ -1,4 +1,4 @@
-"""A client's side of the phase *iterate*, where the server decodes: disclosures "coded" and "distances"."""
+"""A client's side of the phase *iterate* where the server decodes: disclosures "coded" and "distances"."""
 
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ from secfc.protocol.sharing import ClientSharing
 
 
 def _check_uncompared(message: Assignment | Finish) -> None:
-    """Refuse what evaluators sign, who of them is lost, what is drawn by, and a coin: there are none."""
+    """Refuse fields that only comparers use: endorsements, lost comparers, draws and a coin."""
     if message.lost or message.since != 1:
         raise MessageError(f"{type(message).__name__}: comparers are lost, nobody compares")
     if isinstance(message, Assignment) and message.draws:
@@ -36,14 +36,14 @@ def _check_uncompared(message: Assignment | Finish) -> None:
 
 
 class ClientCoded:
-    """Every client answers, as it is."""
+    """Disclosure "coded": every client sends its answer without masks."""
 
     def __init__(self, context: ClientContext) -> None:
         self._context, self._number, self._job = context, context.number, context.job
         self._round = 0
 
     def check(self, message: Assignment, sets: Labels) -> None:
-        """Raise MessageError when a question is not what it must be."""
+        """Raise MessageError for a question that is not valid with this disclosure."""
         if message.responders:
             raise MessageError(
                 f"Assignment: {len(message.responders)} responders, disclosure {self._job.disclosure!r} "
@@ -52,37 +52,37 @@ class ClientCoded:
         _check_uncompared(message)
 
     def check_end(self, message: Finish, labels: Labels) -> None:
-        """Likewise of the result."""
+        """Likewise for the result."""
         _check_uncompared(message)
 
     def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
-        """A result that is to be rechecked."""
+        """Take a result that is to be rechecked."""
         raise MessageError("RecheckRequest: nobody compares")
 
     def recheck(self, message: Recheck) -> list[Message]:
-        """Which labels are rechecked."""
+        """Take the choice of rechecked labels."""
         raise MessageError("Recheck: nobody compares")
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
-        """Begin to answer a question modulo so many primes; False when this client is not asked."""
+        """Begin to answer a question modulo `residues` primes. False if this client is not asked."""
         self._round = message.round
         return True
 
     @property
     def factors(self) -> Floats | None:
-        """Reduced residues that the answer is multiplied by, (P,)."""
+        """Factors of the answer, one reduced residue for each prime, (P,)."""
         return None
 
     def begin(self, part: int) -> list[Message]:
-        """A part is asked for, the next one: what is sent besides the answer."""
+        """Messages to send besides the answer, when the next part is asked for."""
         return []
 
     def can_leave(self, part: int) -> bool:
-        """Whether the answer to a part can be sent."""
+        """Whether the answer to a part can be sent now."""
         return True
 
     def leave(self, part: int, residues: PackedResidues) -> list[Message]:
-        """Send the answer to a part, the next one, which is changed in place."""
+        """The messages with the answer to the next part. `residues` may be changed in place."""
         return [
             CodedDistances(
                 run=self._context.session.run,
@@ -95,12 +95,12 @@ class ClientCoded:
         ]
 
     def deliver(self, message: RoundMessage) -> list[Message]:
-        """Take what another client sends in a round; what it causes."""
+        """Take another client's message of a round, and return the messages to send."""
         raise MessageError(f"{type(message).__name__}: with disclosure {self._job.disclosure!r}")
 
 
 class ClientDistances(ClientCoded):
-    """R clients answer, each with its weight and under masks that cancel among them; sharing is complete."""
+    """R clients answer, each multiplied by its weight and under masks that cancel. Sharing is complete."""
 
     def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
         super().__init__(context)
@@ -110,7 +110,7 @@ class ClientDistances(ClientCoded):
         self._masks: PairwiseMasks | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
-        """With fewer, or one twice, the sum would not be one of R answers, nor masked against t clients."""
+        """Require R different responders. With fewer, the sum is not D, and not masked against t clients."""
         responders = message.responders
         ascending = all(a < b for a, b in pairwise(responders))
         if len(responders) != self._job.threshold or not ascending:
@@ -124,7 +124,7 @@ class ClientDistances(ClientCoded):
         _check_uncompared(message)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
-        """Masks with keys of all that the question asks."""
+        """Make masks whose keys depend on the whole question."""
         super().ask(message, sets, sizes, residues)
         responders, sharing = message.responders, self._sharing
         if self._number not in responders:
@@ -148,7 +148,7 @@ class ClientDistances(ClientCoded):
         return self._factors
 
     def leave(self, part: int, residues: PackedResidues) -> list[Message]:
-        """Add the masks of this part, and send it."""
+        """Add the masks of this part, and return the messages with the answer."""
         assert self._masks is not None
         self._masks.add(residues)
         return super().leave(part, residues)

@@ -1,9 +1,9 @@
-"""Whether answers agree, and if not, which are wrong: they are Reed-Solomon words.
+"""Checks whether answers agree, and if not, finds the wrong ones. The answers are Reed-Solomon words.
 
-Coded distances are values of polynomials of degree below R, one value a client, so every parity check of that
-code is 0 for each row and set, and every linear combination of a client's distances is a value of one
-polynomial of degree below R. Coefficients are drawn when the answers are here, are independent and uniform,
-used once and never sent: a lie survives one combination with probability 1/p (docs/faults.md, "Liars in the
+Coded distances are values of polynomials of degree below R, one value for each client. So every parity check
+of that code is 0 for each row and set. Combinations of each client's distances with the same coefficients are
+such a word too. Coefficients are drawn after the answers have arrived. They are independent and uniform, used
+once and never sent. So a lie passes one combination with probability 1/p (docs/faults.md, "Liars in the
 iteration").
 """
 
@@ -25,10 +25,10 @@ from secfc.protocol.decoding import BLOCK_ELEMENTS, ResidueError, residue_error
 from secfc.randomness import MaskSource
 
 SECURITY_BITS = 40
-"""A run takes a wrong answer for right with probability below 2**-40."""
+"""A run accepts a wrong answer with probability below 2**-40."""
 
 _CODES_KEPT = 64
-"""Sets of responders whose codes are kept: few of them alternate, and late ones need not be remembered."""
+"""Sets of responders whose codes are kept. Few sets alternate in a run."""
 
 
 @cache
@@ -39,14 +39,14 @@ def combinations_for(liars: int) -> int:
 
 
 def code_of(job: Job, index: int, clients: Sequence[int], *, dimension: int) -> ReedSolomon:
-    """The code of these clients' values of polynomials of degree below `dimension`, modulo a prime."""
+    """The code of the values at these clients of polynomials of degree below `dimension`, modulo a prime."""
     prime = PRIMES[index]
     points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
     return ReedSolomon(points=[points.alpha[j - 1] for j in clients], dimension=dimension, p=prime.p)
 
 
 class ConsistencyCheck:
-    """Locates wrong answers, by coefficients of `secret`."""
+    """Locates wrong answers with coefficients from `secret`."""
 
     def __init__(self, job: Job, secret: MaskSource, kernels: Kernels) -> None:
         self._job, self._secret, self._kernels = job, secret, kernels
@@ -58,11 +58,11 @@ class ConsistencyCheck:
         return f"ConsistencyCheck(combinations={self._combinations})"
 
     def agree(self, answers: Mapping[int, Bytes], primes: tuple[int, ...]) -> bool:
-        """Whether all answers are values of polynomials, as random combinations of parity checks tell.
+        """Whether all answers are values of polynomials, by random combinations of parity checks.
 
-        True when they are. When at most N - R of N answers are wrong, each in whatever places, True with
-        probability at most p**-c. Packed answers of R clients or more have shape (P, k, 3 * rows);
-        ResidueError when one holds an integer that is not below its prime.
+        True if they are. If between 1 and N - R of N answers are wrong, in any places, True with probability
+        at most p**-c. Packed answers of R clients or more have shape (P, k, 3 * rows). ResidueError when one
+        has an integer that is not below its prime.
         """
         responders = tuple(sorted(answers))
         planes = [answers[j] for j in responders]
@@ -93,9 +93,9 @@ class ConsistencyCheck:
     def liars(
         self, answers: Mapping[int, Bytes], primes: tuple[int, ...], *, most: int
     ) -> tuple[int, ...] | None:
-        """Whose answers are wrong, ascending; None when no clients, `most` at most, explain the answers.
+        """Clients with wrong answers, ascending. None if no set of at most `most` clients explains them.
 
-        As for `agree`; `most` is (N - R) // 2 at most for N answers.
+        Answers are as for `agree`. `most` is at most (N - R) // 2 for N answers.
         """
         responders = tuple(sorted(answers))
         wrong: set[int] = set()

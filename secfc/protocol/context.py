@@ -1,4 +1,4 @@
-"""What all phases need: what a client was given, whom it met, and how shares are cut and signed."""
+"""What all phases need: a client's arguments, the other parties, and how shares are cut and signed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from secfc.sealing.channel import Channel
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
-if TYPE_CHECKING:  # deposits are checked as shares are that clients deal
+if TYPE_CHECKING:  # for an interface: deposits import this module, so it cannot import them
     from secfc.kmeans.coded_distance import CodedPoints
 
 Allocate = Callable[[tuple[int, ...]], Shares]
@@ -31,21 +31,21 @@ def in_memory(shape: tuple[int, ...]) -> Shares:
 
 
 class Deposited(Protocol):
-    """What a member of a committee holds of owners' rows, as `secfc.protocol.deposits.Intake` does."""
+    """The deposits that a member of a committee holds: an interface of `secfc.protocol.deposits.Intake`."""
 
     def keep(self, job: Job) -> None:
-        """Forget all but the deposits of a job; ParameterError unless they are as the job says."""
+        """Keep only the deposits of a job. ParameterError unless they are those that the job names."""
 
     def store(self, points: "CodedPoints", primes: int) -> int:
         """Move the shares to a client's points."""
 
     def seal_labels(self, labels: Labels) -> bytes:
-        """Of each owner the labels of its rows, sealed to it, one behind the other."""
+        """The labels of each owner's rows, sealed to that owner, concatenated."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ClientContext:
-    """What a client was given but its rows, as `secfc.protocol.client.Client` says."""
+    """The arguments of `secfc.protocol.client.Client`, without the rows."""
 
     number: int
     job: Job
@@ -63,7 +63,7 @@ class ClientContext:
     deposits: Deposited | None
 
     def refuse_without(self, kind: str, client: int) -> None:
-        """Raise MessageError when a message of a type leaves out a client that no run of this job can."""
+        """Raise MessageError if the run needs this client, which a message of type `kind` leaves out."""
         if self.prepared:
             raise MessageError(
                 f"{kind}: without client {client}, whose values are in the means and deviations that were "
@@ -75,32 +75,32 @@ class ClientContext:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Peers:
-    """The other parties, as the plan introduced them."""
+    """The other parties in the plan, and this party's secret values."""
 
     channels: dict[int, Channel]  # to every other client with whom the run began
     helpers: dict[int, Channel]  # to every other helper
     transcript: bytes  # of the handshake
-    starts: list[bytes | None]  # digests of start labels, signed; None if the run did not begin with a client
-    coin: bytes = field(repr=False)  # this one's value
-    commitments: dict[int, bytes]  # of all parties to theirs
-    checks: list[bytes] = field(repr=False)  # this one's values of checks of shares
-    checked: dict[int, bytes]  # commitments of all parties to their first ones
-    quorum: int  # clients that must have the same challenge, or result, before this one acts on it
+    starts: list[bytes | None]  # signed digests of start labels; None for a client that is not in the plan
+    coin: bytes = field(repr=False)  # this party's value
+    commitments: dict[int, bytes]  # of all parties to their values of the coin
+    checks: list[bytes] = field(repr=False)  # this party's values for checks of shares
+    checked: dict[int, bytes]  # commitments of all parties to their first such value
+    quorum: int  # clients that must have the same challenge or result before this one acts on it
 
     @cached_property
     def all_channels(self) -> dict[int, Channel]:
-        """To every other client and helper."""
+        """Channels to every other client and helper."""
         return self.channels | self.helpers
 
     @property
     def left_out(self) -> set[int]:
-        """Clients with whom the run did not begin."""
+        """Clients that are not in the plan."""
         return {j for j, start in enumerate(self.starts, 1) if start is None}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SharePlan:
-    """How a run's shares are cut and signed, as the server and all clients know; of all planned rows."""
+    """How a run's shares are cut and signed. `layout` has all planned rows. All parties know this."""
 
     job: Job
     session: Session
@@ -109,10 +109,10 @@ class SharePlan:
 
     @cached_property
     def primes(self) -> tuple[int, ...]:
-        """That residues of shares are of."""
+        """Primes of the residues of shares."""
         return primes_of(self.job.residues(self.layout.weight))
 
     @cached_property
     def parts(self) -> Parts:
-        """That shares are cut in."""
+        """The parts into which shares are cut."""
         return self.layout.parts(self.job)

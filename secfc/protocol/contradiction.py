@@ -1,8 +1,8 @@
 """Evidence that the server cheated: two of its signed messages that cannot both be honest.
 
-The server sends some messages to every client alike. Two of one type, run and round with different bodies
-contradict each other, whoever they are for. Everybody who has the roster can check the evidence, and nobody
-can make it but the server.
+The server must send some messages to all clients alike. Two of the same type, run and round with different
+bodies contradict each other, whoever the recipients are. Anyone with the roster can check the evidence, and
+only the server can produce it.
 """
 
 import json
@@ -49,7 +49,7 @@ class Contradiction:
         return other
 
     def to_json(self) -> bytes:
-        """As files have it."""
+        """The content of an evidence file."""
         proofs = {
             name: {field: getattr(proof, field).hex() for field in _SIZES}
             for name, proof in (("first", self.first), ("second", self.second))
@@ -59,7 +59,7 @@ class Contradiction:
 
     @classmethod
     def of_json(cls, text: bytes) -> "Contradiction":
-        """What `to_json` wrote; MessageError when it is something else."""
+        """Read what `to_json` wrote. MessageError for anything else."""
         try:
             content = json.loads(text)
             if content["format"] != _FORMAT:

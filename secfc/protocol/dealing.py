@@ -1,10 +1,10 @@
-"""Whether a dealer's shares lie on polynomials: random combinations of them, hidden by covers.
+"""Checks whether a dealer's shares lie on polynomials, by random combinations hidden by covers.
 
-Beside each part of its shares a client deals covers, shares of polynomials of degree below ell + t that are
-uniform altogether. When all shares are dealt the server draws a seed; every client answers, for each part of
-each dealer, cover + sum r f(alpha_j) with coefficients r of that seed. With a cover of its own each
-combination is a uniform polynomial, whatever the rows are (docs/faults.md, "Liars in sharing"). With
-membership privacy that happens part by part, before the dealers' shares of a part are added up.
+A *dealer* is a client that shares its rows. With each part of its shares it also deals *covers*: shares of
+uniform polynomials of degree below ell + t. When all shares are dealt, every client reports, for each part of
+each dealer, cover + sum r f(alpha_j). The coefficients r follow from a common seed. Each combination has a
+cover of its own, so it is a uniform polynomial, whatever the rows are (docs/faults.md, "Liars in sharing").
+With membership privacy this is done part by part, before the dealers' shares of a part are added up.
 """
 
 import hashlib
@@ -30,33 +30,33 @@ from secfc.row_layout import Layout, Parts
 from secfc.sealing.identity import SIGNATURE_BYTES
 
 Column = tuple[int, int]
-"""Dealer and part: what a column of a report is about."""
+"""Dealer and part of a column of a report."""
 
 _PLACE = struct.Struct("<HI")
 
 NOT_READ = (1 << 24) - 1
-"""Stands in a report for combinations of shares that the reporter could not read; no residue is so large."""
+"""Value in a report for shares that the reporter could not read. It is above every residue."""
 
 
 def covers_of(job: Job) -> int:
-    """Covers of each part that a client deals for each prime; none where shares are not checked."""
+    """Number of covers that a client deals for each part and prime. 0 where shares are not checked."""
     return combinations_for(job.max_liars) if job.checks_shares else 0
 
 
 def by_part(job: Job) -> bool:
-    """Whether each part of shares is checked by itself, because it is added up and forgotten then."""
+    """Whether each part of shares is checked by itself, because only the sum is kept afterwards."""
     return job.checks_shares and job.ids_cap is not None
 
 
 def proof_bytes(job: Job, primes: int) -> int:
-    """Bytes of the covers, and of the signature where evidence may be asked for, behind a part of shares."""
+    """Bytes after a part of shares: the covers, and a signature where evidence may be asked for."""
     return packed_bytes((primes, covers_of(job), 1)) + SIGNATURE_BYTES * (job.max_liars > 0)
 
 
 def columns_of(layout: Layout, parts: Parts) -> list[Column]:
-    """The parts of all clients' shares that are checked; `parts` is how they were cut.
+    """The parts of all clients' shares that are checked. `parts` says how they were cut.
 
-    What was deposited was checked when it was opened.
+    Deposits have none: they were checked when they were opened.
     """
     if layout.deposited:
         return []
@@ -68,10 +68,10 @@ def columns_of(layout: Layout, parts: Parts) -> list[Column]:
 
 
 def drawn_together(job: Job, columns: Sequence[Column], parts: Parts) -> list[list[Column]]:
-    """The columns by the draw of their coefficients, in their order.
+    """The columns, in order, grouped by the draw of their coefficients.
 
-    With membership privacy all dealers have as many rows in a part, and one draw is for each of them.
-    Elsewhere as many columns as have the rows of a whole part have coefficients of one draw.
+    With membership privacy all dealers have equally many rows in a part, and all use the same draw.
+    Otherwise one draw is for as many columns as have together at most the rows of a whole part.
     """
     if by_part(job):
         return [list(columns)]
@@ -88,23 +88,23 @@ def drawn_together(job: Job, columns: Sequence[Column], parts: Parts) -> list[li
 
 
 def most_checks(job: Job) -> int:
-    """Checks of shares that a run can have, at least 1."""
+    """The greatest number of checks of shares in a run, at least 1."""
     if job.ids_cap is None or not by_part(job):
         return 1
     return Layout((job.ids_cap,) * job.n, common=True).parts(job).shares
 
 
 def check_after(job: Job, part: int, parts: int) -> int | None:
-    """Which check, counted from 0, comes when everybody holds this part; None if none does."""
+    """The check, counted from 0, that follows when all clients hold this part. None if none follows."""
     if by_part(job):
         return part
     return 0 if part == parts - 1 else None
 
 
 def coefficients_of(transcript: bytes, seed: bytes, place: Column) -> MaskSource:
-    """Where the coefficients of a draw come from, prime after prime; its place is that of its first column.
+    """The source of the coefficients of a draw, prime after prime.
 
-    With membership privacy that is (0, part).
+    `place` is the draw's first column, or (0, part) with membership privacy.
     """
     return MaskSource(hashlib.sha256(b"secfc check 3" + transcript + seed + _PLACE.pack(*place)).digest())
 
@@ -112,7 +112,10 @@ def coefficients_of(transcript: bytes, seed: bytes, place: Column) -> MaskSource
 def drawn(
     plan: SharePlan, group: Sequence[Column], *, seed: bytes, kernels: Kernels | None = None
 ) -> Iterator[Floats]:
-    """Coefficients of a draw modulo each prime, (c, width, rows): of all its columns, or of each the same."""
+    """Coefficients of a draw modulo each prime, (c, width, rows).
+
+    The rows are those of all columns, or with membership privacy those of one, the same for each column.
+    """
     job, sizes = plan.job, sizes_of(plan.parts, group)
     dealer, part = group[0]
     source = coefficients_of(plan.transcript, seed, (0, part) if by_part(job) else (dealer, part))
@@ -122,15 +125,15 @@ def drawn(
 
 
 def sizes_of(parts: Parts, columns: Sequence[Column]) -> list[int]:
-    """Rows of each of these."""
+    """Number of rows of each column."""
     rows = [parts.share_rows(*column) for column in columns]
     return [own.stop - own.start for own in rows]
 
 
 def combined(shares: Floats | Shares, coefficients: Floats, p: int, sizes: Sequence[int]) -> Floats:
-    """Combinations, (c, columns), reduced, of columns of these sizes, none 0, one behind the other.
+    """Reduced combinations, (c, columns), of concatenated columns with these sizes, none of them 0.
 
-    Shares have shape (width, rows), coefficients, centred residues, (c, width, rows).
+    Shares have shape (width, rows). Coefficients are centred residues of shape (c, width, rows).
     """
     count, width, rows = coefficients.shape
     held, totals = shares.astype(np.float64), np.zeros((count, rows))
@@ -144,10 +147,7 @@ def combined(shares: Floats | Shares, coefficients: Floats, p: int, sizes: Seque
 def combined_payload(
     payload: bytes | memoryview, *, plan: SharePlan, seed: bytes, columns: Sequence[Column], column: Column
 ) -> Floats:
-    """The combinations of one of the columns of a check, given residues and covers as dealt.
-
-    They have shape (P, c), reduced.
-    """
+    """The reduced combinations, (P, c), of one column of a check, from its residues and covers as dealt."""
     job, primes, count = plan.job, plan.primes, covers_of(plan.job)
     (rows,) = sizes_of(plan.parts, [column])
     octets, size = np.frombuffer(payload, dtype=np.uint8), packed_bytes((len(primes), job.width, rows))
@@ -165,7 +165,7 @@ def combined_payload(
 def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int, *, liars: bool) -> None:
     """Raise MessageError unless every number is below its prime.
 
-    Where liars are tolerated, a whole column may say `NOT_READ`.
+    Where liars are tolerated, a whole column may be `NOT_READ`.
     """
     unread = liars & (unpack(residues.planes()) == NOT_READ).all(axis=(0, 1))
     for plane, p in zip(residues.planes(), primes, strict=True):
@@ -175,21 +175,22 @@ def check_report(residues: PackedResidues, primes: tuple[int, ...], sender: int,
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What reports tell."""
+    """What follows from reports."""
 
-    # Clients that lie about what they dealt, or were dealt, with the reason, whatever evidence would show.
+    # Reasons by client: dealers that dealt wrong shares, recipients that lie about what they were dealt.
+    # These lie whatever evidence would show.
     dealers: dict[int, str]
     recipients: dict[int, str]
-    # Dealers and recipients of whom only evidence tells who lies; the first part that they differ about.
+    # Pairs of dealer and recipient where only evidence shows who lies, with the first part in dispute.
     disputed: dict[tuple[int, int], int]
-    # Dealers, and recipients that say that they cannot read theirs: one lies, and nothing tells who.
+    # Pairs where the recipient says that it cannot read its shares: one lies, and nothing shows who.
     unread: frozenset[tuple[int, int]]
 
 
 class Reports:
-    """The reports of all who reported, (P, c, len(columns)) each, and what follows from them, for everybody.
+    """All reports, (P, c, len(columns)) each, and what follows from them. Every party finds the same.
 
-    TooManyFaultsError when there are too few to tell.
+    TooManyFaultsError when there are too few reports.
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class Reports:
         self._reporters = sorted(reports)
         absent, most = job.n - len(self._reporters), job.max_liars
         if len(self._reporters) < job.threshold + most:
-            # As many as keep an honest recipient from disputing an honest dealer, whatever t others report.
+            # With enough reports no honest recipient disputes an honest dealer, whatever t others report.
             raise TooManyFaultsError(
                 f"to check shares, n >= R + S + A must hold: {job.n} < {job.threshold} + {absent} + {most}"
             )
@@ -212,7 +213,7 @@ class Reports:
         self._codes: dict[tuple[int, ...], list[ReedSolomon]] = {}
 
     def _codes_of(self, positions: tuple[int, ...]) -> list[ReedSolomon]:
-        """The codes of what these reporters were dealt, one for each prime."""
+        """The code of the shares of these reporters, one for each prime."""
         if positions not in self._codes:
             job, clients = self._job, [self._reporters[at] for at in positions]
             self._codes[positions] = [
@@ -221,11 +222,11 @@ class Reports:
         return self._codes[positions]
 
     def findings(self) -> Findings:
-        """Who lies, and whose dispute only evidence decides.
+        """Clients that lie, and disputes that only evidence decides.
 
-        At most A recipients lie, so a dealer that more than A dispute lies, as does a recipient that disputes
-        more than A other dealers, or itself. TooManyFaultsError when there are too few reports to tell, or
-        they disagree and nobody may lie.
+        At most A clients lie. So a dealer lies if more than A recipients dispute its shares, and a recipient
+        lies if it disputes more than A other dealers, or itself. TooManyFaultsError when there are too few
+        reports to decide, or they disagree and no client may lie (A = 0).
         """
         most = self._job.max_liars
         if not most:
@@ -237,7 +238,7 @@ class Reports:
         for at, column in enumerate([] if self._agree() else self._columns):
             without = {self._reporters[j] for j in np.flatnonzero(self._unread[:, at]).tolist()}
             unread.update((column[0], recipient) for recipient in without)
-            # With more than that the dealer is known to lie; others' reports need not tell anything.
+            # If more than A cannot read it, the dealer is known to lie, and the reports need not decide.
             wrong = frozenset() if len(without) > most else self._wrong(self._values[..., at], at)
             if wrong is None:
                 dealers[column[0]] = "its shares lie on no polynomial"
@@ -259,8 +260,8 @@ class Reports:
             if dealer == recipient:
                 recipients.setdefault(recipient, "it disputes its own shares")
         known = dealers.keys() | recipients.keys()
-        # Whoever is left out takes its rows with it. Where rows stay in, so do the shares that a client who
-        # lies about others' has dealt.
+        # A client that is left out takes its rows with it. Where rows stay in, the shares that a lying
+        # recipient dealt stay too, so disputes about them remain open.
         settled = dealers.keys() if by_part(self._job) else known
         return Findings(
             dealers=dealers,
@@ -274,7 +275,7 @@ class Reports:
         )
 
     def _refuse_lies(self) -> None:
-        """Raise TooManyFaultsError where reports disagree, about the first dealer; nothing tells who lies."""
+        """Raise TooManyFaultsError about the first dealer on whose shares reports disagree."""
         for at, (dealer, part) in enumerate([] if self._agree() else self._columns):
             wrong = self._located(self._values[..., at], at)
             if wrong == frozenset():
@@ -288,7 +289,7 @@ class Reports:
             )
 
     def _agree(self) -> bool:
-        """Whether all reports of all parts are codewords, as they nearly always are."""
+        """Whether all reports of all parts are codewords, the usual case."""
         count = len(self._reporters)
         if self._unread.any():
             return False
@@ -299,9 +300,9 @@ class Reports:
         )
 
     def lie_off(self, column: Column, recipient: int, values: Floats) -> bool:
-        """Whether what a dealer gave a recipient is not on the polynomial of the others' shares.
+        """Whether a recipient's shares are not on the polynomial of the others' shares.
 
-        `values` are combinations of what it gave, (P, c), as `combined_payload` makes them.
+        `values`, (P, c), are combinations of these shares, from `combined_payload`.
         """
         at = self._columns.index(column)
         words = self._values[..., at].copy()
@@ -310,14 +311,14 @@ class Reports:
         return wrong is None or recipient in wrong
 
     def _wrong(self, words: Floats, at: int) -> frozenset[int] | None:
-        """Whose values, of shape (N, P, c), are not on the polynomials of the others; None if none tell.
+        """Clients whose values are not on the polynomials of the others. None if no polynomials are near.
 
-        They are about column `at`; those who could not read it say nothing. TooManyFaultsError when there are
-        too few of them to tell.
+        `words`, (N, P, c), are about column `at`. Reporters that could not read it do not count.
+        TooManyFaultsError when too few are left to decide.
         """
         wrong = self._located(words, at)
         job, unread = self._job, int(self._unread[:, at].sum())
-        # If the dealer is honest, those who could not read its shares lie, and so many others at most.
+        # If the dealer is honest, all that could not read its shares lie, and at most A - unread others.
         others = job.max_liars - unread
         beyond = len(self._reporters) - unread - (job.ell + job.t)
         if beyond >= 2 * others or (wrong is not None and len(wrong) <= beyond - others):
@@ -328,7 +329,7 @@ class Reports:
         )
 
     def _located(self, words: Floats, at: int) -> frozenset[int] | None:
-        """Whose values are not on the nearest polynomials; None if none is near."""
+        """Clients whose values are not on the nearest polynomials. None if none is near."""
         wrong: set[int] = set()
         positions = tuple(np.flatnonzero(~self._unread[:, at]).tolist())
         for index, p in enumerate(self._primes):

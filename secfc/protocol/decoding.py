@@ -1,4 +1,4 @@
-"""The server decodes distances from answers: weights of those who answered, and what is no residue."""
+"""Decoding of distances from answers: weights of responders, and errors for values that are no residues."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -17,15 +17,15 @@ from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
 
 BLOCK_ELEMENTS = 1 << 16
-"""Distances decoded at a time. Their digits, 8 bytes for each prime, pass an L2 cache of 1 MiB;
-smaller blocks lose more in Python than they win."""
+"""Distances decoded at a time. Their digits, 8 bytes for each prime, exceed an L2 cache of 1 MiB,
+but smaller blocks cost more time in Python than they save."""
 
 _WEIGHTS_KEPT = 64
-"""Sets of responders whose weights are kept: with stragglers they change, and a run must not collect them."""
+"""Sets of responders whose weights are kept. Stragglers change the set, so memory must be bounded."""
 
 
 class ResidueError(MessageError):
-    """An answer holds an integer that is not below its prime."""
+    """An answer has an integer that is not below its prime."""
 
     def __init__(self, *, client: int, p: int) -> None:
         super().__init__(f"CodedDistances: a residue from client {client} is not below its prime {p}")
@@ -35,7 +35,7 @@ class ResidueError(MessageError):
 def residue_error(
     kernels: Kernels, client: int, answer: Bytes, start: int, stop: int, primes: tuple[int, ...]
 ) -> ResidueError:
-    """What to raise of an answer of shape (P, k, 3 * rows) with no residue in some row of [start, stop)."""
+    """The error for an answer, (P, k, 3 * rows), with a value that is no residue in rows [start, stop)."""
     found = answer[:, :, BYTES_PER_RESIDUE * start : BYTES_PER_RESIDUE * stop]
     whole = [kernels.below(found[index].ravel(), p) for index, p in enumerate(primes)]
     return ResidueError(client=client, p=primes[whole.index(False)])
@@ -44,7 +44,7 @@ def residue_error(
 class Weights:
     """The decoding weights w_j of responders, computed once for each set of them (docs/protocol.md, eq. 7).
 
-    They are of one segment, from 0, or of the sum over all.
+    They decode one segment, counted from 0, or the sum over all.
     """
 
     def __init__(self, job: Job, segment: int | None = None) -> None:
@@ -52,7 +52,7 @@ class Weights:
         self._known: dict[tuple[int, ...], Floats] = {}
 
     def of(self, responders: tuple[int, ...]) -> Floats:
-        """Weights of R clients, ascending, for every prime, shape (primes, R), reduced residues."""
+        """Weights of R clients, ascending, for every prime: reduced residues, shape (primes, R)."""
         if responders not in self._known:
             if len(self._known) >= _WEIGHTS_KEPT:
                 self._known.clear()
@@ -72,7 +72,7 @@ class Weights:
 class Decoder:
     """Decodes scaled squared distances from R clients' answers.
 
-    `weights` gives what answers of these clients, ascending, are multiplied by, (primes, R).
+    `weights` returns the factors, (primes, R), of the answers of these clients, ascending.
     """
 
     def __init__(self, weights: Callable[[tuple[int, ...]], Floats], kernels: Kernels) -> None:
@@ -82,8 +82,8 @@ class Decoder:
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, primes: tuple[int, ...]) -> Floats:
         """``D_{i,h} = sum_j w_j phi_{i,h}(alpha_j)`` modulo each prime (docs/protocol.md, eq. 7).
 
-        Of exactly R packed answers, (P, k, 3 * rows), rows `start` to `stop`: reduced residues, (P, k, stop -
-        start), in a buffer that this thread's next call writes to.
+        `answers` are exactly R packed answers, (P, k, 3 * rows). Returns reduced residues of rows `start` to
+        `stop`, (P, k, stop - start), in a buffer that this thread's next call overwrites.
         """
         responders = tuple(sorted(answers))
         weights = self._weights(responders)

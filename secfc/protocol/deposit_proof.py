@@ -1,9 +1,9 @@
-"""The proof of a deposit: random combinations of an owner's shares, hidden by covers, that nobody asks for.
+"""The non-interactive proof of a deposit: random combinations of an owner's shares, hidden by covers.
 
-Coefficients follow, row by row, from a seed that is a hash of all that the owner sealed
-(`secfc.protocol.deposits`). Each combination has a cover, shares of a uniform polynomial of degree below ell
-+ t. The proof has its values at the first ell + t members, who determine all others' (docs/proofs.md,
-"Deposits are consistent").
+Coefficients follow, row by row, from a seed that is a hash of everything that the owner sealed
+(`secfc.protocol.deposits`). Each combination has a *cover*: shares of a uniform polynomial of degree below
+ell + t. The proof has the values at the first ell + t members. These determine the values at all others
+(docs/proofs.md, "Deposits are consistent").
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,29 +23,29 @@ from secfc.randomness import MaskSource
 from secfc.row_layout import PART_ROWS
 
 COVERS = 6
-"""Combinations of each deposit. An owner can try coefficients by sealing anew, so one try is to succeed with
-probability below 2**-137, and not 2**-47 as where coefficients are drawn after shares are dealt."""
+"""Combinations of each deposit. An owner can try other coefficients by sealing again. So one try must succeed
+with probability below 2**-137, not 2**-47 as where coefficients are drawn after shares are dealt."""
 
-_WORD = np.dtype("<u4")  # a coefficient is such a word modulo a prime: no residue is likelier by 2**-8
+_WORD = np.dtype("<u4")  # a coefficient is such a word modulo a prime: relative bias of a residue below 2**-8
 _DRAWN = 1 << 17
-"""Coefficients that are drawn at a time: 512 KiB of words, which stay in a cache."""
+"""Coefficients drawn at a time: 512 KiB of words, which fit in a cache."""
 
 
 def at_a_time(width: int) -> int:
-    """Rows that coefficients are drawn for at a time."""
+    """Rows whose coefficients are drawn at a time."""
     return max(PART_ROWS, _DRAWN // (COVERS * width))
 
 
 @lru_cache(maxsize=len(PRIMES))
 def weights_of(prime: Prime, n: int, coded: int) -> Floats:
-    """Weights, (n, coded): a polynomial of degree below `coded` at all members by its values at the first."""
+    """Weights, (n, coded), from a polynomial's values at the first `coded` members to all members' values."""
     alpha = evaluation_points(prime, n=n, coded=coded).alpha
     others = lagrange_basis(alpha[:coded], alpha[coded:], prime.p)
     return np.concatenate([np.eye(coded), others])
 
 
 def _drawn(seeds: Sequence[bytes], sizes: Sequence[int], width: int) -> Iterator[Floats]:
-    """Words of deposits of these rows, (COVERS, width, rows), of some rows at a time."""
+    """Words for deposits with `sizes` rows, (COVERS, width, rows), some rows at a time."""
     streams = [MaskSource(seed) for seed in seeds]
     step = at_a_time(width)
     for first in range(0, max(sizes), step):
@@ -60,9 +60,9 @@ def _drawn(seeds: Sequence[bytes], sizes: Sequence[int], width: int) -> Iterator
 def combinations(
     seeds: Sequence[bytes], sizes: Sequence[int], planes: Bytes, primes: tuple[int, ...]
 ) -> Floats:
-    """Combinations of the shares of several deposits, (P, COVERS, deposits), without covers; reduced.
+    """Reduced combinations of the shares of deposits, (P, COVERS, deposits), without covers.
 
-    Of several, all rows are drawn for at a time.
+    Several deposits together have at most `at_a_time` rows, so all coefficients are drawn at once.
     """
     totals, start = np.zeros((len(primes), COVERS, len(sizes))), 0
     for words in _drawn(seeds, sizes, planes.shape[1]):
@@ -76,10 +76,10 @@ def combinations(
 
 
 def proof_of(seed: bytes, planes: Bytes, covers: Bytes, primes: tuple[int, ...]) -> bytes:
-    """The combinations of the first ell + t members, (P, COVERS, ell + t), packed.
+    """The packed combinations of the first ell + t members, (P, COVERS, ell + t).
 
-    `planes` are their shares, packed, (ell + t, P, width, 3 * rows), `covers` shares of covers, (ell + t, P,
-    3 * COVERS).
+    `planes` are their packed shares, (ell + t, P, width, 3 * rows). `covers` are their packed shares of
+    covers, (ell + t, P, 3 * COVERS).
     """
     members, _, width, size = planes.shape
     moduli = np.array(primes, dtype=np.float64)[:, np.newaxis, np.newaxis]

@@ -1,4 +1,4 @@
-"""Deposits: an owner of rows deals them to a committee, once, and need not be there any more.
+"""Deposits: an owner of rows deals them to a committee once, and is not needed during the run.
 
 ::
 
@@ -9,10 +9,10 @@
     piece     = shares, packed residues (P, width, rows) | covers, (P, COVERS, 1)
     labels    = 16 random bytes | sealed labels of the owner's rows (2 each)
 
-Head, proof and signature are the same for all members; the piece is each member's own. It is sealed by a
-`Channel` between the owner's fresh key and the member's identity. The coefficients of the combinations follow
-from the call and the head, which fix every piece. So each member checks by itself that its shares and covers
-lie on the polynomials that all others' do (docs/proofs.md, "Deposits are consistent").
+Head, proof and signature are the same for all members. Each member has its own piece, sealed by a `Channel`
+between the owner's fresh key and the member's identity. The coefficients of the combinations follow from the
+call and the head, which fix every piece. So each member can check alone that its shares and covers lie on the
+same polynomials as those of all others (docs/proofs.md, "Deposits are consistent").
 """
 
 import hashlib
@@ -51,19 +51,19 @@ _CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc depos
 _PAIR = b"secfc deposit transcript 1"
 _HEAD = struct.Struct(f"<II{KEY_BYTES}s")
 _PIECE, _LABELS = b"deposit", b"labels"  # purposes of a channel
-_OWNER = 0  # the number of an owner in its channels; its own number is in their transcript
+_OWNER = 0  # number of every owner in its channels; their transcript has the owner's own number
 _LABEL = np.dtype("<u2")
 _FRESH = 16
-"""Random bytes in the purpose of sealed labels: a member that takes the same deposits in another run seals
-under another key."""
+"""Random bytes in the purpose of sealed labels. So a member that uses the same deposits in another run seals
+with another key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """What owners deposit for: the job of a committee, before it has owners, and the session of its members.
 
-    `keys` are the Ed25519 public keys of the owners, owner 1's first, `most_rows` what each may deposit. A
-    list of keys may be filled in later: who takes or makes a deposit needs its owner's.
+    `keys` are the owners' Ed25519 public keys in order, `most_rows` the most rows that each may deposit. A
+    list of keys may be filled in later: to take or make a deposit only its owner's key is needed.
     """
 
     job: Job
@@ -73,13 +73,13 @@ class Call:
 
     @cached_property
     def digest(self) -> bytes:
-        """Of all that a deposit is bound to, 32 bytes."""
+        """Digest of everything that a deposit is bound to, 32 bytes."""
         said = _CALL + self.session.run + self.session.agreement
         return hashlib.sha256(said + np.array(self.most_rows, dtype="<u4").tobytes()).digest()
 
     @cached_property
     def primes(self) -> tuple[int, ...]:
-        """That shares are dealt modulo: enough for all rows that there may be."""
+        """Primes of the shares: enough for the most rows that may be deposited."""
         return primes_of(self.job.residues(sum(self.most_rows)))
 
     @cached_property
@@ -89,7 +89,7 @@ class Call:
 
     @cached_property
     def points(self) -> list[X25519PublicKey]:
-        """These keys, to exchange keys with."""
+        """The members' keys as key objects."""
         return [X25519PublicKey.from_public_bytes(key) for key in self.members]
 
     @cached_property
@@ -104,7 +104,7 @@ class Call:
 
     @cached_property
     def signed_bytes(self) -> int:
-        """Bytes of what all members get alike."""
+        """Bytes of the part that is the same for all members."""
         return self.head_bytes + packed_bytes(self.proof) + SIGNATURE_BYTES
 
     def piece_bytes(self, rows: int) -> int:
@@ -113,30 +113,30 @@ class Call:
         return packed_bytes((len(self.primes), self.job.width, rows)) + covers + TAG_BYTES
 
     def deposit_bytes(self, rows: int) -> int:
-        """Bytes of a deposit of so many rows at one member."""
+        """Bytes of a deposit of `rows` rows at one member."""
         return self.signed_bytes + self.piece_bytes(rows)
 
     def seed(self, head: bytes) -> bytes:
-        """What the coefficients of a deposit follow from."""
+        """Seed of the coefficients of a deposit."""
         return hashlib.sha256(_CHECK + self.digest + head).digest()
 
     def channel(self, secret: bytes, *, owner: int, ephemeral: bytes, member: int, me: int) -> Channel:
-        """Between an owner and a member, whose X25519 secret this is; `me` is `member`, or 0 at the owner."""
+        """The channel of an owner and a member that share `secret`. `me` is `member`, or 0 at the owner."""
         said = _PAIR + self.digest + _HEAD.pack(owner, member, ephemeral) + self.members[member - 1]
         transcript = hashlib.sha256(said).digest()
         return Channel(secret=secret, transcript=transcript, me=me, peer=_OWNER + member - me)
 
 
 def copies_of(job: Job) -> int:
-    """Equal copies of its labels that an owner takes: one is an honest member's."""
+    """Equal copies of its labels that an owner needs, so that one is an honest member's."""
     return max(job.t, job.max_liars) + 1
 
 
 class Owner:
     """Deals its rows to a committee, and opens the labels that the members seal to it.
 
-    `rows`, shape (m, d), m at least 1, are dropped once they are dealt. DataError for rows that cannot be
-    used; ParameterError where its key is not the call's.
+    `rows`, shape (m, d), m at least 1, are dropped once they are dealt. DataError for unusable rows,
+    ParameterError if there is no row or the call has another key for this owner.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Owner:
 
     @classmethod
     def of_receipt(cls, call: Call, *, number: int, count: int, receipt: bytes) -> Self:
-        """The owner that dealt so many rows and kept a `receipt`: it can open labels, and deals no more."""
+        """The owner that dealt `count` rows and kept a `receipt`. It can open labels, but not deal again."""
         found = cls.__new__(cls)
         found._call, found._number, found._count = call, number, count
         found._rows = np.empty((0, call.job.d))
@@ -163,14 +163,14 @@ class Owner:
 
     @property
     def receipt(self) -> bytes:
-        """What it keeps until it opens its labels: the private key of this deposit, 32 bytes."""
+        """The private key of this deposit, 32 bytes, which the owner keeps until it opens its labels."""
         return self._key.private_bytes_raw()
 
     def __repr__(self) -> str:
         return f"Owner(number={self._number})"
 
     def deposit(self) -> list[bytes]:
-        """A deposit for each member; SecFCError the second time: the same key would seal other shares."""
+        """A deposit for each member. SecFCError the second time: the same key would seal other shares."""
         call, job, number = self._call, self._call.job, self._number
         if not self._rows.shape[0]:
             raise SecFCError(f"owner {number}: it has dealt its rows")
@@ -194,10 +194,10 @@ class Owner:
         return [b"".join((said, piece)) for piece in pieces]
 
     def open(self, sealed: Mapping[int, bytes], run: bytes = b"") -> Labels:
-        """The labels of its rows, of which as many equal copies as `copies_of` says come first, by member.
+        """The labels of its rows: the first ones with as many equal copies as `copies_of` says.
 
-        A copy that its member did not seal to this owner and run, or that holds no labels, does not count.
-        TooManyFaultsError for too few.
+        `sealed` has copies by member. A copy that its member did not seal to this owner and run, or that
+        holds no labels, does not count. TooManyFaultsError for too few equal copies.
         """
         found, needed = Counter[bytes](), copies_of(self._call.job)
         for member, copy in sealed.items():
@@ -232,24 +232,24 @@ class _Opened:
     owner: int
     rows: int
     head: bytes = field(repr=False)
-    said: bytes = field(repr=False)  # digest of all that is signed
+    said: bytes = field(repr=False)  # digest of the part that is the same for all members
     proof: bytes = field(repr=False)
     channel: Channel
     piece: bytes = field(repr=False)
 
 
 class Intake:
-    """A member's deposits: each is checked when it comes, and its proof with those of others in blocks.
+    """A member's deposits. Each is checked when it arrives, and proofs are checked together in blocks.
 
-    What an owner has signed and what is wrong nevertheless counts against it: `refused` has the reason, and
-    the owner is left out as a whole. What it has not signed is refused and forgotten, since anybody can send
-    it.
+    A deposit that its owner signed and that is wrong counts against the owner: `refused` has the reason, and
+    the whole owner is left out. A deposit that the owner did not sign is refused and forgotten, because
+    anyone can send it.
     """
 
     def __init__(self, call: Call, *, number: int, identity: Identity, kernels: Kernels) -> None:
         self._call, self._number, self._identity, self._kernels = call, number, identity, kernels
-        self._waiting: dict[int, _Opened] = {}  # their proofs are not checked yet
-        self._new = 0  # rows of these
+        self._waiting: dict[int, _Opened] = {}  # deposits whose proofs are not checked yet
+        self._new = 0  # rows of these deposits
         self._held: dict[int, _Opened] = {}
         self._closed = False
         self.refused: dict[int, str] = {}
@@ -259,10 +259,7 @@ class Intake:
         return f"Intake(number={self._number}, deposits={len(self._held) + len(self._waiting)})"
 
     def take(self, deposit: bytes) -> None:
-        """Take a deposit; MessageError for one that is refused, SealError where its owner did not sign it.
-
-        The first of an owner counts.
-        """
+        """Take a deposit, the first of its owner. MessageError if it is refused, SealError if not signed."""
         call, head = self._call, deposit[: self._call.head_bytes]
         if self._closed:
             raise MessageError("deposit: after the job said whose deposits count")
@@ -307,7 +304,7 @@ class Intake:
             self.settle()
 
     def settle(self) -> None:
-        """Check the proofs of all that came."""
+        """Check the proofs of all waiting deposits."""
         waiting, self._waiting, self._new = list(self._waiting.values()), {}, 0
         for block in _blocks(waiting, self._call.job.width):
             for opened, right in zip(block, self._consistent(block), strict=True):
@@ -322,7 +319,7 @@ class Intake:
         return MessageError(f"deposit of owner {owner}: {reason}")
 
     def _consistent(self, block: Sequence[_Opened]) -> list[bool]:
-        """Whether all residues are below their primes, and combinations on the polynomials of the proofs."""
+        """Whether all residues are below their primes, and all combinations agree with the proofs."""
         call = self._call
         primes, width, count = len(call.primes), call.job.width, len(block)
         planes = _side_by_side([_shares_of(call, opened) for opened in block])
@@ -353,12 +350,12 @@ class Intake:
 
     @property
     def held(self) -> dict[int, tuple[int, bytes]]:
-        """Rows, and a digest of all that members get alike, by owner whose deposit is right."""
+        """Rows, and digest of the part that is the same for all members, by owner with a right deposit."""
         self.settle()
         return {owner: (opened.rows, opened.said) for owner, opened in self._held.items()}
 
     def keep(self, job: Job) -> None:
-        """Forget all but the deposits of a job; ParameterError unless they are as the job says."""
+        """Keep only the deposits of a job. ParameterError unless they are those that the job names."""
         held, owners = self.held, enumerate(job.owners or (), 1)
         found = {owner: held.get(owner, (0, b"")) for owner, rows in owners if rows}
         if [rows for rows, _ in found.values()] != [rows for rows in job.owners or () if rows]:
@@ -369,9 +366,9 @@ class Intake:
         self._closed = True
 
     def store(self, points: CodedPoints, primes: int, start: int = 0) -> int:
-        """Move the shares, modulo the first primes, to a client's points from a row on, owner by owner; once.
+        """Move the shares, modulo the first `primes`, to a client's points from row `start` on, by owner.
 
-        The row behind the last; SecFCError the second time.
+        Returns the row after the last one. SecFCError the second time.
         """
         kept = list(self._held.values())
         if any(not opened.piece for opened in kept):
@@ -387,9 +384,9 @@ class Intake:
         return start
 
     def seal_labels(self, labels: Labels, run: bytes = b"") -> bytes:
-        """Of each owner the labels of its rows, sealed to it, one behind the other; sealed once.
+        """The labels of each owner's rows, sealed to that owner, concatenated. They are sealed only once.
 
-        `labels`, shape (m,), are of all rows, owner by owner. With `run` they open in this run alone.
+        `labels`, shape (m,), are of all rows, owner by owner. With `run` they can be opened in this run only.
         """
         if self._sealed is None:
             parts: list[bytes | bytearray | memoryview] = []
@@ -405,17 +402,17 @@ class Intake:
 
 
 def _labels(fresh: bytes, run: bytes) -> bytes:
-    """The purpose of labels of a run that are sealed with these random bytes, printable."""
+    """The printable purpose of labels of a run that are sealed with these random bytes."""
     return _LABELS + (fresh + run).hex().encode()
 
 
 def label_bytes(rows: int) -> int:
-    """Bytes that a member seals for an owner of so many rows."""
+    """Bytes of the sealed labels from one member for an owner of `rows` rows."""
     return _FRESH + _LABEL.itemsize * rows + TAG_BYTES
 
 
 def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
-    """What `Intake.seal_labels` made for each owner that has rows."""
+    """Split the result of `Intake.seal_labels` by owner. Owners without rows have none."""
     found, start = {}, 0
     for owner, rows in enumerate(owners, 1):
         if rows:
@@ -426,7 +423,7 @@ def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
 
 @dataclass(frozen=True, kw_only=True)
 class Complete:
-    """What all members hold alike: rows of each owner, 0 of one that is left out, with the reason."""
+    """What all members hold alike: rows of each owner (0 if it is left out), and reasons for leaving out."""
 
     owners: tuple[int, ...]
     deposits: str  # digest, in hexadecimal
@@ -434,7 +431,7 @@ class Complete:
 
 
 class Held(Protocol):
-    """What a member holds: an `Intake`, or what it has signed of one."""
+    """What a member holds: an `Intake`, or a signed statement of one."""
 
     @property
     def held(self) -> Mapping[int, tuple[int, bytes]]:
@@ -446,7 +443,10 @@ class Held(Protocol):
 
 
 def complete(call: Call, intakes: Mapping[int, Held]) -> Complete:
-    """Whose deposits all members hold, by member; an owner whose deposit one lacks is left out as a whole."""
+    """The deposits that all members hold. `intakes` are by member.
+
+    An owner is left out as a whole if a member lacks or refuses its deposit, or two have different ones.
+    """
     held = {member: intake.held for member, intake in intakes.items()}
     everywhere = Counter(owner for own in held.values() for owner in own)
     left_out: dict[int, str] = {}
@@ -470,12 +470,12 @@ def complete(call: Call, intakes: Mapping[int, Held]) -> Complete:
 
 
 def digest_of(said: Mapping[int, bytes]) -> str:
-    """Of what all members get alike of the owners' deposits, by owner."""
+    """Digest of the digests `said` of the owners' deposits."""
     return hashlib.sha256(_CALL + b"".join(said[owner] for owner in sorted(said))).hexdigest()
 
 
 def _blocks(deposits: Sequence[_Opened], width: int) -> list[list[_Opened]]:
-    """Deposits that are worked on together; one with many rows is alone."""
+    """Groups of deposits to process together, with at most `at_a_time` rows, or one deposit with more."""
     blocks: list[list[_Opened]] = []
     room = 0
     for opened in deposits:

@@ -1,16 +1,16 @@
-"""Who learns what from coded distances.
+"""Disclosures: who learns what from coded distances.
 
-``"coded"`` (the paper): the server holds every responder's coded distances and decodes them itself, so it
+``"coded"`` (the paper): the server gets every responder's coded distances and decodes them itself. So it
 could interpolate all of phi_{i,h}, per-segment distances included (docs/threat-model.md).
 
 ``"distances"``: responders multiply their coded distances by their weights and add masks that cancel in the
-sum (`secfc.protocol.pairwise`), which is all that the server learns.
+sum (`secfc.protocol.pairwise`). The server learns only the sum.
 
 ``"labels"``: answers go to three comparers, who open labels and nothing else (`secfc.comparing`).
 
-Each has an object for a client's side of the phase *iterate*: who answers a round and how an answer leaves.
-Where the server decodes, another says what answers are weighted by and what follows when one cannot come;
-with "labels" the server's phase is another (`secfc.protocol.phases.server_labels`).
+Each disclosure has an object for a client's side of the phase *iterate*: who answers a round, and how an
+answer is sent. Where the server decodes, a second object has the weights of answers, and what happens when a
+client vanishes. With "labels" the server has a phase of its own (`secfc.protocol.phases.server_labels`).
 """
 
 import numpy as np
@@ -28,40 +28,40 @@ from secfc.protocol.phases.client_phase import Held
 
 
 class ServerCoded:
-    """Any R answers are decoded; who vanishes leaves the others' answers as useful as before."""
+    """Any R answers are decoded. If a client vanishes, the others' answers stay usable."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._weights = job, Weights(job)
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """Clients that the next round needs, empty when any R do; TooManyFaultsError when too few are in."""
+        """Clients that must answer the next round, empty if any may. TooManyFaultsError for too few."""
         return ()
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:
-        """Whether a round ends undecoded, and another begins, when this client vanishes."""
+        """Whether the round must be asked again when this client vanishes."""
         return False
 
     def weights(self, responders: tuple[int, ...]) -> Floats:
-        """What answers of R clients are multiplied by before they are added, (primes, R)."""
+        """Factors of the answers of R clients before they are added, (primes, R)."""
         return self._weights.of(responders)
 
 
 class ServerDistances(ServerCoded):
-    """R answers are added up. Masks cancel among the named clients alone: without one, others are named."""
+    """R answers are added. Masks cancel only among the named clients. If one vanishes, others are named."""
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """Who was never missed comes first, so that each client costs one round more at most."""
+        """Choose clients that were never absent first. So each client costs at most one more round."""
         able = [j for j in gathering.members if j not in gathering.absent]
         gathering.require(len(able))
         able.sort(key=lambda j: j in gathering.missed)
         return tuple(sorted(able[: self._job.threshold]))
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:
-        """When it is one of those named."""
+        """True if it is one of the named clients."""
         return client in gathering.responders
 
     def weights(self, responders: tuple[int, ...]) -> Floats:
-        """Ones: the responders have multiplied by theirs."""
+        """Ones, because the responders have already multiplied by their weights."""
         return np.ones((len(PRIMES), len(responders)))
 
 
@@ -69,7 +69,7 @@ _SERVERS: dict[Disclosure, type[ServerCoded]] = {"coded": ServerCoded, "distance
 
 
 def client_side(context: ClientContext, peers: Peers, held: Held) -> ClientCoded:
-    """A client's side of its job's disclosure."""
+    """The client's side of its job's disclosure."""
     sharing = held.sharing
     match context.job.disclosure:
         case "coded":
@@ -89,5 +89,5 @@ def client_side(context: ClientContext, peers: Peers, held: Held) -> ClientCoded
 
 
 def server_side(job: Job) -> ServerCoded:
-    """The side of a server that decodes answers."""
+    """The server's side of a disclosure where it decodes answers."""
     return _SERVERS[job.disclosure](job)

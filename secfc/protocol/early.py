@@ -1,4 +1,4 @@
-"""Shares and deals that overtook what they depend on, which a client keeps until it comes."""
+"""Shares and deals that arrived too early. A client keeps them until the message they depend on arrives."""
 
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +20,7 @@ class EarlyDeals:
         self._known = Counter[int]()  # parts, by sender
 
     def hold(self, message: UnionDeal, *, stage: int) -> None:
-        """Keep a part that cannot be opened yet; MessageError if not the sender's next, or too large."""
+        """Keep a part that cannot be opened yet. MessageError if it is too large or not the sender's next."""
         if message.round != stage:
             raise MessageError(
                 f"UnionDeal: of stage {message.round} from client {message.sender} out of turn"
@@ -31,17 +31,15 @@ class EarlyDeals:
 
 
 class EarlyShares:
-    """Shares that overtook the plan, at most `WINDOW` parts from each client."""
+    """Shares that arrived before the plan, at most `WINDOW` parts from each client."""
 
     def __init__(self) -> None:
         self.held: list[Share] = []
         self._known = Counter[int]()
-        self.spoilt: set[int] = set()  # who sent another part than its next, where liars are tolerated
+        self.spoilt: set[int] = set()  # senders of unreadable shares, where liars are tolerated
 
     def hold(self, message: Share, *, job: Job) -> None:
-        """As `EarlyDeals.hold`; where liars are tolerated, one that is too large counts as one that cannot be
-        read.
-        """
+        """As `EarlyDeals.hold`. Where liars are tolerated, a share that is too large counts as unreadable."""
         most = Bounds(job).share + TAG_BYTES
         if len(message.sealed.payload) > most and job.max_liars:
             message = replace(message, sealed=Sealed(payload=b""))

@@ -1,8 +1,8 @@
-"""Which seed the server gave whom for a check of shares: clients show each other before they report.
+"""Clients show each other the seed of a check of shares, as the server signed it, before they report.
 
-Reports about two seeds would tell the difference of two combinations of a dealer's rows. So a client reports
-when a `quorum` of clients, itself among them, was given its seed. Two quorums have more than t clients in
-common. One of these does not collude and shows one seed only, so all reports are about one seed
+Reports about two seeds would reveal the difference of two combinations of a dealer's rows. So a client
+reports only when a `quorum` of clients, itself included, has its seed. Two quorums have more than t clients
+in common. One of these does not collude and shows only one seed, so all reports are about one seed
 (docs/faults.md, "Liars in sharing").
 """
 
@@ -17,7 +17,7 @@ from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 
 class Echoes:
-    """A client's challenges, one for each check from `first` on, and the proofs that others show it."""
+    """A client's challenges, one for each check from `first` on, and the proofs of other clients."""
 
     def __init__(self, context: ClientContext, peers: Peers, *, first: int) -> None:
         self._number, self._session = context.number, context.session
@@ -25,20 +25,20 @@ class Echoes:
         self._channels, self._quorum = peers.channels, peers.quorum
         self._own: dict[int, tuple[bytes, Proof]] = {}  # seed, by check
         self._said: dict[int, dict[int, Proof]] = {}  # by check, then client; verified
-        self._next = dict.fromkeys(peers.channels, first)  # the check that each client tells of next
+        self._next = dict.fromkeys(peers.channels, first)  # the next check of each client's echo
         self._over = first  # checks before this one are over
-        self.false: set[int] = set()  # clients that showed proofs which are not the server's
+        self.false: set[int] = set()  # clients that sent a proof that the server did not sign
         self.latest = b""  # the seed of the latest check
 
     def __repr__(self) -> str:
         return f"Echoes(client {self._number})"
 
     def seed(self, check: int) -> bytes:
-        """That of a check that is not over; empty before it is here."""
+        """The seed of a check that is not over. Empty before its challenge arrives."""
         return self._own[check][0] if check in self._own else b""
 
     def begin(self, challenge: Challenge, left_out: Collection[int] = ()) -> list[Message]:
-        """Note the challenge of a check; what shows its proof to all others that are in.
+        """Note the challenge of a check, and return echoes with its proof for all other clients that are in.
 
         CheatError when the server signed another seed for another client.
         """
@@ -58,9 +58,9 @@ class Echoes:
         ]
 
     def take(self, message: Echo, *, complete: int) -> None:
-        """Take the proof of another client's challenge, its next; no check from `complete` on can have begun.
+        """Take the proof of another client's next challenge. No check from `complete` on can have begun.
 
-        It is dropped when the check is over, or the server did not sign it and liars are tolerated.
+        The proof is dropped when the check is over, or the server did not sign it and liars are tolerated.
         CheatError, with evidence, when the server signed another seed for the sender.
         """
         sender, sealed, check = message.sender, message.sealed.payload, message.round
@@ -92,7 +92,7 @@ class Echoes:
 
     def confirmed(self, check: int) -> bool:
         """Whether a quorum has this client's seed of a check that is not over."""
-        # Proofs of another seed end the run, so all that are here are of this one.
+        # Proofs of another seed end the run, so all proofs here are of this client's seed.
         return check in self._own and 1 + len(self._said.get(check, {})) >= self._quorum
 
     def end(self, check: int) -> None:
@@ -102,7 +102,7 @@ class Echoes:
         self._said.pop(check, None)
 
     def _compare(self, check: int, said: Mapping[int, Proof]) -> None:
-        """Compare proofs that are new with the own one, if that is here."""
+        """Compare new proofs with this client's own, if it has one."""
         if check not in self._own:
             return
         _, own = self._own[check]

@@ -1,6 +1,6 @@
-"""How the fields of messages are encoded, and the bodies that are made of them.
+"""Encodings of the fields of messages, and bodies, which are sequences of fields.
 
-All integers are little endian. There is one encoding of every value: whatever else comes is refused.
+All integers are little endian. Every value has exactly one encoding, and any other bytes are refused.
 """
 
 import struct
@@ -32,7 +32,7 @@ from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, KNOWN, SIGNATURE_BYTES
 
 Most = Callable[[Bounds], int]
-"""A bound that follows from the job and its rows."""
+"""An upper bound that follows from the job and its rows."""
 
 _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
@@ -47,16 +47,16 @@ _BIN_BYTES = 4
 
 @dataclass(frozen=True, repr=False)
 class Encoding:
-    """How a field is encoded, given the job's k."""
+    """The encoding of a field. `pack` and `unpack` take the job's k."""
 
-    pack: Callable[[Any, int], bytes | memoryview]  # of a bulk what comes before it
+    pack: Callable[[Any, int], bytes | memoryview]  # for a bulk: only the bytes before the payload
     unpack: Callable[[Reader, int], Any]
     most: Most  # bytes of the largest value of a job
-    bulk: bool = False  # a `Payload`, the last of its message: the rest is put before it without a copy
+    bulk: bool = False  # a `Payload`, the last field of its message, which is not copied
 
 
 class Body:
-    """The fields of a message as they follow each other; only the last may take all bytes that are left."""
+    """The fields of a message in order. Only the last one may take all remaining bytes."""
 
     def __init__(self, **fields: Encoding) -> None:
         self.fields = fields
@@ -65,7 +65,7 @@ class Body:
         self._bulk = next((name for name in reversed(fields) if fields[name].bulk), None)
 
     def pack(self, message: object, k: int) -> tuple[bytes, Payload | None]:
-        """The bytes of a message's fields and, if its last is a bulk, that."""
+        """The bytes of a message's fields and, if the last field is a bulk, its payload."""
         data = b"".join([pack(getattr(message, name), k) for name, pack in self._packs])
         return data, None if self._bulk is None else getattr(message, self._bulk)
 
@@ -74,12 +74,12 @@ class Body:
         return {name: unpack(reader, k) for name, unpack in self._unpacks}
 
     def most(self, bounds: Bounds) -> int:
-        """Bytes of the largest one of a job."""
+        """Bytes of the largest body of a job."""
         return sum(encoding.most(bounds) for encoding in self.fields.values())
 
 
 def _one(layout: str) -> Encoding:
-    """A value that `struct` packs."""
+    """Encoding of a value that `struct` packs."""
     form = struct.Struct(layout)
 
     def unpack(reader: Reader, k: int) -> Any:
@@ -113,7 +113,7 @@ REAL = Encoding(
 
 
 def flag(name: str) -> Encoding:
-    """A truth value, one byte of 0 or 1."""
+    """A truth value: one byte, 0 or 1."""
 
     def unpack(reader: Reader, k: int) -> bool:
         (value,) = reader.take(1)
@@ -125,12 +125,12 @@ def flag(name: str) -> Encoding:
 
 
 def octets(size: int) -> Encoding:
-    """So many bytes."""
+    """Exactly `size` bytes."""
     return Encoding(lambda value, k: value, lambda reader, k: bytes(reader.take(size)), lambda of: size)
 
 
 def counted(most: Most) -> Encoding:
-    """How many bytes, and these."""
+    """The number of bytes, then the bytes."""
 
     def unpack(reader: Reader, k: int) -> bytes:
         (size,) = reader.unpack(_COUNT)
@@ -142,12 +142,12 @@ def counted(most: Most) -> Encoding:
 
 
 def rest(most: Most) -> Encoding:
-    """All bytes that are left; a view of them."""
+    """A view of all remaining bytes."""
     return Encoding(lambda value, k: value, lambda reader, k: reader.take(reader.left), most)
 
 
 def sealed(most: Most) -> Encoding:
-    """A sealed payload, all that is left; a view of it. `most` is of the payload without its tag."""
+    """A sealed payload: a view of all remaining bytes. `most` bounds the payload without its tag."""
 
     def unpack(reader: Reader, k: int) -> Sealed:
         if reader.left < TAG_BYTES:
@@ -158,11 +158,11 @@ def sealed(most: Most) -> Encoding:
 
 
 PREPARED = sealed(lambda of: MAX_PREPARE_BYTES)
-"""What is sealed in a preparation, whose size follows from the schema."""
+"""A sealed payload of a preparation. Its size follows from the schema."""
 
 
 def residues(most: Most) -> Encoding:
-    """Their shape, and residues, all that is left; a view of them. `most` is of the residues alone."""
+    """The shape, then residues: a view of all remaining bytes. `most` bounds the residues alone."""
 
     def unpack(reader: Reader, k: int) -> PackedResidues:
         shape = reader.unpack(_SHAPE)
@@ -174,7 +174,7 @@ def residues(most: Most) -> Encoding:
 
 
 def _series(one: struct.Struct, most: Most) -> Encoding:
-    """How many, then these. `most` is how many there can be."""
+    """The number of values, then the values. `most` bounds their number."""
 
     def unpack(reader: Reader, k: int) -> tuple[int, ...]:
         (count,) = reader.unpack(_CLIENT)
@@ -204,7 +204,7 @@ SIGNATURES = Encoding(
     _unpack_signatures,
     lambda of: (4 if of.job.recheckers else 2) * SIGNATURE_BYTES,
 )
-"""All that is left: none or those of both evaluators, and of both who recheck."""
+"""All remaining bytes: no signatures, or those of both evaluators, then of both that recheck."""
 
 
 DRAWS = _series(_COUNT, lambda of: candidates_of(of.job.k))
@@ -212,7 +212,7 @@ DRAWS = _series(_COUNT, lambda of: candidates_of(of.job.k))
 
 
 def numbers(most: Most) -> Encoding:
-    """Numbers below 2**32, all that is left. `most` is how many there can be."""
+    """Numbers below 2**32, in all remaining bytes. `most` bounds how many."""
 
     def unpack(reader: Reader, k: int) -> tuple[int, ...]:
         if reader.left % _COUNT.size:
@@ -225,7 +225,7 @@ def numbers(most: Most) -> Encoding:
 
 
 def _pack_labels(labels: Labels | PackedLabels, largest: int, *, none: bool) -> bytes:
-    """Labels 0 to `largest`; with `none` that stands for -1, "in no set"."""
+    """Pack labels 0 to `largest`. With `none`, `largest` means -1, "in no set"."""
     if isinstance(labels, PackedLabels):
         if (labels.largest, labels.none) != (largest, none):
             return _pack_labels(labels.unpack(), largest, none=none)
@@ -251,10 +251,10 @@ def _labels(rows: Most) -> Encoding:
 
 
 LABELS = _labels(lambda of: of.rows)
-"""Labels of all rows, 0 to k - 1; as they are received they stay packed."""
+"""Labels of all rows, 0 to k - 1. Received labels stay packed."""
 
 PART_LABELS = _labels(lambda of: of.part_rows())
-"""Likewise of the rows of a part of an answer."""
+"""Likewise labels of the rows of a part of an answer."""
 
 SETS = Encoding(
     lambda value, k: _pack_labels(value, k, none=True),
@@ -282,14 +282,14 @@ WEIGHTS = Encoding(
     _unpack_weights,
     lambda of: _COUNT.size * (1 + (of.rows if of.job.weighted else 0)),
 )
-"""How many, and these; none where there are none."""
+"""The number of weights, then the weights. Number 0 stands for None."""
 
 START = Encoding(
     lambda value, k: b"" if value is None else SETS.pack(value, k),
     lambda reader, k: SETS.unpack(reader, k) if reader.left else None,
     lambda of: SETS.most(of) if of.job.init == "labels" else 0,
 )
-"""Sets, or nothing where no bytes are left."""
+"""Sets, or None if no bytes are left."""
 
 
 def _pack_introduction(one: Introduction) -> bytes:
@@ -298,7 +298,7 @@ def _pack_introduction(one: Introduction) -> bytes:
 
 @lru_cache(maxsize=KNOWN)
 def _introduction_of(data: bytes) -> Introduction:
-    """That of these bytes: parties of one process share what they were all told."""
+    """Decode an introduction. The cache lets parties in one process share equal introductions."""
     rows, start, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
     return Introduction(
         rows=rows,
@@ -311,7 +311,7 @@ def _introduction_of(data: bytes) -> Introduction:
 
 
 _NOBODY = bytes(_INTRODUCTION.size)
-"""All zeros, which no client can sign, stand for one that sent no Hello."""
+"""All zeros stand for a party that sent no Hello. They hold no valid signature."""
 
 
 def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, ...]:
@@ -334,7 +334,7 @@ INTRODUCTIONS = Encoding(
     _unpack_introductions,
     lambda of: _INTRODUCTION.size * of.job.parties,
 )
-"""Of every party, or zeros."""
+"""The introduction of every party, zeros for an absent one."""
 
 
 def _pack_reports(reports: Sequence[SignedReport], k: int) -> bytes:
@@ -358,7 +358,7 @@ def _unpack_reports(reader: Reader, k: int) -> tuple[SignedReport, ...]:
 REPORTS = Encoding(
     _pack_reports, _unpack_reports, lambda of: _SHAPE.size + of.job.n * (_REPORT.size + of.report)
 )
-"""The shape of all, then of each the client, the signature and the residues; clients ascend."""
+"""The common shape, then client, signature and residues of each report, clients ascending."""
 
 
 def _pack_elements(values: Elements) -> bytes:
@@ -372,7 +372,7 @@ def _unpack_elements(reader: Reader) -> Elements:
 
 
 def elements(most: Most) -> Encoding:
-    """Elements of the union's field, all that is left."""
+    """Elements of the union's field, in all remaining bytes."""
     return Encoding(lambda value, k: _pack_elements(value), lambda reader, k: _unpack_elements(reader), most)
 
 
@@ -390,4 +390,4 @@ def _unpack_found(reader: Reader, k: int) -> Found:
 
 
 FOUND = Encoding(_pack_found, _unpack_found, lambda of: _COUNT.size + of.found)
-"""How many bins, the IDs in each, and their poles, all that is left."""
+"""The number of bins, the number of IDs in each, then poles in all remaining bytes."""

@@ -1,4 +1,7 @@
-"""What both evaluators sign of a round: that a question, another start or the result follows from it."""
+"""What both evaluators sign after a round: that a question, another start or the result follows from it.
+
+An *endorsement* is such a signature. The server and all parties verify it.
+"""
 
 from collections.abc import Collection
 
@@ -11,7 +14,7 @@ from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.sealing.handshake import Session
 
 Signed = tuple[int, bytes, bytes]
-"""Who signed, what, and the signature."""
+"""The signer, the signed bytes and the signature."""
 
 
 def statement(
@@ -23,7 +26,7 @@ def statement(
     left_out: Collection[int],
     attempt: Attempt,
 ) -> bytes:
-    """What evaluators sign after a round, of which `search` knows what was opened, and the server expects."""
+    """The statement that evaluators sign after a round. `search` has taken what the round opened."""
     if follows is Follows.END:
         best = search.result()
         ended = best.n_iter, best.converged, best.opened
@@ -44,11 +47,11 @@ def check_endorsed(
     attempt: Attempt,
     own: Signed | None = None,
 ) -> Said:
-    """Refuse a question, or result, that does not follow from what was opened, as both evaluators sign.
+    """Refuse a question or result without the signatures of both evaluators. Returns what they said of it.
 
-    A result that parties are told was rechecked, where the job says so. `question` is the `question_digest`
-    of the sets and draws, or labels, without responders. What this party signed last, `own`, need not be
-    verified. Returns what the evaluators said of it.
+    If labels are rechecked, a `Finish` also needs the signatures of both evaluators that rechecked them.
+    `question` is the `question_digest` of the sets and draws, or of the labels, without responders. `own`,
+    what this party signed last, is not verified again.
     """
     again = job.recheckers[1:] if isinstance(message, Finish) else ()
     signed, needed = len(message.endorsements), len(attempt.evaluators) + len(again)
@@ -99,6 +102,6 @@ def _verify(
 def result_said(
     message: Finish | RecheckRequest, question: bytes, said: Said, *, session: Session, attempt: Attempt
 ) -> bytes:
-    """What evaluators, and those who recheck it, sign of a result, of the `question_digest` of its labels."""
+    """The statement that evaluators sign about a result, with the `question_digest` of its labels."""
     ended = message.n_iter, message.converged, message.inertia
     return endorsed(session, said, question, round_=0, attempt=attempt, ended=ended)

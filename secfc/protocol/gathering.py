@@ -1,8 +1,9 @@
-"""The answers of a round as they come in: from whom, how many are enough, and who is not waited for.
+"""The answers of a round: from which clients, how many are enough, and which clients are absent.
 
-With A liars tolerated, R + A answers that agree are right: a polynomial of degree below R that differs from
-phi does so in all but R - 1 of them, in more than A. If they do not agree, liars are located once all that
-can come are here (docs/faults.md, "Liars in the iteration").
+With A liars tolerated, R + A answers that agree are right. A polynomial of degree below R that differs from
+phi agrees with it in at most R - 1 of them, so it differs in more than A. If they do not agree, liars are
+located once all answers that can come have arrived (docs/faults.md, "Liars in the iteration"). The *head* is
+the next part of the round to decode.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,23 +24,23 @@ class Gathering:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self.round = 0  # question that answers are awaited for, from 1
-        self.head = 0  # parts of the round that were decoded
-        self.absent: set[int] = set()  # nobody waits for them, until they answer again
-        self.left_out: dict[int, str] = {}  # rows are not in, with the reason; they answer nothing
-        self.liars: dict[int, str] = {}  # found out, with the reason; answers are dropped, rows stay
-        self.responders: tuple[int, ...] = ()  # of the round, where it cannot do without any of them
-        self.missed: set[int] = set()  # ever absent when a round began
-        # Asked nothing, since nobody can tell whether they lie (`secfc.protocol.unread`); rows stay.
+        self.round = 0  # number of the current question, from 1
+        self.head = 0  # number of decoded parts of the round
+        self.absent: set[int] = set()  # not waited for, until they answer again
+        self.left_out: dict[int, str] = {}  # reasons; their rows are not in, and they answer nothing
+        self.liars: dict[int, str] = {}  # reasons; their answers are dropped, and their rows stay
+        self.responders: tuple[int, ...] = ()  # of the round, if all of them must answer
+        self.missed: set[int] = set()  # absent at the beginning of some round
+        # Asked nothing, because it is unknown whether they lie (`secfc.protocol.unread`). Their rows stay.
         self.silent: set[int] = set()
-        self._silenced = 0  # liars among them, at least
-        self.expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # round and part to come
+        self._silenced = 0  # least number of liars among them
+        self.expected = dict.fromkeys(range(1, job.n + 1), (1, 0))  # next round and part by client
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._doubted = False  # the first answers of the head did not agree
 
     @property
     def members(self) -> list[int]:
-        """Clients that questions go to, the absent included: they may come back."""
+        """Clients to which questions are sent. Absent ones are included, because they may come back."""
         return [j for j in range(1, self._job.n + 1) if self._is_in(j)]
 
     def _is_in(self, client: int) -> bool:
@@ -57,7 +58,7 @@ class Gathering:
 
     @property
     def needed_to_evaluate(self) -> int:
-        """Answers that tell a first evaluator who lies: it does not know which liars are asked nothing."""
+        """Answers that a first evaluator needs to find liars. It does not know who is asked nothing."""
         return self._job.threshold + self._job.max_liars + self.spare
 
     @property
@@ -67,14 +68,14 @@ class Gathering:
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Clients whose answer to the head is not here, unless enough others' are."""
+        """Clients whose answer to the head is missing. Empty if enough others have answered."""
         answers = self._answers.get(self.head, {})
         if len(answers) >= self._wanted():
             return ()
         return tuple(sorted(self._candidates() - answers.keys()))
 
     def begin(self, responders: tuple[int, ...] = ()) -> None:
-        """Start the next round, which these clients answer; any that are enough if none is named."""
+        """Start the next round, which the responders answer. If none is named, any clients may."""
         self.missed |= self.absent
         self.responders = responders
         self.round += 1
@@ -82,17 +83,17 @@ class Gathering:
         self._answers = {}
 
     def leave_out(self, clients: Mapping[int, str]) -> None:
-        """Go on without the rows of some clients, for a reason each; TooManyFaultsError for too few left."""
+        """Leave out clients, each for a reason. TooManyFaultsError if too few are left."""
         self.left_out.update(clients)
         self.require(len(self.members))
 
     def silence(self, clients: Collection[int], liars: int) -> None:
-        """Ask nothing of these clients, of whom so many lie or more; TooManyFaultsError for too few left."""
+        """Ask these clients nothing. At least `liars` of them lie. TooManyFaultsError if too few are left."""
         self.silent, self._silenced = set(clients), liars
         self.require(len(self.members))
 
     def standing(self) -> dict[str, Any]:
-        """Before the first answer to a round, all that is known of the clients, as a value of plain ones."""
+        """All that is known of the clients, as plain values. Only before the first answer to a round."""
         assert not self.head
         assert not self._answers
         return {
@@ -106,7 +107,7 @@ class Gathering:
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Stand where another one stood."""
+        """Restore the result of `standing`."""
         self.round, self.head, self._doubted, self._answers = standing["round"], 0, False, {}
         self.absent, self.missed = set(standing["absent"]), set(standing["missed"])
         self.left_out = standing["left_out"]
@@ -114,13 +115,13 @@ class Gathering:
         self.expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}
 
     def expects(self, message: CodedDistances) -> bool:
-        """Whether an answer, its sender's next or the first of this round, is of use: not late, no liar's."""
+        """Whether an answer is useful: not late, and of no liar. MessageError if it is out of order."""
         sender = message.sender
         if not self._is_in(sender):
             return False
         expected, at = self.expected[sender], (message.round, message.part)
-        # A client skips rounds that did not name it, or in which it did not hear in time that others were
-        # asked the same. The round that it answers next may be over by now.
+        # A client skips rounds that did not name it, and rounds where it learned too late that others were
+        # asked the same. The round that it answers next may be over by then.
         comes_back = expected < at and message.part == 0
         if (at != expected and not comes_back) or message.round > self.round:
             raise MessageError(
@@ -130,7 +131,7 @@ class Gathering:
         if self.responders and message.round == self.round and sender not in self.responders:
             raise MessageError(f"CodedDistances: client {sender} is no responder of round {self.round}")
         if message.round == self.round and message.part >= self.head + WINDOW:
-            # Answers ahead of the head are kept: nobody has to keep more than were asked for.
+            # Answers ahead of the head are kept in memory, so only parts that were asked for are accepted.
             raise MessageError(
                 f"CodedDistances: part {message.part} of round {self.round} from client {sender}, parts "
                 f"below {self.head + WINDOW} were asked for"
@@ -138,7 +139,7 @@ class Gathering:
         return at >= (self.round, self.head)
 
     def take(self, message: CodedDistances, parts: int, *, keep: bool) -> None:
-        """Note that an expected answer came, and keep it unless it is late; rounds have this many parts."""
+        """Note an expected answer, and keep it if `keep`. Rounds have `parts` parts."""
         sender, round_, part = message.sender, message.round, message.part
         if not self._is_in(sender):
             return
@@ -148,17 +149,17 @@ class Gathering:
             self._answers.setdefault(part, {})[sender] = message.residues
 
     def complete(self) -> dict[int, PackedResidues] | None:
-        """The answers to the head when there are enough of them.
+        """The answers to the head if there are enough of them, else None.
 
-        A client sends its parts in order, so parts complete in order too. TooManyFaultsError when there never
-        will be enough, unless somebody comes back.
+        A client sends its parts in order, so parts become complete in order too. TooManyFaultsError when
+        there can only be enough if a client comes back.
         """
         answers = self._answers.get(self.head, {})
         self.require(len(self._candidates()))
         return answers if len(answers) >= self._wanted() else None
 
     def require(self, left: int) -> None:
-        """Raise TooManyFaultsError unless this many clients are enough, to decode and to see a lie."""
+        """Raise TooManyFaultsError unless `left` clients are enough to decode and to detect a lie."""
         n, threshold, spare = self._job.n, self._job.threshold, self.spare
         if left >= threshold + spare:
             return
@@ -170,12 +171,12 @@ class Gathering:
         raise TooManyFaultsError(f"too few clients are left: {text}; {self.describe()}")
 
     def gone(self, comparers: Collection[int]) -> list[int]:
-        """Those of these that are not there."""
+        """Those of the comparers that are absent or asked nothing."""
         left = set(self.everybody) - self.absent
         return [j for j in comparers if j not in left]
 
     def require_named(self) -> None:
-        """Before the first question: raise TooManyFaultsError unless enough are there to compare and toss."""
+        """Before the first question: raise TooManyFaultsError if too few are present to compare and toss."""
         job, named = self._job, len(self._job.comparers)
         if job.disclosure != "labels":
             return
@@ -186,9 +187,9 @@ class Gathering:
         self.require_comparers(job.recheckers, without=NOBODY_RECHECKS)
 
     def require_comparers(self, comparers: Sequence[int], *, without: str, spare: int = 0) -> None:
-        """Raise TooManyFaultsError unless those who compare are there, but for some that are to spare.
+        """Raise TooManyFaultsError if more than `spare` of the comparers are gone.
 
-        `without` says why nobody else can compare.
+        `without` says why no other party can take their place.
         """
         gone = self.gone(comparers)
         if len(gone) <= spare:
@@ -208,7 +209,7 @@ class Gathering:
         raise TooManyFaultsError(text, clients=gone)
 
     def _candidates(self) -> set[int]:
-        """Who has answered the head or may still."""
+        """Clients that have answered the head or may still answer it."""
         awaited = {j for j in self.responders or self.members if j not in self.absent}
         return awaited | self._answers.get(self.head, {}).keys()
 
@@ -216,16 +217,16 @@ class Gathering:
         candidates = len(self._candidates())
         if self._doubted:
             return candidates
-        # When all that may lie were found, one answer more than R still shows whether others do.
+        # When A liars were found, one answer more than R still shows whether other clients lie.
         more = self.spare or min(1, self._job.max_liars)
         return min(self._job.threshold + more, candidates)
 
     def locatable(self, answers: int) -> int:
-        """Wrong answers that can be told from right ones with certainty, among this many to the head.
+        """How many wrong answers can be located with certainty among this many to the head.
 
-        N - R - A at most: two codewords differ in more than N - R places, so no other one is that near to
-        what up to A liars have changed. None while more answers may come: among R + 2A, what A + 1 colluding
-        liars sent can be as near to a wrong codeword as what A sent is to the right one.
+        At most N - R - A. Two codewords differ in more than N - R places, so no other codeword is so near to
+        a word that up to A liars changed. 0 while more answers may come: of R + 2A answers, those of A + 1
+        colluding liars can be as near to a wrong codeword as those of A liars are to the right one.
         """
         if answers < len(self._candidates()):
             return 0
@@ -233,7 +234,7 @@ class Gathering:
         return max(0, min(beyond // 2, beyond - self.spare))
 
     def disagree(self) -> None:
-        """Wait for more answers to the head, as these do not agree; TooManyFaultsError if none will come."""
+        """Wait for more answers to the head, because these disagree. TooManyFaultsError if none can come."""
         answered, spare = len(self._answers[self.head]), self.spare
         if answered < len(self._candidates()):
             self._doubted = True
@@ -250,30 +251,30 @@ class Gathering:
         )
 
     def exclude(self, client: int, reason: str) -> None:
-        """Take no answer of a liar from now on, and forget those that are here."""
+        """Accept no more answers of a liar, and drop those that are here."""
         self.liars[client] = reason
         self.absent.discard(client)
         for answers in self._answers.values():
             answers.pop(client, None)
 
     def retract(self, client: int) -> None:
-        """Forget a client's answers from the head on, so that it can send them again."""
+        """Drop a client's answers from the head on, so that it can send them again."""
         for answers in self._answers.values():
             answers.pop(client, None)
         self.expected[client] = (self.round, self.head)
 
     def advance(self) -> None:
-        """The head was decoded: let go of its answers."""
+        """Drop the answers to the decoded head, and go to the next part."""
         del self._answers[self.head]
         self.head += 1
         self._doubted = False
 
     def close(self) -> None:
-        """No answer is awaited any more."""
+        """Drop all answers at the end of the run."""
         self._answers = {}
 
     def describe(self) -> str:
-        """Who is missing, in words."""
+        """Text about missing clients, for errors."""
         groups: dict[str, Iterable[int]] = {
             "absent": self.absent,
             "left out": self.left_out,

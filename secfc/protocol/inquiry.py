@@ -1,4 +1,4 @@
-"""One check of shares at the server: reports, then evidence of those whose reports differ."""
+"""One check of shares at the server: reports, then evidence from clients whose reports differ."""
 
 from collections.abc import Collection, Sequence
 
@@ -11,38 +11,38 @@ from secfc.protocol.signed import SignedReport, report_statement, share_statemen
 
 
 class Inquiry:
-    """Who lied about these parts of shares, by coefficients of the seed; `round_` is 0 for all at once."""
+    """Finds who lied about these parts of shares. `round_` is 0 for a check of all parts at once."""
 
     def __init__(self, plan: SharePlan, *, seed: bytes, columns: Sequence[Column], round_: int = 0) -> None:
         self._plan, self._job, self._primes, self._transcript = plan, plan.job, plan.primes, plan.transcript
         self._seed, self._columns, self._round = seed, list(columns), round_
         self._reports: dict[int, SignedReport] = {}
         self._compared: Reports | None = None  # once all reports are here
-        self._open: dict[tuple[int, int], int] = {}  # part, by dealer and the recipient who is to show it
-        # As those of `secfc.protocol.checks.ShareChecks`.
+        self._open: dict[tuple[int, int], int] = {}  # part to show, by dealer and recipient
+        # As in `secfc.protocol.checks.ShareChecks`.
         self.dealers: dict[int, str] = {}
         self.recipients: dict[int, str] = {}
         self.unread: frozenset[tuple[int, int]] = frozenset()
 
     def awaited(self, members: Collection[int]) -> tuple[int, ...]:
-        """Of these clients, who has something to send."""
+        """The members that have something to send."""
         if self._compared is None:
             return tuple(j for j in members if j not in self._reports)
         asked = {recipient for _, recipient in self._open}
         return tuple(j for j in members if j in asked)
 
     def awaits_report_of(self, client: int) -> bool:
-        """Whether a client has not reported."""
+        """Whether a client has not reported yet."""
         return client not in self._reports
 
     def drop(self, client: int) -> None:
-        """Wait for nothing from a client that was left out, and for nothing about it."""
+        """Stop waiting for a client that was left out, and drop its report."""
         if self._compared is None:
             self._reports.pop(client, None)
         self._open = {pair: part for pair, part in self._open.items() if client != pair[1]}
 
     def take_report(self, message: Report) -> None:
-        """Keep a client's report: one of each, of the right shape, and signed."""
+        """Keep a client's first report. MessageError if it is not valid, SealError if it is not signed."""
         sender, residues = message.sender, message.residues
         if sender in self._reports:
             raise MessageError(f"Report: a second one from client {sender}")
@@ -57,7 +57,7 @@ class Inquiry:
         self._reports[sender] = SignedReport(client=sender, residues=residues, signature=message.signature)
 
     def compare(self) -> list[Message]:
-        """All reports are here: ask those whose evidence decides, once; raises as `Reports.findings`."""
+        """Compare all reports, and ask once for evidence where it decides. Raises as `Reports.findings`."""
         if self._compared is not None:
             return []
         residues = {client: report.residues for client, report in self._reports.items()}
@@ -78,9 +78,9 @@ class Inquiry:
         ]
 
     def take_evidence(self, message: Evidence) -> None:
-        """Find out who of dealer and recipient lied, by evidence that was asked for.
+        """Decide from requested evidence whether the dealer or the recipient lied.
 
-        A client takes no share that its dealer has not signed, so one that shows such bytes lies.
+        A client accepts no share that its dealer did not sign. So a client that shows one lies.
         """
         dealer, recipient = message.dealer, message.sender
         if self._open.get((dealer, recipient)) != message.part or self._compared is None:
@@ -111,7 +111,7 @@ class Inquiry:
             )
 
     def _signed(self, message: Evidence) -> bool:
-        """Whether the dealer signed what its recipient shows."""
+        """Whether the dealer signed the evidence."""
         statement = share_statement(
             self._transcript,
             dealer=message.dealer,

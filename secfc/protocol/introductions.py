@@ -1,4 +1,4 @@
-"""The server's side of the phase *identify*: who introduced itself, and with what."""
+"""The server's side of the phase *identify*: the introductions of all parties."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from secfc.sealing.handshake import Introduction, Session, start_digest, transcr
 
 
 class Introductions:
-    """The clients' introductions."""
+    """The introductions of clients and helpers."""
 
     def __init__(self, job: Job, session: Session) -> None:
         self._job, self._session = job, session
@@ -24,7 +24,7 @@ class Introductions:
         return client in self._hellos
 
     def take(self, message: Hello) -> None:
-        """Keep a client's introduction: its first, for this job and roster, and signed for what it says."""
+        """Keep a party's first introduction, after checks of its agreement, signature and fields."""
         introduction = message.introduction
         if message.sender in self._hellos:
             raise MessageError(f"Hello: a second one from client {message.sender}")
@@ -77,27 +77,27 @@ class Introductions:
 
     @property
     def transcript(self) -> bytes:
-        """Digest of the session and of all introductions; the clients' channels depend on it too."""
+        """Digest of the session and of all introductions. The clients' channels depend on it too."""
         present = dict(sorted(self._hellos.items()))
         return transcript_of(self._session, present)
 
     def commitment(self, party: int) -> bytes:
-        """A party's to its value of a coin."""
+        """A party's commitment to its value of the coin."""
         return self._hellos[party].commitment
 
     def checks(self, party: int) -> bytes:
-        """A party's to its first value of a check of shares."""
+        """A party's commitment to its first value for a check of shares."""
         return self._hellos[party].checks
 
     def layout(self) -> Layout:
-        """Which rows are whose: as deposited, else as the clients said."""
+        """The rows of each client or owner: as deposited, otherwise as the clients said."""
         if self._job.owners is not None:
             return Layout(self._job.owners, deposited=True)
         rows = {j: one.rows for j, one in self._hellos.items()}
         return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)), weights=self._all_weights())
 
     def _all_weights(self) -> Ints | None:
-        """Those of all rows of who came."""
+        """Weights of the rows of all clients that introduced themselves."""
         if not self._job.weighted or not self._weights:
             return None
         return np.concatenate([weights for _, weights in sorted(self._weights.items())])
@@ -108,7 +108,7 @@ class Introductions:
         return np.concatenate([start for start in starts if start is not None])
 
     def plans(self) -> list[Plan]:
-        """What tells all who introduced themselves of each other."""
+        """The plan for every party that introduced itself."""
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
         run, weights = self._session.run, self._all_weights()
         return [
@@ -118,5 +118,5 @@ class Introductions:
 
 
 def _shown(digest: bytes) -> str:
-    """Enough of a digest for people to compare."""
+    """The first bytes of a digest, enough for people to compare."""
     return digest[:8].hex()

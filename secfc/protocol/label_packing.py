@@ -1,4 +1,4 @@
-"""Labels in as many bits as they need: what assignments and results take on the wire."""
+"""Labels packed in as few bits as they need, for assignments and results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from secfc.errors import MessageError
 _EIGHT = 8
 
 _BLOCK = 1 << 11
-"""Groups of eight labels that are unpacked at a time: checking packed labels takes little memory."""
+"""Groups of eight labels unpacked at a time, so that checking packed labels takes little memory."""
 
 Packed = bytes | memoryview
 Small = NDArray[np.uint16]
@@ -21,16 +21,16 @@ Octets = NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedLabels:
-    """Labels as they were received, checked: one of one bit takes 32 times as much once it is unpacked."""
+    """Checked labels, still packed as received: unpacked, a label of one bit takes 32 times the memory."""
 
     payload: Packed = field(repr=False)  # `packed_size` bytes
     size: int  # labels
-    largest: int  # that there is
-    none: bool  # whether that stands for "in no set", -1
+    largest: int  # largest possible label
+    none: bool  # whether `largest` stands for -1, "in no set"
 
     def __post_init__(self) -> None:
         bits = bits_of(self.largest)
-        # Where no label of so many bits is too large, only the last eight are to be checked.
+        # If no label of this many bits is too large, only padding in the last group can be wrong.
         first = (self.size - 1) // _EIGHT if self.largest == (1 << bits) - 1 and self.size else 0
         for _, labels in _blocks(self.payload, self.size, bits, first=first):
             if labels.max() > self.largest:
@@ -38,7 +38,7 @@ class PackedLabels:
 
     @classmethod
     def of(cls, labels: Labels, largest: int, *, none: bool) -> "PackedLabels":
-        """Pack labels 0 to `largest`, which with `none` stands for -1, "in no set"."""
+        """Pack labels 0 to `largest`. With `none`, `largest` stands for -1, "in no set"."""
         values = np.where(labels < 0, largest, labels) if none else labels
         payload = pack_labels(values.astype(np.uint16), bits_of(largest))
         return cls(payload=payload, size=labels.size, largest=largest, none=none)
@@ -54,7 +54,7 @@ class PackedLabels:
 
 
 def labels_of(labels: Labels | PackedLabels) -> Labels:
-    """Labels that may still be packed."""
+    """The labels, unpacked if they are packed."""
     return labels.unpack() if isinstance(labels, PackedLabels) else labels
 
 
@@ -64,14 +64,14 @@ def bits_of(largest: int) -> int:
 
 
 def packed_size(count: int, bits: int) -> int:
-    """Bytes of this many labels of so many bits: eight labels take a byte for each bit."""
+    """Bytes of `count` labels of `bits` bits: eight labels take `bits` bytes."""
     return -(-count // _EIGHT) * bits
 
 
 def pack_labels(labels: Small, bits: int) -> bytes:
-    """Eight labels of `bits` bits, 1 to 16, in `bits` bytes, little endian, the last eight padded with zeros.
+    """Pack eight labels of `bits` bits (1 to 16) in `bits` bytes, little endian, the last eight zero-padded.
 
-    Beyond 8 bits, the low bytes of all labels come first and their high bits, packed the same way, behind.
+    Beyond 8 bits, the low bytes of all labels come first, then their high bits, packed the same way.
     """
     octets = np.zeros((-(-labels.size // _EIGHT) * _EIGHT, 2), dtype=np.uint8)
     octets.view("<u2")[: labels.size, 0] = labels
@@ -79,7 +79,7 @@ def pack_labels(labels: Small, bits: int) -> bytes:
 
 
 def _pack(plane: Octets, width: int) -> Octets:
-    """The low bits of octets, one behind the other."""
+    """The low `width` bits of each octet, concatenated."""
     if width == _EIGHT:
         return plane
     single = np.empty((plane.size, width), dtype=np.uint8)
@@ -89,7 +89,7 @@ def _pack(plane: Octets, width: int) -> Octets:
 
 
 def _unpack(packed: Octets, width: int) -> Octets:
-    """What `_pack` packed."""
+    """The inverse of `_pack`."""
     if width == _EIGHT:
         return packed
     single = np.unpackbits(packed, bitorder="little").reshape(-1, width)
@@ -100,9 +100,9 @@ def _unpack(packed: Octets, width: int) -> Octets:
 
 
 def _blocks(packed: Packed, count: int, bits: int, *, first: int = 0) -> Iterator[tuple[int, Small]]:
-    """What `pack_labels` packed, block by block with the first label's number; bits behind it must be 0.
+    """Unpack labels block by block, each with the number of its first label.
 
-    From group `first` of eight labels on.
+    It begins with group `first` of eight labels. MessageError unless padding bits are 0.
     """
     eights, octets = -(-count // _EIGHT), np.frombuffer(packed, dtype=np.uint8)
     for start in range(first, eights, _BLOCK):
@@ -119,5 +119,5 @@ def _blocks(packed: Packed, count: int, bits: int, *, first: int = 0) -> Iterato
 
 
 def _planes(bits: int) -> list[int]:
-    """Bits of the low bytes of labels, and of their high bytes behind them."""
+    """Number of bits of the low bytes of labels, then of their high bytes."""
     return [min(_EIGHT, bits - shift) for shift in range(0, bits, _EIGHT)]

@@ -1,7 +1,8 @@
 """A round of disclosure "labels" that opens labels, at one client.
 
-The trio compares the sets of each row, part by part. Then come the core, the farthest rows of emptied
-clusters and, where a start has ended, its score. By consent the inertia of the best start follows the last.
+The trio compares the sets of each row, part by part. Then follow the core, the farthest rows of emptied
+clusters and, if a start has ended, its score. With consent the last start is followed by the inertia of the
+best one. y are the masked values that evaluators hold, r the masks at the dealer.
 """
 
 from collections.abc import Sequence
@@ -28,17 +29,17 @@ from secfc.protocol.trio_round import Asked, Kept, TrioRound
 
 _EVALUATORS = (Comparer.E0, Comparer.E1)
 _LABEL = np.dtype("<u2")
-"""A label, as the dealer is told it."""
+"""A label in a message to the dealer."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LabelsAsked(Asked):
-    """What a round about labels asks."""
+    """The question of a round about labels."""
 
-    champions: bool  # whether the set that each row is in is compared with the others first
-    core: bool  # whether it is asked which rows are a third as far from their centre as from others at most
-    rows: Ints  # whose label is opened, ascending
-    opens_inertia: bool  # if the start ends, as no other with as many clusters follows
+    champions: bool  # whether each row's own set is compared with the others first
+    core: bool  # whether to find rows at most a third as far from their centre as from any other
+    rows: Ints  # rows whose label is opened, ascending
+    opens_inertia: bool  # whether the inertia is opened if the start ends: no other start has this k
 
 
 class LabelRound(TrioRound):
@@ -50,24 +51,24 @@ class LabelRound(TrioRound):
         super().__init__(context, peers, asked, kept)
         self._starts = kept.starts
         self._first = np.int32(asked.sizes.nonzero()[0][0])
-        # Of the rows of a part that are asked about, while it is compared: at the dealer r, at evaluators y.
+        # Values of a part while it is compared, of the rows asked about: r at the dealer, y at evaluators.
         self._held: dict[int, PackedResidues] = {}
-        self._own: dict[int, PackedResidues] = {}  # y of rows and the sets of their labels, by part
-        self._rows: dict[int, Ints] = {}  # asked about, by part
-        self._told: dict[int, dict[Comparer, Data]] = {}  # labels, by slot: at the dealer
-        self._settled: set[int] = set()  # parts of which everything was opened
-        # At an evaluator: labels of the rows of each part that are asked about, and where asked their core;
-        # what `find_farthest` and `find_best` found; what `find_inertia` opened, in squared quantised units.
+        self._own: dict[int, PackedResidues] = {}  # y of each row and the set of its label, by part
+        self._rows: dict[int, Ints] = {}  # rows asked about, by part
+        self._told: dict[int, dict[Comparer, Data]] = {}  # at the dealer: the evaluators' labels, by slot
+        self._settled: set[int] = set()  # parts whose labels, and core, were all opened
+        # At an evaluator: labels, and core if asked for, of the rows asked about, by part. Then the results
+        # of `find_farthest`, `find_best` and `find_inertia`, the last in squared quantised units.
         self.opened: dict[int, Labels] = {}
         self.cores: dict[int, Bools] = {}
         self.farthest: Ints | None = None
-        self.better: bool | None = None  # whether the start that has ended is better than those before
+        self.better: bool | None = None  # whether the ended start is better than those before
         self.inertia: Fraction | None = None
         self.scored = False  # at the dealer: whether it knows which start is better
 
     @property
     def opens_inertia(self) -> bool:
-        """Whether the inertia follows the last start, which has ended."""
+        """Whether the inertia is opened after the start that has ended."""
         return self._asked.opens_inertia
 
     @property
@@ -76,7 +77,7 @@ class LabelRound(TrioRound):
         return len(self._settled) == self._slots.parts
 
     def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        """Deal for the labels of its rows that are asked about."""
+        """Deal for the labels of the part's rows that are asked about."""
         if not self.rows(part).size:
             return []
         masks = self._of_rows(masks, part)
@@ -85,14 +86,14 @@ class LabelRound(TrioRound):
         return self._begin_role(part, Dealer, question=self._question(part), masks=masks)
 
     def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        """Begin to compare these."""
+        """Begin to compare the part's rows that are asked about."""
         if not self.rows(part).size:
             return self._settle(part, np.empty(0, dtype=np.int32))
         masked = self._held[part] = self._of_rows(masked, part)
         return self._begin_role(part, Evaluator, question=self._question(part), masked=masked)
 
     def find_farthest(self, labels: Labels) -> list[Message]:
-        """At an evaluator that has opened all labels: begin to find the farthest rows of emptied clusters."""
+        """At an evaluator with all labels: begin to find the farthest rows, for emptied clusters."""
         slot, parts = self._slots.farthest, range(self._slots.parts)
         masked = PackedResidues.empty((len(self._primes), 1, labels.size))
         masked.planes()[:] = np.concatenate([self._own[part].planes() for part in parts], axis=2)
@@ -100,7 +101,7 @@ class LabelRound(TrioRound):
         return told + self._begin_role(slot, FarthestEvaluator, question=question, masked=masked)
 
     def find_best(self, labels: Labels) -> list[Message]:
-        """At an evaluator, when a start has ended: begin to compare its score with the best one's."""
+        """At an evaluator, when a start has ended: begin to compare its score with the best score."""
         slot, parts = self._slots.score, range(self._slots.parts)
         self._starts.last = self._ended_start(labels, [self._own[part] for part in parts])
         messages = self._tell(slot, labels)
@@ -123,7 +124,7 @@ class LabelRound(TrioRound):
         return self._play(slot, role, role.begin())
 
     def _weighed(self) -> WeighedSums:
-        """What the inertia of the best start is made of; starts with other numbers of clusters may follow."""
+        """The sums from which the best start's inertia is opened. Starts with other k may follow."""
         best = self._starts.end()
         return WeighedSums(
             sums=best.sums,
@@ -134,7 +135,7 @@ class LabelRound(TrioRound):
         )
 
     def _scores(self) -> tuple[Question, PackedResidues]:
-        """What is compared of the best start and the last one."""
+        """The question and values that compare the scores of the best start and the last one."""
         rows, starts = self._parts.layout.weight, (self._starts.best, self._starts.last)
         primes = primes_of(self._job.score_residues(rows))
         best, last = (
@@ -143,7 +144,7 @@ class LabelRound(TrioRound):
         return scores_compared(best, last, primes)
 
     def _ended_start(self, labels: Labels, own: Sequence[PackedResidues]) -> EndedStart:
-        """The sums of this round's labels, of y or r of all rows and their sets, part by part."""
+        """Sums over the rows of each label of `own`: y or r of each row and its set, part by part."""
         primes, sizes, at = self._primes, self._asked.sizes, 0
         sums, every = np.zeros((len(primes), sizes.size)), self._parts.layout.weights
         for residues in own:
@@ -154,12 +155,12 @@ class LabelRound(TrioRound):
         return EndedStart(sums=sums, sizes=sizes)
 
     def _tell(self, slot: int, labels: Labels) -> list[Message]:
-        """Tell the dealer labels, which it needs to go on."""
+        """Send the dealer labels that it needs to continue."""
         sending = Sending(recipient=Comparer.DEALER, data=labels.astype(_LABEL).tobytes())
         return [self._letter(slot, sending)]
 
     def _is_told(self, slot: int, sender: Comparer) -> bool:
-        """Whether this is the dealer, and an evaluator may tell it the labels of a slot now."""
+        """Whether this is the dealer, and `sender` may send it the labels of a slot now."""
         slots, part = self._slots, self._slots.part_of_core(slot)
         if self._as is not Comparer.DEALER or sender in self._told.get(slot, {}):
             return False
@@ -175,7 +176,7 @@ class LabelRound(TrioRound):
         )
 
     def _take_told(self, slot: int, sender: Comparer, data: Data) -> list[Message]:
-        """Once both evaluators told the same labels, deal for what follows."""
+        """Once both evaluators have sent the same labels, deal for the next step."""
         told, part = self._told.setdefault(slot, {}), self._slots.part_of_core(slot)
         rows = self._asked.sets.size if part is None else self.rows(part).size
         rows = 1 if slot == self._slots.outcome else rows
@@ -200,7 +201,7 @@ class LabelRound(TrioRound):
         return self._begin_role(slot, FarthestDealer, question=question, masks=masks)
 
     def _deal_scores(self, slot: int, labels: Labels) -> list[Message]:
-        """At the dealer: deal for the comparison of a start that has ended with the best one."""
+        """At the dealer: deal for the comparison of the ended start with the best one."""
         self._starts.last = self._ended_start(labels, [self._masks_again(labels)])
         if self._starts.best is None:
             return self._settle_start(better=True)
@@ -208,7 +209,7 @@ class LabelRound(TrioRound):
         return self._begin_role(slot, Dealer, question=question, masks=masks)
 
     def _settle_start(self, *, better: bool) -> list[Message]:
-        """At the dealer: it knows which start is better; deal for the inertia of the best if it is opened."""
+        """At the dealer: keep the better start. Deal for the inertia of the best if it is opened."""
         self._starts.settle(better=better)
         self.scored = True
         if not self._asked.opens_inertia:
@@ -217,7 +218,7 @@ class LabelRound(TrioRound):
         return self._open(slot, InertiaDealer(self._weighed(), self._keys(Comparer.E0, slot)))
 
     def _masks_again(self, labels: Labels) -> PackedResidues:
-        """At the dealer: r of all rows and their sets, drawn again so that they need not be kept."""
+        """At the dealer: r of each row and its set. They are drawn again, so need not be kept."""
         deals, parts = self._mask_dealer(spares=()), self._asked.parts
         masks = PackedResidues.empty((len(self._primes), 1, labels.size))
         for part in range(parts.answers):
@@ -230,7 +231,7 @@ class LabelRound(TrioRound):
         return masks
 
     def _ended(self, slot: int, role: Role) -> list[Message]:
-        """Keep what was opened; the core follows labels where it is asked for."""
+        """Keep the opened result. If the core is asked for, it follows the labels."""
         if isinstance(role, FarthestEvaluator):
             self.farthest = role.rows
         if isinstance(role, InertiaEvaluator):
@@ -253,7 +254,7 @@ class LabelRound(TrioRound):
         return told + self._begin_role(core, Evaluator, question=question, masked=masked)
 
     def _settle(self, part: int, labels: Labels) -> list[Message]:
-        """Keep y of the labels' sets, and tell the server what was opened of a part."""
+        """Keep y of each row and the set of its label, and send the server what the part opened."""
         self._settled.add(part)
         self.opened[part] = labels
         if labels.size:
@@ -265,16 +266,16 @@ class LabelRound(TrioRound):
         return [self._opened(part, whole, core)]
 
     def _of_all(self, labels: Labels) -> Question:
-        """What is asked about all rows, by their labels."""
+        """The question about all rows and the sets of their labels."""
         sizes = self._asked.sizes
         return Question(primes=self._primes, sizes=sizes, rows=labels.size, champions=labels)
 
     def _question(self, part: int, core: Labels | None = None) -> Question:
-        """What is asked about a part: its labels; or its core, by these labels."""
+        """The question about a part: its labels, or its core given these labels."""
         rows = self.rows(part)
         champions = None
         if self._asked.champions:
-            # A row in no set is compared with the first set: any other would do.
+            # A row in no set is compared with the first set first. Any set would do.
             champions = np.where(self._asked.sets[rows] < 0, self._first, self._asked.sets[rows])
         sizes = self._asked.sizes[: self._columns]
         if core is not None:
@@ -288,7 +289,7 @@ class LabelRound(TrioRound):
         )
 
     def rows(self, part: int) -> Ints:
-        """Rows of a part that are asked about."""
+        """The rows of a part that are asked about."""
         if part not in self._rows:
             rows = self._parts.answer_rows(part)
             low, high = self._asked.rows.searchsorted((rows.start, rows.stop))
@@ -296,7 +297,7 @@ class LabelRound(TrioRound):
         return self._rows[part]
 
     def _of_rows(self, residues: PackedResidues, part: int) -> PackedResidues:
-        """The residues of those rows, of all of a part."""
+        """The residues of a part's rows that are asked about."""
         rows, first = self.rows(part), self._parts.answer_rows(part).start
         primes, columns, every = residues.shape
         if rows.size == every:

@@ -1,4 +1,4 @@
-"""Disclosure "labels" at a client: one round after the other, and at an evaluator what follows from each."""
+"""Disclosure "labels" at a client: its rounds, and at an evaluator what follows from each round."""
 
 from enum import Enum, auto
 from typing import Any
@@ -45,11 +45,11 @@ from secfc.randomness import KEY_BYTES
 from secfc.row_layout import Layout, RangeParts
 
 _CORE_QUESTION = 2
-"""Of a start by separation."""
+"""Number of the question of a start by separation that asks for the core."""
 
 
 class _Step(Enum):
-    """What an evaluator does in a round."""
+    """Steps of an evaluator in a round."""
 
     OPEN = auto()
     FIND_FARTHEST = auto()
@@ -59,10 +59,10 @@ class _Step(Enum):
 
 
 class ClientLabels(ClientCoded):
-    """Answers leave under the dealer's masks; the trio compares what they decode to.
+    """Clients send answers under the dealer's masks, and the trio compares the decoded values.
 
-    One that is no comparer answers and nothing else; a helper, which has no sharing, compares and does not
-    answer. The layout is of the rows that are in.
+    A client that is no comparer only answers. A helper has no `sharing`: it compares and does not answer.
+    `layout` has the rows that are in.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class ClientLabels(ClientCoded):
         self._peers, self._mail, self._left_out, self._sharing = peers, mail, left_out, sharing
         self._members = tuple(j for j, start in enumerate(peers.starts, 1) if start and j not in left_out)
         self._parts, self._kernels, self._weights = layout.parts(self._job), kernels, Weights(self._job)
-        self._first: LabelSearch | None = None  # before the first question is asked
-        # What the last question that was checked is, and its digest.
+        self._first: LabelSearch | None = None  # set between check and ask of the first question
+        # Kind and digest of the last checked question.
         self._asks, self._asked = Said.START, b""
-        self._questions: dict[int, bytes] = {}  # their digests, by number: the same in every attempt
+        self._questions: dict[int, bytes] = {}  # digests by number, the same in every attempt
         self._begin_attempt(Attempt(comparers=self._job.comparers))
         self._rechecking = Rechecking(
             context,
@@ -97,12 +97,12 @@ class ClientLabels(ClientCoded):
         )
 
     def _begin_attempt(self, attempt: Attempt) -> None:
-        """Keep nothing of questions to other comparers."""
+        """Begin an attempt, and drop everything from earlier ones."""
         self._attempt = attempt
         self._deals = self._number == attempt.dealer
         self._evaluates = self._number in attempt.evaluators
         self._compares = self._deals or self._evaluates
-        # The dealer's own masks follow from it. Nobody else draws it, so that nobody's later masks change.
+        # The dealer's own masks follow from it. Only the dealer draws it, so no other party's masks change.
         own_secret = self._context.masks.octets(KEY_BYTES) if self._deals else bytes(KEY_BYTES)
         self._kept = Kept(
             own_secret=own_secret,
@@ -111,23 +111,24 @@ class ClientLabels(ClientCoded):
             starts=Starts(),
             liars=Liars(check=ConsistencyCheck(self._job, self._context.masks, self._kernels)),
         )
-        self._search: LabelSearch | None = None  # an evaluator's
+        self._search: LabelSearch | None = None  # at an evaluator
         self._step = _Step.OPEN
-        self._rows: tuple[int, ...] = ()  # what an endorsement says of the next sets
-        self._signed: Signed | None = None  # an evaluator's last
+        self._rows: tuple[int, ...] = ()  # `rows` of the next endorsement
+        self._signed: Signed | None = None  # an evaluator's last endorsement
         self._follows = Follows.QUESTION
         self._starts_begun = 0
-        # Questions of the present start.
+        # Questions of the current start.
         self._candidates_asked = self._labels_asked = 0
         self._minima: Minima | None = None
-        self._proof: RangeRound | None = None  # that rows are within the bound
+        self._proof: RangeRound | None = None  # shows that rows are within the bound
         self._current: LabelRound | StartRound | None = None
         self._late: LabelRound | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
-        """The first question follows from the seed or the coin; all others from what was opened.
+        """Raise MessageError or SealError for a question that is not valid.
 
-        Asked again of other comparers, a question is the same.
+        The first question must follow from the seed or the coin, later ones from opened labels, by the
+        evaluators' signatures. In a new attempt a question with the same number must be the same.
         """
         if message.responders:
             raise MessageError(
@@ -162,7 +163,7 @@ class ClientLabels(ClientCoded):
         self._asks, self._asked = said, digest
 
     def _check_first(self, message: Assignment, sets: Labels) -> None:
-        """Make the first question and compare it."""
+        """Compute the first question and compare it with the message."""
         job, peers, session = self._job, self._peers, self._context.session
         search = label_search(
             job,
@@ -181,7 +182,7 @@ class ClientLabels(ClientCoded):
         self._first = search
 
     def _attempt_of(self, message: Assignment | Finish) -> Attempt:
-        """The attempt of a message: the present, or one that follows with others lost; else MessageError."""
+        """The attempt of a message. MessageError unless it is the current one or may follow it."""
         kind, now = type(message).__name__, self._attempt
         if (message.lost, message.since) == (now.lost, now.since):
             return now
@@ -192,44 +193,44 @@ class ClientLabels(ClientCoded):
             raise MessageError(f"{kind}: other comparers are lost than before, or since another round")
         if not now.precedes(attempt.lost):
             raise MessageError(f"{kind}: comparers that were lost compare again")
-        # The round between shows that rows are within the bound.
+        # In the round between the attempts, rows are shown to be within the bound.
         if attempt.since < (self._round + 2 if self._round else 1):
             raise MessageError(f"{kind}: comparers are lost since round {attempt.since}, after {self._round}")
         return attempt
 
     def _about_candidates(self, said: Said, sets: Labels) -> bool:
-        """Whether a question is about candidates of a start; none choose the one cluster of a comparison."""
+        """Whether a question is about candidates of a start. With k = 1 in a comparison there are none."""
         begins = said is Said.START and self._job.init == "k-means++"
         alone = bool(self._job.compared) and not sets.any()
         return said is Said.CANDIDATES or (begins and not alone)
 
     @property
     def _k(self) -> int:
-        """Clusters of the present start, as a comparer knows, which is asked every question."""
+        """Clusters of the current start. Known to comparers only, because they are asked every question."""
         starts = self._job.starts
         return starts[min(self._starts_begun, len(starts)) - 1]
 
     def check_end(self, message: Finish, labels: Labels) -> None:
-        """The result follows from opened labels."""
+        """Raise MessageError or SealError unless evaluators signed that the result follows from labels."""
         attempt = self._attempt_of(message)
         question = question_digest(labels, (), message.left_out)
         check_endorsed(message, question, job=self._job, session=self._context.session, attempt=attempt)
 
     def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
-        """At one who rechecks: its value of the coin, once all labels are fixed."""
+        """At a party that rechecks: send its value of the coin, once all labels are fixed."""
         return self._rechecking.tell(message, labels, count=self._count, attempt=self._attempt)
 
     def recheck(self, message: Recheck) -> list[Message]:
-        """Begin to recheck."""
+        """Begin to recheck labels."""
         return self._rechecking.begin(message, count=self._count, round_=self._round) + self._drain()
 
     @property
     def _count(self) -> int:
-        """Questions of this attempt so far."""
+        """Number of questions of this attempt so far."""
         return self._attempt.question(self._round) if self._round else 0
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
-        """Begin a round, with keys of all that the question asks."""
+        """Begin a round. Its keys depend on the whole question."""
         attempt = self._attempt_of(message)
         super().ask(message, sets, sizes, residues)
         if attempt != self._attempt:
@@ -264,7 +265,7 @@ class ClientLabels(ClientCoded):
             "residues": residues,
         }
         if begins and self._deals and isinstance(self._current, LabelRound) and not self._current.scored:
-            # A start has ended. What evaluators tell of it may come when the next question has overtaken it.
+            # A start has ended. The evaluators' messages about it may arrive after the next question.
             self._late = self._current
         if candidates:
             if begins and self._compares:
@@ -286,20 +287,20 @@ class ClientLabels(ClientCoded):
         return True
 
     def begin(self, part: int) -> list[Message]:
-        """The dealer deals; before the first part of all it is shown that rows are within the bound."""
+        """At the dealer: deal for a part. Before the first part of all, start the range round."""
         shown = self._proof_now.start()
         return shown + self._round_now.begin(part) + self._drain()
 
     def can_leave(self, part: int) -> bool:
-        """Whether the masks of a part are here."""
+        """Whether this client has the masks of a part."""
         return self._round_now.can_leave(part)
 
     def leave(self, part: int, residues: PackedResidues) -> list[Message]:
-        """Mask the answer, and send it to the first evaluator."""
+        """Mask the answer, and return the messages that bring it to the first evaluator."""
         return self._round_now.leave(part, residues) + self._drain()
 
     def deliver(self, message: RoundMessage) -> list[Message]:
-        """Take it when its time has come: what is held before it was not ready, and is not by it."""
+        """Keep a message, and use it if it is ready. It cannot make earlier kept ones ready by itself."""
         if not (self._mail.hold(message) and self._ready(message)):
             return []
         return self._drain()
@@ -315,13 +316,13 @@ class ClientLabels(ClientCoded):
         return self._proof
 
     def _ready(self, message: RoundMessage) -> bool:
-        """Whether a message can be taken now; none about labels before rows are known to be in range."""
+        """Whether a message can be used now. Those about labels wait until rows are known to be in range."""
         proof = self._proof_now
         known = message.round <= proof.number or proof.over
         return known and self._round_of(message).ready(message)
 
     def _round_of(self, message: RoundMessage) -> TrioRound:
-        """Who takes a message: the present round drops what is of an earlier one."""
+        """The round that takes a message. The current round drops messages of earlier ones."""
         if message.round == self._proof_now.number:
             return self._proof_now
         again = self._rechecking.round
@@ -331,7 +332,7 @@ class ClientLabels(ClientCoded):
         return late if late is not None and message.round == late.number else self._round_now
 
     def _drain(self) -> list[Message]:
-        """Take all mail that can be taken now, and at an evaluator go on when all labels are opened."""
+        """Use all kept messages that are ready. At an evaluator, continue when all labels are opened."""
         current, messages = self._round_now, list[Message]()
         while True:
             letter = self._mail.take(self._ready)
@@ -347,7 +348,7 @@ class ClientLabels(ClientCoded):
                 messages += taking.take(letter)
             except MessageError as error:
                 if isinstance(message, SpareMasks):
-                    continue  # others' answers may be enough
+                    continue  # other clients' answers may be enough
                 if isinstance(message, MaskedAnswer):
                     messages += taking.unfit(message.sender)
                     continue
@@ -355,7 +356,7 @@ class ClientLabels(ClientCoded):
                 raise CheatError(text, code=Code.BAD_MESSAGE) from None
 
     def _follow(self, current: LabelRound | StartRound) -> list[Message]:
-        """At an evaluator: the next step after all of a round is opened, if it can be made."""
+        """At an evaluator: make the next step after all of a round is opened, if possible."""
         search = self._search
         if search is None or not current.complete or self._step is _Step.ENDORSED:
             return []
@@ -392,7 +393,7 @@ class ClientLabels(ClientCoded):
         return []
 
     def _endorse(self, search: LabelSearch, inertia: float | None = None) -> list[Message]:
-        """Sign what follows from this round."""
+        """Sign and send what follows from this round."""
         self._step = _Step.ENDORSED
         session = self._context.session
         said = statement(

@@ -1,16 +1,16 @@
-"""What the bytes of a format begin with: its name and the version of the protocol."""
+"""The first bytes of a format: its name and the version of the protocol."""
 
 from secfc.errors import MessageError
 from secfc.params import PROTOCOL
 
 
 def magic_of(name: str) -> bytes:
-    """What a format's messages begin with: three letters and the version of the protocol."""
+    """The first bytes of a format's messages: three letters and the version of the protocol."""
     return f"{name}{PROTOCOL}".encode()
 
 
 def check_magic(found: bytes, magic: bytes) -> None:
-    """Raise MessageError for what is not of a format, or, with both versions, of another version."""
+    """Raise MessageError for another format, or for another version, with both versions in the text."""
     if found == magic:
         return
     version = bytes(found[len(magic) - 1 :])

@@ -1,4 +1,4 @@
-"""What clients send each other in a round, opened as it comes and kept until this client can take it."""
+"""Messages between clients in a round: opened on arrival, and kept until this client can use them."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -14,26 +14,26 @@ from secfc.row_layout import WINDOW, Layout, RangeParts
 from secfc.sealing.channel import Channel
 
 RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
-"""What clients send each other in a round."""
+"""Messages between clients in a round."""
 
 _MOST_ANSWERS = 2 * WINDOW
-"""Answers kept of each client: of each part that is asked for one, in this round and the next."""
+"""Answers kept of each client: one for each part that is asked for, in this round and the next."""
 
 _MOST = 64
-"""Messages kept of each comparer and type. Where farthest rows are found the dealer sends one for each level
-of a tournament at once, of 2**29 rows at most."""
+"""Messages kept of each comparer and type. To find farthest rows the dealer sends a message for each level of
+a tournament at once, of at most 2**29 rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Letter:
-    """A message and what was sealed in it."""
+    """A message and its opened payload."""
 
     message: RoundMessage
     data: bytes = field(repr=False)
 
 
 class Mail:
-    """A client's mail of rounds. Parts that show that rows are within the bound come unasked."""
+    """A client's messages of rounds. Parts that show that rows are within the bound come unasked."""
 
     def __init__(self, job: Job, me: int, channels: Mapping[int, Channel], layout: Layout) -> None:
         self._job, self._me, self._channels = job, me, channels
@@ -42,8 +42,8 @@ class Mail:
         self._again = 2 * most_parts(job)  # two of each part may wait
         self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
         self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
-        # Of the present question. No answer is more than one ahead where nobody can take a comparer's place:
-        # one who does gets answers before the questions that it lacks.
+        # Round of the current question. Without reserves no answer is more than one round ahead. A reserve
+        # that takes a comparer's place gets answers before the questions that it lacks.
         self.round = 0
         self._closed = False
 
@@ -51,9 +51,9 @@ class Mail:
         return f"Mail(held={sum(map(len, self._held.values()))})"
 
     def hold(self, message: RoundMessage) -> bool:
-        """Open a message that its sender sends to this client, next and not too far ahead, and keep it.
+        """Open and keep a message. MessageError if it is out of order, too far ahead or not for this client.
 
-        Whether it is the only one of its sender and type, so that it may be taken next.
+        True if it is the only one kept of its sender and type, so it may be taken next.
         """
         kind, sender = type(message), message.sender
         if sender not in self._channels or not may_be_sent(kind.__name__, self._job, sender, self._me):
@@ -74,7 +74,7 @@ class Mail:
         ahead = len(self._held.get((sender, kind), ()))
         if ahead == self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST)) + self._again:
             raise MessageError(f"{kind.__name__}: client {sender} is {ahead} messages ahead")
-        data = b""  # of an answer that could not be read
+        data = b""  # stays empty for an answer that could not be read
         if message.sealed.payload or not answers:
             data = self._channels[sender].open(
                 kind.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round
@@ -85,13 +85,13 @@ class Mail:
         return len(held) == 1
 
     def take(self, ready: Callable[[RoundMessage], bool]) -> Letter | None:
-        """The first of some sender's that is ready to be taken."""
+        """Take out the oldest message of some sender and type, if it is ready."""
         for held in self._held.values():
             if held and ready(held[0].message):
                 return held.popleft()
         return None
 
     def close(self) -> None:
-        """Drop what is held and what comes: the result is here."""
+        """Drop kept and later messages, because the result has arrived."""
         self._closed = True
         self._held.clear()

@@ -1,9 +1,8 @@
-"""The masked answers of a round at the first evaluator: which of them are decoded, and who lied.
+"""The masked answers of a round at the first evaluator: which are decoded, and which clients lied.
 
-Under the dealer's masks answers are words of the code that they are without (docs/proofs.md, "Masked answers
-stay codewords"), so wrong ones are found as a server finds them (`secfc.protocol.gathering`). R + A answers
-that agree are right when up to A clients lie. When they do not agree, R + 2A tell who lied. A client one of
-whose answers cannot be used counts as one that answers nothing.
+Masked answers are words of the same code as unmasked ones (docs/proofs.md, "Masked answers stay codewords"),
+so wrong ones are found as at a server (`secfc.protocol.gathering`). If up to A clients lie, R + A answers
+that agree are right, and R + 2A answers show who lied. A client with an unusable answer counts as missing.
 """
 
 from collections.abc import Callable
@@ -21,14 +20,14 @@ from secfc.protocol.decoding import ResidueError
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Liars:
-    """Who lied so far, and what finds it."""
+    """Liars found so far, and the check that finds them."""
 
     check: ConsistencyCheck
     found: set[int] = field(default_factory=set)
 
 
 class MaskedAnswers:
-    """Answers by part and client, decoded by `weights`; `liars` are kept from round to round."""
+    """Answers by part and client, decoded with `weights`. `liars` are kept from round to round."""
 
     def __init__(
         self,
@@ -43,9 +42,9 @@ class MaskedAnswers:
         self._job, self._primes, self._weights, self._kernels = job, primes, weights, kernels
         self._liars = liars
         self._members = frozenset(members)
-        self._unfit: set[int] = set()  # clients of whose answers one cannot be used
+        self._unfit: set[int] = set()  # clients with an unusable answer
         self._answers: dict[int, dict[int, PackedResidues]] = {}
-        self._head = 0  # parts that were decoded
+        self._head = 0  # number of decoded parts
 
     def __repr__(self) -> str:
         return f"MaskedAnswers(decoded={self._head})"
@@ -57,11 +56,11 @@ class MaskedAnswers:
 
     @property
     def _candidates(self) -> frozenset[int]:
-        """Clients whose answers count: another round that is under way may have found liars."""
+        """Clients whose answers count. Another round at the same time may have found liars."""
         return self._members - self._liars.found - self._unfit
 
     def take(self, client: int, part: int, residues: PackedResidues) -> list[tuple[int, PackedResidues]]:
-        """Keep an answer; parts of which enough agree now, decoded, in order; TooManyFaultsError if never."""
+        """Keep an answer, and return parts that can now be decoded. TooManyFaultsError if they never can."""
         if part < self._head or client not in self._candidates:
             return []
         self._require()  # the server may have left out too many
@@ -69,13 +68,13 @@ class MaskedAnswers:
         return self._all_decoded()
 
     def unfit(self, client: int) -> list[tuple[int, PackedResidues]]:
-        """Go on without the answers of a client that sent what is none; as `take`."""
+        """Continue without the answers of a client that sent an unusable one. Otherwise as `take`."""
         self._unfit.add(client)
         self._require()
         return self._all_decoded()
 
     def _all_decoded(self) -> list[tuple[int, PackedResidues]]:
-        """The next parts of which enough answers agree."""
+        """The next parts, decoded, as far as enough answers agree."""
         decoded: list[tuple[int, PackedResidues]] = []
         while (masked := self._decoded()) is not None:
             del self._answers[self._head]
@@ -84,8 +83,8 @@ class MaskedAnswers:
         return decoded
 
     def _decoded(self) -> PackedResidues | None:
-        """What the next part decodes to, once enough answers agree."""
-        # When all that may lie were found, one answer more than R still shows whether others do.
+        """The decoded next part, once enough answers agree, else None."""
+        # When A liars were found, one answer more than R still shows whether other clients lie.
         wanted = self._job.threshold + (self._spare or min(1, self._job.max_liars))
         while True:
             candidates, answers = self._candidates, self._answers.get(self._head, {})
@@ -102,7 +101,7 @@ class MaskedAnswers:
                 self._require()
 
     def _agree(self, planes: dict[int, Bytes]) -> bool:
-        """Whether all answers that are left are of one word; who lied is taken out, once that is certain."""
+        """Whether the answers agree, after liars are removed from `planes`, once they are certain."""
         job, liars = self._job, self._liars
         if not job.max_liars or liars.check.agree(planes, self._primes):
             return True
@@ -123,7 +122,7 @@ class MaskedAnswers:
         return False
 
     def _decode(self, planes: dict[int, Bytes], shape: tuple[int, int, int]) -> PackedResidues:
-        """y, of R answers."""
+        """y, decoded from R answers."""
         clients, masked = tuple(planes), PackedResidues.empty(shape)
         refused = self._kernels.weigh(
             list(planes.values()),
@@ -136,7 +135,7 @@ class MaskedAnswers:
         return masked
 
     def _require(self) -> None:
-        """Raise TooManyFaultsError when fewer than R + A can still answer."""
+        """Raise TooManyFaultsError if fewer than R + A clients can still answer."""
         if len(self._candidates) < self._job.threshold + self._spare:
             unfit = sorted(self._unfit)
             text = f": those of clients {', '.join(map(str, unfit))} cannot be used" if unfit else ""

@@ -1,4 +1,4 @@
-"""What all messages have in common: the base of their types, and who sends them to whom."""
+"""Base classes of all message types, which also say who sends a message to whom."""
 
 from dataclasses import dataclass, field
 from inspect import get_annotations
@@ -13,50 +13,49 @@ Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "re
 PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")
 
 SERVER = 0
-"""Number of the server; clients are 1 to n, helpers n + 1 and on."""
+"""Number of the server. Clients are 1 to n, helpers from n + 1 on."""
 
 RUN_ID_BYTES = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
-    """What every message says of itself, and what every type declares."""
+    """Fields of every message, and declarations of every type."""
 
     number: ClassVar[int]
-    """Of the type, in the header. No two types have the same, and none changes."""
+    """Number of the type, in the header. It is unique and never changes."""
 
     body: ClassVar[Body]
-    """The fields behind the header, in this order: how each is encoded, as its annotation says."""
+    """The encodings of the fields after the header, in order, from their annotations."""
 
     phase: ClassVar[Phase]
-    """Phase in which the message travels, whose costs it counts to."""
+    """Phase in which the message is sent, and to whose costs it counts."""
 
     work: ClassVar[Phase]
-    """Phase that its handling belongs to."""
+    """Phase to which the work of handling it belongs."""
 
     states: ClassVar[frozenset[State]] = frozenset()
-    """States of the recipient in which it may arrive. None of a preparation's, which has an order instead."""
+    """States of the recipient in which it may arrive. Empty in a preparation, which has an order instead."""
 
     purpose: ClassVar[bytes] = b""
-    """What keys are derived for that seal it, a stable literal that no other type has. Empty if unsealed."""
+    """Purpose of the keys that seal it: a unique literal that never changes. Empty if it is not sealed."""
 
     rounds: ClassVar[bool] = False
-    """Whether `round` may be another than 0."""
+    """Whether `round` may be other than 0."""
 
     alike: ClassVar[bool] = False
-    """Whether the server sends the same to all clients, so that two different ones prove that it cheats."""
+    """Whether the server sends the same to all clients. Two different ones then prove that it cheats."""
 
     with_helpers: ClassVar[bool] = False
-    """Whether helpers, parties without rows and shares, send or take it as clients do."""
+    """Whether helpers (parties without rows and shares) send or take it as clients do."""
 
     needed: ClassVar[bool] = False
-    """Whether a run ends for a client that refuses one: nobody can replace it, unless liars are tolerated."""
+    """Whether a client's run ends if it refuses one. No party can replace it, unless liars are tolerated."""
 
     run: bytes = field(repr=False)  # random
     sender: int  # 0 for the server, 1 to n for clients, n + 1 and on for helpers
     recipient: int
-    # Number of the question asked, of the stage of the union, or of the check of a part of shares that are
-    # added up, from 1; 0 elsewhere.
+    # Number from 1 of the question, of the stage of the union, or of the check of one part of shares. Else 0.
     round: int = 0
 
     def __init_subclass__(cls) -> None:
@@ -74,7 +73,7 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FromServer(Message):
-    """What the server sends to clients. It signs every message."""
+    """A message from the server to a client. The server signs it."""
 
     proof: Proof | None = field(default=None, repr=False)  # None at the server, before it is sent
 
@@ -87,8 +86,8 @@ class FromServer(Message):
 
 
 class ToServer(Message):
-    """What a client sends to the server."""
+    """A message from a client to the server."""
 
 
 class BetweenClients(Message):
-    """What a client sends to another."""
+    """A message from a client to another."""

@@ -1,8 +1,7 @@
-"""The messages of a run. Frozen, keyword-only; what they hold of shares and labels never shows in a repr.
+"""The messages of a run: frozen, keyword-only dataclasses. Their repr never shows shares or labels.
 
-Each class declares all that there is to know of its type, and its base tells who sends it to whom: see
-`secfc.protocol.message`. Labels that were received stay packed until a role has checked who sent them and
-how many they are.
+Each class declares its type completely, and its base says who sends it to whom (`secfc.protocol.message`).
+Received labels stay packed until a role has checked their sender and their number.
 """
 
 from dataclasses import dataclass, field
@@ -65,14 +64,14 @@ __all__ = ["PHASES", "RUN_ID_BYTES", "SERVER", "BetweenClients", "FromServer", "
 SEED_BYTES = 32
 
 TOLD_BYTES = COIN_BYTES + SIGNATURE_BYTES
-"""A value of the coin, and its comparer's signature."""
+"""Bytes of a comparer's value of the coin and its signature."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hello(ToServer):
-    """Its introduction and, where rows have weights, these; for given starts, the labels of its rows.
+    """The sender's introduction, the weights of its rows if rows have weights, and its given start labels.
 
-    `agreement` is the digest of what the client agreed on, so that a difference has a name.
+    `agreement` is the digest of what the client agreed on, so an error can name a party that differs.
     """
 
     number = 0
@@ -88,7 +87,7 @@ class Hello(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(FromServer):
-    """Every party's introduction, client 1's first, and the weights of all rows where they have any."""
+    """The introductions of all parties in order of their numbers, and the weights of all rows, if any."""
 
     number = 1
     phase = "identify"
@@ -106,8 +105,8 @@ class Share(BetweenClients):
 
     number = 2
     phase = work = "share"
-    # It may overtake the Plan that both act on, or the union's end; to a client that was left out it comes
-    # from one that does not know yet.
+    # It may arrive before the Plan or before the union's end. A sender that does not know yet may send it to
+    # a client that was left out (DONE).
     states = frozenset({State.IDENTIFY, State.UNION, State.SHARE, State.DONE})
     purpose = b"share"
     needed = True
@@ -120,7 +119,7 @@ class Share(BetweenClients):
 class Ready(ToServer):
     """The client holds this part of every other client's shares.
 
-    With disclosure "labels" it also tells its value of the check that follows, if one does.
+    With disclosure "labels" it also has the client's value for the check that follows, if one does.
     """
 
     number = 3
@@ -133,9 +132,9 @@ class Ready(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Continue(FromServer):
-    """Send this part, of shares in round 0, of the round's answer otherwise.
+    """A request for a part: of shares in round 0, otherwise of the round's answer.
 
-    Parts before `secfc.row_layout.WINDOW` are asked for by Plan and Assignment themselves.
+    Plan and Assignment themselves request the parts before `secfc.row_layout.WINDOW`.
     """
 
     number = 4
@@ -148,7 +147,7 @@ class Continue(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assignment(FromServer):
-    """The sets whose centres are asked about, -1 for a row in no set.
+    """The sets whose centres are asked about, -1 for a row in no set. All clients are sent the same.
 
     With disclosure "distances" also the R clients that answer, ascending. `asked` are the sets to answer
     about, ascending, where the server has the distances to others from the round before; () for all. All
@@ -183,7 +182,7 @@ class CodedDistances(ToServer):
 
     number = 6
     phase = work = "iterate"
-    # The server may hear from a client after it has gone on without it.
+    # A client's answer may arrive after the server has continued without it.
     states = frozenset({State.ITERATE, State.DONE})
     rounds = True
 
@@ -195,8 +194,8 @@ class CodedDistances(ToServer):
 class Finish(FromServer):
     """The labels of all rows and how the search ended.
 
-    Who was left out is in it, the attempt, and the evaluators' endorsements, as in an Assignment; behind them
-    those of the evaluators who rechecked it. `inertia` is None where nobody knows it.
+    `left_out`, `lost`, `since` and `endorsements` are as in an Assignment. After these endorsements come
+    those of the evaluators that rechecked the result. `inertia` is None where no party knows it.
     """
 
     number = 7
@@ -216,14 +215,11 @@ class Finish(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionDeal(BetweenClients):
-    """The recipient's shares of what the sender deals for a part of a stage.
-
-    `round` is the stage of the union, from 1.
-    """
+    """The recipient's shares of what the sender deals for a part of a stage. `round` is the stage, from 1."""
 
     number = 8
     phase = work = "union"
-    states = frozenset({State.IDENTIFY, State.UNION})  # it may overtake the Plan
+    states = frozenset({State.IDENTIFY, State.UNION})  # it may arrive before the Plan
     purpose = b"union deal"
     rounds = needed = True
 
@@ -233,7 +229,7 @@ class UnionDeal(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionOpening(ToServer):
-    """The client's share of what is opened of a part of a stage, elements of the union's field."""
+    """The client's share of what a part of a stage opens: elements of the union's field."""
 
     number = 9
     phase = work = "union"
@@ -246,7 +242,7 @@ class UnionOpening(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionContinue(FromServer):
-    """Deal this part of the stage; parts before `secfc.row_layout.WINDOW` need no word."""
+    """A request to deal this part of the stage. Parts before `secfc.row_layout.WINDOW` need no request."""
 
     number = 10
     phase = work = "union"
@@ -258,7 +254,7 @@ class UnionContinue(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionFound(FromServer):
-    """The poles in each bin of the stage's table."""
+    """The number of IDs and the poles in each bin of the stage's table."""
 
     number = 11
     phase = work = "union"
@@ -270,7 +266,7 @@ class UnionFound(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionVerdict(FromServer):
-    """Whether no ID is missing in the union and every one is held once."""
+    """Whether the union lacks no ID and has each ID once."""
 
     number = 12
     phase = work = "union"
@@ -282,11 +278,11 @@ class UnionVerdict(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LeaveOut(FromServer):
-    """Before the first assignment: this client's rows are not in."""
+    """The rows of `client` are left out. Sent before the first assignment only."""
 
     number = 13
     phase = work = "share"
-    # A client that has everything may still hear that another does not.
+    # A client that has everything (ITERATE) may still learn that another one is left out.
     states = frozenset({State.SHARE, State.ITERATE})
 
     client: Annotated[int, COUNT]
@@ -294,9 +290,9 @@ class LeaveOut(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Witness(BetweenClients):
-    """The server's proofs of what it gave the sender.
+    """The server's proofs of what it sent to the sender of this message.
 
-    In a round: of its assignment. In round 0: of the result, and of every assignment.
+    In a round: of its assignment. In round 0: of the result and of every assignment.
     """
 
     number = 14
@@ -310,10 +306,11 @@ class Witness(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Challenge(FromServer):
-    """What coefficients of the check of shares follow from.
+    """The seed of the coefficients of a check of shares.
 
-    With membership privacy each part is checked by itself, `round` is its number from 1; else 0, for all.
-    With disclosure "labels" the seed follows from the clients' values, zeros for one that is left out.
+    With membership privacy each part is checked by itself, and `round` is its number from 1. Otherwise one
+    check is of all parts, and `round` is 0. With disclosure "labels" the seed follows from `values`: those
+    of all clients, zeros for one that is left out.
     """
 
     number = 15
@@ -328,7 +325,7 @@ class Challenge(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Report(ToServer):
-    """Combinations of the client's shares, (primes, combinations, parts of all dealers), signed."""
+    """Signed combinations of the client's shares, shape (primes, combinations, parts of all dealers)."""
 
     number = 16
     phase = work = "check"
@@ -341,7 +338,7 @@ class Report(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dispute(FromServer):
-    """To a client whose report differs from the others': all reports, by number of the client."""
+    """All reports, in order of their clients, to a client whose report differs from the others'."""
 
     number = 17
     phase = work = "check"
@@ -358,7 +355,7 @@ class Dispute(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence(ToServer):
-    """A part of the shares that the client was dealt, with covers, as the dealer signed it."""
+    """A part of the shares that the client was dealt, with covers and the dealer's signature."""
 
     number = 18
     phase = work = "check"
@@ -373,9 +370,9 @@ class Evidence(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CentreShare(BetweenClients):
-    """The sender's shares of the sums over the final clusters, (primes, width, k).
+    """The sender's shares of the sums over the final clusters, shape (primes, width, k).
 
-    Where spreads are opened, (primes, 2 width, k): below them those of the sums of squares.
+    If spreads are opened the shape is (primes, 2 width, k): after the sums, the sums of squares.
     """
 
     number = 19
@@ -388,7 +385,7 @@ class CentreShare(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnionCheck(BetweenClients):
-    """The sender's share of what the check opens: nobody has to believe the server."""
+    """The sender's share of what the check opens, so clients can verify the server's verdict."""
 
     number = 20
     phase = work = "union"
@@ -401,7 +398,7 @@ class UnionCheck(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Echo(BetweenClients):
-    """The server's proof of its Challenge of this round to the sender."""
+    """The server's proof of the Challenge that it sent to the sender in this round."""
 
     number = 21
     phase = work = "check"
@@ -414,9 +411,9 @@ class Echo(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Introduce(BetweenClients):
-    """Who a client is: its key for a preparation, signed, and the digest of what it agreed on.
+    """A client's signed key for a preparation, and the digest of what it agreed on.
 
-    The number of rows in it is 0 and the digest of start labels that of nothing: a preparation hides both.
+    It has 0 as number of rows, and the digest of no start labels, because a preparation hides both.
     """
 
     number = 22
@@ -429,7 +426,7 @@ class Introduce(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Holds(BetweenClients):
-    """Of which columns the sender has enough values, a byte of 1 or 0 for each."""
+    """A byte for each column: 1 if the sender has enough values of it, else 0."""
 
     number = 23
     phase = work = "prepare"
@@ -453,7 +450,7 @@ class Deal(BetweenClients):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Complete(BetweenClients):
-    """The sender has everybody's shares; a digest of what all told it that they hold."""
+    """The sender has the shares of all clients. It sends a digest of the `Holds` of all clients."""
 
     number = 25
     phase = work = "prepare"
@@ -476,28 +473,28 @@ class Opening(BetweenClients):
 
 
 _COMPARED = frozenset({State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
-"""What travels among clients in a round may come when the result has overtaken it; it is dropped then."""
+"""States for messages between clients in a round. They may arrive after the result, and are dropped then."""
 
 
 class _OneOfAPart:
-    """A message of which a sender sends one for each part of a round."""
+    """A message that a sender sends once for each part of a round."""
 
     part: int
 
     @property
     def place(self) -> int:
-        """Among the sender's messages of this type and round."""
+        """Position among the sender's messages of this type and round."""
         return self.part
 
     @property
     def begins(self) -> bool:
-        """Whether it is the first of these, which holds the digest of the question."""
+        """Whether it is the first of these, which contains the digest of the question."""
         return self.part == 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpareMasks(BetweenClients, _OneOfAPart):
-    """The dealer's masks, (primes, k, rows), for a part of a spare client's answer."""
+    """The dealer's masks for a part of a spare client's answer, shape (primes, k, rows)."""
 
     number = 27
     phase = work = "iterate"
@@ -511,7 +508,7 @@ class SpareMasks(BetweenClients, _OneOfAPart):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MaskedAnswer(BetweenClients, _OneOfAPart):
-    """Coded distances of some rows under the dealer's masks, (primes, k, rows), to the first evaluator."""
+    """Masked coded distances of some rows, shape (primes, k, rows), to the first evaluator."""
 
     number = 28
     phase = work = "iterate"
@@ -525,7 +522,7 @@ class MaskedAnswer(BetweenClients, _OneOfAPart):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MaskedDistances(BetweenClients, _OneOfAPart):
-    """What the first evaluator decoded of a part, (primes, k, rows), to the second."""
+    """What the first evaluator decoded of a part, shape (primes, k, rows), to the second."""
 
     number = 29
     phase = work = "iterate"
@@ -538,13 +535,13 @@ class MaskedDistances(BetweenClients, _OneOfAPart):
 
 
 def place_of(index: int, part: int) -> int:
-    """The place of a `Compared`: it binds both, and ascends with the index."""
+    """The place of a `Compared`: it determines both values, and ascends with the index."""
     return index << 32 | part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compared(BetweenClients):
-    """What one of the trio sends another to compare the rows of a part.
+    """A message from one of the trio to another, to compare the rows of a part.
 
     `index` counts the sender's messages to the recipient in this round.
     """
@@ -561,12 +558,12 @@ class Compared(BetweenClients):
 
     @property
     def place(self) -> int:
-        """Among the sender's messages to the recipient in this round, and the part, for it alone."""
+        """Index among the sender's messages to the recipient in this round, combined with the part."""
         return place_of(self.index, self.part)
 
     @property
     def begins(self) -> bool:
-        """Whether it is the first of these, which holds the digest of the question."""
+        """Whether it is the first of these, which contains the digest of the question."""
         return self.index == 0
 
 
@@ -574,8 +571,8 @@ class Compared(BetweenClients):
 class OpenedLabels(ToServer):
     """The labels of the rows of a part, as an evaluator opened them.
 
-    `core` has a bit of each row where the core was asked for, the lowest bit first. About candidates of a
-    start there are no labels.
+    `core` has a bit of each row if the core was asked for, the lowest bit first. Questions about candidates
+    of a start open no labels.
     """
 
     number = 31
@@ -592,11 +589,11 @@ class OpenedLabels(ToServer):
 class Endorsement(ToServer):
     """An evaluator's signature of what follows from a round's labels: the next question, or the result.
 
-    `rows` are those that go to emptied clusters, in the order of these; about candidates of a start the
-    one that is chosen, and those that are asked about next. `best` is the best start so far, counted from 0.
-    `inertia` is that of the result, where it is opened, else None.
-    The first evaluator also names the clients that it found lying, ascending. Of the round in which labels
-    are rechecked it has the signature of the result, and liars.
+    `rows` are those that move to emptied clusters, in the order of the clusters. After a question about
+    candidates of a start, they are the chosen candidate and the rows asked about next. `best` is the best
+    start so far, counted from 0. `inertia` is that of the result if it is opened, else None. `liars` are the
+    clients, ascending, that the first evaluator found lying. In the round in which labels are rechecked,
+    only the signature of the result and `liars` are set.
     """
 
     number = 32
@@ -613,10 +610,10 @@ class Endorsement(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CoinRequest(FromServer):
-    """To a comparer: everybody who is in holds everything, so tell your value of the coin.
+    """A request to a comparer for its value of the coin, sent when all remaining clients hold all shares.
 
-    `tossing` are those that toss it, in the job's order. If there are none: say that you are there. So two
-    that differ are no evidence against the server.
+    `tossing` are the parties that toss it, in the job's order. If it is empty, the comparer only confirms its
+    presence. So two different requests are no evidence against the server.
     """
 
     number = 33
@@ -630,10 +627,10 @@ class CoinRequest(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coin(ToServer):
-    """A comparer's value, to which its introduction commits it, signed for those who toss and are left out.
+    """A comparer's value, to which its introduction commits it.
 
-    Both are empty where it only says that it is there. Likewise the value of one who rechecks, signed for the
-    result.
+    The signature covers the tossing parties and the clients left out. Both fields are empty if the comparer
+    only confirms its presence. A party that rechecks sends its value likewise, signed for the result.
     """
 
     number = 34
@@ -647,9 +644,9 @@ class Coin(ToServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecheckRequest(FromServer):
-    """To one who rechecks: the result as both evaluators endorsed it, so tell your value of the coin.
+    """The result, endorsed by both evaluators, to a party that rechecks, which answers with its coin value.
 
-    `last` is the number of the question whose labels it has. Who was left out is in it.
+    `last` is the number of the question whose labels the result has. `left_out` are the clients left out.
     """
 
     number = 35
@@ -668,9 +665,9 @@ class RecheckRequest(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recheck(FromServer):
-    """Answer again about the labels that follow from these values of those who recheck.
+    """A request to answer again about labels that the rechecking parties' values `coin` choose.
 
-    Also the digest of the result, and the number of the question whose labels it has.
+    `result` is the digest of the result, `last` the number of the question whose labels it has.
     """
 
     number = 36
@@ -689,10 +686,10 @@ KINDS: tuple[type[Message], ...] = tuple(
         key=lambda kind: kind.number,
     )
 )
-"""All types of messages; the position is the number."""
+"""All types of messages. The index of a type is its number."""
 
 PREPARING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase == "prepare")
-"""Those of a preparation, one from each client to each other, in this order: there are no states."""
+"""Types of a preparation, one from each client to each other, in this order. They have no states."""
 
 RUNNING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase != "prepare")
-"""Those of a run with rows as they are clustered."""
+"""Types of a run."""

@@ -1,4 +1,4 @@
-"""What a client reads in the sealed shares that another sent it."""
+"""Opens and checks the sealed shares that a client received."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from secfc.sealing.channel import TAG_BYTES, Channel
 
 @dataclass(frozen=True, kw_only=True)
 class Dealt:
-    """What a part of shares holds."""
+    """The content of a part of shares."""
 
     residues: PackedResidues  # (P, width, rows)
     covers: PackedResidues  # (P, c, 1); c is 0 where shares are not checked
@@ -23,7 +23,7 @@ class Dealt:
 
 
 def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Kernels) -> Dealt:
-    """What a part of shares holds, or an error and no trace of it."""
+    """Open a part of shares. MessageError or SealError if it is not valid, and nothing is kept of it."""
     job, primes, rows = plan.job, plan.primes, plan.parts.share_rows(message.sender, message.part)
     if rows.stop == rows.start:
         raise MessageError(

@@ -8,7 +8,7 @@ from secfc.array_types import Floats, Ints, Labels
 class OwnRows:
     """Rows to share, (m_j, d), block by block, and their numbers among all rows.
 
-    With membership privacy these are any distinct ones, and all other rows are shared as zeros.
+    With membership privacy the numbers are any distinct ones, and all other rows are shared as zeros.
     """
 
     def __init__(self, rows: Floats, at: slice | Ints) -> None:
@@ -19,7 +19,7 @@ class OwnRows:
         return f"OwnRows(shape={self._rows.shape})"
 
     def block(self, rows: slice) -> Floats:
-        """Rows to share of these numbers; made anew where there are zeros, never stored."""
+        """The rows to share with these numbers. Blocks with zeros are made again and never stored."""
         if isinstance(self._at, slice):
             return self._rows[rows.start - self._at.start : rows.stop - self._at.start]
         low, high = np.searchsorted(self._at, [rows.start, rows.stop], sorter=self._order)
@@ -29,9 +29,9 @@ class OwnRows:
         return block
 
     def forget(self) -> None:
-        """Let go of the rows, once they are shared."""
+        """Drop the rows, once they are shared."""
         self._rows = self._rows[:0].copy()
 
     def labels(self, labels: Labels) -> Labels:
-        """Those of its own rows."""
+        """The labels of its own rows."""
         return labels[self._at]

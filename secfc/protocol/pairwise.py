@@ -1,8 +1,8 @@
 """Masks that cancel in the sum over a round's responders (disclosure "distances").
 
-Neighbours j < l in a (t+1)-connected graph on the responders share a key; j adds the residues that it gives,
-l subtracts them. Whoever holds all masked answers and colludes with up to t responders sees, of the others,
-their sum and nothing else (docs/protocol.md, "Masks that cancel"). The graph is Harary's (F. Harary, *The
+Neighbours j < l in a (t+1)-connected graph on the responders share a key. j adds the residues derived from
+it, and l subtracts them. A party with all masked answers that colludes with up to t responders learns only
+the sum of the other answers (docs/protocol.md, "Masks that cancel"). The graph is Harary's (F. Harary, *The
 maximum connectivity of a graph*, 1962). Masking along a sparse graph: Bell et al., *Secure single-server
 aggregation with (poly)logarithmic overhead*, CCS 2020.
 """
@@ -22,21 +22,22 @@ from secfc.sealing.channel import Channel
 from secfc.threads import Turns
 
 _BLOCK_BYTES = 3 << 16
-"""Masks made at a time, of each neighbour: with the usual few neighbours they stay in an L2 cache. With its
-spare words a block is shorter than `secfc.keystream.ZEROS`."""
+"""Bytes of masks made at a time for each neighbour. With the usual few neighbours they fit in an L2 cache.
+With its spare words a block is shorter than `secfc.keystream.ZEROS`."""
 
 
 def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
-    """Neighbours of each of `count` vertices in a graph that stays connected without any connectivity - 1.
+    """Neighbours of each vertex in a graph of `count` vertices with this connectivity.
 
-    Harary's graph has the fewest edges of all these, ceil(count * connectivity / 2). The connectivity is 2 or
-    more (opposite vertices alone would be pairs) and below `count`.
+    It stays connected when any connectivity - 1 vertices are removed. Harary's graph has the fewest edges of
+    all such graphs, ceil(count * connectivity / 2). The connectivity is at least 2 (opposite vertices alone
+    would be pairs) and below `count`.
     """
     if not 2 <= connectivity < count:
         raise ValueError(f"connectivity: 2 to {count - 1} are possible, {connectivity} was given")
     edges = {(i, (i + step) % count) for i in range(count) for step in range(1, connectivity // 2 + 1)}
     if connectivity % 2:
-        # Opposite vertices; with an odd number of them one vertex has one neighbour more.
+        # Opposite vertices. If `count` is odd, one vertex has one neighbour more.
         edges |= {(i, (i + count // 2) % count) for i in range((count + 1) // 2)}
     neighbours: list[set[int]] = [set() for _ in range(count)]
     for a, b in edges:
@@ -46,9 +47,9 @@ def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
 
 
 class PairwiseMasks:
-    """One client's masks for the answer of one round, taken from start to end, once; `responders` ascend.
+    """One client's masks for the answer of one round, used once, from start to end. `responders` ascend.
 
-    The digest of all that the server asked, `question`, goes into the keys: masks cancel only among clients
+    Keys depend on `question`, the digest of all that the server asked. So masks cancel only among clients
     that were asked the same.
     """
 
@@ -85,11 +86,11 @@ class PairwiseMasks:
         raise SecFCError("PairwiseMasks cannot be copied or pickled: masks would repeat")
 
     def add(self, residues: PackedResidues) -> None:
-        """Add the next masks, as many as there are residues, in place."""
+        """Add the next masks to the residues, in place."""
         if os.getpid() != self._process:
             raise SecFCError("PairwiseMasks were used in a forked process: masks would repeat")
         planes = residues.planes().reshape(len(self._primes), -1)
-        # A keystream is used from start to end, whichever threads draw from it.
+        # A keystream must be used in order, whichever threads draw from it.
         turns = [[Turns() for _ in streams] for streams in self._streams]
 
         def add(item: tuple[int, int]) -> None:
@@ -108,7 +109,7 @@ class PairwiseMasks:
         self._kernels.threads.each(add, items, size=size, turns=[one for of in turns for one in of])
 
     def _buffer(self, count: int, p: int) -> NDArray[np.uint8]:
-        """Room for `count` masks of each neighbour and for spare words."""
+        """A buffer of this thread for `count` masks of each neighbour and spare words."""
         shape = (len(self._signs), BYTES_PER_RESIDUE * (count + spare_words(count, p)))
         words: NDArray[np.uint8] | None = getattr(self._buffers, "words", None)
         if words is None or words.shape != shape:

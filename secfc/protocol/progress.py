@@ -1,4 +1,4 @@
-"""What the server tells its driver: where the run stands, and who did not do its part."""
+"""What the server reports to its driver: the progress of the run, and clients that did not do their part."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from secfc.protocol.messages import Phase
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a run stands, for a person who watches it.
+    """The progress of a run, for a person who watches it.
 
     Attributes
     ----------
     phase : str
     waiting_for : int
-        Clients whose message the server still needs to go on.
+        Number of clients whose message the server still needs to continue.
     round, iteration : int
-        Questions asked; iterations ended in the current start.
+        Number of questions asked, and of finished iterations in the current start.
     moved : int
         Rows whose label changed in the last iteration.
     inertia : float or None
-        Of the last iteration, in the data's units squared.
+        Inertia of the last iteration, in the data's units squared.
     sent_bytes : int
-        Sent by all parties so far, as the driver counts them; 0 from the server itself.
+        Bytes sent by all parties so far, counted by the driver. 0 from the server itself.
     """
 
     phase: Phase
@@ -41,17 +41,17 @@ class Faults:
     Attributes
     ----------
     absent : tuple of int
-        Did not answer when the run ended; their rows are in.
+        Clients that did not answer when the run ended. Their rows are in.
     left_out : tuple of int
-        Vanished while rows were shared, or lied about shares; their rows are not in.
+        Clients that vanished while rows were shared, or lied about shares. Their rows are not in.
     cheats : tuple of int
-        Dealt shares that lie on no polynomial, or reported others than they were dealt.
+        Clients that dealt shares on no polynomial, or reported other shares than they were dealt.
     liars : tuple of int
-        Sent a wrong answer, or with membership privacy a wrong report on shares, and were heard no more;
-        their rows are in.
+        Clients that sent a wrong answer, or with membership privacy a wrong report on shares, and were
+        excluded. Their rows are in.
     unread : tuple of (int, int)
-        Dealers and recipients that say they cannot read what these sent. Nobody can tell which of both lies;
-        their rows are in.
+        Pairs of a dealer and a recipient that says it cannot read the dealer's shares. Nobody can tell which
+        of them lies. Their rows are in.
     """
 
     absent: tuple[int, ...] = ()
@@ -74,11 +74,11 @@ class Faults:
         return tuple(j for j in self.liars if j not in self.cheats)
 
     def _cheats(self, *, kept: bool) -> tuple[int, ...]:
-        """Who lied about shares, and whether their rows are in."""
+        """Clients that lied about shares and whose rows are in (`kept`) or not."""
         return tuple(j for j in self.cheats if kept == (j not in self.left_out))
 
     def parts(self, n: int) -> list[str]:
-        """What each of n clients failed to do, client 1's first; empty for one that did its part."""
+        """For each of n clients, in order, what it failed to do. Empty for one that did its part."""
         said = (
             (
                 "left out: it vanished or was refused while rows were shared; its rows are not in",
@@ -102,7 +102,7 @@ class Faults:
         return ["; ".join(text for text, clients in said if j in clients) for j in range(1, n + 1)]
 
     def describe(self, names: Sequence[str]) -> str:
-        """One sentence, empty when all did their part; `names` are the clients', client 1's first."""
+        """One sentence, empty if all did their part. `names` are the clients' names in order."""
         said = {
             "did not answer to the end": self.absent,
             "vanished before all rows were shared, and their rows are not in": self._vanished,

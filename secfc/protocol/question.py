@@ -1,4 +1,4 @@
-"""What a question asks, as 32 bytes: masks cancel, and evaluators endorse, for one question alone."""
+"""Digests of questions. Masks cancel for one question only, and an endorsement is of one question only."""
 
 import hashlib
 import struct
@@ -15,7 +15,7 @@ _ENDORSED = b"secfc endorsed 1"
 
 
 class Said(Enum):
-    """What evaluators say that follows from what they opened."""
+    """What evaluators sign as following from what they opened."""
 
     LABELS = 0
     """A question about labels."""
@@ -25,7 +25,7 @@ class Said(Enum):
     CANDIDATES = 3
     """A question about candidates of a start by k-means++."""
     RECHECKED = 4
-    """The result, as those say who recheck it."""
+    """The result, signed by the evaluators that rechecked it."""
 
 
 def question_digest(
@@ -37,7 +37,7 @@ def question_digest(
 ) -> bytes:
     """SHA-256 of what an assignment asks: masks cancel only among clients that were asked the same.
 
-    The same sets are of other rows where others are left out.
+    `left_out` is included, because with other clients left out the same sets are of other rows.
     """
     small, counts = (*responders, *sorted(left_out), *asked), map(len, (responders, left_out, draws, asked))
     digest = hashlib.sha256(_QUESTION + struct.pack("<IIIII", *counts, sets.size))
@@ -55,10 +55,10 @@ def endorsed(
     attempt: Attempt,
     ended: tuple[int, bool, float | None] = (0, False, None),
 ) -> bytes:
-    """What both evaluators sign: that a question or the result follows from what they opened.
+    """The bytes that both evaluators sign: that a question or the result follows from what they opened.
 
-    `question` is the `question_digest` of sets and draws, or of the result's labels, without responders; the
-    result's round is 0, and `ended` is how: iterations, whether it converged, the inertia if opened.
+    `question` is the `question_digest` of sets and draws, or of the result's labels, without responders. For
+    the result the round is 0, and `ended` has its iterations, whether it converged, and an opened inertia.
     """
     n_iter, converged, inertia = ended
     place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)

@@ -1,8 +1,8 @@
 """Before the first question with disclosure "labels": the trio finds whether all rows are within the bound.
 
-Clients answer with random sums of their shares and with squared norms, under the dealer's masks, as they
-answer a question; coefficients follow from the seed of the check of shares. What the trio opens is whether
-all are as rows within the bound have them (`secfc.comparing.bounded`). No label is opened before.
+Clients answer with random sums of their shares and with squared norms, under the dealer's masks, as for a
+question. Coefficients follow from the seed of the check of shares. The trio opens only whether these values
+are possible for rows within the bound (`secfc.comparing.bounded`). No label is opened before.
 """
 
 import hashlib
@@ -38,14 +38,14 @@ from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
 from secfc.randomness import MaskSource
 from secfc.row_layout import RangeParts
 
-_MANY = 100  # owners of a group
+_MANY = 100  # from this many numbers on, errors list ranges
 _QUESTION = b"secfc range 1"
 _COEFFICIENTS = b"secfc range coefficients 2"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RangeAsked(Asked):
-    """What this round asks; `sets` are empty."""
+    """The question of this round. `sets` are empty."""
 
     parts: RangeParts
 
@@ -53,7 +53,7 @@ class RangeAsked(Asked):
 def range_asked(
     job: Job, members: tuple[int, ...], parts: RangeParts, left_out: Collection[int], attempt: Attempt
 ) -> RangeAsked:
-    """What all are asked about these rows, before the first question of an attempt."""
+    """The question about all rows, before the first question of an attempt."""
     out = sorted(left_out)
     about = struct.pack(f"<H{len(out)}H", len(out), *out)
     return RangeAsked(
@@ -64,18 +64,18 @@ def range_asked(
         sizes=np.ones(1, dtype=np.int64),
         members=members,
         parts=parts,
-        # All that rounds may take: residues modulo the others could be those of other rows.
+        # All primes that rounds may use: residues modulo unchecked primes could be those of other rows.
         residues=job.residues(parts.layout.weight),
     )
 
 
 def coefficients_of(transcript: bytes, seed: bytes) -> MaskSource:
-    """Where the coefficients of sums come from."""
+    """The source of the coefficients of sums."""
     return MaskSource(hashlib.sha256(_COEFFICIENTS + transcript + seed).digest())
 
 
 class RangeRound(UnaskedRound):
-    """A client's part in it, a helper's without sharing; RangeError at an evaluator, once all is opened."""
+    """A client's part in this round. A helper has no `sharing`. RangeError at an evaluator, at the end."""
 
     _asked: RangeAsked
 
@@ -90,19 +90,19 @@ class RangeRound(UnaskedRound):
         super().__init__(context, peers, asked, kept)
         self._sharing, self._transcript = sharing, peers.transcript
         self._segments = [Weights(self._job, segment) for segment in range(self._job.ell)]
-        self._sums: PackedResidues | None = None  # of this client's shares, until they have left
-        self._beyond: set[tuple[int, ...]] = set()  # whose rows
-        self._checked = 0  # parts
+        self._sums: PackedResidues | None = None  # of this client's shares, until they are sent
+        self._beyond: set[tuple[int, ...]] = set()  # groups with rows beyond the bound
+        self._checked = 0  # parts opened
         self._evaluates = self._as in (Comparer.E0, Comparer.E1)
 
     @property
     def over(self) -> bool:
-        """Whether this is no evaluator, or knows that all rows are in range."""
+        """Whether all rows are known to be in range. Always true at a party that is no evaluator."""
         return not self._evaluates or self._checked == self._parts.answers
 
     def _answer(self, part: int) -> PackedResidues:
         parts, sharing = self._asked.parts, self._sharing
-        assert sharing is not None  # who has no shares has no masks for an answer
+        assert sharing is not None  # a party without shares has no masks for an answer
         rows = parts.answer_rows(part)
         answer = PackedResidues.empty(self._shape(part))
         if part >= parts.segments:
@@ -117,7 +117,7 @@ class RangeRound(UnaskedRound):
         return answer
 
     def _coded_sums(self, sharing: ClientSharing) -> PackedResidues:
-        """Random sums of the shares of each owner, the same of all segments at once."""
+        """Random sums of the shares of each owner, for all segments at once."""
         sums, parts = PackedResidues.empty(self._shape(0)), self._asked.parts
         found = coded_sums(
             sharing.points.shares,
@@ -131,7 +131,7 @@ class RangeRound(UnaskedRound):
         return sums
 
     def _weights(self, part: int) -> DecodingWeights:
-        """Sums are decoded segment by segment, norms add up."""
+        """Weights that decode sums segment by segment, and norms as sums over all segments."""
         segments = self._asked.parts.segments
         return self._segments[part].of if part < segments else self._kept.weights.of
 
@@ -144,7 +144,7 @@ class RangeRound(UnaskedRound):
         return self._begin_role(part, Evaluator, question=question, masked=numbers)
 
     def _numbers(self, part: int, residues: PackedResidues) -> tuple[Question, PackedResidues]:
-        """What must be at least 0, owner by owner: masked at an evaluator, masks at the dealer."""
+        """Numbers that must be at least 0, owner by owner: masked at an evaluator, masks at the dealer."""
         parts, primes, dealer = self._asked.parts, self._primes, self._as is Comparer.DEALER
         planes = zip(residues.planes(), primes, strict=True)
         values = np.stack([canonical(unpack(plane[0]), p) for plane, p in planes])
@@ -169,7 +169,7 @@ class RangeRound(UnaskedRound):
         return []
 
     def _error(self) -> RangeError:
-        """Where answers are not checked, nothing tells who dealt badly from who answered wrongly."""
+        """The error. Without max_liars answers are not checked, so a wrong answer may be the cause."""
         named = sorted({client for group in self._beyond for client in group})
         some = "some of " if any(len(group) > 1 for group in self._beyond) else ""
         deposited = self._asked.parts.layout.deposited
@@ -183,7 +183,7 @@ class RangeRound(UnaskedRound):
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Numbers in order, those that follow each other as one range where they are many."""
+    """Numbers in order. If there are many, consecutive ones are shown as a range."""
     if len(numbers) < _MANY:
         return ", ".join(map(str, numbers))
     runs: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Takes the bytes of a message apart, and never reads beyond their end."""
+"""Reads the bytes of a message, and never beyond their end."""
 
 import struct
 from typing import Any
@@ -7,14 +7,14 @@ from secfc.errors import MessageError
 
 
 class Reader:
-    """Takes a message apart from the front; every shortage is a MessageError."""
+    """Reads a message from the front. MessageError if bytes are missing."""
 
     def __init__(self, data: memoryview, *, at: int = 0) -> None:
         self._data, self._size = data, len(data)
         self._at = at
 
     def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
-        """The next values of this layout."""
+        """Read the next values of this layout."""
         first, end = self._at, self._at + layout.size
         if end > self._size:
             raise self._truncated(end)
@@ -22,7 +22,7 @@ class Reader:
         return layout.unpack_from(self._data, first)
 
     def take(self, size: int) -> memoryview:
-        """The next bytes."""
+        """Read the next `size` bytes, as a view."""
         first, end = self._at, self._at + size
         if end > self._size:
             raise self._truncated(end)
@@ -34,5 +34,5 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """Bytes that are not taken."""
+        """Number of bytes not yet read."""
         return self._size - self._at

@@ -1,11 +1,12 @@
-"""Which labels are rechecked: some of all that parties were told, by question and row, as a coin chooses.
+"""Which labels are rechecked: a coin chooses some of all labels that parties were told, by question and row.
 
-Labels of a round are told by the next question of the same start: its sets are these labels, but for rows
-that were moved to emptied clusters, which are alone in their sets, and those that a start by separation takes
-out. Those of the last question are in the result. No others are rechecked: nobody else was told them.
+Parties learn the labels of a round from the next question of the same start: its sets are these labels.
+Exceptions are rows that were moved to emptied clusters (these are alone in their sets) and rows that a start
+by separation takes out. Labels of the last question are in the result. Labels that parties were not told are
+not rechecked.
 
-If a part f of all these labels is wrong, s of them that are chosen at random without replacement have a wrong
-one with probability 1 - (1 - f)**s at least (docs/protocol.md, "Rechecking").
+s of these labels are chosen at random without replacement. If a part f of all is wrong, a wrong one is chosen
+with probability at least 1 - (1 - f)**s (docs/protocol.md, "Rechecking").
 """
 
 import hashlib
@@ -21,10 +22,10 @@ from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels
 from secfc.row_layout import Parts
 
 RECHECKED = 4605
-"""Labels that are rechecked: ln(100) / 0.001. One wrong in a thousand is found with probability 0.99."""
+"""Labels to recheck: ln(100) / 0.001. One wrong label in a thousand is found with probability 0.99."""
 
 _FEWEST_ROWS = 256
-"""Of a part, but the last of a question."""
+"""Least number of rows of a part, except the last part of a question."""
 
 _CHOICE = b"secfc recheck choice 1"
 _ROUND = b"secfc recheck round 1"
@@ -32,15 +33,15 @@ _WORD = 1 << 64
 
 
 def most_parts(job: Job) -> int:
-    """Parts that a round has at most in which labels are rechecked."""
+    """Most parts of a round that rechecks labels."""
     return min(RECHECKED, job.max_rounds + RECHECKED // _FEWEST_ROWS + 1) if job.recheckers else 0
 
 
 def drawn(seed: bytes, total: int, count: int) -> Ints:
-    """So many different numbers below `total`, uniform and ascending; all if there are no more.
+    """`count` different uniform numbers below `total`, ascending; all numbers if there are no more.
 
-    SHAKE256 gives words of 64 bits. Those beyond the last multiple of `total`, and numbers that are here, are
-    passed over.
+    SHAKE256 gives words of 64 bits. Words beyond the last multiple of `total`, and repeated numbers, are
+    skipped.
     """
     if total <= count:
         return np.arange(total)
@@ -57,23 +58,23 @@ def drawn(seed: bytes, total: int, count: int) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenParts(Parts):
-    """Chosen rows, in parts of one question each."""
+    """Chosen rows, cut in parts. Each part is of one question."""
 
-    questions: tuple[int, ...]  # the number of each part's
+    questions: tuple[int, ...]  # number of each part's question
     chosen: tuple[Ints, ...] = field(repr=False)  # rows of each part, ascending
 
     @property
     def answers(self) -> int:
-        """Parts of an answer."""
+        """Number of parts of an answer."""
         return len(self.questions)
 
     def answer_rows(self, part: int) -> slice:
-        """As many as the part has."""
+        """The rows of a part, numbered within it."""
         return slice(0, self.chosen[part].size)
 
 
 class Past:
-    """The questions that a party was asked, packed; `parts` are those that answers are cut in."""
+    """The questions that a party was asked, packed. `parts` says how answers are cut."""
 
     def __init__(self, job: Job, parts: Parts) -> None:
         self._job, self._parts = job, parts
@@ -86,7 +87,7 @@ class Past:
         return f"Past(questions={len(self._sets)})"
 
     def note(self, number: int, sets: Labels, *, digest: bytes, begins: bool, candidates: bool) -> None:
-        """Keep a question and its digest; asked again it is the same."""
+        """Keep a question and its digest. If it is asked again, it is the same."""
         k = self._job.k
         payload = pack_labels(np.where(sets < 0, k, sets).astype(np.uint16), bits_of(k))
         self._sets[number] = PackedLabels(payload=payload, size=sets.size, largest=k, none=True)
@@ -95,11 +96,11 @@ class Past:
         self._about_candidates |= {number} if candidates else set()
 
     def sets(self, number: int) -> Labels:
-        """Those of a question."""
+        """The sets of a question."""
         return self._sets[number].unpack()
 
     def check(self, count: int, last: int) -> None:
-        """Raise MessageError unless questions 1 to `count` are all here and the result can be of the last."""
+        """Raise MessageError unless questions 1 to `count` are known and a start can end with `last`."""
         if not all(number in self._sets for number in range(1, count + 1)):
             raise MessageError("Recheck: to a client that was not asked all questions")
         ends = last == count or last + 1 in self._begins
@@ -107,7 +108,7 @@ class Past:
             raise MessageError(f"Recheck: of a result of question {last} of {count}, no start ended with it")
 
     def chosen(self, count: int, last: int, seed: bytes) -> ChosenParts:
-        """The labels that are rechecked of `count` questions; the result has those of question `last`."""
+        """The labels to recheck of `count` questions. The result has the labels of question `last`."""
         totals = {number: int(np.count_nonzero(told)) for number, told in self._told(count, last)}
         numbers, first = drawn(seed, sum(totals.values()), RECHECKED), 0
         questions, rows = list[int](), list[Ints]()
@@ -127,7 +128,7 @@ class Past:
         )
 
     def digest(self, count: int, seed: bytes) -> bytes:
-        """SHA-256 of the seed and of questions 1 to `count`: who was asked others has other keys."""
+        """SHA-256 of the seed and of questions 1 to `count`. After other questions keys differ."""
         digest = hashlib.sha256(_ROUND + seed)
         for number in range(1, count + 1):
             kind = bytes((number in self._begins, number in self._about_candidates))
@@ -135,11 +136,11 @@ class Past:
         return digest.digest()
 
     def labels(self, number: int, last: int, result: Labels) -> Labels:
-        """Labels of a question, shape (m,), int32, where they were told."""
+        """Labels of a question, shape (m,), int32. Valid only where they were told."""
         return result if number == last else self.sets(number + 1)
 
     def _told(self, count: int, last: int) -> Iterator[tuple[int, Bools]]:
-        """Questions whose labels were told, in order, and of which rows."""
+        """Questions whose labels were told, in order, each with a mask of the rows."""
         sets = self.sets(1)
         for number in range(1, count + 1):
             following = self.sets(number + 1) if number < count else sets

@@ -1,8 +1,8 @@
-"""After the last question with disclosure "labels": three others recheck some of the labels, at one client.
+"""One client's part in the round that rechecks labels, after the last question with disclosure "labels".
 
-Clients answer again about chosen rows of past questions, under the masks of another dealer. The three compare
-as in a round that opens labels, those that were told first. Nothing is opened that is not known, unless
-somebody lied.
+Clients answer again about chosen rows of past questions, under the masks of another dealer. Three other
+parties compare as in a round that opens labels, the told label first. Unless a party lied, nothing is opened
+that is not known already.
 """
 
 from dataclasses import dataclass, field
@@ -26,18 +26,18 @@ from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RecheckAsked(Asked):
-    """What this round asks; `sets` are empty."""
+    """The question of this round. `sets` are empty."""
 
     parts: ChosenParts
-    asked: dict[int, Ints] = field(repr=False)  # sizes of the sets of each question that has chosen rows
+    asked: dict[int, Ints] = field(repr=False)  # set sizes of each question with chosen rows
     past: Past
-    told: tuple[Labels, ...] = ()  # at those who recheck: labels of the rows of each part
+    told: tuple[Labels, ...] = ()  # at parties that recheck: told labels of each part's rows
 
 
 class RecheckRound(UnaskedRound):
-    """A client's part in it, a helper's without points.
+    """A client's part in rechecking. A helper has no `points`.
 
-    One who rechecks raises CheatError when a label is another than was told.
+    CheatError at a party that rechecks, if a label differs from the one that was told.
     """
 
     _asked: RecheckAsked
@@ -52,23 +52,23 @@ class RecheckRound(UnaskedRound):
     ) -> None:
         super().__init__(context, peers, asked, kept)
         self._points, self._question = points, 0
-        self._same = 0  # parts
+        self._same = 0  # parts with the told labels
 
     @property
     def complete(self) -> bool:
-        """Whether this is an evaluator, and all labels are as they were told."""
+        """Whether this is an evaluator, and all labels are those that were told."""
         return self._as in (Comparer.E0, Comparer.E1) and self._same == self._parts.answers
 
     def _answer(self, part: int) -> PackedResidues:
         number, points = self._asked.parts.questions[part], self._points
-        assert points is not None  # who has no shares has no masks for an answer
+        assert points is not None  # a party without shares has no masks for an answer
         if number != self._question:
             self._question, sizes = number, self._sizes(part)
             points.ask(self._asked.past.sets(number), sizes, len(self._primes))
         return points.answer_about(self._asked.parts.chosen[part])
 
     def _sizes(self, part: int) -> Ints:
-        """Of the sets that a part is about."""
+        """Sizes of the sets that a part is about."""
         sizes = self._asked.asked[self._asked.parts.questions[part]]
         return sizes[: asked_about(sizes)]
 

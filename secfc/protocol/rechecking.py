@@ -1,7 +1,7 @@
-"""A client's part in rechecking the result: what it was asked, and at those who recheck what they say.
+"""A client's part in rechecking the result: its past questions, and the messages of parties that recheck.
 
-One who rechecks tells its value of the coin when both evaluators have signed the result, so all labels are
-fixed by then, and takes no other question or result from then on.
+A party that rechecks sends its value of the coin after both evaluators have signed the result. So all labels
+are fixed by then. From then on it takes no other question or result.
 """
 
 import hashlib
@@ -35,16 +35,16 @@ from secfc.sealing.coin import about_result, recheck_seed
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class _Told:
-    """The result, at one who rechecks it."""
+    """The result, at a party that rechecks it."""
 
     labels: Labels = field(repr=False)
-    last: int  # number of the question that they are of
+    last: int  # number of the question with these labels
     digest: bytes  # of the result
-    says: bytes  # what is signed once it was rechecked
+    says: bytes  # statement to sign once it was rechecked
 
 
 class Rechecking:
-    """A client's part in rechecking. The points that it answers from are None at a helper."""
+    """A client's part in rechecking. It answers from `points`, which are None at a helper."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class Rechecking:
 
     @property
     def begun(self) -> bool:
-        """Whether it was told the result, or which labels are rechecked: no question follows."""
+        """Whether it got the result, or the choice of rechecked labels. No question may follow."""
         return self._told is not None or self.round is not None
 
     def tell(self, message: RecheckRequest, labels: Labels, *, count: int, attempt: Attempt) -> list[Message]:
-        """At one who rechecks, once: its value, when all labels of the `count` questions asked are fixed."""
+        """At a party that rechecks, once: send its value. All labels of the `count` questions are fixed."""
         job, session, number = self._job, self._context.session, self._context.number
         if number not in job.recheckers:
             raise MessageError(f"RecheckRequest: to client {number}, which rechecks nothing")
@@ -102,7 +102,7 @@ class Rechecking:
         return [Coin(run=session.run, sender=number, recipient=SERVER, value=value, signature=signature)]
 
     def begin(self, message: Recheck, *, count: int, round_: int) -> list[Message]:
-        """Begin the round behind that of the last of `count` questions, `round_`, of the result as told."""
+        """Begin the round after `round_`, which was that of the last of `count` questions."""
         job, peers, session = self._job, self._peers, self._context.session
         if not job.recheckers or self.round is not None or message.round != round_ + 1:
             raise MessageError(f"Recheck: of round {message.round} after {round_}, or not awaited")
@@ -156,11 +156,11 @@ class Rechecking:
         return self.round.start()
 
     def _own_secret(self) -> bytes:
-        """What the dealer's masks of its own answer follow from."""
+        """Secret from which the dealer's masks of its own answer follow."""
         return self._context.masks.octets(KEY_BYTES)
 
     def sign(self) -> list[Message]:
-        """At an evaluator of these, once all labels are as they were told: sign the result."""
+        """At an evaluator that rechecks: sign the result, once, if all labels are those that were told."""
         if self.round is None or self._told is None or self._signed or not self.round.complete:
             return []
         self._signed = True

@@ -1,9 +1,9 @@
-"""Centres and spreads by consent: clients send the recipients that all agreed on shares of sums of clusters.
+"""Centres and spreads by consent: clients send shares of sums over clusters to the agreed recipients.
 
 A client's shares, summed over a cluster, are a share of the sum of its rows: a value of
-``F_h = sum_{i in S_h} f_i``, whose degree is that of f_i. So ell + t of them determine the sum, t tell
-nothing, and whoever holds F_h knows the sum and, beyond it, uniform numbers (docs/protocol.md, "Centres by
-consent"). Sums of squares travel with them, hidden as secfc.protocol.spreading says.
+``F_h = sum_{i in S_h} f_i``, which has the degree of f_i. So ell + t of them determine the sum, and t of them
+reveal nothing. A recipient that knows F_h learns the sum and otherwise uniform numbers (docs/protocol.md,
+"Centres by consent"). Sums of squares are sent with them, hidden as in secfc.protocol.spreading.
 """
 
 from collections.abc import Mapping
@@ -32,22 +32,22 @@ from secfc.sealing.channel import TAG_BYTES
 
 
 class CentreOpening:
-    """A client's part in opening the centres once sharing is complete: it tells, and may be a recipient."""
+    """A client's part in opening centres, once sharing is complete. It sends shares, and may get some."""
 
     def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
         job = context.job
         self.number, self._job, self._run = context.number, job, context.session.run
         self._channels = peers.channels
-        # A quorum tells, so it can be waited for. More than R sums of squares show whether any is wrong; sums
-        # that are decoded alone have that from R on.
+        # With spreads it waits for a quorum, which sends shares in any case: more than R sums of squares show
+        # whether one is wrong. For sums alone, R values already show that.
         self._enough = job.threshold + job.max_liars if job.reveal_spread is None else peers.quorum
         self._sharing = sharing
         self._shape = (len(sharing.primes), job.sums_revealed * job.width, job.k)
-        self._shares: dict[int, PackedResidues] = {}  # until they are used
+        self._shares: dict[int, PackedResidues] = {}  # kept until they are used
         self._heard: set[int] = set()
         self._result: Finish | None = None
-        # A recipient's, (k, d) in the data's units, once enough shares are here; NaN without rows. Deviations
-        # are of the population, where the job opens spreads.
+        # At a recipient, once enough shares are here: (k, d) in the data's units, NaN for a cluster without
+        # rows. Deviations are population deviations, if the job opens spreads.
         self.centres: Floats | None = None
         self.deviations: Floats | None = None
 
@@ -56,24 +56,24 @@ class CentreOpening:
 
     @property
     def _expected(self) -> int:
-        """Clients that are in: at most so many shares come, the own one among them."""
+        """Number of clients that are in: the most shares that can come, its own included."""
         return 1 + len(self._channels.keys() - self._sharing.left_out)
 
     @property
     def due(self) -> bool:
-        """Whether it has yet to tell."""
+        """Whether it still has to send its shares."""
         return bool(self._job.reveal_to) and self._result is None
 
     @property
     def waits(self) -> bool:
-        """Whether it has yet to tell, or is a recipient that has no centres yet."""
+        """Whether it still has to send its shares, or is a recipient without centres yet."""
         return self.due or (self.number in self._job.reveal_to and self.centres is None)
 
     def tell(self, result: Finish) -> list[Message]:
-        """Send the recipients the own shares of the sums over these clusters, once."""
+        """Send the recipients its own shares of the sums over these clusters, once."""
         self._result = result
         messages: list[Message] = []
-        if self._sharing.lacking:  # it has no shares of sums to tell
+        if self._sharing.lacking:  # some shares are missing, so it has none of the sums
             self._open()
             return messages
         own = self._own_shares(labels_of(result.labels))
@@ -87,7 +87,7 @@ class CentreOpening:
         return messages
 
     def _own_shares(self, labels: Labels) -> PackedResidues:
-        """Of sums, and below them of sums of squares where these are opened."""
+        """Shares of the sums and, after them, of the sums of squares if these are opened."""
         sums = self._sharing.points.set_shares(labels)
         if self._job.reveal_spread is None:
             return sums
@@ -97,7 +97,7 @@ class CentreOpening:
         return both
 
     def take(self, message: CentreShare) -> None:
-        """Keep another client's share; the one that makes enough of them opens the centres.
+        """Keep another client's share. Open the centres when there are enough shares.
 
         TooManyFaultsError when the shares lie on no polynomial.
         """
@@ -125,9 +125,10 @@ class CentreOpening:
             self._open()
 
     def _open(self) -> None:
-        """Decode once R + A shares are here, the own one among them, as many as any round needs.
+        """Decode once R + A shares are here, its own included: as many as any round needs.
 
-        With spreads a quorum's, R at least, which sums of squares take: whoever gets centres gets spreads.
+        With spreads it waits for the shares of a quorum (at least R), which sums of squares need. So a
+        recipient gets centres only together with spreads.
         """
         result = self._result
         if result is None or self.centres is not None or len(self._shares) < self._enough:
@@ -141,7 +142,7 @@ class CentreOpening:
             )
         except TooManyFaultsError:
             if len(self._shares) < self._expected:
-                return  # more shares tell more wrong ones
+                return  # with more shares more wrong ones can be located
             raise
         if job.reveal_spread is not None:
             squares = decode_squares(
@@ -159,9 +160,9 @@ def open_sums(
 ) -> list[list[int]]:
     """Sums over clusters, d lists of k signed integers of quantised rows, from shares of them.
 
-    Shares, (P, width, k) by client, are canonical residues of ell + t clients or more; beyond these they are
-    checked. TooManyFaultsError when more are wrong than can be told from right ones, or a sum is larger than
-    the rows of its cluster, of which `sizes` says how many there are, allow.
+    `shares`, (P, width, k) by client, are canonical residues of at least ell + t clients. More than ell + t
+    are checked. TooManyFaultsError when more are wrong than can be located, or a sum is larger than the
+    number of rows of its cluster, `sizes`, allows.
     """
     residues = np.empty((len(primes), job.ell * job.width, job.k))
     clients = sorted(shares)
@@ -181,7 +182,7 @@ def open_sums(
 
 
 def centres_of(sums: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
-    """Means from sums, (k, d) in the data's units, each the float64 nearest to the quotient; NaN if empty."""
+    """Means from sums, (k, d) in the data's units: the float64 nearest to each quotient, NaN if empty."""
     centres = np.full((job.k, job.d), np.nan)
     for h in np.flatnonzero(sizes).tolist():
         for column in range(job.d):
@@ -198,8 +199,8 @@ def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int
     points = evaluation_points(PRIMES[index], n=job.n, coded=coded)
     alpha = [points.alpha[j - 1] for j in clients]
     flat = reduce(words.reshape(len(clients), -1), p)
-    # Another polynomial than the right one differs from it in more than len(clients) - coded places: none is
-    # as near to what up to A liars have changed.
+    # A wrong polynomial differs from the right one in more than len(clients) - coded places. So none is as
+    # near to a word that up to A liars changed.
     most = max(0, min(job.max_liars, len(clients) - coded - job.max_liars))
     wrong = ReedSolomon(points=alpha, dimension=coded, p=p).wrong(flat)
     if wrong is None or len(wrong) > most:

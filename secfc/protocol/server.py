@@ -1,4 +1,4 @@
-"""The server: asks for distances to the means of sets, decodes them, and moves the sets."""
+"""The server: it asks for distances to the means of sets, decodes them, and moves the sets."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,12 +22,12 @@ from secfc.sealing.handshake import Session
 
 
 class Server:
-    """The coordinating party without rows.
+    """The coordinating party, which has no rows.
 
-    All that must not be guessed comes from `secret`, a fresh source by default: what wrong shares and answers
-    are found by, and public choices that follow neither from the job's seed nor from a coin. With `prepares`,
-    clients open means and deviations of all their values before they introduce themselves, and nobody can be
-    left out then. The salt is as in `secfc.protocol.client.Client`.
+    Everything that must be unpredictable comes from `secret`, by default a fresh source: coefficients that
+    find wrong shares and answers, and public choices that follow neither from the job's seed nor from a coin.
+    With `prepares`, clients open means and deviations of all their values before they introduce themselves,
+    and then no client can be left out. For `salt` see `secfc.protocol.client.Client`.
     """
 
     def __init__(
@@ -60,22 +60,22 @@ class Server:
 
     @property
     def state(self) -> State:
-        """That of its phase."""
+        """The state of its phase."""
         return self.phase.state
 
     @property
     def outcome(self) -> LabelResult | None:
-        """Once the run has ended: what the clients are told."""
+        """The result sent to the clients, once the run has ended."""
         return self.phase.outcome
 
     @property
     def found(self) -> Sequence[LabelResult]:
-        """Once the run has ended: one for each k that was compared, or the outcome alone."""
+        """Once the run has ended: a result for each k that was compared, or the outcome alone."""
         return self.phase.found
 
     @property
     def faults(self) -> Faults:
-        """Who did not do its part, so far."""
+        """Clients that did not do their part so far."""
         gathering = self.gathering
         return Faults(
             absent=tuple(sorted(gathering.absent)),
@@ -87,14 +87,14 @@ class Server:
 
     @property
     def sizes(self) -> Sizes:
-        """How large the messages may be that come."""
+        """Size limits of incoming messages."""
         if self._sizes.layout is not self.phase.planned:
             self._sizes = Sizes(self._job, self.phase.planned)
         return self._sizes
 
     @property
     def layout(self) -> Layout:
-        """Which rows are whose; those left out have none, and before they are known nobody has."""
+        """The rows of each client. Clients left out have none. Before the rows are known all have none."""
         return self.phase.layout
 
     @property
@@ -104,53 +104,53 @@ class Server:
 
     @property
     def responders(self) -> tuple[int, ...]:
-        """The clients that the round cannot do without; empty where any that are enough do."""
+        """The clients that must answer this round. Empty if no particular clients must."""
         return self.gathering.responders
 
     @property
     def progress(self) -> Progress:
-        """Where the run stands."""
+        """The progress of the run."""
         return self.phase.progress
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Clients whose message could let the server go on; `absent` tells it not to wait for one."""
+        """Clients whose message could let the server continue. `absent` stops waiting for one."""
         return self.phase.awaited
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Whom to count as absent when everybody that is waited for has had the time to answer.
+        """Clients to count as absent once all awaited clients have had time to answer.
 
-        A client that waits for what another has not sent it is not absent, but the other is.
+        If a client waits for something that another has not sent it, the other is absent.
         """
         return self.phase.overdue(carried)
 
     @property
     def counted_from(self) -> int:
-        """Round from which on `overdue` is to be told what was carried: messages before it do not count."""
+        """The first round whose carried messages count for `overdue`."""
         return self.phase.counted_from
 
     def receive(self, message: Message) -> list[Message]:
-        """Take a message, return those it causes.
+        """Take a message, and return the messages to send.
 
         A MessageError refuses it and leaves the server unchanged. TooManyFaultsError when the answers do not
-        agree and no more are to come, RangeError when a round's distances are larger than the public bound
-        allows: nothing that depends on them is sent.
+        agree and no more can come, RangeError when a round's distances are larger than the public bound
+        allows. Nothing that depends on these distances is sent.
         """
         gathering, sender = self.gathering, message.sender
         late = sender in gathering.left_out or (isinstance(message, Coin) and sender in gathering.absent)
         state = None if late else self.state
         check_envelope(message, run=self._run, me=SERVER, job=self._job, state=state)
         if late:
-            return []  # on its way when its sender was left out, or given up
+            return []  # sent before its sender was left out or counted as absent
         self.phase, messages = self.phase.step(message)
         return messages
 
     def absent(self, client: int) -> list[Message]:
-        """Wait for a client, or helper, no longer: its time is up, or it is known to have gone.
+        """Stop waiting for a client or helper: its time is up, or it is known to have gone.
 
-        Before the first assignment it is left out for good, rows and all. Later its rows stay in, and it may
-        come back: its next answer counts. Raises TooManyFaultsError when too few are left or nobody can take
-        a helper's place, ParameterError when the rows of those who are left do not fit the job.
+        Before the first assignment the client is left out for the rest of the run, with its rows. Later its
+        rows stay in, and it may come back: its next answer counts. Raises TooManyFaultsError when too few are
+        left or no party can replace a helper, ParameterError when the remaining rows do not fit the job.
         """
         if not 1 <= client <= self._job.parties:
             raise ParameterError(f"client: 1 to {self._job.parties}, {client} was given")
@@ -168,12 +168,13 @@ class Server:
         return messages
 
     def standing(self) -> memoryview:
-        """When it has just asked: where it stands, for a server that takes its place (`stand`)."""
+        """Right after a question: the state from which another server can continue (`stand`)."""
         return self._iterate.standing()
 
     def stand(self, state: bytes) -> list[Message]:
-        """Stand where a server with the same secrets stood, which came as far as the first question by the
-        same messages; what it asked there.
+        """Restore the `standing` of a server with the same secrets, and return its questions.
+
+        This server must have come to the first question by the same messages.
         """
         return self._iterate.stand(state)
 

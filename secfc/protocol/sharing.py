@@ -1,8 +1,8 @@
-"""A client's shares: its rows leave as shares, those of the others come, are checked and kept.
+"""A client's shares: it shares its rows, and takes, checks and keeps the shares of other clients' rows.
 
-Where shares of different dealers are added up, each part is checked by itself, before. What every dealer sent
-of it is kept until the server says that nobody disputes it any more; then the sum takes its place
-(docs/faults.md, "Rows of a union").
+Where shares of different dealers are added up, each part is checked by itself first. A client keeps what
+every dealer sent of a part until the server says that no party disputes it any more. Then it keeps only the
+sum (docs/faults.md, "Rows of a union").
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from secfc.row_layout import WINDOW, Layout
 
 
 class ClientSharing:
-    """A client's part in sharing, and who and whose rows are in: all that are planned, until `close`."""
+    """A client's part in sharing, and who is left out. `layout` has all planned rows until `close`."""
 
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout, own: OwnRows) -> None:
         job, session, channels = context.job, context.session, peers.channels
@@ -56,38 +56,38 @@ class ClientSharing:
             primes=self.primes,
             kernels=self.kernels,
         )
-        self.unread: set[int] = set()  # who sent a part that could not be read, where liars are tolerated
-        self.received = dict.fromkeys(channels, 0)  # parts that are here, by sender
-        # Clients with fewer rows than others send fewer parts. What is deposited is here.
+        self.unread: set[int] = set()  # senders of an unreadable part, where liars are tolerated
+        self.received = dict.fromkeys(channels, 0)  # parts received, by sender
+        # Clients with fewer rows send fewer parts. Deposited shares are not sent at all.
         sent = [
             -(-count // self.parts.share)
             for j, count in enumerate(() if layout.deposited else layout.counts, 1)
             if j != self._number
         ]
         self._missing = [sum(count > part for count in sent) for part in range(self.parts.shares)]
-        self._by_part = by_part(job)  # the check of part x is number x + 1, else that of all is number 0
+        self._by_part = by_part(job)  # then check x + 1 is of part x, else check 0 is of all parts
         self._testimonies: dict[int, Testimony] = {}  # by check
-        self._checked: dict[int, list[Column]] = {}  # what a challenge is about that is here, by check
-        self._challenged = 0  # challenges that came
+        self._checked: dict[int, list[Column]] = {}  # columns of a received challenge, by check
+        self._challenged = 0  # challenges received
         self._echoes = Echoes(context, peers, first=1 if self._by_part else 0)
-        self._held: dict[Column, PackedResidues] = {}  # shares that are not added up before they are checked
-        self._added = 0  # parts
+        self._held: dict[Column, PackedResidues] = {}  # shares to check before they are added up
+        self._added = 0  # parts added up
         self._values = CheckValues(job, context.session.run, peers.checked)
         self._own_values = peers.checks
         self._zeros: dict[int, PackedResidues] = {}  # by dealer, where spreads are opened
-        self.shared = 0  # parts of its own rows
-        self.announced = 0  # parts that everybody has sent
+        self.shared = 0  # parts of its own rows that it has sent
+        self.announced = 0  # parts that it has sent, and received from all others
 
     def __repr__(self) -> str:
         return f"ClientSharing(number={self._number}, parts={self.shared} of {self.parts.shares})"
 
     @property
     def complete(self) -> bool:
-        """Whether every part has come and gone."""
+        """Whether every part was sent and received."""
         return self.announced == self.parts.shares
 
     def begin(self, early: EarlyShares) -> list[Message]:
-        """The first parts, after those that overtook the plan were opened; or what owners deposited."""
+        """Send the first parts and take shares that arrived early, or store what owners deposited."""
         if self._context.deposits is not None:
             self._context.deposits.store(self.points, len(self.primes))
             self._testimony(0)
@@ -97,7 +97,7 @@ class ClientSharing:
         for part in range(min(WINDOW, self.parts.shares)):
             messages += self._share_part(part)
         for held in early.held:
-            # What somebody else sent too early is no reason to refuse the plan: it counts as not sent.
+            # A wrong early share must not block the plan. It counts as not sent.
             with suppress(MessageError):
                 messages += self.on_share(held)
         if any([self.unreadable(sender) for sender in sorted(early.spoilt)]):
@@ -105,16 +105,16 @@ class ClientSharing:
         return messages
 
     def on_share(self, message: Share) -> list[Message]:
-        """Keep another client's next part; where liars are tolerated, one that cannot be read is reported."""
+        """Keep another client's next part. Where liars are tolerated, an unreadable part is reported."""
         if message.sender in self.left_out or self._number in self.left_out:
-            return []  # on its way when the sender, or this client, was left out
+            return []  # sent before the sender, or this client, was left out
         if message.part != self.received[message.sender]:
             raise turn_error(message.part, self.received[message.sender])(
                 f"Share: part {message.part} from client {message.sender}, expected part "
                 f"{self.received[message.sender]}"
             )
-        # Nobody is asked for more than WINDOW parts beyond those that this client has reported about, and it
-        # may still have to hear of WINDOW of these that they are settled.
+        # The server asks for at most WINDOW parts beyond those that this client has reported about. Of the
+        # reported parts, WINDOW may be settled without this client knowing yet.
         if self._by_part and message.part >= self._added + 2 * WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} too early")
         try:
@@ -127,7 +127,7 @@ class ClientSharing:
         return self._keep(message, dealt)
 
     def unreadable(self, sender: int) -> bool:
-        """Note that what a client sent cannot be read, if it is to send shares and may lie."""
+        """Note that a client's share cannot be read. False if it owes no share or liars are not tolerated."""
         if not self._job.max_liars or self.complete or sender not in self.received:
             return False
         sent = -(-self.layout.counts[sender - 1] // self.parts.share)
@@ -141,7 +141,7 @@ class ClientSharing:
 
     @property
     def seed(self) -> bytes:
-        """Of the last check of shares, which the server drew when all that is checked was dealt."""
+        """The seed of the last check of shares, drawn after everything that is checked was dealt."""
         return self._echoes.latest
 
     @property
@@ -161,7 +161,7 @@ class ClientSharing:
         return self._share_part(part)
 
     def _settle(self, parts: int) -> None:
-        """Add up the first parts, which are checked; MessageError for one that is not, as far as it knows."""
+        """Add up the first parts. MessageError if this client has not reported about one of them."""
         if not self._by_part:
             return
         for part in range(self._added, parts):
@@ -176,7 +176,7 @@ class ClientSharing:
             self._added += 1
 
     def on_challenge(self, message: Challenge) -> list[Message]:
-        """Tell the other clients the seed, once: a second would need other covers. Report at a quorum."""
+        """Send others the seed's proof, once: a second seed would need other covers. Report at a quorum."""
         told = self._values.of(message, transcript=self._plan.transcript, left_out=self.left_out)
         self._checked[message.round] = self._columns(message)
         self._challenged += 1
@@ -185,7 +185,7 @@ class ClientSharing:
         return messages
 
     def _columns(self, message: Challenge) -> list[Column]:
-        """What a challenge is about. A part is combined only when nobody can deal it any more."""
+        """The columns of a challenge. MessageError while a client could still deal a part that is checked."""
         check = message.round
         if self._by_part:
             if check != self._challenged + 1 or check > self.announced:
@@ -201,14 +201,14 @@ class ClientSharing:
         return columns_of(self.remaining(), self.parts)
 
     def on_echo(self, message: Echo) -> list[Message]:
-        """Take the seed that another client was given for a check; CheatError if that is another."""
+        """Take the proof of another client's seed for a check. CheatError if the seeds differ."""
         if not covers_of(self._job):
             raise MessageError(f"Echo: from client {message.sender}, in a run that needs none")
         self._echoes.take(message, complete=self.announced + 1 if self._by_part else int(self.complete))
         return self._reported(message.round)
 
     def _reported(self, check: int) -> list[Message]:
-        """The report, once, when a quorum was given the same seed."""
+        """The report, once, when a quorum has the same seed."""
         if not self._echoes.confirmed(check) or self._testimonies[check].reported:
             return []
         return [
@@ -222,13 +222,13 @@ class ClientSharing:
         ]
 
     def on_dispute(self, message: Dispute) -> list[Message]:
-        """Show the shares that this client disputes, as their dealers signed them."""
+        """Send the shares that this client disputes, as their dealers signed them."""
         if message.round not in self._testimonies:
             raise MessageError(f"Dispute: number {message.round}, of nothing that is being checked")
         return self._testimonies[message.round].evidence(message, shares=self._shares)
 
     def on_leave_out(self, message: LeaveOut) -> list[Message]:
-        """Wait for a client's shares no longer; its rows are taken out before the first answer."""
+        """Stop waiting for a client's shares. Its rows are removed before the first answer."""
         client = message.client
         if self.layout.common:
             raise MessageError(f"LeaveOut: of client {client}, who holds a part of every row")
@@ -245,14 +245,14 @@ class ClientSharing:
         return self.ready()
 
     def remaining(self) -> Layout:
-        """The rows that are in."""
+        """The layout without the clients left out."""
         return self.layout.without(self.left_out)
 
     def close(self) -> None:
-        """Before the first answer, or the result: end all checks, and forget rows of those who were left out.
+        """Before the first answer or the result: end all checks, and drop rows of clients left out.
 
-        What is kept until it is checked is added up, MessageError for a part that was not; the rows of others
-        are numbered anew.
+        Parts kept for a check are added up (MessageError for one that was not checked). The remaining rows
+        get new numbers.
         """
         self._settle(self.parts.shares)
         self._end_check()
@@ -263,29 +263,29 @@ class ClientSharing:
         self.layout, self.parts = remaining, remaining.parts(self._job)
 
     def _end_check(self) -> None:
-        """Nothing is reported or shown from now on."""
+        """End all checks: this client reports and shows nothing more."""
         for check, testimony in self._testimonies.items():
             testimony.forget()
             self._echoes.end(check)
 
     def own_labels(self, labels: Labels) -> Labels:
-        """Those of this client's rows."""
+        """The labels of this client's own rows."""
         if self.left_out and not self.layout.deposited:
             return labels[self.remaining().rows(self._number)]
         return self._own.labels(labels)
 
     def hidden_squares(self, labels: Labels) -> PackedResidues:
-        """Shares of the sums of squares over these clusters, (P, width, k), hidden by all zero-sharings.
+        """Shares of the sums of squares over these clusters, (P, width, k), hidden by shares of zero.
 
-        Of all dealers that are in, which everybody has since rows are complete: values of different clients
-        lie on one polynomial whoever of them is still there.
+        It adds the shares of zero of all dealers that are in. All clients have these since rows are complete,
+        so the values of any clients lie on one polynomial.
         """
         zeros = [one for dealer, one in sorted(self._zeros.items()) if dealer not in self.left_out]
         self._zeros.clear()  # used once
         return add_residues([self.points.square_shares(labels), *zeros], self.primes)
 
     def _share_part(self, part: int) -> list[Message]:
-        """Encode a part of the own rows; keep the own share, send the others theirs."""
+        """Encode a part of its own rows. Keep its own share, and send each other client its share."""
         rows = self.parts.share_rows(self._number, part)
         packed = dict(enumerate(self._sharer.share(self._own.block(rows)), 1))
         testimony = self._take(self._number, part, packed.pop(self._number))
@@ -328,7 +328,7 @@ class ClientSharing:
         return self.ready()
 
     def _take(self, dealer: int, part: int, residues: PackedResidues) -> Testimony:
-        """Keep a dealer's shares of a part; the testimony that speaks of them."""
+        """Keep a dealer's shares of a part, and return the testimony of the check that covers it."""
         if self._by_part:
             self._held[dealer, part] = residues
         else:
@@ -336,7 +336,7 @@ class ClientSharing:
         return self._testimony(part + 1 if self._by_part else 0)
 
     def _testimony(self, check: int) -> Testimony:
-        """What this client can say in a check, from its first part on."""
+        """The testimony of a check, made at its first part: what this client can report and show."""
         identity = self._context.identity
         if check not in self._testimonies:
             self._testimonies[check] = Testimony(
@@ -362,7 +362,7 @@ class ClientSharing:
         return out.T
 
     def ready(self) -> list[Message]:
-        """Say so for each part that has come from every other client and been sent to them."""
+        """Send `Ready` for each part that was received from, and sent to, every other client."""
         messages: list[Message] = []
         while not self.complete and self._holds(self.announced):
             part = self.announced

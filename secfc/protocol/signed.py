@@ -1,4 +1,4 @@
-"""What parties sign of shares, reports and values of the coin: nobody can say otherwise later.
+"""Statements that parties sign about shares, reports and values of the coin, so that they cannot deny them.
 
 ::
 
@@ -8,9 +8,9 @@
     value  = "secfc value 2" | transcript (32) | party (2) | number of those who toss (2) | these (2 each)
              | clients left out (2 each, ascending) | value (32)
 
-A share is its residues and covers, as they are sealed. Of each column of a report: dealer (2) | part (4). The
-transcript is that of the handshake. It holds the run's identifier, the agreement and a fresh key of every
-client, so a statement belongs to one run, even if a run identifier is used twice.
+A share is its residues and covers, as they are sealed. A column of a report is dealer (2) | part (4). The
+transcript is that of the handshake. It includes the run's identifier, the agreement and a fresh key of every
+client. So a statement belongs to one run, even if a run identifier is used twice.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _SHAPE = struct.Struct("<BII")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignedReport:
-    """What a client reports of the shares that it was dealt, and its signature of `report_statement`."""
+    """A client's report about its shares, with its signature of `report_statement`."""
 
     client: int
     residues: PackedResidues
@@ -39,7 +39,7 @@ class SignedReport:
 def share_statement(
     transcript: bytes, *, dealer: int, recipient: int, part: int, payload: bytes | bytearray | memoryview
 ) -> bytes:
-    """What a dealer signs of a part of the shares for one recipient."""
+    """The statement that a dealer signs about a part of shares for one recipient."""
     place = _SHARE.pack(dealer, recipient, part)
     return b"".join((b"secfc share 2", transcript, place, hashlib.sha256(payload).digest()))
 
@@ -47,7 +47,7 @@ def share_statement(
 def report_statement(
     transcript: bytes, *, reporter: int, seed: bytes, columns: Sequence[Column], residues: PackedResidues
 ) -> bytes:
-    """What a client signs of its report: about which shares, combined how, and the outcome."""
+    """The statement that a client signs with its report: which shares, which seed, and the combinations."""
     about = hashlib.sha256(b"".join(_COLUMN.pack(*column) for column in columns)).digest()
     said = hashlib.sha256(residues.payload).digest()
     head = b"secfc report 2" + transcript + _REPORTER.pack(reporter) + seed
@@ -57,6 +57,6 @@ def report_statement(
 def value_statement(
     transcript: bytes, *, party: int, value: bytes, tossing: Sequence[int], left_out: Collection[int]
 ) -> bytes:
-    """What a comparer signs when it tells its value of the coin: for one coin, and no other."""
+    """The statement that a comparer signs with its value of the coin. It is valid for one coin only."""
     place = (party, len(tossing), *tossing, *sorted(left_out))
     return b"secfc value 2" + transcript + struct.pack(f"<{len(place)}H", *place) + value

@@ -1,4 +1,4 @@
-"""How large a message of each type can be in a job: what is larger is refused before it is read."""
+"""Largest size of each type of message in a job. Larger messages are refused before they are read."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ class Sizes(Bounds):
     """Bounds of a job's messages."""
 
     def most_bytes(self, kind: type[Message]) -> int:
-        """Bytes of the largest message of a type; MessageError for a type that is of no run."""
+        """Bytes of the largest message of a type. MessageError for a type of a preparation."""
         if kind not in RUNNING:
             raise MessageError(f"{kind.__name__}: a message of a preparation, where rows are clustered")
         if kind not in self._known:
@@ -31,12 +31,12 @@ class Sizes(Bounds):
 
     @property
     def most_from_client(self) -> int:
-        """Bytes of the largest message that a client sends, to whomever."""
+        """Bytes of the largest message that a client sends."""
         return max(self.most_bytes(kind) for kind in RUNNING if not issubclass(kind, FromServer))
 
     @property
     def most_to_client(self) -> int:
-        """Bytes of the largest message that a client takes: no round begins before the rows are known."""
+        """Bytes of the largest message that a client takes. Before the rows are known no round begins."""
         taken = [kind for kind in RUNNING if not issubclass(kind, ToServer)]
         if self.layout is None:
             taken = [kind for kind in taken if kind.states != {State.ITERATE}]

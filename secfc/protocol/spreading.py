@@ -1,8 +1,8 @@
-"""Sums of squares over clusters: zero-sharings that hide the rest of their polynomial, and decoding.
+"""Sums of squares over clusters: shares of zero that hide the rest of their polynomial, and decoding.
 
 A client's squared shares, summed over a cluster, are a value of ``sum_{i in S_h} f_i**2``, of degree
-2(ell + t - 1) = R - 1. That polynomial tells more than its values at the beta, which are the sums of squares
-wanted. So everybody with rows deals a uniform polynomial of that degree that vanishes at beta_1 .. beta_ell,
+2(ell + t - 1) = R - 1. That polynomial would reveal more than the wanted sums of squares, its values at the
+beta. So each client with rows deals a uniform polynomial of that degree that is zero at beta_1 .. beta_ell,
 and shares of these are added (docs/protocol.md, "Spreads by consent").
 """
 
@@ -26,18 +26,18 @@ from secfc.protocol.messages import Finish
 from secfc.randomness import MaskSource
 
 _OPENED_ERROR = 2.0**-51
-"""Of an inertia that the trio opened, and of the float that it is compared with."""
+"""Relative error of an inertia that the trio opened, and of the float that it is compared with."""
 
 _ROOT_BITS = 128
 """Bits after the point of a square root: many more than a float64 keeps."""
 
 
 def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[PackedResidues]:
-    """Shares of uniform polynomials of degree below R that vanish at beta_1 .. beta_ell.
+    """Shares of uniform polynomials of degree below R that are zero at beta_1 .. beta_ell.
 
-    Entry j - 1, (P, width, k), belongs to client j alone: one polynomial for each column, cluster and prime.
-    Such a polynomial is determined by its values at R - ell more points, here those of the first clients: it
-    is uniform if these are.
+    Entry j - 1, (P, width, k), is for client j alone. There is one polynomial for each column, cluster and
+    prime. Such a polynomial is determined by its values at R - ell more points, here those of the first
+    clients. It is uniform if these values are.
     """
     free, size = job.threshold - job.ell, job.width * job.k
     packed = [PackedResidues.empty((len(primes), job.width, job.k)) for _ in range(job.n)]
@@ -47,7 +47,7 @@ def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[
         values[:free] = masks.uniform(p, (free, size))
         if free < job.n:
             nodes = [*points.beta[: job.ell], *points.alpha[:free]]
-            # Zeros at the beta add nothing.
+            # The zeros at the beta contribute nothing.
             basis = lagrange_basis(nodes, points.alpha[free:], p)[:, job.ell :]
             values[free:] = matmul(np.ascontiguousarray(basis), values[:free], p)
         for share, residues in zip(values, packed, strict=True):
@@ -56,7 +56,7 @@ def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[
 
 
 def add_residues(terms: list[PackedResidues], primes: tuple[int, ...]) -> PackedResidues:
-    """The sum of one residue or more in each place; all of one shape, (P, width, k)."""
+    """The sum of one or more arrays of residues, all of shape (P, width, k)."""
     total = PackedResidues.empty(terms[0].shape)
     for index, p in enumerate(primes):
         # At most 4096 terms below 2**24.
@@ -70,8 +70,8 @@ def add_residues(terms: list[PackedResidues], primes: tuple[int, ...]) -> Packed
 def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int, ...]) -> list[list[int]]:
     """Sums of squares, d lists of k integers from 0 to Q - 1, from shares of them.
 
-    Shares, (P, width, k) by client, are canonical residues of R clients or more. Of N up to N - R wrong ones
-    are noticed for certain: TooManyFaultsError when they lie on no polynomial.
+    `shares`, (P, width, k) by client, are canonical residues of at least R clients. TooManyFaultsError when
+    they lie on no polynomial. Of N shares up to N - R wrong ones are always noticed.
     """
     clients = sorted(shares)
     residues = np.empty((len(primes), job.ell * job.width, job.k))
@@ -94,15 +94,15 @@ def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int,
 def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
     """Population standard deviations, (k, d) in the data's units, from exact sums and sums of squares.
 
-    These are d lists of k integers of quantised rows, sums signed. NaN where a cluster has no row.
-    TooManyFaultsError when no integers have these sums: some client's share is wrong.
+    `sums` (signed) and `squares` are d lists of k integers of quantised rows. NaN for a cluster without rows.
+    TooManyFaultsError when no integers have these sums, so a client's share is wrong.
     """
     found = np.full((job.k, job.d), np.nan)
     for h in np.flatnonzero(sizes).tolist():
         size = int(sizes[h])
         for column in range(job.d):
             total, square = sums[column][h], squares[column][h]
-            # size**2 times the variance. x and x**2 are even together.
+            # size**2 times the variance. x and x**2 have the same parity.
             scaled = size * square - total**2
             if scaled < 0 or square > size * job.radius**2 or (total - square) % 2:
                 raise TooManyFaultsError(
@@ -116,14 +116,13 @@ def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, siz
 def check_inertia(
     sums: list[list[int]], squares: list[list[int]], *, job: Job, sizes: Ints, result: Finish
 ) -> None:
-    """Compare sums and sums of squares with what distances say: a second way to the same number.
+    """Compare the inertia from sums and sums of squares with that of the result, which is from distances.
 
-    Rows have the inertia of the result about centres of their own clusters when it has converged and every
-    cluster has rows; otherwise it is about other centres, and no smaller. The result's is that of exact
-    distances, correctly rounded, or was opened.
-    TooManyFaultsError when they contradict each other.
+    Both are equal if the result has converged and every cluster has rows. Otherwise the result's inertia is
+    about other centres, and not smaller. It is from exact distances, correctly rounded, or was opened.
+    TooManyFaultsError when the two contradict each other.
     """
-    assert result.inertia is not None  # it is implied by spreads
+    assert result.inertia is not None  # spreads imply it
     within = Fraction(0)
     for h in np.flatnonzero(sizes).tolist():
         within += sum(line[h] for line in squares)

@@ -1,6 +1,6 @@
-"""What a server is started again from, as bytes.
+"""The state from which a server is started again, as bytes.
 
-Plain values, fractions and arrays, as JSON and as NumPy's own format without pickle: whoever reads them
+Plain values, fractions and arrays are stored as JSON and in NumPy's format without pickle, so reading them
 executes nothing.
 """
 
@@ -16,9 +16,9 @@ _PLAIN = "plain"
 
 
 def pack(value: Any) -> memoryview:
-    """A value of dicts, lists, numbers, texts, None, bytes, fractions and arrays as bytes."""
+    """Encode a value of dicts, lists, numbers, texts, None, bytes, fractions and arrays as bytes."""
     arrays: dict[str, NDArray[Any]] = {}
-    known: dict[int, Any] = {}  # arrays that come more than once are written once
+    known: dict[int, Any] = {}  # repeated arrays are written once
 
     def plain(one: Any) -> Any:
         match one:
@@ -33,7 +33,7 @@ def pack(value: Any) -> memoryview:
             case Fraction():
                 return {"fraction": [one.numerator, one.denominator]}
             case dict():
-                # As a list of pairs: keys may be numbers, and no key is taken for one of those above.
+                # A list of pairs, because keys may be numbers or equal to the markers above.
                 return {"dict": [[key, plain(entry)] for key, entry in one.items()]}
             case list() | tuple():
                 return [plain(entry) for entry in one]
@@ -46,7 +46,7 @@ def pack(value: Any) -> memoryview:
 
 
 def unpack(data: bytes | memoryview) -> Any:
-    """The value; tuples are lists."""
+    """The value that `pack` encoded. Tuples become lists."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         known: dict[int, NDArray[Any]] = {}
 
@@ -70,7 +70,7 @@ def unpack(data: bytes | memoryview) -> Any:
 
 
 def _narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """The array in as few bytes an entry as its integers need."""
+    """The array with the smallest integer type that fits its values."""
     if array.dtype.kind not in "iu" or not array.size:
         return array
     return array.astype(np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))

@@ -1,7 +1,8 @@
 """A round of disclosure "labels" about candidates of a start by k-means++, at one client.
 
 The trio finds each row's least distance to the chosen rows and a candidate, part by part. Then it opens which
-candidate is chosen, and, unless it is the last or all rows coincide with chosen ones, the rows drawn next.
+candidate is chosen. Unless it is the start's last, or all rows coincide with chosen ones, it also opens the
+rows that are drawn next.
 """
 
 from dataclasses import dataclass, field
@@ -20,11 +21,11 @@ from secfc.protocol.trio_round import Asked, Kept, TrioRound
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CandidatesAsked(Asked):
-    """What a round about candidates asks."""
+    """The question of a round about candidates."""
 
-    # Public R, below 2**32, one for each of the next candidates; () in the last round of a start.
+    # Public random numbers below 2**32, one for each of the next candidates; () in a start's last round.
     draws: tuple[int, ...]
-    minima: Minima | None = field(repr=False)  # of the start, at one of the trio
+    minima: Minima | None = field(repr=False)  # of the start, at one of the trio only
 
 
 class StartRound(TrioRound):
@@ -34,8 +35,8 @@ class StartRound(TrioRound):
 
     def __init__(self, context: ClientContext, peers: Peers, asked: CandidatesAsked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)
-        self._added = 0  # parts
-        self.best: int | None = None  # at one of the trio: number of the candidate that is chosen
+        self._added = 0  # parts with minima
+        self.best: int | None = None  # at one of the trio: index of the chosen candidate
         self.drawn: list[int] = []  # at an evaluator: rows drawn next; [] after the last, or if all coincide
         self.complete = False
 
@@ -51,7 +52,7 @@ class StartRound(TrioRound):
         return self._find_minima(part, masked)
 
     def _find_minima(self, part: int, asked: PackedResidues) -> list[Message]:
-        """The least distances of a part's rows with each candidate; of a start's first round distances."""
+        """Least distances of a part's rows with each candidate. In a start's first round, the distances."""
         closest = self._minima.closest(self._parts.answer_rows(part))
         if closest is None:
             return self._add(part, asked)
@@ -59,7 +60,7 @@ class StartRound(TrioRound):
         return self._begin_role(part, kind, primes=self._primes, closest=closest, asked=asked)
 
     def _add(self, part: int, least: PackedResidues) -> list[Message]:
-        """Keep minima. Those of the last part are followed by the choice of a candidate."""
+        """Keep minima. After the last part, begin the choice of a candidate."""
         self._minima.add(self._parts.answer_rows(part), least)
         self._added += 1
         messages: list[Message] = []
@@ -72,7 +73,7 @@ class StartRound(TrioRound):
         return messages + self._begin_role(self._slots.least, kind, primes=self._primes, **given)
 
     def _choose(self, best: int, *, drawing: bool) -> list[Message]:
-        """A candidate is chosen: draw the next ones, if any follow."""
+        """Note the chosen candidate, and draw the next ones, if any follow."""
         self.best = best
         if not drawing:
             self.complete = True

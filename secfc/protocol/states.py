@@ -1,22 +1,22 @@
-"""Where a role stands."""
+"""States of the roles."""
 
 from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a role stands. Roles pass through them in this order; UNION only with membership privacy."""
+    """The state of a role. Roles pass through states in this order, UNION only with membership privacy."""
 
     IDENTIFY = "identify"
     UNION = "union"
     SHARE = "share"
     CHECK = "check"
-    """The server's only: it waits for reports on shares, and for evidence where they differ."""
+    """Server only: it waits for reports on shares, and for evidence where they differ."""
     ITERATE = "iterate"
     COMPARE = "compare"
-    """A client's only: it has the result and waits for others to have the same."""
+    """Client only: it has the result and waits until others have the same."""
     REVEAL = "reveal"
-    """A client's only, where centres are opened: R clients have the result, so its labels are final. It waits
-    for a quorum to have it and, as a recipient, for others' shares."""
+    """Client only, where centres are opened: R clients have the result, so its labels are final. It waits
+    until a quorum has it and, as a recipient, for others' shares."""
     DONE = "done"
     ENDED = "ended"
-    """A client's only: an error ended the run for it."""
+    """Client only: an error ended the run for it."""

@@ -1,4 +1,4 @@
-"""What a client can say of the shares that it was dealt: its report, and the evidence when others differ."""
+"""What a client can say about the shares that it was dealt: its report, and evidence if others differ."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -16,14 +16,14 @@ from secfc.protocol.signed import report_statement, share_statement
 from secfc.sealing.identity import Identity
 
 SharesOf = Callable[[Column, int], Floats | Shares]
-"""What a dealer's part holds modulo the prime of an index: (width, rows), reduced residues."""
+"""The shares of a column modulo the prime of an index: reduced residues, (width, rows)."""
 
 Combine = Callable[[Sequence[Column], int, Floats], Floats]
-"""Combinations of columns, (c, columns), reduced, with coefficients of one draw (`drawn_together`)."""
+"""Reduced combinations of columns, (c, columns), with coefficients of one draw (`drawn_together`)."""
 
 
 class Testimony:
-    """One client's covers, and their dealers' signatures, for the check of a round, 0 for all shares."""
+    """One client's covers, and their dealers' signatures, for one check. `round_` is 0 for all shares."""
 
     def __init__(self, plan: SharePlan, *, number: int, identity: Identity, round_: int = 0) -> None:
         self._plan, self._job, self._number, self._primes = plan, plan.job, number, plan.primes
@@ -43,7 +43,7 @@ class Testimony:
         return self._said is not None
 
     def sign(self, *, recipient: int, part: int, payload: bytes) -> bytes:
-        """The signature of a part of the own shares, residues and covers, for another client."""
+        """Sign residues and covers of a part that this client deals to another client."""
         return self._identity.sign(
             share_statement(
                 self._transcript, dealer=self._number, recipient=recipient, part=part, payload=payload
@@ -51,7 +51,7 @@ class Testimony:
         )
 
     def keep(self, column: Column, covers: PackedResidues, signature: bytes = b"") -> None:
-        """Note what came with a part of a dealer's shares; own shares need no signature."""
+        """Keep covers and signature of a part of a dealer's shares. Its own shares need no signature."""
         self._dealt[column] = bytes(covers.payload), signature
 
     def report(
@@ -63,9 +63,9 @@ class Testimony:
         kernels: Kernels,
         unread: Collection[int] = (),
     ) -> Report:
-        """The client's combinations of each part of each dealer, signed, made once: covers are used once.
+        """The signed report: combinations of each part of each dealer. Made once, as covers are used once.
 
-        Of dealers in `unread` it says that it could not read what they sent.
+        For dealers in `unread` it says that it could not read their shares.
         """
         job, primes = self._job, self._primes
         assert self._said is None
@@ -109,8 +109,8 @@ class Testimony:
     def evidence(self, message: Dispute, *, shares: SharesOf) -> list[Message]:
         """The shares that this client disputes, as their dealers signed them, once.
 
-        What others report decides, and they sign it: a server cannot ask for shares of its choice. While at
-        most t others lie, an honest client's report differs from R + A others' only about a dealer that lies.
+        The signed reports of others decide which, so a server cannot ask for shares of its choice. While at
+        most t others lie, an honest client's report differs from R + A others' only about a lying dealer.
         """
         if self._said is None or self._shown:
             raise MessageError("Dispute: before a report, or a second one")
@@ -143,7 +143,7 @@ class Testimony:
         return [self._show(column, shares) for column in asked]
 
     def forget(self) -> None:
-        """The check is over: nothing is reported or shown from now on."""
+        """End the check: this client shows nothing more."""
         self._dealt = {}
 
     def _show(self, column: Column, shares: SharesOf) -> Message:

@@ -1,7 +1,8 @@
-"""What rounds of disclosure "labels" have in common at one client: masked answers, and roles of the trio.
+"""The common part of rounds of disclosure "labels" at one client: masked answers, and roles of the trio.
 
-The dealer draws the masks of all answers. The first evaluator decodes R answers to y = D + r, which it sends
-the second. Then all three play roles of `secfc.comparing`, by slots: what a round compares is another file's.
+The *trio* is the dealer and two evaluators. The dealer draws the masks of all answers. The first evaluator
+decodes R answers to y = D + r, and sends y to the second. Then all three run roles of `secfc.comparing`, each
+in a slot. A *bearer* is one of the first R clients: it derives its masks from a key shared with the dealer.
 """
 
 from abc import ABC, abstractmethod
@@ -47,7 +48,7 @@ _ANSWERS, _COMPARE = "answers", "compare"
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Asked:
-    """What a round asks, as all clients know."""
+    """The question of a round, known to all clients."""
 
     round: int
     digest: bytes  # of the question, and of the attempt
@@ -56,14 +57,14 @@ class Asked:
     sizes: Ints
     members: tuple[int, ...]  # clients that are in, ascending
     parts: Parts
-    residues: int  # primes
+    residues: int  # number of primes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Kept:
     """What a client keeps from round to round."""
 
-    own_secret: bytes  # what the dealer's masks of its own answer follow from; nobody else has it
+    own_secret: bytes  # at the dealer: seed of the masks of its own answer, known to it alone
     weights: Weights
     kernels: Kernels
     starts: Starts
@@ -80,7 +81,7 @@ class TrioRound(ABC):
         self._columns = asked_about(asked.sizes)
         self._who = asked.attempt.who
         self._secrets: dict[int, bytes] = {}
-        self._placed: dict[tuple[type[Message], int], bool] = {}  # whether a sender sends a type
+        self._placed: dict[tuple[type[Message], int], bool] = {}  # whether a sender may send a type
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
         bearers = asked.members[: self._job.threshold]
@@ -93,7 +94,7 @@ class TrioRound(ABC):
         if self._as is Comparer.DEALER:
             self._deals = self._mask_dealer(spares=asked.members[self._job.threshold :])
         self._parts, self._slots = asked.parts, Slots(asked.parts.answers)
-        self._begun = 0  # parts
+        self._begun = 0  # parts begun
         self._dealt: dict[int, PackedResidues] = {}  # masks of a spare client's answer, by part
         self._answers = MaskedAnswers(
             self._job,
@@ -104,15 +105,15 @@ class TrioRound(ABC):
             liars=kept.liars,
         )
         self._roles: dict[int, Role] = {}  # by slot
-        self._arenas: list[Arena] = []  # that no role has
-        self._lent: dict[int, Arena] = {}  # by slot
+        self._arenas: list[Arena] = []  # free arenas
+        self._lent: dict[int, Arena] = {}  # arenas in use, by slot
         self._sent = dict.fromkeys(Comparer, 0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(client={self._me}, parts={self._begun})"
 
     def begin(self, part: int) -> list[Message]:
-        """A part is asked for, the next one: the dealer deals."""
+        """Begin the next part, which is asked for. The dealer deals."""
         self._begun = part + 1
         if self._deals is None:
             return []
@@ -128,39 +129,39 @@ class TrioRound(ABC):
 
     @property
     def number(self) -> int:
-        """Of the round."""
+        """Number of the round."""
         return self._asked.round
 
     def _weights(self, part: int) -> DecodingWeights:
-        """What answers to a part are decoded by."""
+        """Weights that decode the answers to a part."""
         return self._kept.weights.of
 
     @abstractmethod
     def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        """At the dealer: r of a part is drawn, shape (P, columns, rows)."""
+        """At the dealer: use the masks r of a part, shape (P, columns, rows)."""
 
     @abstractmethod
     def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        """At an evaluator: y of a part is here, of that shape."""
+        """At an evaluator: use the masked values y of a part, of that shape."""
 
     @abstractmethod
     def _ended(self, slot: int, role: Role) -> list[Message]:
-        """What follows once a role has ended."""
+        """Continue after a role has ended."""
 
     def _is_told(self, slot: int, sender: Comparer) -> bool:
-        """Whether this is the dealer, and an evaluator may tell it something in a slot without a role."""
+        """Whether this is the dealer, and `sender` may send it data in a slot that has no role."""
         return False
 
     def _take_told(self, slot: int, sender: Comparer, data: Data) -> list[Message]:
-        """Take that; the dealer deals for what follows."""
+        """Take such data. The dealer deals for the next step."""
         raise AssertionError(slot)
 
     def can_leave(self, part: int) -> bool:
-        """Whether the masks of this client's answer are here."""
+        """Whether this client has the masks of its answer."""
         return self._bears is not None or part in self._dealt
 
     def leave(self, part: int, residues: PackedResidues) -> list[Message]:
-        """Mask this client's answer, in place, and send it; CheatError if the dealer sent no masks."""
+        """Mask this client's answer in place, and send it. CheatError if the dealer's masks are not valid."""
         if self._bears is not None:
             self._bears.add(residues)
         else:
@@ -174,11 +175,11 @@ class TrioRound(ABC):
         return [self._sealed(MaskedAnswer, self._who[Comparer.E0], part, residues)]
 
     def ready(self, message: RoundMessage) -> bool:
-        """Whether a message can be taken now, or is of an earlier round."""
+        """Whether a message can be used now, or dropped because it is of an earlier round."""
         if message.round != self._asked.round:
             return message.round < self._asked.round
         if not self._is_placed(message) or message.part >= self._most(message):
-            return True  # to be dropped, or refused
+            return True  # `take` drops or refuses it
         if not isinstance(message, Compared):
             return message.part < self._begun
         sender, role = self._known[message.sender], self._roles.get(message.part)
@@ -187,9 +188,9 @@ class TrioRound(ABC):
         return self._is_told(message.part, sender)
 
     def take(self, letter: Letter) -> list[Message]:
-        """Take what is ready; what it causes. What is late, or of one in another place, is dropped.
+        """Take a message that is ready. Late ones, and ones that their sender may not send, are dropped.
 
-        CheatError when what was opened is impossible, TooManyFaultsError when too few answers are residues.
+        CheatError when an opened value is impossible, TooManyFaultsError when too few answers are usable.
         """
         message = letter.message
         if message.round < self._asked.round or not self._is_placed(message):
@@ -198,8 +199,8 @@ class TrioRound(ABC):
             raise MessageError(f"{type(message).__name__}: part {message.part}, there are {most}")
         data = memoryview(letter.data)
         if message.begins:
-            # Masks of one question under an answer to another would tell the difference of the answers, and
-            # of two clusters any bits are labels: what is opened of different questions would count.
+            # If masks of one question hid an answer to another, the difference of the answers would be
+            # revealed. And with two clusters any bits are labels, so wrong labels would be accepted.
             about, data = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
             if about != self._asked.digest:
                 kind = type(message).__name__
@@ -222,7 +223,7 @@ class TrioRound(ABC):
                 return self._compare_part(message.part, residues)
 
     def _is_placed(self, message: RoundMessage) -> bool:
-        """Whether its sender sends this in this attempt."""
+        """Whether the sender may send this type of message in this attempt."""
         kind, sender = type(message), message.sender
         if (kind, sender) not in self._placed:
             placed = is_sent(kind.__name__, self._asked.attempt, self._job.n, sender, self._me)
@@ -233,11 +234,11 @@ class TrioRound(ABC):
         return self._decoded(self._answers.take(client, part, residues))
 
     def unfit(self, client: int) -> list[Message]:
-        """At the first evaluator: a client's answer cannot be used; TooManyFaultsError if too few are."""
+        """At the first evaluator: drop a client with an unusable answer. TooManyFaultsError for too few."""
         return self._decoded(self._answers.unfit(client))
 
     def _decoded(self, parts: list[tuple[int, PackedResidues]]) -> list[Message]:
-        """Of parts of which enough answers agree: send y and begin to compare."""
+        """For decoded parts: send y to the second evaluator, and begin to compare."""
         messages: list[Message] = []
         for decoded, masked in parts:
             messages.append(self._sealed(MaskedDistances, self._who[Comparer.E1], decoded, masked))
@@ -245,7 +246,7 @@ class TrioRound(ABC):
         return messages
 
     def _play(self, slot: int, role: Role, sent: tuple[Sending, ...]) -> list[Message]:
-        """What a role sends, as messages, and what follows once it has ended."""
+        """The messages that a role sends, and those that follow once it has ended."""
         self._roles[slot] = role
         messages: list[Message] = [self._letter(slot, one) for one in sent]
         if not role.ended:
@@ -255,7 +256,7 @@ class TrioRound(ABC):
         return messages + self._ended(slot, role)
 
     def _begin_role(self, slot: int, kind: Callable[..., Role], **given: Any) -> list[Message]:
-        """Begin the dealer's role or an evaluator's, whichever this one plays."""
+        """Begin the role of the dealer or of an evaluator, whichever this party is."""
         if self._as is Comparer.DEALER:
             given["keys"] = self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)
         else:
@@ -264,7 +265,7 @@ class TrioRound(ABC):
         return self._play(slot, role, role.begin())
 
     def _letter(self, slot: int, one: Sending) -> Message:
-        """What is sent to another of the trio."""
+        """The message for one `Sending` to another of the trio."""
         index, client = self._sent[one.recipient], self._who[one.recipient]
         self._sent[one.recipient] += 1
         return Compared(
@@ -278,7 +279,7 @@ class TrioRound(ABC):
         )
 
     def _opened(self, part: int, labels: Labels, core: bytes = b"") -> Message:
-        """At an evaluator: tell the server what was opened of a part."""
+        """At an evaluator: send the server what was opened of a part."""
         return OpenedLabels(
             run=self._run,
             sender=self._me,
@@ -290,7 +291,7 @@ class TrioRound(ABC):
         )
 
     def _most(self, message: RoundMessage) -> int:
-        """Parts, or slots, that a type of message can be about."""
+        """Number of parts, or slots, that a type of message can be about."""
         return self._slots.count if isinstance(message, Compared) else self._parts.answers
 
     def _mask_dealer(self, *, spares: tuple[int, ...]) -> MaskDealer:
@@ -308,7 +309,7 @@ class TrioRound(ABC):
         )
 
     def _shape(self, part: int) -> tuple[int, int, int]:
-        """Of an answer to a part."""
+        """Shape of an answer to a part."""
         rows = self._parts.answer_rows(part)
         return len(self._primes), self._columns, rows.stop - rows.start
 
@@ -322,7 +323,7 @@ class TrioRound(ABC):
         return self._keys_of(secret, phase=_ANSWERS)
 
     def _keys(self, other: Comparer, slot: int) -> Keys:
-        """Keys that the dealer and an evaluator compare with, at one of them."""
+        """Keys for a comparison between the dealer and an evaluator, at one of them."""
         secret = self._secret(self._who[other])
         return self._keys_of(secret, phase=_COMPARE, part=slot)
 
@@ -331,7 +332,7 @@ class TrioRound(ABC):
         return Keys(secret, run=self._run, round_=number, attempt=attempt, phase=phase, part=part)
 
     def _secret(self, client: int) -> bytes:
-        """What this client and another derive keys of this question from."""
+        """Secret from which this client and another derive keys of this question."""
         if client not in self._secrets:
             channel, asked = self._channels[client], self._asked
             self._secrets[client] = channel.mask_key(round_=asked.round, index=0, question=asked.digest)
@@ -358,28 +359,28 @@ class TrioRound(ABC):
         )
 
     def _seal(self, kind: type[Message], client: int, place: int, data: Data, *, begins: bool) -> Sealed:
-        """The first message of a type to a recipient says which question the round is about."""
+        """Seal data. The first message of a type to a recipient begins with the digest of the question."""
         if begins:
             data = b"".join((self._asked.digest, data))
         return self._channels[client].seal(kind.purpose, part=place, payload=data, round_=self._asked.round)
 
 
 class UnaskedRound(TrioRound):
-    """A round whose parts nobody asks for: all are dealt and answered, in their order, once it begins."""
+    """A round whose parts the server does not ask for: all are dealt and answered in order once it begins."""
 
     def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)
-        self._left = 0  # parts of the own answer
+        self._left = 0  # parts of its own answer that were sent
 
     def start(self) -> list[Message]:
-        """Deal, at the dealer, and answer as far as masks are here; once."""
+        """Deal, at the dealer, and answer as far as masks are here. Only the first call has an effect."""
         if self._begun:
             return []
         dealt = [message for part in range(self._parts.answers) for message in self.begin(part)]
         return dealt + self._answers_now()
 
     def take(self, letter: Letter) -> list[Message]:
-        """As `TrioRound.take`; what waited for masks leaves."""
+        """As `TrioRound.take`. Then send answers that waited for masks."""
         return super().take(letter) + self._answers_now()
 
     def _answers_now(self) -> list[Message]:
@@ -391,4 +392,4 @@ class UnaskedRound(TrioRound):
 
     @abstractmethod
     def _answer(self, part: int) -> PackedResidues:
-        """What the client answers to a part, not masked."""
+        """The client's answer to a part, without masks."""

@@ -1,6 +1,6 @@
-"""Who may send what to whom, and when: tables that follow from what messages declare.
+"""Who may send which message to whom, and when: tables from the declarations of messages.
 
-docs/protocol.md draws its diagram from them.
+The diagram in docs/protocol.md is drawn from them.
 """
 
 from secfc.errors import MessageError
@@ -10,11 +10,11 @@ from secfc.protocol.states import State
 
 
 class RepeatedError(MessageError):
-    """A part came before: whoever carries messages repeated one, which is no fault of its sender."""
+    """A part that came before. The carrier of messages repeated it, which is not its sender's fault."""
 
 
 def turn_error(part: int, expected: int) -> type[MessageError]:
-    """The error of a part that is not the one expected."""
+    """The type of error for a part that is not the expected one."""
     return RepeatedError if part < expected else MessageError
 
 
@@ -35,9 +35,9 @@ SERVER_HEARS = frozenset[type[Message]]().union(*SERVER_TAKES.values())
 def check_envelope(message: Message, *, run: bytes, me: int, job: Job, state: State | None) -> None:
     """Raise MessageError for a message that party `me` must not take in this state, before it is used.
 
-    It is of another run, for another recipient, from a sender that cannot send it or is `me`, not for
-    helpers, or out of turn. A state of None stands for all of the server's: what comes from a client that was
-    left out is dropped, whatever it answers.
+    It is of another run, for another recipient, not for helpers, out of turn, or its sender may not send it
+    or is `me`. State None allows what the server takes in any state: a message from a client that was left
+    out is dropped later, whatever it answers.
     """
     kind = type(message).__name__
     if message.run != run:

@@ -1,11 +1,11 @@
-"""Shares that their recipient says it cannot read: of dealer and recipient one lies, and nobody can tell who.
+"""Shares that their recipient says it cannot read: dealer or recipient lies, and nobody can tell which.
 
-Each such pair has a liar. A client lies if more clients than may would have to lie otherwise. Of the pairs
-that are left nobody is accused: recipients answer nothing, as they lack shares, and of pairs without a client
-in common neither does the dealer. With a liars that each have c recipients in such pairs, c + a - 1 <= A, so
-a (1 + c) clients are missing, at least a of them liars. Those who are left are enough for the A - a that may
-still lie when n >= R + S + 2A + a (A - a), so always when n >= R + S + 2A + floor(A^2 / 4)
-(tests/protocol/test_unread.py has other pairs).
+Each such pair has a liar. A client lies if otherwise more than A clients would have to lie. In the remaining
+pairs nobody is accused. Their recipients answer nothing, because they lack shares. In pairs without a client
+in common the dealer answers nothing either. If a liars each have c recipients in such pairs, c + a - 1 <= A.
+So a (1 + c) clients are missing, at least a of them liars. Of the others A - a may lie. They are enough if
+n >= R + S + 2A + a (A - a), so always if n >= R + S + 2A + floor(A^2 / 4). tests/protocol/test_unread.py has
+other pairs.
 """
 
 from collections.abc import Collection
@@ -15,21 +15,21 @@ Pair = tuple[int, int]
 
 
 def open_pairs(unread: Collection[Pair], known: Collection[int]) -> list[Pair]:
-    """The pairs in which nobody is known to lie, in order."""
+    """The pairs in which no client is known to lie, in order."""
     return [pair for pair in sorted(unread) if not set(pair) & set(known)]
 
 
 def cannot_be_honest(unread: Collection[Pair], *, known: Collection[int], most: int) -> dict[int, str]:
-    """Clients that must lie if at most `most` do, these among them, with the reason.
+    """Clients that must lie if at most `most` do, the `known` liars included, with the reason.
 
-    If a client is honest, all that are in a pair with it lie, and one of each pair that is left.
+    If a client is honest, all clients in a pair with it lie, and one of each remaining pair.
     """
     found: dict[int, str] = {}
     while True:
         left = most - len(found.keys() | set(known))
         pairs = open_pairs(unread, [*known, *found])
         if len(apart(pairs)) > left:
-            return found  # more clients lie than may: nobody can be told from others
+            return found  # more than `most` clients lie, so liars cannot be found
         near = _near(pairs)
         over = [client for client, others in near.items() if len(others) > left] or [
             client
@@ -43,7 +43,7 @@ def cannot_be_honest(unread: Collection[Pair], *, known: Collection[int], most: 
 
 
 def _near(pairs: Collection[Pair]) -> dict[int, set[int]]:
-    """Who is in a pair with whom."""
+    """The clients in a pair with each client."""
     near: dict[int, set[int]] = {}
     for one, other in sorted(pairs):
         near.setdefault(one, set()).add(other)
@@ -52,9 +52,9 @@ def _near(pairs: Collection[Pair]) -> dict[int, set[int]]:
 
 
 def apart(pairs: Collection[Pair]) -> list[Pair]:
-    """Pairs without a client in common, as many as are found by adding one, or by two in place of one."""
+    """Pairs without a client in common: a set that adding one, or two for one, cannot enlarge."""
     near = _near(pairs)
-    chosen: dict[int, int] = {}  # both ways
+    chosen: dict[int, int] = {}  # in both directions
     for one, others in near.items():
         free = others - chosen.keys()
         if one not in chosen and free:

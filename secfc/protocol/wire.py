@@ -1,8 +1,8 @@
-"""One compact binary encoding of the messages, canonical by construction.
+"""The compact binary encoding of messages, canonical by construction.
 
 A message is a fixed header and the body that its class declares: fixed-width little-endian integers, then at
-most one array whose length follows from them. There is one encoding of every message, its size is known
-before anything is allocated, and nothing in it is executable. Table: docs/protocol.md, "Messages".
+most one array whose length follows from them. Every message has one encoding, its size is known before
+anything is allocated, and nothing in it is executable. The table is in docs/protocol.md, "Messages".
 """
 
 import hashlib
@@ -25,14 +25,14 @@ MAGIC = magic_of("SFC")
 # magic, type, run, sender, recipient, round
 _HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
 HEADER_BYTES = _HEADER.size
-"""What stands before the body of every message."""
+"""Bytes of the header before the body of every message."""
 
 Most = Callable[[type[Message]], int]
 """Bytes of the largest message of a type."""
 
 
 class Envelope(NamedTuple):
-    """What a message's header says, for those who carry it and do not read it."""
+    """The content of a message's header, for carriers, which do not read the body."""
 
     kind: str
     phase: Phase
@@ -44,7 +44,7 @@ class Envelope(NamedTuple):
 
 
 def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes | memoryview:
-    """The bytes of a message; labels take the bits of k - 1, sets those of k. `signer` is the server's."""
+    """The bytes of a message. Labels take the bits of k - 1, sets those of k. `signer` is the server's."""
     header = header_of(
         type(message),
         run=message.run,
@@ -67,11 +67,11 @@ def _no_more(kind: type[Message]) -> int:
 
 
 def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: Most = _no_more) -> Message:
-    """The message of these bytes; residues, labels and sealed bytes in it keep a view of them.
+    """The message of these bytes. Residues, labels and sealed bytes in it keep a view of them.
 
-    What is larger than `most` allows is refused unread. The session's server must have signed what the server
-    sends: that is verified before the body is read; None where nothing of a server is taken. MessageError for
-    everything that `encode` would not have written, SealError for what the server did not sign.
+    A message larger than `most` allows is refused unread. A message of the server must have the signature of
+    the session's server, which is verified before the body is read. With `session` None no message of a
+    server is taken. MessageError for bytes that `encode` would not write, SealError for a wrong signature.
     """
     reader = Reader(memoryview(data))
     kind, run, sender, recipient, round_ = _read_header(reader)
@@ -90,7 +90,7 @@ def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: M
 
 
 def _read_proof(data: memoryview, session: Session) -> Proof:
-    """The proof of a message of the server, verified."""
+    """The verified proof of a message of the server."""
     end = len(data) - SIGNATURE_BYTES
     if end < HEADER_BYTES:
         raise MessageError(f"truncated message: {len(data)} bytes, without the server's signature")
@@ -101,13 +101,13 @@ def _read_proof(data: memoryview, session: Session) -> Proof:
 
 
 def envelope(data: bytes | bytearray | memoryview) -> Envelope:
-    """The header of a message's bytes; MessageError when it is no header of ours."""
+    """The header of a message's bytes. MessageError if it is not valid."""
     kind, _, sender, recipient, round_ = _read_header(Reader(memoryview(data)))
     return Envelope(kind.__name__, kind.phase, kind.work, sender, recipient, round_, kind.with_helpers)
 
 
 def envelope_of(one: Message) -> Envelope:
-    """What the header of a message says once it is encoded."""
+    """The header that a message has once it is encoded."""
     return Envelope(
         type(one).__name__, one.phase, one.work, one.sender, one.recipient, one.round, one.with_helpers
     )

@@ -1,4 +1,4 @@
-"""Who keeps others waiting, as the server can tell by what a carrier counts."""
+"""Finds who keeps others waiting, by the numbers of messages that a carrier has counted."""
 
 from collections.abc import Callable, Collection
 
@@ -8,13 +8,14 @@ from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import PREPARING, MaskedAnswer, SpareMasks
 
 Carried = Callable[[str, int, int], int]
-"""How many messages of a type, given by name, have been carried from one client to another."""
+"""Number of messages of a type, given by name, that were carried from one client to another."""
 
 
 def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tuple[int, ...]:
-    """Of those who are awaited while rows are prepared, who has to act.
+    """The awaited parties that must act while rows are prepared.
 
-    Nobody sends a type before it has all messages of the type before: the first that is not complete tells.
+    A client sends a type only when it has all messages of the type before. So the first incomplete type
+    decides.
     """
     clients = range(1, n + 1)
     for kind in PREPARING:
@@ -27,16 +28,16 @@ def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tup
 def owing(
     gathering: Gathering, job: Job, attempt: Attempt, carried: Carried, *, due: int | None = None
 ) -> tuple[int, ...]:
-    """Who owes the first evaluator an answer, or the dealer if one of them waits for its masks.
+    """Clients that owe the first evaluator an answer, or the dealer if one of them waits for its masks.
 
-    Nobody when enough have sent as many as are due, by default as anybody has sent.
+    Empty if enough clients have sent `due` answers, by default the most that any client has sent.
     """
     dealer, first, _ = attempt.trio
     asked = [j for j in range(1, job.n + 1) if j not in gathering.left_out]
     masks = {j: carried(SpareMasks.__name__, dealer, j) for j in asked[job.threshold :] if j != dealer}
     sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}
     most = max(sent.values()) if due is None else due
-    if first in gathering.members:  # its own answers are carried to nobody, but wait for masks as others do
+    if first in gathering.members:  # its own answers are not carried, but need masks like others
         sent[first] = masks.get(first, most)
     behind = [j for j, count in sent.items() if count < most]
     late = tuple(j for j in behind if j not in gathering.absent)

@@ -1,8 +1,8 @@
-"""Whether the server gave all clients the same: its signed proofs, which clients compare among themselves.
+"""Clients compare the server's signed proofs to see whether it sent all of them the same.
 
-A client believes what R - 1 others confirm, and opens centres and spreads when a `quorum` has the same
-result. Two proofs that differ show a server that cheats, whoever shows them: only it can sign. A proof that
-it did not sign shows a client that lies, and is dropped.
+A client accepts what R - 1 others confirm, and opens centres and spreads when a `quorum` has the same result.
+Two valid proofs that differ show that the server cheats, whoever sends them, because only the server can
+sign. A proof that it did not sign is its sender's fault, and is dropped.
 """
 
 import struct
@@ -19,24 +19,23 @@ from secfc.sealing.handshake import DIGEST_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 END = MAX_ROUNDS + 1
-"""Stands for the end of the run, after every round; a Witness of round 0 is about it."""
+"""Number for the end of the run, above every round. A Witness of round 0 is about it."""
 
 _SHOWN = struct.Struct(f"<I{SHOWN_BYTES}s")  # round, proof of its assignment
 
 
 def quorum(job: Job, planned: int) -> int:
-    """Clients that must have the same result before one of them opens what the job opens.
+    """Clients that must have the same result before one of them opens centres or spreads.
 
-    R at least, and more than half of the clients and of t more. Two groups so large have more than t clients
-    in common, so one that does not collude and has one result alone: nothing is opened of two results
-    (docs/faults.md, "A server that cheats"). Of the clients that the run began with, those that were left out
-    count: who does so is the server.
+    At least R, and more than (planned + t) / 2. Two groups so large have more than t clients in common. One
+    of these does not collude and has only one result, so nothing is opened of two results (docs/faults.md, "A
+    server that cheats"). Clients left out count in `planned`, because the server says who is left out.
     """
     return max(job.threshold, (planned + job.t) // 2 + 1)
 
 
 def check_outcome(finish: Finish | RecheckRequest, job: Job) -> None:
-    """Raise MessageError unless a search can end so; an inertia too large for a float is infinite."""
+    """Raise MessageError unless a search can end so. An inertia too large for a float is infinite."""
     inertia = finish.inertia
     known = inertia >= 0.0 if inertia is not None else not job.tells_inertia
     if finish.n_iter > job.max_iter or not known or (inertia is not None) != job.tells_inertia:
@@ -48,7 +47,7 @@ def check_outcome(finish: Finish | RecheckRequest, job: Job) -> None:
 
 
 class Witnesses:
-    """One client's proofs, and what the others say."""
+    """One client's proofs, and those of the others."""
 
     def __init__(self, context: ClientContext, peers: Peers) -> None:
         self._me, self._session = context.number, context.session
@@ -56,18 +55,18 @@ class Witnesses:
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
         self._heard: dict[int, int] = {}  # last round, by client
-        self._pending: dict[int, tuple[int, bytes]] = {}  # what overtook the server's message, by client
+        self._pending: dict[int, tuple[int, bytes]] = {}  # proofs that came before the server's message
         self._agreed: dict[int, set[int]] = {}  # by round
-        self.false: set[int] = set()  # clients that showed proofs which are not the server's
+        self.false: set[int] = set()  # clients that sent a proof that the server did not sign
 
     def note(self, message: Assignment | Finish) -> None:
-        """Note an assignment, or the result; an assignment need not have come."""
+        """Note an assignment or the result. Assignments may be missing."""
         self._own[END if isinstance(message, Finish) else message.round] = message.given
 
     def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
-        """What shows the other clients that are in what the server gave this one in a round.
+        """Witness messages to all other clients that are in, with this client's proof of a round.
 
-        With the result go all assignments: two clients may have no round in common.
+        Those of the result also have the proofs of all assignments, as two clients may share no round.
         """
         payload = shown(self._own[round_])
         if round_ == END:
@@ -86,22 +85,22 @@ class Witnesses:
         ]
 
     def settle(self, round_: int) -> None:
-        """Compare what came before the server's message of this round, now that this is here; CheatError."""
+        """Compare proofs that came before the server's message of this round. CheatError if they differ."""
         for client, (number, payload) in list(self._pending.items()):
             if number <= round_:
                 del self._pending[client]
                 self._compare(client, number, payload)
 
     def take(self, message: Witness) -> None:
-        """Compare what another client shows, or keep it until its round is here.
+        """Compare another client's proof, or keep it until this client has the message of that round.
 
-        CheatError, with evidence, when the server gave another client something else.
+        CheatError, with evidence, when the server sent another client something else.
         """
         sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
         if sender not in self._channels:
             raise MessageError(f"Witness: from client {sender}, which is no other client of this run")
         if message.round > self._last_round:
-            # END among them, which travels as 0: there is one encoding of each message.
+            # This refuses END too, which is sent as 0, so each message has one encoding.
             raise MessageError(f"Witness: of round {message.round}, at most {self._last_round} are asked")
         if len(sealed) > self._most:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
@@ -121,7 +120,7 @@ class Witnesses:
             raise MessageError(f"Witness: {len(payload)} bytes from client {client} are no proofs")
 
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
-        """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
+        """Compare proofs with its own. A proof that the server did not sign is its sender's fault."""
         said = {round_: payload[:SHOWN_BYTES]} | dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
         own = self._own
         differ = [n for n, one in said.items() if n in own and one[:DIGEST_BYTES] != own[n].digest]
@@ -155,5 +154,5 @@ class Witnesses:
         return with_evidence(error, session=self._session, own=own, other=other)
 
     def confirmed(self, round_: int, *, clients: int) -> bool:
-        """Whether so many clients, this one among them, were given the same."""
+        """Whether at least `clients` clients, this one included, have the same message of a round."""
         return len(self._agreed.get(round_, ())) >= clients - 1

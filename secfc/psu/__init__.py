@@ -1,1 +1,1 @@
-"""Private set union: all learn which IDs there are, none whose they are (docs/union.md, "Phase union")."""
+"""Private set union: every party learns which IDs exist, none learns whose (docs/union.md, "Phase union")."""

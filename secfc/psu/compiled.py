@@ -10,7 +10,7 @@ from secfc.psu.prime import Elements
 from secfc.threads import ALONE, Threads, parts
 
 _BITS = 61
-"""Squarings that split a polynomial, of about as many multiplications as its series has pairs of terms."""
+"""Squarings to split a polynomial. Each costs about as many multiplications as the series has term pairs."""
 
 
 class CompiledUnionKernels:
@@ -78,6 +78,6 @@ class CompiledUnionKernels:
         return found, counts
 
     def _each(self, work: Callable[[slice], None], size: int, bins: Elements) -> None:
-        """Do something with all bins, in pieces; it is of as many multiplications as `size` says."""
+        """Do the work on all bins, in pieces. `size` is its number of multiplications."""
         pieces = parts(len(bins), 4 * self._threads.for_work(size))
         self._threads.each(work, pieces, size=size)

@@ -1,7 +1,8 @@
-"""The course of a union, the same at every party: which stage follows which.
+"""The course of a union, that is the order of its stages, which is the same at every party.
 
-A table; a table of its overfull bins' IDs, and so on until none is overfull; a check that no ID is missing
-and none is held twice. A check that fails is repeated on a fresh table: two IDs may have met in one place.
+The first stage is a table of all IDs. The IDs of overfull bins go to another table, until no bin is overfull.
+Then a check shows that no ID is missing and none is held twice. If it fails, the union is repeated once on a
+fresh table, since two IDs may have had the same bin and pole.
 """
 
 import numpy as np
@@ -14,11 +15,11 @@ from secfc.psu.stages import CheckStage, SeriesStage, Stage
 from secfc.psu.tokens import Tokens
 
 _OVERFULL_LOAD = 4 / 3
-"""IDs that an overfull bin is expected to hold, relative to its capacity."""
+"""Expected number of IDs in an overfull bin, relative to its capacity."""
 
 
 class Course:
-    """The stage that a union is in (`number` counts from 1), and the tables found before it."""
+    """The current stage of a union (`number` counts from 1), and the tables found before it."""
 
     def __init__(self, plan: UnionPlan) -> None:
         self.plan = plan
@@ -34,12 +35,12 @@ class Course:
         return sum(found.total for _, found in self._tables)
 
     def take_found(self, found: Found) -> None:
-        """Go on after a table; UnionError where more IDs or overfull bins were found than the cap allows for.
+        """Continue after a table; UnionError if it has more IDs or overfull bins than the cap allows.
 
-        An overfull bin holds more IDs than its series determines: bins that the cap leaves no room for were
-        filled by a false share of what was opened, or by too many IDs. A table of 128 bins or more is
-        followed by one of half its size at most: else a quarter of its bins would hold over 24 IDs, 16 on
-        average, which honest parties' do with probability below 2**-75.
+        An overfull bin holds more IDs than its series determines. If the cap has no room for these IDs, an
+        opened share was false, or the parties hold too many IDs. After a table of 128 bins or more, the next
+        one has at most half its size. A larger one would mean that a quarter of the bins hold over 24 IDs, 16
+        on average. With honest parties that has probability below 2**-75.
         """
         assert not isinstance(self.stage, CheckStage)
         self._tables.append((self.stage.table, found))
@@ -54,7 +55,7 @@ class Course:
             self._begin_table(self._next_cap(self.stage.table, found.overfull))
 
     def _next_cap(self, table: UnionTable, overfull: int) -> int:
-        """IDs that the next table is for."""
+        """The number of IDs for which the next table is made."""
         left = self.plan.cap - self.m
         if overfull * (table.capacity + 1) > left:
             raise self._too_much(f"{overfull} of {table.bins} bins hold more than {table.capacity} IDs each")
@@ -70,7 +71,7 @@ class Course:
         )
 
     def take_verdict(self, unique: bool) -> None:
-        """Go on after a check, whether every ID is there and held once; DuplicateIdError after the last."""
+        """Continue after a check: `unique` if each ID is there once. DuplicateIdError after the last."""
         if unique:
             self.finished = True
         elif self._attempt < ATTEMPTS:
@@ -79,16 +80,16 @@ class Course:
             raise DuplicateIdError("ids: an ID is held more than once")
 
     def rows(self, tokens: Tokens) -> tuple[Ints, int]:
-        """The row of each token that has one in the union, and how many have none."""
+        """The row in the union of each token that is in it, and the number of the other tokens."""
         rows, _ = self._locate(tokens)
         return rows[rows >= 0], int((rows < 0).sum())
 
     def left(self, tokens: Tokens) -> Tokens:
-        """Those of the tokens that the current table is for."""
+        """The tokens that belong in the current table."""
         return _pick(tokens, self._locate(tokens)[1])
 
     def _locate(self, tokens: Tokens) -> tuple[Ints, Ints]:
-        """The row of every token, -1 where it has none, and the tokens in bins that were always overfull."""
+        """The row of every token, -1 for none, and the tokens whose bins were overfull in every table."""
         rows = np.full(len(tokens), -1, dtype=np.int64)
         at, first = np.arange(len(tokens)), 0
         for table, found in self._tables:

@@ -1,13 +1,13 @@
 """Lagrange shares over the union's field, jointly random values, and the opening of products.
 
-As in secfc.lagrange, a sharing of ell values is a polynomial of degree ell + t - 1 that takes them at
-beta_1..beta_ell, random otherwise, and client j's share is its value at alpha_j. A product of two has degree
-2 (ell + t - 1); plus a jointly random polynomial of that degree that vanishes at beta_1..beta_ell, it is
-random but for the products themselves, and R = 2 (ell + t) - 1 shares open it.
+As in secfc.lagrange, a sharing of ell values is a polynomial of degree ell + t - 1 that has these values at
+beta_1..beta_ell and is random otherwise. Client j's share is its value at alpha_j. A product of two such
+polynomials has degree 2 (ell + t - 1). A jointly random polynomial of that degree that vanishes at
+beta_1..beta_ell is added. The sum is random except for the products, and R = 2 (ell + t) - 1 shares open it.
 
 Jointly random sharings: every client deals one, and n - t combinations of the n by a Vandermonde matrix are
-random to whoever dealt at most t of them, since its other n - t columns are invertible (Damgard and Nielsen,
-Scalable and unconditionally secure multiparty computation, CRYPTO 2007).
+used. They are random to any t clients, since the other n - t columns of the matrix are invertible (Damgard
+and Nielsen, Scalable and unconditionally secure multiparty computation, CRYPTO 2007).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from secfc.randomness import MaskSource
 
 
 class Sharing:
-    """How n >= 2 (ell + t) - 1 clients share, for t colluding ones and ell values in a sharing."""
+    """Sharing among n >= 2 (ell + t) - 1 clients, of which t may collude, with ell values in a sharing."""
 
     def __init__(self, *, n: int, t: int, ell: int, kernels: UnionKernels) -> None:
         if n < recovery_threshold(t, ell):
@@ -52,11 +52,11 @@ class Sharing:
 
     @cached_property
     def mixing(self) -> Elements:
-        """Vandermonde matrix of shape (n - t, n): column j turns what client j + 1 deals into shares."""
+        """Vandermonde matrix of shape (n - t, n). Column j has the weights of client j + 1's sharing."""
         return elements([[pow(a, r, P) for a in self.alpha] for r in range(self.n - self.t)])
 
     def batches(self, values: int) -> int:
-        """Sharings that every client deals for this many jointly random ones."""
+        """How many sharings every client deals to get this many jointly random ones."""
         return -(-values // (self.n - self.t))
 
     def deal(self, values: Elements, masks: MaskSource) -> Elements:
@@ -69,7 +69,7 @@ class Sharing:
         return self._kernels.matmul(self._basis, masks.wide((self.ell + self.t, count)))
 
     def deal_zero(self, count: int, masks: MaskSource) -> Elements:
-        """Every client's share, shape (n, count), of random polynomials of double degree that hide zeros."""
+        """Every client's share, shape (n, count), of random sharings of zeros with double degree."""
         return self._kernels.matmul(self._vanishing, masks.wide((self.responders - self.ell, count)))
 
     def open(self, shares: Sequence[Elements], clients: Sequence[int]) -> Elements:
@@ -81,11 +81,11 @@ class Sharing:
         return self._kernels.matmul(weights, np.stack(shares))
 
     def misfits(self, shares: Sequence[Elements], clients: Sequence[int]) -> tuple[int, ...] | None:
-        """Clients whose shares, of shape (N,) each, do not lie on one polynomial with the others'.
+        """Clients whose shares, of shape (N,) each, do not lie on one polynomial with the others' shares.
 
-        () where all fit, which wrong ones do with probability 2**-61, or where no more than `responders`
-        came; None where too many do not fit to say which. A random combination of the N values stands for all
-        of them.
+        () if all fit, or if there are no more than `responders` shares. Wrong shares fit with probability
+        2**-61, since only a random combination of the N values is tested. None if too many shares do not fit
+        to tell which ones.
         """
         if len(clients) <= self.responders:
             return ()

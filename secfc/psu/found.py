@@ -1,4 +1,4 @@
-"""The union as it was found: for every table, the poles in each bin. Its rows are numbered in that order."""
+"""The union that was found: for every table, the poles in each bin. Rows are numbered in that order."""
 
 from dataclasses import dataclass, field
 
@@ -14,17 +14,17 @@ OVERFULL = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a table held.
+    """The contents of a table.
 
-    `counts`, shape (bins,), are the poles in each bin; -1 for one that held too many, whose IDs go to the
-    next table. `poles`, shape (sum of counts,), are by bin, ascending in each.
+    `counts`, shape (bins,), are the numbers of poles in each bin. -1 means an overfull bin, whose IDs go to
+    the next table. `poles`, shape (sum of counts,), are ordered by bin and ascending in each.
     """
 
     counts: Ints = field(repr=False)
     poles: Elements = field(repr=False)
 
     def fault(self, table: UnionTable) -> str | None:
-        """What is wrong with a received one, or None."""
+        """What is wrong with received contents, or None."""
         if self.counts.shape != (table.bins,):
             return f"{self.counts.size} bins, the table has {table.bins}"
         if self.counts.size and not OVERFULL <= self.counts.min() <= self.counts.max() <= table.capacity:
@@ -40,16 +40,16 @@ class Found:
 
     @property
     def total(self) -> int:
-        """IDs found."""
+        """The number of IDs found."""
         return int(np.maximum(self.counts, 0).sum())
 
     @property
     def overfull(self) -> int:
-        """Bins that held too many."""
+        """The number of overfull bins."""
         return int((self.counts == OVERFULL).sum())
 
     def locate(self, table: UnionTable, tokens: Tokens) -> tuple[Ints, Bools]:
-        """The row of each token in this table, -1 if it is missing; and whether its bin was overfull."""
+        """The row of each token in this table, -1 if it is missing, and whether its bin was overfull."""
         bins, poles = table.places(tokens)
         ends = np.cumsum(np.maximum(self.counts, 0))
         stop = ends[bins]

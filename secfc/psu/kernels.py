@@ -1,4 +1,4 @@
-"""The array work of the set union, compiled (Numba) and in NumPy, with equal results."""
+"""Array computations of the set union, compiled (Numba) and in NumPy, with equal results."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +14,7 @@ from secfc.threads import ALONE, Threads
 
 
 class UnionKernels(Protocol):
-    """Elements are uint64 below p = 2**61 - 1, arrays are C-contiguous."""
+    """The operations. Elements are uint64 below p = 2**61 - 1, and arrays are C-contiguous."""
 
     name: str
 
@@ -39,9 +39,9 @@ class UnionKernels(Protocol):
         ...
 
     def poles(self, series: Elements, most: int) -> tuple[Elements, Ints]:
-        """Poles of every series, ascending, of shape (bins, most), and how many.
+        """Poles of every series, ascending, of shape (bins, most), and how many each has.
 
-        -1 stands for a series that is no sum of `most` or fewer simple fractions over the field.
+        The number is -1 if a series is not a sum of `most` or fewer simple fractions over the field.
         """
         ...
 
@@ -102,13 +102,13 @@ class VectorisedUnionKernels:
 
 
 _RESIDUES = 32
-"""Of a run: NumPy takes as much more for them as for one value of a union in all roles."""
+"""NumPy loses as much time on this many residues of a run as on one value of a union, in all roles."""
 
 
 def choose(values: int, threads: Threads = ALONE) -> UnionKernels:
     """Kernels for a union in which this many values are dealt to each client.
 
-    The environment variable of `secfc.kernels` chooses here too.
+    The environment variable of `secfc.kernels` has effect here too.
     """
     if data_kernels.chosen_name(_RESIDUES * values) == "compiled":
         compiled = _compiled()
@@ -119,7 +119,7 @@ def choose(values: int, threads: Threads = ALONE) -> UnionKernels:
 
 @cache
 def _compiled() -> Callable[[Threads], UnionKernels] | None:
-    """The compiled kernels, or None where Numba is installed and broken."""
+    """The compiled kernels, or None if Numba cannot be used."""
     if data_kernels.load() is None:
         return None
     from secfc.psu.compiled import CompiledUnionKernels  # noqa: PLC0415 - may run the compiler

@@ -1,7 +1,7 @@
-"""The compiled loops of the set union. `secfc.psu.kernels` gives them types and shapes.
+"""The compiled loops of the set union. `secfc.psu.kernels` describes their types and shapes.
 
-Elements of F_p, p = 2**61 - 1, are uint64 below p. A product has 122 bits: its low 61 bits and its high 61
-bits are summed apart, eight of each fill a word (8 (2**61 - 1) < 2**64), and their folded sum is the result.
+Elements of F_p, p = 2**61 - 1, are uint64 below p. A product has 122 bits. Its low 61 bits and its high 61
+bits are summed separately. A word holds eight (8 (2**61 - 1) < 2**64). The result is their folded sum.
 """
 
 import numpy as np
@@ -16,10 +16,10 @@ _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 
 _SUMS = 7
-"""Products added to a folded sum before it is folded again: eight values below 2**61 fill a word."""
+"""Products added to a folded sum before it is folded again: a word holds eight values below 2**61."""
 
 _SPLITS = 128
-"""Random shifts tried on a polynomial before it counts as one without roots: all fail with 2**-128."""
+"""Random shifts tried before a polynomial counts as not split; all fail with probability 2**-128."""
 
 
 _received = types.Array(uint64, 1, "C", readonly=True)
@@ -168,7 +168,7 @@ def correlate(series, weights, out):
 
 @njit(int64(uint64[::1], uint64[::1], uint64[::1], uint64[::1]), **_OPTIONS)
 def _recurrence(s, c, b, t):
-    """Berlekamp-Massey: c becomes the connection polynomial of s, c[0] = 1; its length is returned."""
+    """Berlekamp-Massey: write the connection polynomial of s to c, c[0] = 1, and return its length."""
     c[:] = 0
     b[:] = 0
     c[0] = b[0] = 1
@@ -209,7 +209,7 @@ def _reductions(f, m, table):
 
 @njit(void(uint64[::1], int64, uint64[:, ::1], uint64[::1], uint64[::1], uint64[::1]), **_OPTIONS)
 def _square(y, m, table, z, low, high):
-    """Square y modulo the polynomial of `table`; z, low and high are room for 2 m values each."""
+    """Square y modulo the polynomial of `table`; z, low and high are buffers of 2 m values each."""
     for k in range(2 * m - 1):
         lower, upper, count = _ZERO, _ZERO, 0
         for i in range(k - m + 1 if k >= m else 0, (k + 1) // 2):
@@ -242,12 +242,12 @@ def _square(y, m, table, z, low, high):
 
 @njit(int64(uint64[::1], int64, uint64[::1], int64), **_OPTIONS)
 def _monic_gcd(a, m, b, k):
-    """Greatest common divisor of a (degree m) and b (degree k < m), left monic in a; its degree."""
+    """Write the monic GCD of a (degree m) and b (degree k < m) to a; return its degree."""
     while k >= 0:
         lead = b[k]
         for top in range(m, k - 1, -1):
             factor = a[top]
-            if factor:  # lead a - factor x**(top - k) b: no division needed
+            if factor:  # lead a - factor x**(top - k) b needs no division
                 for i in range(top - k):
                     a[i] = _times(a[i], lead)
                 for i in range(k):
@@ -269,7 +269,7 @@ def _monic_gcd(a, m, b, k):
     **_OPTIONS,
 )
 def _roots(f, degree, roots, state, room, table):
-    """All roots of the monic f (degree lower coefficients), if it has `degree` distinct ones; else -1."""
+    """Write all roots of the monic f, given by its lower coefficients; -1 unless `degree` distinct ones."""
     stack, y, z, a, b = room[0], room[1], room[2], room[3], room[4]
     degrees, low, high = room[5], room[6], room[7]
     stack[:degree] = f[:degree]
@@ -295,7 +295,7 @@ def _roots(f, degree, roots, state, room, table):
             y[0], y[1] = shift, 1
             for _ in range(60):
                 _square(y, m, table, z, low, high)
-            # y = (x + shift)**((p + 1) / 2): at a root r that is +-(r + shift), or f has other factors.
+            # y = (x + shift)**((p + 1) / 2) is +-(r + shift) at a root r, or else f has other factors.
             if not checked:
                 a[:m] = y[:m]
                 b[:m] = 0
@@ -319,7 +319,7 @@ def _roots(f, degree, roots, state, room, table):
             q = _monic_gcd(a, m, b, k)
             if q == 0:
                 continue
-            # g = a * quotient: divide from the top, the quotient replaces the high coefficients.
+            # g = a * quotient: divide from the top; the quotient replaces the high coefficients.
             y[:m] = g
             y[m] = 1
             for top in range(m, q - 1, -1):
@@ -341,9 +341,9 @@ def _roots(f, degree, roots, state, room, table):
 
 @njit(void(uint64[:, ::1], uint64[:, ::1], int64[::1]), **_OPTIONS)
 def poles(series, out, counts):
-    """out[b, : counts[b]] = the poles of a sum of simple fractions, ascending, by its series[b].
+    """out[b, : counts[b]] = the poles, ascending, of the sum of simple fractions with series[b].
 
-    counts[b] is -1 where series[b] has no more than out.shape[1] poles in the field, all simple.
+    counts[b] is -1 unless series[b] has at most out.shape[1] poles, all simple and in the field.
     """
     terms, most = series.shape[1], out.shape[1]
     c, previous, t = (

@@ -1,4 +1,4 @@
-"""What every party agrees on before a union, and the tables that follow from it."""
+"""The public parameters of a union, and the tables that follow from them."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -14,30 +14,30 @@ from secfc.psu.prime import Elements, P, add, multiply
 from secfc.psu.tokens import SALT_BYTES, Tokens
 
 PART_BYTES = 1 << 20
-"""What a client sends to another at a time, about."""
+"""Approximate size of one part that a client sends to another."""
 
 LOAD = 16
-"""IDs of a bin, on average. More make fewer values to share and more work for the roots: measured with
-8, 16 and 32 (docs/decisions/010-private-set-union.md)."""
+"""Average number of IDs in a bin. With more, fewer values are shared but the roots take more work: measured
+with 8, 16 and 32 (docs/decisions/010-private-set-union.md)."""
 
 CAPACITY = 24
-"""IDs that a bin's series determines; at the load above 2.2 % of full bins hold more and are dealt anew."""
+"""IDs that a bin's series determines. In a full table 2.2 % of bins hold more; their IDs are dealt again."""
 
 TABLES = 8
-"""Tables of an attempt; each is for the overfull bins of the one before, about a fortieth of it."""
+"""The most tables in an attempt. Each is for the overfull bins of the one before, about 1/40 of its size."""
 
 SMALL_TABLE = 2048
-"""IDs up to which a later table may be as large as the one before it; a larger one has half at most."""
+"""Up to this many IDs, a later table may be as large as the one before. A larger one has at most half."""
 
 ATTEMPTS = 2
-"""A check that fails is repeated once on a fresh table, so that two IDs of one place raise no false alarm."""
+"""A union whose check fails is repeated once: two IDs with the same bin and pole cause no false alarm."""
 
 
 def salt_of(transcript: bytes) -> bytes:
     """The salt of a run, from the digest of all clients' introductions (`secfc.sealing.handshake`).
 
-    Every client's fresh key is in it: nobody who lacks one honest client's key of another run can repeat that
-    run's salt, whatever identifier the coordinator gives a run.
+    It depends on every client's fresh key. So a party without one honest client's key of another run cannot
+    repeat the salt of that run, whatever run identifier the coordinator uses.
     """
     return hashlib.sha256(b"secfc union salt 1" + transcript).digest()[:SALT_BYTES]
 
@@ -46,8 +46,8 @@ def salt_of(transcript: bytes) -> bytes:
 class UnionPlan:
     """Public parameters of a union; n, t and ell are those of `secfc.params.Job`.
 
-    Up to `cap` IDs of all clients together: what is sent depends on it and not on how many each holds. The
-    salt, 16 bytes, is different for every run (`salt_of`).
+    `cap` is the most IDs of all clients together. Message sizes depend on it and not on how many IDs each
+    client holds. The salt, 16 bytes, is different for every run (`salt_of`).
     """
 
     n: int
@@ -71,22 +71,22 @@ class UnionPlan:
         return cls(n=job.n, t=job.t, ell=job.ell, cap=job.ids_cap, salt=salt)
 
     def public_elements(self, purpose: str, stage: int, count: int) -> list[int]:
-        """Public elements that nobody chose: SHA-512 of the salt, the stage and a purpose."""
+        """Public elements that no party can choose: SHA-512 of the salt, the stage and a purpose."""
         return [
             int.from_bytes(hashlib.sha512(f"secfc {purpose} {stage} {i} ".encode() + self.salt).digest()) % P
             for i in range(count)
         ]
 
     def table(self, stage: int, cap: int) -> "UnionTable":
-        """The table of this stage for this many IDs."""
+        """The table of this stage for `cap` IDs."""
         return UnionTable(plan=self, stage=stage, cap=cap)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnionTable:
-    """Bins of one stage for up to `cap` IDs, and where a token falls: in a bin, at a *pole*.
+    """The bins of one stage for up to `cap` IDs. Each token has a bin and a *pole* in it.
 
-    Tables of different stages hash independently.
+    The hashes of different stages are independent.
     """
 
     plan: UnionPlan
@@ -95,21 +95,21 @@ class UnionTable:
 
     @property
     def groups(self) -> int:
-        """Sharings of ell bins each."""
+        """The number of sharings, of ell bins each."""
         return -(-self.cap // (LOAD * self.plan.ell))
 
     @property
     def bins(self) -> int:
-        """Bins; ell successive ones are shared together."""
+        """The number of bins. ell successive bins are shared together."""
         return self.groups * self.plan.ell
 
     @property
     def capacity(self) -> int:
-        """IDs that a bin's series determines."""
+        """How many IDs a bin's series determines."""
         return min(CAPACITY, self.cap)
 
     def places(self, tokens: Tokens) -> tuple[Ints, Elements]:
-        """Bin and pole, 1 <= pole < p, of each token: two linear maps of (u, v), invertible together."""
+        """Bin and pole, 1 <= pole < p, of each token: two linear maps of (u, v), together invertible."""
         a, b, c, e = self._map
         poles = _combine(tokens, a, b)
         poles[poles == 0] = 1

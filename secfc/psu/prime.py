@@ -1,7 +1,7 @@
 """The field of the set union: integers modulo the Mersenne prime p = 2**61 - 1.
 
-It is not the ring of the data: a token needs many more values than a 24-bit prime has, and sums of a few
-products suffice, which two words hold exactly. Elements are canonical, 0 <= x < p, in uint64.
+The data's 24-bit primes are too small here: a token needs many more values. Sums of a few products suffice,
+and two words hold them exactly. Elements are canonical, 0 <= x < p, in uint64.
 
 References
 ----------
@@ -26,7 +26,7 @@ _EIGHT = np.uint64(8)
 
 
 def fold(x: Elements) -> Elements:
-    """Canonical elements equal to any 64-bit words modulo p: x <= p + 7 after adding the high three bits."""
+    """Canonical elements of any 64-bit words modulo p: after adding the high three bits x <= p + 7."""
     x = (x & _P) + (x >> _BITS)
     return np.where(x >= _P, x - _P, x)
 
@@ -40,8 +40,8 @@ def add(a: Elements, b: Elements) -> Elements:
 def multiply(a: Elements | np.uint64, b: Elements | np.uint64) -> Elements:
     """Product a b, elementwise.
 
-    With a = a1 2**32 + a0 and b alike: a1 b1 2**64 = 8 a1 b1 <= 2**61, the middle term is below 2**62 and
-    splits at 2**29 since 2**29 2**32 = 2**61 = 1, and a0 b0 splits at 2**61. The sum stays below 2**63.
+    Let a = a1 2**32 + a0 and the same for b. a1 b1 2**64 = 8 a1 b1 <= 2**61. The middle term is below 2**62
+    and is split at 2**29, since 2**29 2**32 = 2**61 = 1. a0 b0 is split at 2**61. The sum is below 2**63.
     """
     a1, a0 = a >> _HALF, a & _LOW
     b1, b0 = b >> _HALF, b & _LOW
@@ -57,7 +57,7 @@ def elements(values: object) -> Elements:
 
 
 def total(x: Elements) -> int:
-    """Sum of all elements; halves of 32 and 29 bits, so that no sum of 2**31 of them overflows."""
+    """Sum of all elements, in parts of 32 and 29 bits, so that sums of 2**31 elements do not overflow."""
     return (int((x & _LOW).sum()) + (int((x >> _HALF).sum()) << 32)) % P
 
 

@@ -1,7 +1,8 @@
-"""The two roles of a union as plain objects: values in, values out. They send nothing themselves.
+"""The two roles of a union as objects that take and return values. They send nothing themselves.
 
-Of each part of a stage, every client deals to every other one; with the parts of all it computes a share of
-what is to be opened, for the server; the server opens it and, at the end of a stage, tells what it found.
+A stage is split into parts. For each part, every client deals shares to every other client. From the shares
+of all it computes a share for the server. The server opens these shares and, at the end of a stage, returns
+what all clients must learn.
 """
 
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ def kernels_for(plan: UnionPlan, threads: Threads = ALONE) -> UnionKernels:
 
 
 class _Role:
-    """What both roles know of the stage they are in."""
+    """What both roles know about the current stage."""
 
     def __init__(self, plan: UnionPlan, threads: Threads) -> None:
         self.course = Course(plan)
@@ -51,7 +52,7 @@ class _Role:
 
     @property
     def stage(self) -> int:
-        """Number of the stage, from 1."""
+        """Number of the current stage, from 1."""
         return self.course.number
 
     @property
@@ -61,21 +62,21 @@ class _Role:
 
     @property
     def m(self) -> int:
-        """IDs of the union."""
+        """The number of IDs in the union."""
         return self.course.m
 
     @property
     def parts(self) -> int:
-        """Parts of this stage."""
+        """The number of parts of this stage."""
         return -(-self._shape.groups // self._part_groups)
 
     def dealt_size(self, part: int) -> int:
-        """Values that a client deals to another for a part."""
+        """How many values a client deals to another for a part."""
         shape, count = self._shape, self._count(part)
         return count * shape.width + 2 * self._sharing.batches(count * shape.terms)
 
     def opened_size(self, part: int) -> int:
-        """Values that a client sends the server for a part."""
+        """How many values a client sends to the server for a part."""
         return self._count(part) * self._shape.terms
 
     @property
@@ -84,11 +85,11 @@ class _Role:
         return isinstance(self.course.stage, CheckStage)
 
     def unique(self, shares: Mapping[int, Elements]) -> bool:
-        """Whether the check holds, from the clients' shares of what it opens; all parties find the same."""
+        """Whether the check holds, from the clients' shares. All parties get the same result."""
         return not self._values(shares)[0].any()
 
     def _values(self, shares: Mapping[int, Elements]) -> Elements:
-        """What shares of a part open, those of the lowest R numbers; UnionError unless all fit."""
+        """The opened values of a part, from the shares of the first R clients; UnionError unless all fit."""
         clients = sorted(shares)
         misfits = self._sharing.misfits([shares[j] for j in clients], clients)
         if misfits is None or misfits:
@@ -114,7 +115,7 @@ class _Role:
 
 
 class _Part:
-    """Sums of what the clients have dealt of a part."""
+    """Sums of the shares that the clients have dealt for a part."""
 
     def __init__(self, *, count: int, shape: Shape, sharing: Sharing) -> None:
         combined = sharing.n - sharing.t, sharing.batches(count * shape.terms)
@@ -125,7 +126,7 @@ class _Part:
 
 
 class UnionClient(_Role):
-    """A client's side of the union; `tokens` are of its own IDs."""
+    """A client's side of the union. `tokens` are those of its own IDs."""
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class UnionClient(_Role):
     def rows(self) -> Ints:
         """Rows of its own IDs in the union, in the order of its IDs, once the union is finished.
 
-        CheatError where one has none, though the check says so of nobody.
+        CheatError if one is missing although the check holds.
         """
         rows, missing = self.course.rows(self._tokens)
         assert self.finished
@@ -158,7 +159,7 @@ class UnionClient(_Role):
         return rows
 
     def deal(self, part: int) -> Elements:
-        """Deal a part: row j - 1 of the (n, dealt_size) returned is for client j; the own one is kept."""
+        """Deal a part: row j - 1 of the result, (n, dealt_size), is for client j. The own row is kept."""
         batches = self._sharing.batches(self.opened_size(part))
         pieces = (
             self._sharing.deal(self._input.values(self._groups(part)), self._masks),
@@ -170,7 +171,7 @@ class UnionClient(_Role):
         return dealt
 
     def take(self, sender: int, part: int, values: Elements) -> None:
-        """Take what another client dealt; nothing changes with a MessageError, such as for a second time."""
+        """Take shares that another client dealt. A MessageError, e.g. for a second time, changes nothing."""
         if not 0 <= part < self.parts:
             raise MessageError(f"part {part} from client {sender}, the stage has {self.parts}")
         check_elements(values, self.dealt_size(part), sender)
@@ -183,7 +184,7 @@ class UnionClient(_Role):
         return part in self._open and len(self._open[part].senders) == self.plan.n
 
     def opening(self, part: int) -> Elements:
-        """Its share of what is opened of a complete part, shape (opened_size,); the part is forgotten."""
+        """Its share of the values to open of a complete part, shape (opened_size,). The part is deleted."""
         held, shape = self._open.pop(part), self._shape
         self._done.add(part)
         size = self.opened_size(part)
@@ -194,11 +195,11 @@ class UnionClient(_Role):
 
     @property
     def settled(self) -> bool:
-        """Whether it has done its part of the stage."""
+        """Whether it has computed all parts of the stage."""
         return len(self._done) == self.parts
 
     def take_found(self, found: Found) -> None:
-        """Take what the server found, if it fits the table (MessageError), as `Course.take_found` does."""
+        """Take what the server found; MessageError if it does not fit the table. See `Course.take_found`."""
         stage = self.course.stage
         if isinstance(stage, CheckStage):
             raise MessageError("a table's poles in a stage without a table")
@@ -240,14 +241,14 @@ class UnionClient(_Role):
 
 
 class UnionServer(_Role):
-    """The server's side of the union: it opens, finds poles, and knows no key."""
+    """The server's side of the union: it opens shares and finds poles. It knows no key."""
 
     def __init__(self, plan: UnionPlan, threads: Threads = ALONE) -> None:
         super().__init__(plan, threads)
         self._begin()
 
     def take(self, sender: int, part: int, values: Elements) -> None:
-        """Take a client's share of what is opened of a part; nothing changes with a MessageError."""
+        """Take a client's share of the values to open of a part. A MessageError changes nothing."""
         if part != self._sent[sender - 1] or part >= self.parts:
             raise MessageError(
                 f"part {part} from client {sender}, part {self._sent[sender - 1]} of {self.parts} is next"
@@ -260,12 +261,12 @@ class UnionServer(_Role):
 
     @property
     def opened(self) -> int:
-        """Parts of this stage that are open."""
+        """The number of opened parts of this stage."""
         return self._opened
 
     @property
     def complete(self) -> bool:
-        """Whether every part of the stage is open."""
+        """Whether every part of the stage is opened."""
         return self._opened == self.parts
 
     @property
@@ -277,7 +278,7 @@ class UnionServer(_Role):
         return tuple(j for j in range(1, self.plan.n + 1) if j not in held)
 
     def conclude(self) -> Found | bool:
-        """What the complete stage says, of a check whether it holds; the server goes on as `Course` does."""
+        """The result of a complete stage: a table, or whether the check holds. Continue as `Course` does."""
         assert self.complete
         if self._finder is None:
             unique = self._unique
@@ -306,7 +307,7 @@ class UnionServer(_Role):
 
 
 def check_elements(values: Elements, size: int, sender: int) -> None:
-    """Raise MessageError unless these are so many elements of the field."""
+    """Raise MessageError unless `values` are `size` elements of the field."""
     if values.shape != (size,):
         raise MessageError(f"{values.size} elements from client {sender}, {size} expected")
     if size and values.max() >= P:

@@ -1,12 +1,12 @@
-"""Poles of a sum of simple fractions from its series, on GMP's integers: uncompiled, and to test by.
+"""Poles of a sum of simple fractions from its series, with GMP's integers: without Numba, and for tests.
 
-The series s_k = sum over e of C_e e**k, k < 2 d, obeys a linear recurrence of length L = number of terms. The
-shortest recurrence is found by Berlekamp-Massey (Massey 1969); its polynomial f has the poles as roots. Roots
-are found as Cantor and Zassenhaus (1981) split f: (x + a)**((p + 1) / 2) is r + a or -(r + a) at a root r,
-at random for random a, so its difference to x + a shares about half of the roots with f.
+The series s_k = sum over e of C_e e**k, k < 2 d, has a linear recurrence of length L = number of terms.
+Berlekamp-Massey (Massey 1969) finds the shortest recurrence. The roots of its polynomial f are the poles. The
+method of Cantor and Zassenhaus (1981) splits f: (x + a)**((p + 1) / 2) is r + a or -(r + a) at a root r, at
+random for random a. So its difference to x + a has about half of the roots of f.
 
-Long products are those of single integers (Kronecker substitution): coefficient i of a *packed* polynomial is
-in bits [136 i, 136 (i + 1)). Packed coefficients may exceed p a little; lists hold canonical ones.
+Products of polynomials are products of single integers (Kronecker substitution): coefficient i of a *packed*
+polynomial is in bits [136 i, 136 (i + 1)). Packed coefficients may exceed p a little; those of lists do not.
 """
 
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from gmpy2 import mpz, pack, powmod, unpack
 from secfc.psu.prime import P, inverse
 
 _SPLITS = 128
-"""Random shifts tried on a polynomial before it counts as one without roots: all fail with 2**-128."""
+"""Random shifts tried before a polynomial counts as not split; all fail with probability 2**-128."""
 
 _HALF_POWER = 60  # (P + 1) / 2 = 2**60
 
 _SLOT = 136
-"""Bits of a packed coefficient: of fewer than 2**13 products of numbers below 2**61 + 2**15, and one more."""
+"""Bits of a packed coefficient: fewer than 2**13 products of numbers below 2**61 + 2**15, and a number."""
 
 Poly = list[int]
 """Coefficients modulo P, constant first; the last is not zero."""
 
 
 def poles(series: Sequence[int], most: int) -> Poly | None:
-    """The poles, ascending, by 2 `most` terms of their series, most < 2**12.
+    """The poles, ascending, from 2 `most` terms of their series, most < 2**12.
 
-    None where there are not `most` or fewer simple ones in the field.
+    None unless there are at most `most` poles, all simple and in the field.
     """
     connection, length = recurrence(series)
     if length > most or (length and connection[length] == 0):
@@ -40,7 +40,7 @@ def poles(series: Sequence[int], most: int) -> Poly | None:
 
 
 def recurrence(series: Sequence[int]) -> tuple[Poly, int]:
-    """Shortest recurrence, c with c[0] = 1 and sum of c[i] s[n - i] = 0, padded with zeros; its length."""
+    """Shortest recurrence c with c[0] = 1 and sum of c[i] s[n - i] = 0, padded with zeros, and its length."""
     folding, packed = _Folding(len(series) + 1), pack(list(series), _SLOT)
     c = b = mpz(1)
     length, shift, scale = 0, 1, 1
@@ -61,7 +61,7 @@ def recurrence(series: Sequence[int]) -> tuple[Poly, int]:
 
 
 def roots(f: Poly) -> Poly | None:
-    """The roots of a monic polynomial, ascending, if it has as many distinct ones as its degree."""
+    """The roots of a monic polynomial, ascending; None unless it has as many distinct ones as its degree."""
     shifts = Random(0)  # noqa: S311 - splits a public polynomial
     found: Poly = []
     waiting = [f] if len(f) > 1 else []
@@ -97,8 +97,8 @@ def roots(f: Poly) -> Poly | None:
 class _Modulo:
     """Squares modulo a monic polynomial f of degree m >= 2.
 
-    The quotient of z, deg z <= 2 m - 2, by f is floor(floor(z / x**m) floor(x**(2 m - 2) / f) / x**(m - 2)):
-    of the exact quotient only terms of negative degree are lost (Barrett 1986, for polynomials).
+    The quotient of z, deg z <= 2 m - 2, by f is floor(floor(z / x**m) floor(x**(2 m - 2) / f) / x**(m - 2)).
+    Only terms of negative degree of the exact quotient are lost (Barrett 1986, for polynomials).
     """
 
     def __init__(self, f: Poly) -> None:
@@ -126,7 +126,7 @@ class _Modulo:
 class _Folding:
     """Reduces packed coefficients below 2**136 to less than 2**61 + 2**15.
 
-    2**61 = 1 modulo p: x = high 2**61 + low is low + high, below 2**61 + 2**75 after the first time.
+    2**61 = 1 modulo p, so x = high 2**61 + low is low + high, below 2**61 + 2**75 after the first pass.
     """
 
     def __init__(self, size: int) -> None:
@@ -148,7 +148,7 @@ def _coefficients(packed: mpz, size: int) -> Poly:
 
 
 def _two_roots(f: Poly) -> Poly:
-    """Roots of x**2 + b x + c that has two; p = 3 modulo 4, so a square's root is its power (p + 1) / 4."""
+    """Both roots of x**2 + b x + c. p = 3 modulo 4, so a square's root is its power (p + 1) / 4."""
     half = -f[1] * _HALF % P
     root = int(powmod(half * half - f[0], (P + 1) // 4, P))
     return [(half + root) % P, (half - root) % P]

@@ -1,8 +1,8 @@
-"""The stages of a union: what clients deal, what they compute on shares, what is opened.
+"""The stages of a union: which values clients deal, what they compute on shares, which values are opened.
 
-A stage has groups of ell places that are shared together. For each group clients deal `width` values. From
-their shares and from shares of `terms` jointly random weights they compute shares of `terms` values, which
-the server opens.
+A stage has groups of ell places that are shared together. For each group, clients deal `width` values. From
+their shares and shares of `terms` jointly random weights they compute shares of `terms` values. The server
+opens these.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from secfc.randomness import MaskSource
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Groups of a stage, and values of a group: `width` are dealt by each client, `terms` are opened."""
+    """Numbers of groups, and of values in a group: each client deals `width`, and `terms` are opened."""
 
     groups: int
     width: int
     terms: int
 
     def part_groups(self, combinations: int) -> int:
-        """Groups of a part, of n - t combinations of what n clients deal."""
+        """The number of groups in a part; `combinations` is n - t (`secfc.psu.field_sharing`)."""
         values = self.width + 2 * self.terms / combinations
         return max(1, min(self.groups, int(PART_BYTES / 8 / values)))
 
@@ -43,12 +43,12 @@ class SeriesStage:
 
     @property
     def shape(self) -> Shape:
-        """Its groups and values."""
+        """The numbers of groups and values."""
         terms = 2 * self.table.capacity
         return Shape(groups=self.table.groups, width=2 * terms - 1, terms=terms)
 
     def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
-        """Shares opened, (groups, terms), from shares (groups, width) and weights (groups, terms)."""
+        """Shares to open, (groups, terms), from shares (groups, width) and weights (groups, terms)."""
         return kernels.correlate(total, weights, self.shape.terms)
 
 
@@ -62,7 +62,7 @@ class CheckStage:
 
     @property
     def shape(self) -> Shape:
-        """Its one group and values."""
+        """The single group and its values."""
         return Shape(groups=1, width=CHECKS, terms=CHECKS)
 
     def output(self, total: Elements, weights: Elements, kernels: UnionKernels) -> Elements:
@@ -70,12 +70,12 @@ class CheckStage:
         return multiply(total, weights)
 
     def bases(self) -> list[int]:
-        """rho_e = base**(row of e + 1); each base is a check of its own."""
+        """Bases of rho_e = base**(row of e + 1). Each base gives a separate check."""
         return self.plan.public_elements("check", self.stage, CHECKS)
 
 
 CHECKS = 2
-"""Sums that are checked; each misses with at most (m + 1) / p."""
+"""The number of checked sums. Each misses an error with probability at most (m + 1) / p."""
 
 Stage = SeriesStage | CheckStage
 
@@ -91,7 +91,7 @@ class SeriesInput:
         self._masks, self._kernels = masks, kernels
 
     def values(self, groups: slice) -> Elements:
-        """What it deals for these groups, shape (ell, groups * width)."""
+        """The values it deals for these groups, shape (ell, groups * width)."""
         first, last = self._ell * groups.start, self._ell * groups.stop
         low, high = np.searchsorted(self._bins, [first, last])
         series = np.zeros((last - first, self._width), dtype=np.uint64)
@@ -101,10 +101,10 @@ class SeriesInput:
 
 
 class CheckInput:
-    """What a client deals in a `CheckStage`.
+    """The values that a client deals in a `CheckStage`.
 
-    y_j is the sum over its rows of rho_e, plus rho_(m + 1) times its IDs that have no row.
-    The sum over clients minus that of all rho_e is y: client 1 subtracts it.
+    y_j is the sum of rho_e over its rows, plus base**(m + 1) times the number of its IDs that have no row.
+    y is the sum of y_j over clients minus the sum of all rho_e, which client 1 subtracts.
     """
 
     def __init__(self, stage: CheckStage, rows: Ints, missing: int, *, first: bool) -> None:
@@ -122,7 +122,7 @@ class CheckInput:
 
 
 class SeriesFinder:
-    """The server's side of a series: poles of each bin as soon as it is open."""
+    """The server's side of a `SeriesStage`: it finds the poles of each bin as soon as it is opened."""
 
     def __init__(self, stage: SeriesStage, kernels: UnionKernels) -> None:
         self._stage, self._kernels = stage, kernels
@@ -136,7 +136,7 @@ class SeriesFinder:
         self._poles.append(poles[np.arange(poles.shape[1]) < counts[:, np.newaxis]])
 
     def found(self) -> Found:
-        """What the table held."""
+        """The contents of the table."""
         return Found(counts=np.concatenate(self._counts), poles=np.concatenate(self._poles))
 
 

@@ -1,4 +1,4 @@
-"""IDs as tokens: 122 bits from a keyed hash that the clients share a key of and the server does not."""
+"""IDs as tokens: 122 bits of a keyed hash. The clients share the key, and the server does not know it."""
 
 import hashlib
 import unicodedata
@@ -27,8 +27,8 @@ _MAX_INT_BITS = 2048
 class Tokens:
     """Tokens of a party's IDs, two field elements `u`, `v` each.
 
-    For whoever lacks the key they are as good as uniform and independent. `check`, 8 bytes, is a hash of key
-    and salt, by which clients see that they have the same.
+    To anyone without the key they look uniform and independent. `check`, 8 bytes, is a hash of key and salt.
+    With it clients see whether they have the same key.
     """
 
     u: Elements = field(repr=False)
@@ -40,7 +40,7 @@ class Tokens:
 
 
 def check_key(key: object) -> bytes:
-    """The key, if it is one; ParameterError otherwise."""
+    """The key, if it is valid; ParameterError otherwise."""
     if not isinstance(key, bytes):
         raise ParameterError(f"id_key: bytes are needed, {type(key).__name__} was given")
     if len(key) != KEY_BYTES:
@@ -52,8 +52,8 @@ def check_key(key: object) -> bytes:
 class RowIds:
     """A party's IDs before a run's salt is known: a keyed digest of each, and the key.
 
-    `digests`, shape (m_j, 32), uint8, are in the order of the IDs, all different. They do not depend on the
-    run and never leave the party. The key, 32 bytes, is shared by the clients and unknown to the server.
+    `digests`, shape (m_j, 32), uint8, are all different and in the order of the IDs. They do not depend on
+    the run and never leave the party. The clients share the key, 32 bytes, and the server does not know it.
     """
 
     digests: NDArray[np.uint8] = field(repr=False)
@@ -65,12 +65,12 @@ class RowIds:
     def tokens(self, salt: bytes) -> Tokens:
         """Tokens of the IDs in a run.
 
-        The salt, 16 bytes, is public and different for every run, so that the tokens of two runs have nothing
-        in common for whoever lacks the key.
+        The salt, 16 bytes, is public and different for every run. So to anyone without the key, the tokens of
+        two runs have nothing in common.
         """
         state = hashlib.blake2b(key=self.key, digest_size=_TOKEN_BYTES, salt=salt, person=b"secfc token")
         words = np.frombuffer(_hashed(state, (one.data for one in self.digests)), dtype="<u8").reshape(-1, 2)
-        # The low 61 bits; all ones, p, becomes 0: once in 2**60 words.
+        # The low 61 bits. All ones, which is p, becomes 0: once in 2**60 words.
         parts = words & np.uint64(P)
         parts[parts == P] = 0
         u, v = np.ascontiguousarray(parts[:, 0]), np.ascontiguousarray(parts[:, 1])
@@ -79,18 +79,18 @@ class RowIds:
 
 
 def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
-    """A party's IDs in their normal form, hashed with the clients' key; errors call the party `name`.
+    """A party's IDs in their normal form, hashed with the clients' key. `name` is the party in errors.
 
-    IDs are str, int, UUID or bytes. All but bytes are compared as text in Unicode's NFC without blanks at
+    IDs are str, int, UUID or bytes. All except bytes are compared as text in Unicode's NFC without blanks at
     either end: 7 is "7", and "007" is another ID. Upper and lower case, leading zeros, punctuation and blanks
-    inside stay as they are: parties must agree on them.
+    inside are not changed, so parties must agree on them.
 
     Raises
     ------
     DataError
-        An ID of another type, or an empty one; the text gives its number, never the ID.
+        An ID is empty or of another type. The text has its number, never the ID.
     DuplicateIdError
-        The party has an ID twice; the text gives the numbers of the rows, from 0.
+        The party has an ID twice. The text has the numbers of the rows, from 0.
     """
     check_key(key)
     state = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES, person=b"secfc row ID")
@@ -110,7 +110,7 @@ def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
 
 
 def _hashed(state: hashlib.blake2b, parts: Iterable[bytes | memoryview]) -> bytes:
-    """The digests of all parts, each by a copy of the keyed state."""
+    """The digests of all parts, each with a copy of the keyed state."""
     hashed = bytearray()
     for part in parts:
         hashing = state.copy()
@@ -120,7 +120,7 @@ def _hashed(state: hashlib.blake2b, parts: Iterable[bytes | memoryview]) -> byte
 
 
 def _encoded(given: object, *, name: str, number: int) -> bytes:
-    """An ID's normal form, injectively: bytes are told from text."""
+    """An ID's normal form as bytes. It is injective: a prefix separates bytes from text."""
     if isinstance(given, bytes):
         coded = b"b" + given
     else:
@@ -131,7 +131,7 @@ def _encoded(given: object, *, name: str, number: int) -> bytes:
 
 
 def normal_form(text: str) -> str:
-    """A text as it is compared with others: Unicode's NFC, without blanks at either end."""
+    """The form of a text for comparisons: Unicode's NFC, without blanks at either end."""
     return unicodedata.normalize("NFC", text).strip()
 
 

@@ -1,1 +1,1 @@
-"""A run as one page: self-contained HTML for the people who sign it off, and tables for notebooks."""
+"""The report of a run: a self-contained HTML page for the people who approve it, and tables for notebooks."""

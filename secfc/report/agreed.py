@@ -1,5 +1,5 @@
-"""The page of a run of an agreed job, from its summary: the same for whoever has summary and job, but for a
-party's own copy, which has how its own rows fall into the clusters, and means that were opened to it.
+"""The page of a run of an agreed job, from its summary. It is the same for everyone who has summary and job.
+Only a party's own copy also has its numbers of rows in each cluster, and the means that were opened to it.
 """
 
 import os
@@ -37,21 +37,21 @@ def write_agreed_report(
     name: str,
     site: Site | None = None,
 ) -> Path:
-    """Write the page of an agreed job's run: what all parties know of it, and whether its statements hold.
+    """Write the page of an agreed job's run: what all parties know about it, and whether its statements hold.
 
-    What the coordinator tells in the summary, which errors call `name`, is not signed, and the page says so.
-    The agreement is the reader's own. With a site it is that site's copy: its own labels of the run, and what
-    was opened to it, are read from its folder of results. The page is written whole or not at all, over a
-    file there.
+    The coordinator's part of the summary is not signed, and the page says so. `name` is the summary in
+    errors. The agreement is the reader's own. With a site it is that site's copy: its own labels of the run,
+    and the values opened to it, are read from its folder of results. An existing file is replaced, but only
+    by a whole page.
 
     Raises
     ------
     ParameterError
-        When the summary cannot be one of this job, or the file cannot be written.
+        The summary cannot be one of this job, or the file cannot be written.
     AgreementError
-        When the site's party is not in the roster.
+        The site's party is not in the roster.
     DataError
-        When the site's files of the run cannot be used.
+        The site's files of the run cannot be used.
     """
     if agreement.owners is not None:
         raise ParameterError(NO_PAGE)
@@ -87,14 +87,14 @@ def write_agreed_report(
 
 
 def _own_sizes(record: CoordinatorSchema, job: Job, site: Site | None, party: int | None) -> list[int] | None:
-    """Rows of each cluster of the site's own, by the labels that it has of the run."""
+    """The site's own number of rows in each cluster, by its labels of the run."""
     if site is None or party is None:
         return None
     assert record.result is not None
     path, k = site.results / str(record.run) / LABELS, record.result.k
     counts, most = record.result.counts, sum(record.result.sizes)
     sizes: list[int] = []
-    try:  # a site without IDs has row numbers there; labels are the last column
+    try:  # labels are the last column, after IDs or row numbers
         labels = load_table(path).columns[-1].to_numpy()
         if labels.dtype.kind == "i" or not labels.size:  # without rows there are no types
             sizes = set_sizes(labels.astype(np.int64), k).tolist()
@@ -108,7 +108,7 @@ def _own_sizes(record: CoordinatorSchema, job: Job, site: Site | None, party: in
 
 
 def _own_profile(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> Profile | None:
-    """What was opened to the site; None where nothing was."""
+    """The profile of what was opened to the site; None if nothing was."""
     result = record.result
     assert result is not None
     folder = None if site is None else site.results / str(record.run)
@@ -128,7 +128,7 @@ def _own_profile(record: CoordinatorSchema, agreement: Agreement, site: Site | N
 
 
 def _means(path: Path, sizes: list[int], d: int) -> Floats:
-    """What `secfc.tables.write_centres` wrote, shape (k, d); NaN is possible for a cluster without rows."""
+    """The values from `secfc.tables.write_centres`, shape (k, d). A cluster without rows may have NaN."""
     table = load_table(path)
     numbers = [column.to_numpy() for column in table.columns[1:]]
     if len(numbers) != d or any(len(one) != len(sizes) or one.dtype.kind not in "if" for one in numbers):

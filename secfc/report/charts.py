@@ -1,4 +1,4 @@
-"""Pictures as SVG text: a curve, bars and a map. Colours come from the page and follow its theme."""
+"""Charts for SVG: a curve, bars and a map. Colours come from the page and follow its theme."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 38
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of a histogram, in picture coordinates, with what it says on hovering."""
+    """A bar of a histogram, in picture coordinates, with its tooltip."""
 
     x: float
     y: float
@@ -25,7 +25,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Point:
-    """A disc, in picture coordinates, with what it says on hovering and what stands on it."""
+    """A disc, in picture coordinates, with its tooltip and the text on it."""
 
     x: float
     y: float
@@ -44,7 +44,7 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What the page draws: points, which a line may join, or bars; and ticks."""
+    """A chart: points, which a line may join, or bars, and ticks."""
 
     x_label: str
     y_label: str
@@ -67,10 +67,9 @@ class Chart:
 
 
 def descent(values: Sequence[float], *, x_label: str, y_label: str) -> Chart | None:
-    """What is left of the way from the first value to the last, at 1, 2, 3, ..., on a logarithmic axis.
+    """The remaining fraction of the fall from the first value to the last, on a logarithmic axis.
 
-    Values that are the last one have no logarithm; they lie on the axis, below a tick of their own. None
-    where values do not fall.
+    Values equal to the last one have no logarithm and are drawn at an extra tick. None unless values fall.
     """
     left = np.array(values) - values[-1]
     if not left[0] > 0:

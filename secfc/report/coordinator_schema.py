@@ -1,4 +1,4 @@
-"""A coordinator's record of a run in a summary: unsigned, so its form and sense are checked before use."""
+"""A coordinator's record of a run in a summary. It is unsigned, so its form and values are checked first."""
 
 from itertools import chain
 from typing import Annotated, Literal
@@ -31,7 +31,7 @@ class PhaseSchema(_Part):
 
 
 class CostsSchema(_Part):
-    """Costs of a run, as `secfc.drivers.costs.Costs.to_dict` has them."""
+    """Costs of a run, as in `secfc.drivers.costs.Costs.to_dict`."""
 
     wall_seconds: Amount
     messages: Count
@@ -44,7 +44,7 @@ Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 class FaultsSchema(_Part):
-    """Client numbers, as `secfc.protocol.progress.Faults` has them."""
+    """Client numbers, as in `secfc.protocol.progress.Faults`."""
 
     absent: list[Count]
     left_out: list[Count]
@@ -53,7 +53,7 @@ class FaultsSchema(_Part):
     unread: list[Pair]
 
     def faults(self) -> Faults:
-        """The same as the library has it."""
+        """The same as `secfc.protocol.progress.Faults`."""
         return Faults(
             absent=tuple(self.absent),
             left_out=tuple(self.left_out),
@@ -64,7 +64,7 @@ class FaultsSchema(_Part):
 
 
 class CandidateSchema(_Part):
-    """The best clustering with one of several numbers of clusters, as `secfc.choose.Candidate` has it."""
+    """The best clustering with one of several numbers of clusters, as in `secfc.choose.Candidate`."""
 
     k: Count
     n_iter: Count
@@ -77,7 +77,7 @@ class CandidateSchema(_Part):
 
 
 class ResultSchema(_Part):
-    """A result, as `secfc.drivers.setup.public_result` has it."""
+    """A result, as in `secfc.drivers.setup.public_result`."""
 
     k: Count
     compared: list[CandidateSchema]
@@ -94,8 +94,8 @@ class ResultSchema(_Part):
 class CoordinatorSchema(_Part):
     """The record.
 
-    `ended` is "complete", or type and code of the error; `lost` are parties that the run went on without, and
-    types and codes of their errors.
+    `ended` is "complete", or type and code of the error. `lost` are the parties without which the run
+    continued, with types and codes of their errors.
     """
 
     secfc: Text
@@ -107,9 +107,9 @@ class CoordinatorSchema(_Part):
 
 
 def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -> CoordinatorSchema:
-    """Check a coordinator's record of a run, that key of the summary that errors call `name`.
+    """Check a coordinator's record of a run. `name` is the summary in errors.
 
-    ParameterError names the key that has another form, or numbers that cannot be those of a run of this job.
+    ParameterError names a key with another form, or with numbers that are impossible for a run of this job.
     """
     record = check_values(coordinator, CoordinatorSchema, name=f"{name}: coordinator")
     result, job = record.result, agreement.job
@@ -117,7 +117,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
         faults = result.faults
         numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
         counts, rows = result.counts, sum(result.sizes)
-        measured = job.disclosure != "labels"  # nobody knows a distance with that
+        measured = job.disclosure != "labels"  # with labels no party knows a distance
         compared = tuple(one.k for one in result.compared)
         for key, holds in (
             ("k", result.k in (job.compared or (job.k,))),

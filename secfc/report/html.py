@@ -1,4 +1,4 @@
-"""The report of a run as one HTML page that loads nothing, and the table that notebooks show."""
+"""The report of a run as one HTML page that loads no other files, and the table for notebooks."""
 
 import html
 import os
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What there is to show of a run with a result; `n_iter` to `near_ties` are those of `secfc.Result`.
+    """The figures of a run with a result. `n_iter` to `near_ties` are those of `secfc.Result`.
 
-    `sizes` are rows of each cluster; `by_party` those of each party, None where a reader may not know them;
-    `counts` are rows of each party, None with membership privacy. `part` tells of each party what it failed
-    to do. `history` is the inertia of each iteration, where it is known. `distances` are in the server's
-    copy, and `profile` in the copy of a party that clusters were revealed to.
+    `sizes` are rows of each cluster. `by_party` are those of each party, None if the reader may not know
+    them. `counts` are rows of each party, None with membership privacy. `part` says what each party failed to
+    do. `history` is the inertia of each iteration, if it is known. Only the server's copy has `distances`,
+    and only the copy of a party to which clusters were revealed has a `profile`.
     """
 
     n_iter: int
@@ -52,18 +52,18 @@ class Figures:
 
     @property
     def convergence(self) -> Chart | None:
-        """How the inertia fell, where it did."""
+        """How the inertia fell; None if it did not."""
         return descent(self.history, x_label="iteration", y_label="fall to come") if self.history else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What a page shows, wherever it is from.
+    """The contents of a page, from a result or from a summary.
 
-    `run` is the run's identifier, `names` are of the parties, `phases` have `PhaseCost`'s attributes. A run
-    without a result has no `figures`, and `ended` tells how it ended; an agreed job has a `title`. `party` is
-    whose copy it is, `lost` are parties that were lost and why, `findings` are what an audit of the summary
-    found.
+    `run` is the run's identifier, `names` are those of the parties, and `phases` have `PhaseCost`'s
+    attributes. A run without a result has no `figures`, and `ended` says how it ended. An agreed job has a
+    `title`. `party` is the party whose copy it is. `lost` are parties that were lost and why. `findings` are
+    the results of an audit of the summary.
     """
 
     job: Job
@@ -82,7 +82,7 @@ class Page:
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page, whole or not at all, over a file there; ParameterError where it cannot be."""
+    """Write a whole page in place of any existing file; ParameterError if that is not possible."""
     target = Path(path)
     replace_text(target, render(page))
     return target
@@ -96,7 +96,7 @@ def page_of(
     party: int | None = None,
     pooled: Sequence[Any] | None = None,
 ) -> Page:
-    """What the page of a result shows."""
+    """The contents of the page of a result."""
     job = result.job
     if job.owners is not None:
         raise ParameterError(NO_PAGE)
@@ -151,7 +151,7 @@ def page_of(
 
 
 def render(page: Page) -> str:
-    """The page as text; ParameterError when Jinja is not installed."""
+    """The page as text; ParameterError if Jinja is not installed."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:
@@ -169,7 +169,7 @@ def render(page: Page) -> str:
 
 
 def summary_table(result: "Result") -> str:
-    """What a notebook shows of a result."""
+    """The table of a result in a notebook."""
     job, end = result.job, "converged" if result.converged else "not converged"
     faults = result.faults.describe([f"party {j}" for j in range(1, job.n + 1)])
     sizes = ", ".join(map(str, result.sizes.tolist()[:20])) + (", …" if job.k > 20 else "")

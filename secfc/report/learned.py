@@ -1,4 +1,4 @@
-"""Who learned what from a run, in words: the statements of docs/threat-model.md, and no stronger ones."""
+"""Text about who learned what from a run: the statements of docs/threat-model.md, and no stronger ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Learned:
 def who_learned_what(
     job: Job, rounds: int, opened: Sequence[str] = (), *, names: Sequence[str] = ()
 ) -> list[Learned]:
-    """The lines for this job, whose server asked this many questions.
+    """The lines for this job, whose server asked `rounds` questions.
 
-    `opened` are columns whose mean and deviation were opened first; `names` are of the clients, and of
-    helpers after them, as far as they have any.
+    `opened` are columns whose mean and deviation were opened before the run. `names` are those of the clients
+    and then of the helpers, if they have names.
     """
     called = dict(enumerate(names, start=1))
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
@@ -78,7 +78,7 @@ def who_learned_what(
 
 
 def _of_server(job: Job, rounds: int) -> list[Learned]:
-    """Where the server decodes distances."""
+    """The lines if the server decodes distances."""
     centres = "the centres of all sets it asked about"
     server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
     lines = [Learned("the server", server)]
@@ -109,7 +109,7 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 
 def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Learned]:
-    """Where three parties compare."""
+    """The lines if three parties compare."""
     dealer, first, second, *reserves = [called.get(one, job.called(one)) for one in job.comparers]
     distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
     inertias = "the inertia of each k, which its summary tells, and of one cluster"
@@ -129,7 +129,7 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
 
 
 def _of_recheckers(job: Job, called: Mapping[int, str]) -> list[Learned]:
-    """Where three others compare some labels again."""
+    """The lines if three other parties compare some labels again."""
     if not job.recheckers:
         return []
     who = ", ".join(called.get(one, job.called(one)) for one in job.recheckers)
@@ -145,7 +145,7 @@ def _opened(columns: Sequence[str]) -> list[Learned]:
 
 
 def _between(job: Job) -> list[Learned]:
-    """More clients than may collude, fewer than determine the polynomials."""
+    """The lines for more clients than may collude, but fewer than determine the polynomials."""
     if job.ell == 1:
         return []
     first, last = job.t + 1, job.ell + job.t - 1

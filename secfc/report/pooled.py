@@ -1,4 +1,4 @@
-"""A simulated run beside scikit-learn's KMeans on the pooled rows: possible where one place has them."""
+"""Compare a simulated run with scikit-learn's KMeans on the pooled rows, if one process has all rows."""
 
 import time
 import warnings
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PooledComparison:
-    """Lloyd's algorithm in float64 on the pooled rows, and how far a run from the same start agrees.
+    """The result of Lloyd's algorithm in float64 on the pooled rows, and its agreement with the run.
 
-    `same` of the `rows` of the parties that are in have equal labels; `labels`, party by party, shape
-    (rows,), are those of the pooled rows.
+    Both have the same start. `same` of the `rows` of the participating parties have equal labels. `labels`,
+    party by party, shape (rows,), are those of the pooled rows.
     """
 
     same: int
@@ -48,8 +48,8 @@ def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledCompa
     centres = np.array([pooled[start == h].mean(axis=0) for h in range(result.job.k)])
     began = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of convergence: the secure run has said so
-        # Both end after an iteration that few labels changed in, and one more assignment.
+        warnings.simplefilter("ignore")  # the secure run has already warned about convergence
+        # Both end after an iteration in which few labels changed, and one more assignment.
         most = result.n_iter if result.job.tol_moved else result.job.max_iter
         model = KMeans(result.job.k, init=centres, n_init=1, tol=0.0, max_iter=most)
         model.fit(pooled)

@@ -1,4 +1,4 @@
-"""What opened means tell of the clusters: how each differs from all rows, how far apart they are, a map."""
+"""Profiles of clusters from opened means: their differences from all rows, their distances, and a map."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from secfc.prepare.transform import Preparation
 from secfc.report.charts import Chart, discs
 
 MOST_DIFFERENT, LEAST_DIFFERENCE, LEAST_SHARE = 3, 0.5, 0.1
-"""Columns named of each cluster; by how many deviations of all rows at least it differs in them; or, where
-these are not known, the least share of its squared distance from the mean of all rows."""
+"""The most columns named for each cluster; the least difference in them, in deviations of all rows; and, if
+these are not known, the least fraction of the cluster's squared distance from the mean of all rows."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A column in a cluster, in the data's units; `away` are deviations above the mean of all rows."""
+    """A column in a cluster, in the data's units. `away` is in deviations above the mean of all rows."""
 
     mean: float
     deviation: float | None
@@ -27,12 +27,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class ColumnLine:
-    """A column in all clusters; None for a cluster without rows. Means of logarithms are geometric ones, and
-    deviations factors.
+    """A column in all clusters; None for a cluster without rows. With logarithms, means are geometric and
+    deviations are factors.
     """
 
     name: str
-    column: Column | None  # of the schema, if it is one of numbers
+    column: Column | None  # from the schema, if it has numbers
     mean: float
     cells: list[Cell | None]
 
@@ -42,17 +42,17 @@ class ColumnLine:
         return self.column is not None and self.column.log
 
     def text(self, mean: float, digits: int) -> str:
-        """A mean as people write it."""
+        """A mean as text."""
         return self.column.shown(mean) if self.column and self.column.date else f"{mean:.{digits}g}"
 
 
 @dataclass(frozen=True)
 class ClusterLine:
-    """A cluster beside the others, in the units of the rows that were clustered.
+    """A cluster compared with the others, in the units of the clustered rows.
 
-    `most` are the columns that it differs in most, and whether it is above the mean of all rows there.
-    `spread` is the root mean square of its rows' distances to its centre, `overlap` the largest sum of its
-    spread and another's, divided by the distance of their centres; both None where spreads were not opened.
+    `most` are the columns in which it differs most, and whether it is above the mean of all rows there.
+    `spread` is the root mean square of its rows' distances to its centre. `overlap` is the largest sum of its
+    spread and another's, divided by the distance of their centres. Both are None if spreads were not opened.
     """
 
     cluster: int
@@ -65,13 +65,13 @@ class ClusterLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What the page shows of opened means.
+    """The part of the page about opened means.
 
-    `unit` says which deviations colours count. `columns` begin with those that differ most between clusters,
-    in deviations of all rows; or `by_distance`, in the units of the rows that were clustered: deviations
-    between clusters are too alike in all columns to tell. The map has the same units. `explained` is the
-    share of the squared distances to the mean of all rows that lies between clusters, None where nothing
-    tells it.
+    `unit` names the deviations that colours show. `columns` begin with those that differ most between
+    clusters, in deviations of all rows. With `by_distance` the differences are in the units of the clustered
+    rows, because deviations between clusters are too similar in all columns. The map has the same units.
+    `explained` is the fraction of the squared distances to the mean of all rows that is between clusters,
+    None if it is not known.
     """
 
     unit: str
@@ -90,7 +90,7 @@ def profile(
     inertia: float | None,
     columns: Sequence[str] | Preparation,
 ) -> Profile:
-    """The profile of clusters, from what was opened to one reader and from public numbers.
+    """The profile of clusters, from the values opened to one reader and from public numbers.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def profile(
     deviations : ndarray of shape (k, d), float64, or None
     sizes : ndarray of shape (k,), int64
     inertia : float or None
-        In the units of the rows that were clustered, squared.
+        In squared units of the clustered rows.
     columns : sequence of d str, or Preparation
-        Names; or what made the columns, then means are shown in the units of its schema.
+        Names, or the preparation of the columns. With a preparation, means are in the units of its schema.
 
     Raises
     ------
     ParameterError
-        For other than d names.
+        The number of names is not d.
     """
     names = list(columns.names) if isinstance(columns, Preparation) else list(columns)
     names = names or [str(at) for at in range(centres.shape[1])]
@@ -184,7 +184,7 @@ def _in_units(
 
 
 def _titles(columns: Sequence[str] | Preparation) -> dict[str, str]:
-    """Names of columns that have a unit, with it."""
+    """The names with units, for the columns that have a unit."""
     if not isinstance(columns, Preparation):
         return {}
     units = {one.name: one.unit for one in columns.schema.columns if one.unit}
@@ -194,8 +194,8 @@ def _titles(columns: Sequence[str] | Preparation) -> dict[str, str]:
 def _beside(
     here: Ints, centres: Floats, deviations: Floats | None, differs: Floats, names: list[str]
 ) -> list[ClusterLine]:
-    """Each cluster beside the others; none for a single one. It differs in columns where `differs` is 1 or
-    more, or -1 or less.
+    """Compare each cluster with the others; empty for a single cluster. A cluster differs in the columns in
+    which `differs` is at least 1 or at most -1.
     """
     if len(here) < 2:
         return []
@@ -225,10 +225,10 @@ def _beside(
 
 
 def _map(here: Ints, away: Floats, weights: Floats, names: list[str]) -> tuple[Chart, list[str]] | None:
-    """The two directions in which centres differ most (principal components, weighted by rows).
+    """The map of the two directions in which centres differ most, and two main columns of each direction.
 
-    And the two columns that each direction has most of. None where centres differ in less than two: then
-    there is nothing that the table does not show.
+    Directions are principal components, weighted by rows. None if centres differ in fewer than two
+    directions: a map would not show more than the table.
     """
     _, lengths, directions = np.linalg.svd(np.sqrt(weights)[:, np.newaxis] * away, full_matrices=False)
     if lengths.size < 2 or lengths[1] <= 1e-9 * lengths[0]:
@@ -236,7 +236,7 @@ def _map(here: Ints, away: Floats, weights: Floats, names: list[str]) -> tuple[C
     labels, axes = [], []
     for axis in range(2):
         order = np.argsort(-np.abs(directions[axis]), kind="stable")[:2].tolist()
-        directions[axis] *= np.sign(directions[axis, order[0]])  # its sign means nothing
+        directions[axis] *= np.sign(directions[axis, order[0]])  # its sign has no meaning
         share = lengths[axis] ** 2 / (lengths**2).sum()
         signed = [("+ " if directions[axis, j] > 0 else "− ") + names[j] for j in order]
         labels.append(f"{100 * share:.0f} % of the differences")

@@ -1,4 +1,4 @@
-"""Sealed messages between clients: who they are (identity), how they meet (handshake), sealing (channel).
+"""Sealed messages between clients: keys of parties (identity), key agreement (handshake), sealing (channel).
 
-The server relays these messages and can neither read, change, move nor repeat one unnoticed.
+The server relays these messages. It cannot read one, and clients notice if it changes, moves or repeats one.
 """

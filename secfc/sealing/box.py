@@ -1,4 +1,4 @@
-"""A sealed box: bytes that only the holder of a roster's identity can open, whoever carries or keeps them.
+"""A sealed box: bytes that only the holder of a roster's identity can open, whoever carries or stores them.
 
 ::
 
@@ -6,12 +6,13 @@
     key = HKDF-SHA256(X25519 secret, salt = ephemeral key | recipient's X25519 key,
                       info = "secfc box 1" | place)
 
-The ephemeral key is fresh, so no key is used twice. The place says where the box belongs; a box does not open
-in another.
+The ephemeral key is fresh, so no key is used twice. The place says where the box belongs. A box does not open
+with another place.
 
 An identity is an Ed25519 key. Its X25519 key is the same point on the birationally equivalent curve (RFC
-7748, 4.1), u = (1 + y) / (1 - y), and the private one is the scalar that Ed25519 signs with, as in libsodium.
-Ed25519 signatures and an X25519 KEM under one such key are secure together (Thormarker, eprint 2021/509).
+7748, 4.1), u = (1 + y) / (1 - y). The private X25519 key is the scalar that Ed25519 signs with, as in
+libsodium. Ed25519 signatures and an X25519 KEM under one such key are secure together (Thormarker, eprint
+2021/509).
 """
 
 from cryptography.exceptions import InvalidTag
@@ -26,7 +27,7 @@ from secfc.sealing.handshake import check_ephemeral
 from secfc.sealing.identity import KEY_BYTES, Identity
 
 BOX_BYTES = KEY_BYTES + TAG_BYTES
-"""What a box adds to its payload."""
+"""Bytes that a box adds to its payload."""
 
 _LABEL = b"secfc box 1"
 _NONCE = bytes(12)
@@ -35,15 +36,15 @@ _D = -121665 * pow(121666, -1, _P) % _P  # of edwards25519 (RFC 8032, 5.1)
 
 
 def x25519_key(public: bytes) -> bytes:
-    """The X25519 key of an Ed25519 one, both of 32 bytes.
+    """The X25519 key of an Ed25519 key, both of 32 bytes.
 
-    ValueError for what is no canonical encoding of a point of edwards25519, or is one of small order.
+    ValueError if the input is no canonical encoding of a point of edwards25519, or a point of small order.
     """
     y = int.from_bytes(public, "little") & ((1 << 255) - 1)  # the last bit is the sign of x
     if len(public) != KEY_BYTES or y >= _P:
         raise ValueError("no canonical encoding of a point")
     square = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P  # of x; -1/d is no square, so there is an inverse
-    if square == 0:  # the points (0, 1) and (0, -1); the first has no u
+    if square == 0:  # the points (0, 1) and (0, -1). The first has no u.
         raise ValueError("a point of small order")
     if pow(square, (_P - 1) // 2, _P) != 1:
         raise ValueError("no point of the curve")
@@ -53,17 +54,14 @@ def x25519_key(public: bytes) -> bytes:
 
 
 def seal_box(payload: bytes, *, recipient: bytes, place: bytes) -> bytes:
-    """The payload, sealed to the Ed25519 public key of a recipient.
-
-    Raises ValueError as `x25519_key`.
-    """
+    """Seal a payload to a recipient's Ed25519 public key. Raises ValueError as `x25519_key` does."""
     theirs, ephemeral = x25519_key(recipient), X25519PrivateKey.generate()
     secret, ours = ephemeral.exchange(check_ephemeral(theirs)), ephemeral.public_key().public_bytes_raw()
     return ours + _cipher(secret, ours, theirs, place).encrypt(_NONCE, payload, None)
 
 
 def open_box(box: bytes, *, identity: Identity, place: bytes) -> bytes:
-    """The payload of a box; SealError when it was not sealed to this identity and place."""
+    """The payload of a box. SealError if it was not sealed to this identity and place."""
     try:
         ephemeral = X25519PublicKey.from_public_bytes(box[:KEY_BYTES])
         secret = identity.secret_with(ephemeral)

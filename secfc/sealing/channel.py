@@ -7,8 +7,8 @@
     nonce = round (4) | part (8)
     associated data = link | 0 | nonce
 
-A key belongs to one session, direction and purpose, and a nonce to one message under it. That alone binds a
-message to its place; the associated data says it once more.
+A key belongs to one session, direction and purpose, and a nonce to one message under that key. This alone
+binds a message to its place. The associated data repeat it.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from secfc.errors import SealError, SecFCError
 from secfc.payload import Payload
 
 TAG_BYTES = 16
-"""What sealing adds to a payload."""
+"""Bytes that sealing adds to a payload."""
 
 _LABEL = b"secfc seal 1"
 _MASK_LABEL = b"secfc mask 1"
@@ -32,27 +32,26 @@ _NONCE = struct.Struct("<IQ")  # round, part
 
 
 class Sealed(Payload):
-    """A sealed payload: as many bytes of ciphertext, and a tag."""
+    """A sealed payload: equally many bytes of ciphertext, and a tag."""
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """Uninitialised, for a payload of this many bytes, with room for a header before."""
+        """Uninitialised, for a payload of this many bytes, with space for a header before it."""
         return cls._with_room(size + TAG_BYTES)
 
 
 class Channel:
-    """Seals what one client sends to another and opens what it is sent by it.
+    """Seals messages from one client to another, and opens messages from that client.
 
     `secret` is the X25519 secret of both, `transcript` the digest of the session and all introductions.
-    Sealing keeps to ascending places, so that no nonce is used twice; a channel refuses to be copied, pickled
-    or used in a forked process, for the same reason. Opening has no memory: whoever receives knows which
-    place is next.
+    Places of sealed messages must ascend, so that no nonce is used twice. So a channel also refuses to be
+    copied, pickled or used in a forked process. Opening has no state: the recipient knows the next place.
     """
 
     __slots__ = "_key", "_me", "_peer", "_process", "_sealed"
 
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
-        # The first step of HKDF (RFC 5869), which all keys of the pair have in common.
+        # The first step of HKDF (RFC 5869), common to all keys of the pair.
         self._key, self._me, self._peer = hmac.digest(transcript, secret, "sha256"), me, peer
         self._sealed: dict[bytes, tuple[int, int]] = {}  # last place, by purpose
         self._process = os.getpid()
@@ -66,9 +65,9 @@ class Channel:
     def seal(
         self, purpose: bytes, *, part: int, payload: bytes | bytearray | memoryview, round_: int = 0
     ) -> Sealed:
-        """Seal a payload for a place that comes after all places sealed before; else SecFCError.
+        """Seal a payload for a place after all places sealed before. Otherwise SecFCError.
 
-        The purpose is that of the message's type; part < 2**64, round_ < 2**32.
+        The purpose is that of the message's type. part < 2**64, round_ < 2**32.
         """
         if os.getpid() != self._process:
             raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
@@ -87,7 +86,7 @@ class Channel:
     def open(
         self, purpose: bytes, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
     ) -> bytes:
-        """The payload that the other client sealed for this place; SealError when it sealed no such thing."""
+        """The payload that the other client sealed for this place. SealError if it sealed no such message."""
         nonce = _NONCE.pack(round_, part)
         cipher, associated = self._cipher(self._peer, self._me, purpose)
         try:
@@ -99,23 +98,22 @@ class Channel:
             ) from None
 
     def mask_key(self, *, round_: int, index: int, question: bytes) -> bytes:
-        """A key that both clients derive for the masks of one residue of a round's answer, 32 bytes.
+        """A 32-byte key that both clients derive for the masks of one residue of a round's answer.
 
-        `index` is of the residue's prime, `question` a digest of what was asked, 32 bytes.
+        `index` is that of the residue's prime, `question` a 32-byte digest of the question.
         """
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
         link = _MASK_LABEL + pair + _NONCE.pack(round_, index) + question
         return self._derive(link)
 
     def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
-        """The cipher of one direction and purpose, and how the associated data of all its messages begins.
+        """The cipher of one direction and purpose, and the start of the associated data of all its messages.
 
-        It is made anew for each message: that takes microseconds, and a cipher that is kept takes kilobytes
-        for each pair of clients.
+        It is made for each message, in microseconds. Stored ciphers would take kilobytes per pair of clients.
         """
         link = _LABEL + _LINK.pack(sender, recipient) + purpose
         return AESGCM(self._derive(link)), link + b"\0"
 
     def _derive(self, link: bytes) -> bytes:
-        """The second step of HKDF: of 32 bytes it takes one block."""
+        """The second step of HKDF. 32 bytes are one block."""
         return hmac.digest(self._key, link + b"\1", "sha256")

@@ -1,4 +1,4 @@
-"""A coin that nobody chooses: parties commit to a value before they know the others', and tell it later.
+"""A coin that nobody can choose: parties commit to values before they know the others', and open later.
 
 ::
 
@@ -7,16 +7,16 @@
     coin          = SHA-256("secfc toss 1" | transcript (32) | number (2) and value of each who tosses it
                     | clients left out (2 each))
 
-Values of the checks of shares are a chain, so that one commitment stands for all of them: the last is
-HKDF-SHA256(ephemeral private key, info = "secfc checks 1" | run), each before is the commitment to the next,
-and the introduction has that to the first. Their coin is
+The values for the checks of shares are a chain, so that one commitment is enough for all of them. The last
+value is HKDF-SHA256(ephemeral private key, info = "secfc checks 1" | run). Each earlier value is the
+commitment to the next one. The introduction has the commitment to the first value. The coin of a check is
 
 ::
 
     seed = SHA-256("secfc check seed 1" | transcript | number of the check (4) | values of clients 1 to n,
            zeros for one that is left out)
 
-Who rechecks labels tosses no other coin. Theirs is
+Clients that recheck labels use only this coin:
 
 ::
 
@@ -24,9 +24,10 @@ Who rechecks labels tosses no other coin. Theirs is
                     | number of its last question (4))
     seed  = SHA-256("secfc recheck toss 1" | about | number (2) and value of each who tosses it)
 
-Blum: *Coin flipping by telephone*, 1983. Commitments stand in signed introductions, so the transcript fixes
-all of them. One honest value makes the coin uniform; whoever tells a value last can only refuse to. More than
-half of those who may toss do, so that a refusal leads to no other coin (`Job.tossers`).
+Blum: *Coin flipping by telephone*, 1983. Commitments are in signed introductions, so the transcript fixes all
+of them. One honest value makes the coin uniform. The party that opens its value last can only refuse to open
+it. More than half of the parties that may open a value must do so. So a refusal cannot lead to another coin
+(`Job.tossers`).
 """
 
 import hashlib
@@ -49,17 +50,17 @@ _NUMBER = struct.Struct("<H")
 
 
 def value_of(private: bytes, *, run: bytes) -> bytes:
-    """A party's value, 32 bytes, of a key that it uses in one run: started again, it has the same."""
+    """A party's value, 32 bytes, from its key of one run. After a restart it is the same."""
     return HKDF(algorithm=SHA256(), length=COIN_BYTES, salt=None, info=_VALUE + run).derive(private)
 
 
 def commitment_to(value: bytes, *, run: bytes, party: int) -> bytes:
-    """What binds a party to its value and hides it, 32 bytes."""
+    """A 32-byte commitment: it binds a party to its value and hides the value."""
     return hashlib.sha256(_COMMITMENT + run + _NUMBER.pack(party) + value).digest()
 
 
 def chain(private: bytes, *, run: bytes, party: int, count: int) -> list[bytes]:
-    """So many values for checks of shares, in the order in which they are told."""
+    """So many values for checks of shares, in the order in which they are opened."""
     last = HKDF(algorithm=SHA256(), length=COIN_BYTES, salt=None, info=_CHECKS + run).derive(private)
     values = [last]
     while len(values) < count:
@@ -68,21 +69,21 @@ def chain(private: bytes, *, run: bytes, party: int, count: int) -> list[bytes]:
 
 
 def check_seed(transcript: bytes, check: int, values: bytes) -> bytes:
-    """The seed of a check of shares, 32 bytes, of the values of all clients."""
+    """The seed of a check of shares, 32 bytes, from the values of all clients."""
     return hashlib.sha256(_SEED + transcript + struct.pack("<I", check) + values).digest()
 
 
 def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[int]) -> int:
-    """The coin, a number of 256 bits, of the values of those who toss.
+    """The coin, a number of 256 bits, from the values of the parties that opened them.
 
-    What follows from it is about the rows of clients that are not left out.
+    It is used for choices about the rows of clients that are not left out.
     """
     out = b"".join(map(_NUMBER.pack, sorted(left_out)))
     return int.from_bytes(hashlib.sha256(_TOSS + transcript + _told(values) + out).digest(), "little")
 
 
 def about_result(transcript: bytes, result: bytes, last: int) -> bytes:
-    """What a coin is about that chooses labels of a result, 32 bytes: values told of one are of no other.
+    """The subject of a coin that chooses labels of a result, 32 bytes. Values opened for one fit no other.
 
     `result` is the digest of the result, `last` the number of the question whose labels it has.
     """
@@ -90,7 +91,7 @@ def about_result(transcript: bytes, result: bytes, last: int) -> bytes:
 
 
 def recheck_seed(about: bytes, values: Mapping[int, bytes]) -> bytes:
-    """What the choice of labels that are rechecked follows from, 32 bytes."""
+    """The seed for choosing labels to recheck, 32 bytes."""
     return hashlib.sha256(_RECHECK_TOSS + about + _told(values)).digest()
 
 

@@ -1,4 +1,4 @@
-"""How the clients of a run meet: signed introductions in, a channel to each other client out.
+"""Key agreement of the clients of a run: from signed introductions to a channel to each other client.
 
 ::
 
@@ -7,9 +7,9 @@
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
     transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
 
-The server carries introductions and can only drop one. A statement holds all that a client says of itself; it
-is signed with the key that the roster pins. The transcript goes into every key, so clients that were shown
-different introductions of anybody cannot open what they seal to each other.
+The server carries introductions and can only drop one. A statement has all that a client says about itself.
+It is signed with the client's key that the roster pins. The transcript is part of every key derivation. So if
+the server shows clients different introductions of anybody, they cannot open each other's sealed messages.
 """
 
 import hashlib
@@ -32,15 +32,15 @@ _STATEMENT = b"secfc introduction 1"
 _TRANSCRIPT = b"secfc transcript 1"
 _AGREEMENT = b"secfc agreement 2"
 _PROBE = X25519PrivateKey.from_private_bytes(bytes(32))
-"""A key that everybody knows: a point of small order shares no secret with it, nor with any other."""
+"""A key that everybody knows. A point of small order shares no secret with it or with any other key."""
 _CLIENT_ROWS = struct.Struct("<HI")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """What names a run, the same at every party.
+    """Identifies a run, the same at every party.
 
-    `run` is its random identifier, 16 bytes; `agreement` a digest of all that the parties agreed on, 32
+    `run` is its random identifier, 16 bytes. `agreement` is a digest of all that the parties agreed on, 32
     bytes.
     """
 
@@ -52,7 +52,7 @@ class Session:
     def of(cls, *, job: Job, roster: Roster, run: bytes) -> "Session":
         """A run whose agreement is the protocol's version, the job and the roster.
 
-        ParameterError when the roster does not have the job's number of parties, or no server.
+        ParameterError if the roster does not have the job's number of parties, or has no server.
         """
         if len(roster.keys) != job.parties:
             raise ParameterError(f"roster: it has {len(roster.keys)} parties, the job has {job.parties}")
@@ -64,7 +64,7 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True)
 class Introduction:
-    """What a client tells the others of itself, signed.
+    """What a client says about itself, signed.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ class Introduction:
     ephemeral : bytes of length 32
         X25519 public key, used in this run only.
     commitment, checks : bytes of length 32
-        To its value of a coin, and to its first of a check of shares (`secfc.sealing.coin`).
+        Commitments to its value of a coin, and to its first value for checks (`secfc.sealing.coin`).
     signature : bytes of length 64
-        Of its identity, over all of this, the session and its number.
+        By its identity, over all of this, the session and its number.
     """
 
     rows: int
@@ -98,9 +98,9 @@ class Introduction:
 
 @lru_cache(maxsize=KNOWN)
 def check_ephemeral(key: bytes) -> X25519PublicKey:
-    """The public key of these bytes; ValueError for a point of small order.
+    """The public key of these bytes. ValueError for a point of small order.
 
-    The secret would be zero whatever the other key is (RFC 7748, 6.1).
+    With such a point the secret would be zero for any other key (RFC 7748, 6.1).
     """
     public = X25519PublicKey.from_public_bytes(key)
     _PROBE.exchange(public)
@@ -108,9 +108,9 @@ def check_ephemeral(key: bytes) -> X25519PublicKey:
 
 
 def start_digest(labels: Labels | None, weights: Ints | None = None) -> bytes:
-    """SHA-256 of start labels and of weights, four bytes each; of nothing when there are neither.
+    """SHA-256 of start labels and of weights, four bytes each, or of nothing if there are neither.
 
-    Whether there are any follows from the job, which is agreed on, and how many from the number of rows.
+    The agreed job decides whether there are any. Their number follows from the number of rows.
     """
     digest = hashlib.sha256(b"" if labels is None else labels.astype("<i4").tobytes())
     digest.update(b"" if weights is None else weights.astype("<u4").tobytes())
@@ -118,10 +118,10 @@ def start_digest(labels: Labels | None, weights: Ints | None = None) -> bytes:
 
 
 def transcript_of(session: Session, present: Mapping[int, Introduction]) -> bytes:
-    """Digest of the session and of the introductions, in ascending order, of all clients that came, 32 bytes.
+    """Digest of the session and the introductions of all clients that came, in ascending order, 32 bytes.
 
     Every part has a fixed length and its client's number, so no two lists give the same bytes. It depends on
-    a fresh key of every client, so no two runs have the same transcript if one client is honest.
+    a fresh key of every client. So no two runs have the same transcript if one client is honest.
     """
     digest = hashlib.sha256(_TRANSCRIPT + session.run + session.agreement)
     for client, one in present.items():
@@ -138,19 +138,18 @@ def _statement(session: Session, said: bytes) -> bytes:
 
 
 class Handshake:
-    """One client's side: an ephemeral key of its own, made for this run and dropped with this object.
+    """One client's side. It makes an ephemeral key for this run, which is dropped with this object.
 
-    A key made elsewhere is used by one client in one run only: its channels' nonces repeat for the same
-    messages alone. A client that is started again passes, as `ephemeral`, the private key of its log.
-    `checks` is how many checks of shares there can be. ParameterError where the roster has another key than
-    the identity's.
+    A key from outside may be used by one client in one run only: then its channels repeat nonces only for the
+    same messages. A restarted client passes the private key in its log as `ephemeral`. `checks` is the
+    largest number of checks of shares. ParameterError if the roster has another key than the identity's.
 
     Attributes
     ----------
     introduction : Introduction
         To be sent.
     coin, checks : bytes of length 32, list of such
-        Its values of a coin and of checks of shares, which follow from the ephemeral key.
+        Its values of a coin and for checks of shares, derived from the ephemeral key.
     """
 
     def __init__(
@@ -196,9 +195,9 @@ class Handshake:
     def channels(self, introductions: Sequence[Introduction | None]) -> dict[int, Channel]:
         """A channel to every other client that introduced itself.
 
-        Introductions are of every party, client 1's first, None for one that did not come; all are verified,
-        and the own one must be what was sent. `SealError` names the client whose introduction is not its own,
-        was changed, or has an ephemeral key that shares no secret.
+        `introductions` has one entry per party, client 1 first, None for a party that did not come. All are
+        verified, and the own one must be unchanged. `SealError` names the client whose introduction is not
+        its own, was changed, or has an ephemeral key that shares no secret.
         """
         session = self._session
         if len(introductions) != len(session.roster.keys):

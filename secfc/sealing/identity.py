@@ -1,4 +1,4 @@
-"""Who the parties are: long-term Ed25519 keys, and the roster of public ones that every party has pinned."""
+"""Identities of the parties: long-term Ed25519 keys, and the roster of public keys that all have pinned."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ SIGNATURE_BYTES = 64
 _ROSTER = b"secfc roster 2"
 
 KNOWN = 1 << 13
-"""Public values whose check a process remembers: more than one of each party of the largest job."""
+"""Number of public values whose check a process remembers: more than one per party of the largest job."""
 
 
 class Identity:
-    """A party's long-term Ed25519 key pair. A client signs what it says of itself, the server all it sends.
+    """A party's long-term Ed25519 key pair. A client signs its introduction, the server all its messages.
 
     `private`, 32 bytes, is a fresh key from the operating system by default.
     """
@@ -46,9 +46,9 @@ class Identity:
         return self._key.sign(statement)
 
     def secret_with(self, public: X25519PublicKey) -> bytes:
-        """The X25519 secret of this key, mapped as `secfc.sealing.box` says, and another, 32 bytes.
+        """The X25519 secret of this key (mapped as in `secfc.sealing.box`) and another one, 32 bytes.
 
-        ValueError where the other is a point of small order, for then it is zero (RFC 7748, 6.1).
+        ValueError if the other is a point of small order: the secret would be zero (RFC 7748, 6.1).
         """
         return self._sealing_key.exchange(public)
 
@@ -60,9 +60,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class Roster:
-    """The public keys that are pinned, of 32 bytes each. Every party of a run has the same.
+    """The pinned public keys, of 32 bytes each. Every party of a run has the same.
 
-    The server's key is None where clients work without a server. ParameterError names the party whose key has
+    The server's key is None if clients work without a server. ParameterError names a party whose key has
     another length or is another party's.
     """
 
@@ -81,7 +81,7 @@ class Roster:
             seen[key] = party
 
     def _all(self) -> dict[int, bytes]:
-        """Every key by party; 0 is the server."""
+        """Every key by party. 0 is the server."""
         server = {} if self.coordinator is None else {0: self.coordinator}
         return server | dict(enumerate(self.keys, 1))
 
@@ -94,7 +94,7 @@ class Roster:
     def verify(
         self, party: int, signature: bytes, statement: bytes, *, what: str = "what it says of itself"
     ) -> None:
-        """Raise SealError unless this party signed the statement; 0 is the server. `what` is it in words."""
+        """Raise SealError unless this party (0: the server) signed the statement, `what` in words."""
         key = self.coordinator if party == 0 else None
         if 0 < party <= len(self.keys):
             key = self.keys[party - 1]
@@ -111,9 +111,9 @@ class Roster:
 
 @lru_cache(maxsize=KNOWN)
 def check_signature(key: bytes, signature: bytes, statement: bytes) -> None:
-    """Raise InvalidSignature unless this key signed the statement, or ValueError where it is no key.
+    """Raise InvalidSignature unless this key signed the statement, ValueError if it is no key.
 
-    A process verifies a statement once, however many parties it runs. What was refused is verified again.
+    A process verifies a statement once for all its parties. A refused statement is verified again.
     """
     _public_key(key).verify(signature, statement)
 

@@ -1,11 +1,11 @@
-"""What the server signs of each of its messages, and the proof that it said so.
+"""The server's signature of each of its messages: a proof that the server sent it.
 
 ::
 
     statement = "secfc server 1" | agreement (32) | header of the message | SHA-256 of its body
 
-The header names the run, the type, sender, recipient and round. So a signature is of no use in another run,
-place or agreement, and everybody who has the roster can check it.
+The header has the run, the type, sender, recipient and round. So a signature is invalid in another run, place
+or agreement. Everybody who has the roster can verify it.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ _STATEMENT = b"secfc server 1"
 SERVER = 0
 
 SHOWN_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
-"""Of a proof that is shown to others (`secfc.protocol.shown`)."""
+"""Bytes of a proof that is shown to others (`secfc.protocol.shown`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """That the server signed a message, of this header and this SHA-256 of its body."""
+    """Proof that the server signed a message with this header and this SHA-256 of its body."""
 
     header: bytes = field(repr=False)
     digest: bytes = field(repr=False)
@@ -37,10 +37,10 @@ class Proof:
 
 
 class Signer:
-    """The server's side: proofs of what it sends in one session.
+    """The server's side: proofs of its messages in one session.
 
-    Ed25519 is deterministic: the same message has the same signature, also after a restart. ParameterError
-    when the roster has another key than the identity's.
+    Ed25519 is deterministic: the same message has the same signature, also after a restart. ParameterError if
+    the identity's key is not the roster's.
     """
 
     def __init__(self, session: Session, identity: Identity) -> None:

@@ -1,4 +1,4 @@
-"""Rows of Python values, as database drivers give them, block by block into columns of one type each."""
+"""Convert rows of Python values from a database driver, block by block, to columns of one type each."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -16,7 +16,7 @@ BLOCK_ROWS = 10_000
 """Rows fetched at a time: tens of megabytes of Python values for a table of a hundred columns."""
 
 EXACT = 2**53
-"""Whole numbers up to here, and not all above, are float64."""
+"""All whole numbers up to here are exact in float64, but not all above."""
 
 _FAMILIES: dict[type, str] = {
     bool: "truth value",
@@ -29,11 +29,11 @@ _FAMILIES: dict[type, str] = {
     datetime: "time stamp",
     bytes: "byte string",
 }
-"""What the values of a column are, all of them."""
+"""Kinds of values. All values of a column must be of one kind."""
 
 
 def too_large(*, count: int, first: int) -> str:
-    """What is wrong with a column of exact numbers that float64 would round."""
+    """The error text for a column of exact numbers that float64 would round."""
     return (
         f"has {count} exact numbers beyond 2^53, the first in row {first}, that float64 would round; "
         "leave the column out, or cast it to double precision"
@@ -41,7 +41,7 @@ def too_large(*, count: int, first: int) -> str:
 
 
 class Columns:
-    """The columns of an answer of `source`, as errors call it."""
+    """The columns of a query's result. `source` is its name in errors."""
 
     def __init__(self, names: Sequence[str], *, source: str) -> None:
         self._names = list(names)
@@ -55,12 +55,12 @@ class Columns:
         self._rows += len(rows)
 
     def table(self) -> pa.Table:
-        """All of them, or DataError. A column without values has the type null."""
+        """All rows as a table, or DataError. A column without values has the type null."""
         return pa.Table.from_arrays([column.array() for column in self._columns], names=self._names)
 
 
 class _Column:
-    """A column: its blocks, and what its values are."""
+    """A column: its blocks and the kind of its values."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -68,7 +68,7 @@ class _Column:
         self._blocks: list[pa.Array] = []
 
     def add(self, values: Sequence[Any], above: int) -> None:
-        """Add a block that has so many rows above it."""
+        """Add a block that follows `above` rows."""
         kinds = set(map(type, values)) - {type(None)}
         for kind in kinds:
             if kind not in _FAMILIES:
@@ -145,7 +145,7 @@ class _Column:
 
 
 def _is_whole(value: Decimal) -> bool:
-    """Whether a decimal was written without a fraction, as values of numeric(10) are."""
+    """Whether a decimal has no fraction digits, as values of numeric(10)."""
     exponent = value.as_tuple().exponent
     return isinstance(exponent, int) and exponent >= 0 and value.adjusted() < 19
 

@@ -1,4 +1,4 @@
-"""A text file as a table: how it is written is found or given. What is wrong is told by line, never value."""
+"""Read a text file as a table. Its format is detected or given. Errors name a line, never a value."""
 
 import codecs
 import csv
@@ -20,11 +20,11 @@ from secfc.errors import DataError
 from secfc.options import FOUND, DecimalMark, Separator, TextFormat
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-"""Files that are read here, by their ending."""
+"""Endings of the files that this module reads."""
 
 DECIMAL, WRITTEN, CODES = b"decimal", b"written", b"codes"
-"""In a table's metadata: the mark before decimals in its texts; how the file is written, if not as usual;
-names, in lines, of columns with values such as 007."""
+"""Keys of a table's metadata: the decimal mark in its texts; the file's format, if it is not the usual one;
+the names, one per line, of columns with values such as 007."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _MARKS: dict[Separator | DecimalMark, str] = {
@@ -38,23 +38,23 @@ _WITH_COMMAS = r"^\s*[-+]?\d+(,\d+)?([eE][-+]?\d+)?\s*$"
 _NO_VALUES = pa.array(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
 _CODE = re.compile(r"\s*0[0-9]+\s*")
 _HEAD = 1 << 16
-"""Bytes in which separators and leading zeros are looked for."""
+"""Bytes in which to search for separators and leading zeros."""
 
 _BLOCK = 1 << 20
 
 _NO_TEXT = "\0"
-"""UTF-16 without a mark has it beside each letter of ASCII, and then would be UTF-8 too."""
+"""UTF-16 has this byte beside each ASCII letter, so without a byte order mark it could be valid UTF-8."""
 
 
 class Dialect(NamedTuple):
-    """How a file is written."""
+    """The format of a text file."""
 
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf8"
 
     def __str__(self) -> str:
-        """In words what is not usual; empty if all is."""
+        """What is unusual, in words; empty if nothing is."""
         found = [f"{_SEPARATORS[self.separator]} between values"] if self.separator != "," else []
         found += ["decimal commas"] if self.decimal == "," else []
         found += ["UTF-16" if self.encoding == "utf-16" else self.encoding] if self.encoding != "utf8" else []
@@ -65,27 +65,27 @@ _USUAL = Dialect()
 
 
 def kind_of(path: Path) -> str:
-    """The ending that says what a file is: ".csv", or ".csv.gz"."""
+    """The ending of a file that gives its kind, such as ".csv" or ".csv.gz"."""
     endings = [ending.lower() for ending in path.suffixes]
     return "".join(endings[-2:]) if endings[-1:] == [".gz"] else "".join(endings[-1:])
 
 
 def stem_of(path: Path) -> str:
-    """A file's name without that."""
+    """A file's name without that ending."""
     return path.name[: len(path.name) - len(kind_of(path))]
 
 
 def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOUND) -> pa.Table:
-    """All columns of a text file with a header; those `as_text` as they are: "007" stays apart from "7".
+    """All columns of a text file with a header. Columns `as_text` stay text, so "007" differs from "7".
 
-    What is not `given` of how it is written is found. The table's metadata say how the file is written.
+    Format properties that are not `given` are detected. The table's metadata contain the file's format.
 
     Raises
     ------
     DataError
-        Naming the file, and the line where there is one; never a value.
+        The error names the file and, if there is one, the line, but never a value.
     OSError
-        When the file cannot be read at all.
+        The file cannot be read at all.
     """
     table, dialect, head = _read(path, as_text, given)
     codes = "\n".join(_columns_of_codes(head, dialect.separator))
@@ -93,7 +93,7 @@ def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOU
 
 
 def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Table, Dialect, str]:
-    """The table, how it is written, and the lines at its beginning."""
+    """The table, its format, and the first lines of the file."""
     head, encoding = _head(path, given)
     separator = _separator(path, head) if given.separator is None else _MARKS[given.separator]
     dialect = Dialect(separator=separator, encoding=encoding)
@@ -103,11 +103,11 @@ def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Tab
         if _NO_TEXT in head:
             raise pa.ArrowInvalid
         table, dialect = _with_decimals(path, as_text, dialect, given)
-        _ = table.column_names  # the reader decodes names only now
-        if any(map(pa.types.is_binary, table.schema.types)):  # texts that it cannot decode
+        _ = table.column_names  # only this makes the reader decode the names
+        if any(map(pa.types.is_binary, table.schema.types)):  # the reader cannot decode the texts
             raise pa.ArrowInvalid
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        # The reader's own text can quote the file.
+        # The reader's own error text can quote the file.
         raise DataError(
             f"{path}: not a readable {kind_of(path)} file{_why(path, dialect)}", code=Code.UNREADABLE_FILE
         ) from None
@@ -115,7 +115,7 @@ def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Tab
 
 
 def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: Dialect = _USUAL) -> pa.Table:
-    """The reader itself, whose errors can quote the file."""
+    """Call the CSV reader. Its errors can quote the file."""
     return pyarrow.csv.read_csv(
         _opened(source) if isinstance(source, Path) else source,
         read_options=pyarrow.csv.ReadOptions(encoding=dialect.encoding),
@@ -127,19 +127,19 @@ def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: D
 
 
 def _opened(path: Path) -> pa.NativeFile:
-    """The bytes of a file that may be compressed."""
+    """The bytes of a file, decompressed if it is .gz."""
     return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
 def dialect_of(path: Path, given: TextFormat = FOUND) -> Dialect:
-    """How a file is written; errors as of `read_csv`."""
+    """The format of a file; errors as in `read_csv`."""
     return _read(path, (), given)[1]
 
 
 def _with_decimals(
     path: Path, as_text: Sequence[str], dialect: Dialect, given: TextFormat
 ) -> tuple[pa.Table, Dialect]:
-    """The table, and its decimal mark: if none is given, numbers beside commas between values have points."""
+    """The table, and its format with the decimal mark: if none is given, a point beside comma separators."""
     if given.decimal is not None:
         dialect = dialect._replace(decimal=_MARKS[given.decimal])
         return parse_csv(path, as_text, dialect), dialect
@@ -151,9 +151,9 @@ def _with_decimals(
 
 
 def _separator(path: Path, head: str) -> str:
-    """What gives every line as many values as the header: commas first, in a .tsv file tabs.
+    """The first separator that gives every line as many values as the header.
 
-    Where nothing does, it is what the header has most of.
+    Commas are tried first; in a .tsv file, tabs. If no separator fits, the most frequent one in the header.
     """
     marks = sorted(_SEPARATORS, key=lambda mark: (mark == "\t") != kind_of(path).startswith(".tsv"))
     counts = {}
@@ -167,10 +167,10 @@ def _separator(path: Path, head: str) -> str:
 
 
 def _head(path: Path, given: TextFormat) -> tuple[str, str]:
-    """The lines at a file's beginning, and its encoding: UTF-16 by its mark, UTF-8, or what is given.
+    """The first lines of a file, and its encoding: UTF-16 by its byte order mark, UTF-8, or the given one.
 
-    A file that is UTF-8 from beginning to end is taken as such: texts in other encodings with letters beyond
-    ASCII are not, by chance.
+    A file that is valid UTF-8 as a whole is read as UTF-8. In another encoding, a text with letters beyond
+    ASCII is hardly ever valid UTF-8.
     """
     with _opened(path) as file:
         head = file.read(_HEAD)
@@ -185,7 +185,7 @@ def _head(path: Path, given: TextFormat) -> tuple[str, str]:
 
 
 def _decodes(path: Path, encoding: str) -> bool:
-    """Whether all of a file is text in an encoding."""
+    """Whether the whole file is text in an encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with _opened(path) as file, suppress(UnicodeDecodeError):
         while block := file.read(_BLOCK):
@@ -197,12 +197,12 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
-    """The values of each line, but of empty lines."""
+    """The values of each line that is not empty."""
     return (row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
 
 
 def _columns_of_codes(head: str, separator: str) -> list[str]:
-    """Columns that have numbers with leading zeros at the file's beginning."""
+    """Columns that have numbers with leading zeros in the first lines."""
     with suppress(csv.Error):
         names, *rows = _rows(head, separator)
         return [
@@ -214,7 +214,7 @@ def _columns_of_codes(head: str, separator: str) -> list[str]:
 
 
 def _has_decimal_commas(table: pa.Table) -> bool:
-    """Whether some column of texts is one of numbers with commas, in every row."""
+    """Whether some column of texts has only numbers, with decimal commas."""
     for column in table.columns:
         if pa.types.is_string(column.type):
             values = column.filter(pc.invert(pc.fill_null(pc.is_in(column, value_set=_NO_VALUES), True)))
@@ -225,7 +225,7 @@ def _has_decimal_commas(table: pa.Table) -> bool:
 
 
 def _why(path: Path, dialect: Dialect) -> str:
-    """What is wrong, as far as that can be told without a value."""
+    """What is wrong, as far as it can be said without a value."""
     with _opened(path) as file:
         if not file.read(1):
             return ": it is empty"
@@ -244,7 +244,7 @@ def _why(path: Path, dialect: Dialect) -> str:
             )
         return "skip"
 
-    with suppress(pa.ArrowInvalid):  # once more and in order, as only then lines have numbers
+    with suppress(pa.ArrowInvalid):  # read again without threads, since only then lines have numbers
         pyarrow.csv.read_csv(
             _opened(path),
             read_options=pyarrow.csv.ReadOptions(use_threads=False, encoding=dialect.encoding),

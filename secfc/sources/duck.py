@@ -1,7 +1,7 @@
-"""DuckDB: queries of .csv and .parquet files and of its own databases, closed in around the one file.
+"""DuckDB: queries of .csv and .parquet files and of its own databases, with access to that one file only.
 
-Extensions are neither installed nor loaded at run time, no other file or address can be opened, nothing can
-be written, and rows that do not fit in memory are not spilled to disk.
+A query cannot install or load extensions, open another file or address, or write. Rows that do not fit in
+memory are not spilled to disk.
 """
 
 import zlib
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 TABLE = "data"
-"""What a query calls the file."""
+"""The table name of the file in a query."""
 
 _ENCODINGS = {"utf8": "utf-8", "utf-16": "utf-16"}
-"""That DuckDB reads by itself, by our names."""
+"""Encodings that DuckDB reads itself: our names and its names."""
 
 _CLOSED: dict[str, str | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
-    "python_enable_replacements": False,  # else a table's name may mean a variable of ours
+    "python_enable_replacements": False,  # otherwise a table name could mean a Python variable
     "temp_directory": "",
 }
 
 
 def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) -> pa.Table:
-    """What one SELECT of a text file with a header, or a .parquet file, gives; it calls the file ``data``.
+    """The result of one SELECT from a text file with a header, or a .parquet file, as table ``data``.
 
-    ParameterError where DuckDB is not there. DataError where the file cannot be read or the query fails; the
-    error's name, never its text.
+    ParameterError if DuckDB is not installed. DataError if the file cannot be read or the query fails; it has
+    the name of DuckDB's error, never its text.
     """
     if set(str(path.absolute())) & set("*?["):
         raise DataError(
@@ -52,7 +52,7 @@ def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) ->
         read = f"read_parquet({place})"
     else:
         dialect = Dialect()
-        with suppress(OSError, EOFError, zlib.error):  # what is wrong is told when it is read
+        with suppress(OSError, EOFError, zlib.error):  # errors are reported when it is read
             dialect = dialect_of(path, given)
         if dialect.encoding not in _ENCODINGS:
             closed = ["SET enable_external_access = false", "SET lock_configuration = true"]
@@ -68,8 +68,8 @@ def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) ->
 
 
 def _read_text(place: str, dialect: Dialect) -> str:
-    """How a text file is read, as it is without a query."""
-    # Types of columns by all rows: a later value that does not fit would be an error without a column.
+    """The SQL that reads a text file as it is read without a query."""
+    # Column types depend on all rows: otherwise a later value that does not fit is an error without a column.
     return (
         f"read_csv({place}, header=true, sample_size=-1, delim='{dialect.separator}', "
         f"decimal_separator='{dialect.decimal}', encoding='{_ENCODINGS[dialect.encoding]}')"
@@ -77,7 +77,7 @@ def _read_text(place: str, dialect: Dialect) -> str:
 
 
 def ask_database(path: Path, query: str, *, name: str) -> pa.Table:
-    """What a query of a DuckDB database gives, opened for reading only; errors are those of `ask_file`."""
+    """The result of a query of a DuckDB database, opened for reading only; errors as in `ask_file`."""
     prepare = ["SET enable_external_access = false", "SET lock_configuration = true"]
     return _ask(str(path.absolute()), prepare, query, name=name, read_only=True)
 
@@ -92,7 +92,7 @@ def _ask(
     table: pa.Table | None = None,
 ) -> pa.Table:
     try:
-        import duckdb  # noqa: PLC0415 - only who asks it needs it
+        import duckdb  # noqa: PLC0415 - optional: needed for these queries only
     except ImportError:
         raise missing("DuckDB", "queries of files", "duckdb", code=Code.DATABASE) from None
     try:
@@ -131,7 +131,7 @@ def _check_select(duckdb: Any, connection: "DuckDBPyConnection", query: str, *, 
 
 
 def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Decimals (which HUGEINT and sums of integers are too) as integers or floats, enumerations as texts."""
+    """Decimals (also HUGEINT and sums of integers) as integers or floats, enumerations as texts."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     return _from_decimals(column, name) if pa.types.is_decimal(column.type) else column

@@ -1,7 +1,7 @@
-"""A query in place of a file: where it is asked, and its answer as a table.
+"""A query in place of a file: its database or file, and its result as a table.
 
-Credentials never pass through here: a URL with a password is refused, and the driver takes them from the
-environment. What a database says of an error can quote rows, so only the error's name is shown.
+This module never gets credentials: a URL with a password is refused, and the driver reads them from the
+environment. A database's error text can quote rows, so only the name of the error is shown.
 """
 
 import re
@@ -20,12 +20,12 @@ from secfc.sources.csv_file import TEXTS, kind_of, stem_of
 Kind = Literal["postgresql", "sqlite", "duckdb", "file"]
 
 FILES = (*TEXTS, ".parquet")
-"""Files that can be queried, by their ending."""
+"""Endings of files that can be queried."""
 
 _NO_NAMES = {"SELECT", "select", "FROM", "from", duck.TABLE}
 
 _CONSTANT = re.compile(r"""(?i)('[^']*'|\b\d[\w.]*|\bnull\b)(\s+(as\s+)?"?\w+)?""")
-"""A constant in a query, and what the answer calls it: neither tells of the file's first line."""
+"""A constant in a query, and its name in the result. Neither shows that the file has a header."""
 
 _POSSIBLE = (
     "postgresql://host/database, sqlite:///file, duckdb:///file, or the path of a .csv, .tsv or .parquet file"
@@ -34,7 +34,7 @@ _POSSIBLE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a query is asked: the file's `path`, or of a server its `url`, without a password."""
+    """Where a query runs: the `path` of a file, or the `url` of a server, without a password."""
 
     kind: Kind
     path: Path | None = None
@@ -42,9 +42,9 @@ class Origin:
 
     @classmethod
     def of(cls, text: str, *, folder: Path | None = None) -> "Origin":
-        """What a URL or a path means; relative paths are relative to `folder`, else the working directory.
+        """The origin of a URL or a path. Relative paths are relative to `folder` or the working directory.
 
-        ParameterError when it is none of `_POSSIBLE` or has a password; the text never quotes it.
+        ParameterError if it is none of `_POSSIBLE` or has a password. The text never quotes it.
         """
         scheme, separator, rest = text.partition("://")
         if separator and scheme == "postgresql":
@@ -63,10 +63,10 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """One SELECT in place of a file; a .csv or .parquet file is the table ``data``.
+    """One SELECT in place of a file. A .csv or .parquet file is the table ``data``.
 
-    `name` is what errors and label files call it when it is asked of a server; a file is called by its path.
-    `given` says how a text file is written.
+    `name` is the name in errors and of label files for a query to a server. A file is named by its path.
+    `given` is the format of a text file.
     """
 
     origin: Origin
@@ -79,19 +79,19 @@ class Query:
 
     @property
     def stem(self) -> str:
-        """What its label file is called."""
+        """The name of its label file, without the ending."""
         return self.name if self.origin.path is None else stem_of(self.origin.path)
 
     @property
     def names(self) -> set[str]:
-        """Words in the query that may be names of columns; no constant, for it may be a value."""
+        """Words in the query that may be names of columns. Constants are excluded, as they may be values."""
         return set(re.findall(r"\w+", _CONSTANT.sub("", self.query))) - _NO_NAMES
 
     def read(self) -> pa.Table:
-        """The answer.
+        """The result of the query.
 
-        ParameterError where the library or driver that it takes is not there; DataError where the database
-        refuses, or values make no column; never a value.
+        ParameterError if the needed library or driver is not installed. DataError if the database refuses, or
+        values make no column. Errors never quote a value.
         """
         path, name = self.origin.path, str(self)
         if path is None:

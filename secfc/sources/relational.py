@@ -24,13 +24,13 @@ _OPTIONS = frozenset(
         "channel_binding", "require_auth", "gssencmode", "krbsrvname", "passfile",
     }
 )  # fmt: skip
-"""What a URL may say of the connection. Unlisted: passwords, and SQLAlchemy's own, which can load code."""
+"""Options allowed in a URL. Passwords are not allowed, nor SQLAlchemy's own options, which can load code."""
 
 _PATIENCE_SECONDS = 30
-"""How long to wait for a connection, where neither the URL nor PGCONNECT_TIMEOUT says."""
+"""How long to wait for a connection, unless the URL or PGCONNECT_TIMEOUT says it."""
 
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-"""What a query may do in SQLite: neither ATTACH, VACUUM INTO nor PRAGMA, which mode=ro lets pass."""
+"""Allowed actions of a query in SQLite. mode=ro alone would allow ATTACH, VACUUM INTO and PRAGMA."""
 
 _LOGGED_AS = "secfc"
 
@@ -41,17 +41,17 @@ def check_url(url: str) -> None:
 
 
 def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
-    """What PostgreSQL answers one SELECT, through a cursor of the server's in a read-only transaction.
+    """The result of one SELECT in PostgreSQL, through a server-side cursor in a read-only transaction.
 
-    The URL is ``postgresql://host/database``; user and password are the driver's to find (PGUSER, PGPASSWORD,
+    The URL is ``postgresql://host/database``. The driver finds user and password itself (PGUSER, PGPASSWORD,
     ...).
 
     Raises
     ------
     ParameterError
-        psycopg is not there, or the URL cannot be used.
+        psycopg is not installed, or the URL cannot be used.
     DataError
-        No connection, no answer, or values that make no column; names of errors, never their text.
+        No connection, no result, or values that make no column. It has names of errors, never their text.
     """
     parsed = _parsed(url)
     try:
@@ -65,11 +65,11 @@ def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
 
 
 def ask_sqlite(path: Path, query: str, *, name: str) -> pa.Table:
-    """What the SQLite database in a file answers, opened for reading only; errors as of `ask_postgresql`."""
+    """The result of a query of an SQLite file, opened for reading only; errors as in `ask_postgresql`."""
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        connection.execute("SELECT count(*) FROM sqlite_schema")  # refuses what is no database, here already
+        connection.execute("SELECT count(*) FROM sqlite_schema")  # fails here if it is not a database
         return connection
 
     sqlalchemy = _sqlalchemy()
@@ -79,7 +79,7 @@ def ask_sqlite(path: Path, query: str, *, name: str) -> pa.Table:
 
 
 def _allow_queries_alone(connection: "Connection") -> None:
-    """Close an SQLite connection to all but a SELECT; SQLAlchemy has asked its own by now."""
+    """Allow only SELECT on an SQLite connection. SQLAlchemy's own statements have run before."""
     raw = connection.connection.dbapi_connection
     assert isinstance(raw, sqlite3.Connection)
     raw.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
@@ -87,7 +87,7 @@ def _allow_queries_alone(connection: "Connection") -> None:
 
 def _sqlalchemy() -> Any:
     try:
-        import sqlalchemy  # noqa: PLC0415 - only who asks a database needs it
+        import sqlalchemy  # noqa: PLC0415 - optional: needed for databases only
     except ImportError:
         raise missing("SQLAlchemy", "databases", "sql", code=Code.DATABASE) from None
     return sqlalchemy
@@ -115,7 +115,7 @@ def _parsed(text: str) -> "URL":
 
 
 def _engine(url: "URL", **arguments: Any) -> "Engine":
-    """An engine that keeps no connection and logs nothing: at its DEBUG level, SQLAlchemy would log rows."""
+    """An engine that keeps no connection and logs nothing, since SQLAlchemy logs rows at the DEBUG level."""
     sqlalchemy = _sqlalchemy()
     for part in ("engine.Engine", "pool.impl.NullPool"):
         logging.getLogger(f"sqlalchemy.{part}.{_LOGGED_AS}").setLevel(logging.CRITICAL + 1)
@@ -137,7 +137,7 @@ def _ask(engine: "Engine", query: str, *, name: str, **options: Any) -> pa.Table
     except sqlalchemy.exc.SQLAlchemyError as error:
         raise DataError(f"{name}: {_not_connected(error)}", code=Code.DATABASE) from None
     try:
-        # As it stands: no parameter is looked for, whether :name or %s.
+        # The query is sent unchanged, without parameters such as :name or %s.
         options |= {"stream_results": True, "no_parameters": True}
         return _answer(connection.execution_options(**options), query, name=name)
     except sqlalchemy.exc.SQLAlchemyError as error:
@@ -152,13 +152,13 @@ def _answer(connection: "Connection", query: str, *, name: str) -> pa.Table:
         if not answer.returns_rows:
             raise DataError(f"{name}: the query gives no columns; one SELECT is needed", code=Code.DATABASE)
         columns = Columns(list(answer.keys()), source=name)
-        for rows in answer.partitions(BLOCK_ROWS):  # without a number, the first would be all of them
+        for rows in answer.partitions(BLOCK_ROWS):  # without a number, the first part would be all rows
             columns.add(rows)
     return columns.table()
 
 
 def _not_connected(error: Exception) -> str:
-    """Why there is no connection, in our words: the server's could be anything."""
+    """Why there is no connection, in our own words, since the server's text could contain anything."""
     told = getattr(error, "orig", None)
     if isinstance(told, sqlite3.Error):
         return f"the database cannot be opened ({_kind(error)})"

@@ -1,4 +1,4 @@
-"""An Excel workbook as a table (openpyxl): the values of its one sheet, as they were last computed."""
+"""Read an Excel workbook as a table (openpyxl): the values of its only sheet, as last computed."""
 
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from secfc.sources.blocks import Columns
 def read_sheet(path: Path) -> pa.Table:
     """All columns of an .xlsx file whose first line has their names.
 
-    ParameterError where openpyxl is not there. DataError where the file is no workbook, has several sheets,
-    or a column has no name; never a value.
+    ParameterError if openpyxl is not installed. DataError if the file is not a workbook, has several sheets,
+    or a column has no name. It never quotes a value.
     """
     try:
-        from openpyxl import load_workbook  # noqa: PLC0415 - only who reads workbooks needs it
+        from openpyxl import load_workbook  # noqa: PLC0415 - optional: needed for workbooks only
     except ImportError:
         raise missing("openpyxl", ".xlsx files", "excel") from None
     try:
@@ -31,7 +31,7 @@ def read_sheet(path: Path) -> pa.Table:
     book.close()
     if len(sheets) != 1:
         raise DataError(f"{path}: {len(sheets)} sheets, one is needed", code=Code.UNREADABLE_FILE)
-    while lines and all(value is None for value in lines[-1]):  # cells that were formatted, or emptied
+    while lines and all(value is None for value in lines[-1]):  # cells only formatted, or emptied
         lines.pop()
     columns = [list(values) for values in zip(*lines, strict=True)]
     while columns and all(value is None for value in columns[-1]):
@@ -46,7 +46,7 @@ def read_sheet(path: Path) -> pa.Table:
 
 
 def _column(values: list[Any]) -> pa.ChunkedArray:
-    """Values of one kind; as texts where they are of several, such as a number and a remark."""
+    """A column of values. They become texts if they are of several kinds, such as a number and a remark."""
     found = Columns(["value"], source="")
     try:
         if values:

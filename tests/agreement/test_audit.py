@@ -1,4 +1,4 @@
-"""What an audit says of a summary that is whole, and of each way in which it is not."""
+"""An audit's findings about a complete summary, and about each way in which one can be wrong."""
 
 import json
 
@@ -40,7 +40,7 @@ def state(organisations, name, *, key=None, **changes):
 
 @pytest.fixture
 def audited(organisations, tmp_path):
-    """Findings of a summary of these statements, its JSON changed as told."""
+    """Findings about a summary of these statements, with changes in its JSON."""
 
     def findings(statements, change=None):
         path = tmp_path / "summary.json"

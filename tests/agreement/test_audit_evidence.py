@@ -1,4 +1,4 @@
-"""What a party writes down of a coordinator that cheated convinces who has the job, and nothing else does."""
+"""A party's record of a coordinator that cheated is proof for anyone with the job; no other record is."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def asked(recipient, *, sets=(0, 1), round_=1, run=RUN):
 
 
 def proof(organisations, message):
-    """Of a message that the coordinator signed for its recipient."""
+    """Proof of a message that the coordinator signed for its recipient."""
     agreement = organisations.agreement
     session = agreement.session(message.run)
     signer = Signer(session, read_key(organisations.coordinator_key))
@@ -43,7 +43,7 @@ def evidence(organisations, first, second):
 
 @pytest.fixture
 def audited(organisations):
-    """Status and output of the command, given evidence as JSON text."""
+    """Status and output of the command, for evidence as JSON text."""
 
     def run(text):
         path = organisations.folder / "evidence.json"
@@ -120,7 +120,7 @@ def test_evidence_of_another_job_or_roster_does_not_hold(organisations, audited,
     assert f"DOES NOT HOLD evidence of another job, {agreement.digest.hex()[:16]}" in output
     organisations.replace(organisations.job, "runs = 99", "runs = 100")
     assert audited(text)[0] == 0
-    # Signed by the key of somebody else who says that the agreement is this one.
+    # Signed with the key of another person, who claims that the agreement is this one.
     stranger = Identity()
     values = json.loads(text)
     for name, one in (("first", found.first), ("second", found.second)):
@@ -161,7 +161,7 @@ def test_evidence_is_told_from_a_summary(organisations, found):
 
 
 def test_a_key_of_a_party_is_refused_as_the_coordinators(organisations):
-    """By the command that writes a roster, whoever comes first; the file stays as it was."""
+    """The command that writes a roster refuses it in either order; the file does not change."""
     invoke, folder = CliRunner().invoke, organisations.folder
     for name in ("one", "two"):
         assert invoke(app, ["keygen", str(folder / f"{name}.key"), "--name", name]).exit_code == 0

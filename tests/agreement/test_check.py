@@ -1,4 +1,4 @@
-"""Looking before signing: everything that is wrong at a site is told at once, by column and count."""
+"""The check before signing reports all errors at a site at once, by column and count."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def command(*words):
 
 
 def spoil(organisations):
-    """Three columns that do not fit, each in its own way; the job has a third one for it."""
+    """Columns that do not fit, each with another error; the job gets more columns for this."""
     organisations.replace(
         organisations.job, '"bmi" = [10.5, 60]', "bmi = [10, 60]\ndose = [0, 1]\nleft = [0, 1]"
     )

@@ -1,4 +1,4 @@
-"""The job file: what it means, its digest, and what is wrong with it by line."""
+"""The job file: its meaning, its digest, and its errors with their lines."""
 
 import json
 from dataclasses import fields
@@ -39,7 +39,7 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived |= {"owners", "deposits"}  # of a committee, in a simulation
     agreed = set(ClusteringSchema.model_fields) - set(named)
     assert agreed == {field.name for field in fields(Job)} - derived
-    decided = {"init", "n_init"}  # from what is given, or "auto"
+    decided = {"init", "n_init"}  # by other values, or "auto"
     for field in fields(Job):
         if field.name in agreed - decided and not ClusteringSchema.model_fields[field.name].is_required():
             assert ClusteringSchema.model_fields[field.name].default == field.default

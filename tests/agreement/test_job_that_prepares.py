@@ -1,4 +1,4 @@
-"""Jobs that name a schema: what it makes of the job, what is signed, what sites consent to and refuse."""
+"""Jobs with a schema: its effect on the job, what is signed, what sites consent to and refuse."""
 
 import json
 

@@ -77,7 +77,7 @@ def test_what_is_no_key_of_ours_is_refused_and_not_shown(tmp_path):
         "ed25519:",
         "ed25519:AAAA",
         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-        "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=",  # bits behind the 32 bytes
+        "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=",  # bits after the 32 bytes
         "ed25519: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
         "ed25519:" + base64.b64encode(bytes(33)).decode(),
     ],

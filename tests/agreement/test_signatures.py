@@ -1,4 +1,4 @@
-"""Who has signed a job, and what is a signature worth."""
+"""Who has signed a job, and which signatures are valid."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A site's own file: what is wrong with it, what it refuses, where its rows come from."""
+"""A site's own file: its errors, what it refuses, where its rows come from."""
 
 import sqlite3
 from contextlib import closing
@@ -285,7 +285,7 @@ def test_columns_that_the_job_does_not_have_are_told_by_line(organisations):
         rows_of(organisations)
 
 
-# What membership privacy and start labels take
+# Settings of membership privacy and start labels
 
 HIDDEN = ("k = 2", "k = 2\nids_cap = 100")
 BY_LABELS = ("k = 2", 'k = 2\ninit = "labels"')

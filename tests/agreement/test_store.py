@@ -1,4 +1,4 @@
-"""Stores: a folder, or one that a URL names, tried with an S3 server of this process."""
+"""Stores: a folder, or a store named by a URL, tested with an S3 server in this process."""
 
 import sys
 
@@ -13,7 +13,7 @@ from secfc.errors import ParameterError, StorageError
 
 @pytest.fixture(scope="module")
 def bucket():
-    """The URL of an empty bucket, with where its server is, and keys, in the environment."""
+    """The URL of an empty bucket; the environment has the server's address and keys."""
     server = pytest.importorskip("moto.server")
     s3fs = pytest.importorskip("s3fs")
     started = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -1,4 +1,4 @@
-"""Faults of files are told with the line where the key stands."""
+"""Errors in files are reported with the line of the key."""
 
 import tomllib
 

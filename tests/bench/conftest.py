@@ -1,4 +1,4 @@
-"""`python -m benchmarks` in this process."""
+"""`python -m benchmarks`, run in this process."""
 
 import json
 from math import frexp
@@ -11,7 +11,7 @@ from benchmarks.app import app
 
 @pytest.fixture
 def rows_of():
-    """The rows of `python -m benchmarks NAME --json`: the only thing on standard output."""
+    """The rows of `python -m benchmarks NAME --json`, which must be the only text on standard output."""
 
     def run(*arguments):
         rows = printed_rows(*arguments)
@@ -24,7 +24,7 @@ def rows_of():
 
 @pytest.fixture
 def rows_of_drivers():
-    """Likewise, rows that state no threshold and no scale."""
+    """The same for rows without threshold and scale."""
     return printed_rows
 
 
@@ -38,7 +38,7 @@ def printed_rows(*arguments):
 
 
 def check_setting(row):
-    """Every row says what it was measured with, and its threshold and scale are those of a run."""
+    """Every row states its parameters, and its threshold and scale are valid for a run."""
     assert row["R"] == 2 * (row["ell"] + row["t"]) - 1 <= row["n"]
     assert row["k"] <= row["m"]
     assert row["d"] >= 1

@@ -1,4 +1,4 @@
-"""Each benchmark's quick mode runs and says what it promised. No test looks at how long anything took."""
+"""Each benchmark's quick mode runs and prints what it promised. No test checks how long anything took."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def test_comparing_counts_bytes_and_exchanges_of_each_party(rows_of_drivers):
         assert narrow["dealt_bytes"] < wide["dealt_bytes"]
         assert narrow["exchanges"] == wide["exchanges"] + 1
     assert_ordered(rows[0]["ratio_quartiles"], rows[0]["ratio"])
-    # 200 rows are 4 words of each wire: 452 dealt and 114 opened of a pair, an AND of two and its output.
+    # 200 rows are 4 words of each wire: 452 dealt and 114 opened for a pair, an AND of two and its output.
     assert rows[0]["dealt_bytes"] == 8 * 4 * (2 * 452 + 1)
     assert rows[0]["each_way_bytes"] == 8 * 4 * (2 * 114 + 1)
 
@@ -189,7 +189,7 @@ def test_links_follow_from_bytes_and_exchanges(rows_of):
     for row in rows.values():
         expected = [8 * row["line_bytes"] / rate + row["legs"] / 100 for rate in (10e6, 100e6, 1e9)]
         assert row["seconds"] == pytest.approx(expected)
-    # With "coded" there is one question and one answer; the busiest line brings all answers to the server.
+    # With "coded" there is one question and one answer. The busiest line brings all answers to the server.
     for part in ("first", "later"):
         row = rows["coded", "lan", part]
         answers = 3 * row["residues"] * row["k"] * row["m"] * row["n"]
@@ -224,7 +224,7 @@ def test_membership_gives_the_labels_of_an_ordinary_run_and_what_both_take(rows_
     for name in ("client_peak", "driver_peak", "ordinary_client_peak"):
         assert 1 << 20 < row[name] < 1 << 34
     assert max(row["client_peak"], row["driver_peak"]) < row["total_peak"]
-    # Each of three clients shares a vector for every row, of three times as many rows as it holds.
+    # Each of three clients shares a vector for every row, which is three times as many rows as it has.
     assert 2.9 < row["share_bytes"] / row["ordinary_share_bytes"] < 3.1
     assert row["union_bytes"] > 0
     assert list(tmp_path.iterdir()) == []

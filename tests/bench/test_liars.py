@@ -1,4 +1,4 @@
-"""Liars within the promise make no label wrong and have nobody honest blamed (benchmarks.faults.liars)."""
+"""Liars within the promise make no label wrong and get no honest party blamed (benchmarks.faults.liars)."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def lie(client, what, how, **given):
 
 
 def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
-    """A run of clients that hold so many rows, compared in every round."""
+    """A run of clients with these numbers of rows, compared in every round."""
     n, values = len(counts), np.random.default_rng(seed)
     job = Job(
         **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded", "comparison": "rounds"} | given,
@@ -114,7 +114,7 @@ KEPT = {
     )
     for seed in (14, 16)
 }
-"""What the search found once."""
+"""Runs that the search once found."""
 
 
 @pytest.mark.some(2)
@@ -136,7 +136,7 @@ def test_liars_break_no_promise(seed):
 def test_two_liars_end_a_run_through_shares_that_cannot_be_read_only_below_spare_clients(
     disclosure, spare, enough
 ):
-    """One sends shares that two cannot read, the other lies later; R + 2A = 7."""
+    """One sends shares that two clients cannot read, the other lies later; R + 2A = 7."""
     helpers = {"comparers": (8 + spare, 9 + spare, 10 + spare)} if disclosure == "labels" else {}
     drawn = kept(
         [1, 1, 1, 1, 1, 2, 2] + [1] * spare,

@@ -1,4 +1,4 @@
-"""The arithmetic behind the benchmarks."""
+"""The arithmetic of the benchmarks."""
 
 import os
 

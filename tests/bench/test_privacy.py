@@ -1,4 +1,4 @@
-"""What each attack finds: nothing where nothing was promised to be, and everything where docs say so."""
+"""What each attack finds: nothing where the docs promise it, and everything where the docs say so."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ class TestCoalitions:
         assert not (found == coalition.truth(run_of_eleven, 10)).any()
 
     def test_fewer_than_ell_plus_t_may_be_enough_as_rows_are_small(self, run_of_eleven):
-        # Two equations of 95 bits for four segments of 33: docs/threat-model.md warns of it.
+        # Two equations of 95 bits for four segments of 33 bits: docs/threat-model.md warns of this.
         found = coalition.recovered(run_of_eleven, (2, 5, 6, 10), 10)
         assert (found == coalition.truth(run_of_eleven, 10)).all()
 

@@ -1,4 +1,4 @@
-"""What labels tell a client of others' rows: by rows within the bound, and by integers beyond it."""
+"""What labels reveal to a client about others' rows: by rows within the bound, and by integers beyond it."""
 
 import numpy as np
 import pytest

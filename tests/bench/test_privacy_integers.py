@@ -70,7 +70,7 @@ class TestServerAlone:
         assert integers.from_distances(watched, attack="c", swept="precision", value=6).success == 1
 
     def test_columns_of_different_steps_are_found_too(self):
-        # Halves, whole numbers and fives: the lattice is no Z^3, but its basis is orthogonal.
+        # Halves, integers and fives: the lattice is not Z^3, but its basis is orthogonal.
         rng = np.random.default_rng(2)
         parties = [rng.integers(0, 40, size=(20, 3)) * np.array([0.5, 1.0, 5.0]) for _ in range(3)]
         watched = watch(parties, k=3, t=1, ell=1, seed=1)

@@ -1,4 +1,4 @@
-"""What coalitions see with disclosure "labels": one comparer finds no more in it than labels tell."""
+"""What coalitions see with disclosure "labels": with one comparer they find no more than labels reveal."""
 
 from collections import defaultdict
 
@@ -21,7 +21,7 @@ SIMULATED = 4
 
 
 def labels_run(keys, **given):
-    """Keys follow from a number, so that all that follows is the same each time."""
+    """A run whose keys are derived from a number, so that it can be repeated."""
     given = {"t": 1, "ell": 2} | given
     return watch(blobs(6, 40, 3, 3), k=3, seed=1, keys=keys, disclosure="labels", **given)
 
@@ -33,7 +33,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def runs_with_helpers():
-    """With t = 2 one client compares, and two parties without rows."""
+    """With t = 2, one client and two parties without rows compare."""
     made = [labels_run(keys, t=2, ell=1) for keys in range(RUNS)]
     assert {one.job.comparers for one in made} == {(1, 7, 8)}
     return made
@@ -41,7 +41,7 @@ def runs_with_helpers():
 
 @pytest.fixture(scope="module")
 def found(runs):
-    """Success of each program by coalition, 0 for nothing learned and 1 for everything."""
+    """Success of each program by coalition: 0 for nothing learned, 1 for everything."""
     gains = defaultdict(list)
     for at, one in enumerate(runs):
         rows = list(against_labels.run_programs(one, SIMULATED * at))
@@ -108,7 +108,7 @@ def test_what_a_coalition_reads_is_related_to_distances_for_two_comparers_alone(
         for sets, read in zip(one.server.questions, seen.server.distances, strict=True):
             centres = np.array([one.rows[sets == h].mean(axis=0) for h in range(one.job.k)])
             true = ((one.rows[:, np.newaxis] - centres) ** 2).sum(axis=2)
-            # But for the row: two evaluators have differences.
+            # Up to a number for each row: two evaluators have differences.
             pairs.append([(table - table.mean(axis=1, keepdims=True)).ravel() for table in (read, true)])
     read, true = np.concatenate(pairs, axis=1)
     assert read.size > 3000

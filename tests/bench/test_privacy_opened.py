@@ -1,4 +1,4 @@
-"""What opened centres, spreads and predictions give to whom, on small data."""
+"""What opened centres, spreads and predictions reveal to whom, on small data."""
 
 from itertools import product
 from math import log2
@@ -79,7 +79,7 @@ class TestRecipientAlone:
 
 class TestSpreads:
     def test_ways_are_counted_by_hand(self):
-        # 0 + 2 and 1 + 1 and 2 + 0: one has squares 2, two have 4.
+        # 0 + 2, 1 + 1 and 2 + 0: one has sum of squares 2, two have 4.
         table = spreads.ways(3, 2)
         assert table[2].tolist() == [0, 0, 1, 0, 2, 0, 0, 0, 0]
         assert table.sum() == 9

@@ -1,4 +1,4 @@
-"""The relay of `python -m benchmarks rehearsal`: bytes, closes, and seconds on a clock of the tests' own."""
+"""The relay of `python -m benchmarks rehearsal`: bytes, closed connections, and seconds on a test clock."""
 
 import math
 import socket
@@ -13,11 +13,11 @@ from benchmarks.costs.lines import INITIAL_BYTES, SEGMENT_BYTES, Line, Network, 
 from benchmarks.costs.relay import Relay
 
 SECOND = 10.0
-"""Seconds that a socket of a test may be silent before the test fails."""
+"""Seconds that a test's socket may be silent before the test fails."""
 
 
 class Leaping:
-    """A clock that is at once where somebody waits for."""
+    """A clock that jumps at once to the time that somebody waits for."""
 
     def __init__(self):
         self.at = 0.0
@@ -30,7 +30,7 @@ class Leaping:
 
 
 class Coordinator:
-    """Listens where the relay forwards to, and takes one connection."""
+    """Listens on the relay's target port, and accepts one connection."""
 
     def __init__(self):
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -55,7 +55,7 @@ def coordinator():
 
 @pytest.fixture
 def pair(coordinator):
-    """A site's and the coordinator's end of a connection through a relay, by name of the site."""
+    """A site's end (by the site's name) and the coordinator's end of a connection through a relay."""
     opened = []
 
     def connect(relay, site="a"):
@@ -78,7 +78,7 @@ def received(end):
 
 
 def sent(end, data):
-    """Send bytes and the end of the stream, in a thread: both ends may wait for each other."""
+    """Send bytes and the end of the stream in a thread, because both ends may wait for each other."""
 
     def send():
         end.sendall(data)
@@ -197,7 +197,7 @@ def test_a_line_carries_bytes_one_after_another():
 
 
 def transfer(network, size, *, seed=0, chunk=1 << 14, begin=0.0, window=None, line=None):
-    """When the last of so many bytes arrives that one connection sends from some moment on, alone."""
+    """Arrival time of the last of `size` bytes that the only connection sends from a start time on."""
     window = window or Window(network, np.random.default_rng(seed))
     line = line or Line(network.rate)
     now = arrives = begin

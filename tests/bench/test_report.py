@@ -1,4 +1,4 @@
-"""RESULTS.md is made from the JSON files alone, and says where a promise is not kept."""
+"""RESULTS.md is made from the JSON files alone, and says which promises are not kept."""
 
 import json
 import sys
@@ -22,7 +22,6 @@ ROW = {
 
 @pytest.fixture
 def results(tmp_path):
-    """A folder with the result of one benchmark."""
     folder = tmp_path / "results"
     folder.mkdir()
     machine = {

@@ -1,4 +1,4 @@
-"""What is drawn of keystreams."""
+"""Fixtures that count what is drawn from keystreams."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from secfc.keystream import BitStream, ResidueStream
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """All that is drawn of bits and of residues."""
+    """Everything that is drawn from streams of bits and of residues."""
     found = {"bits": [], "residues": []}
 
     class NotedBits(BitStream):
@@ -35,7 +35,7 @@ def drawn(monkeypatch):
 
 @pytest.fixture
 def masking_bytes(monkeypatch):
-    """Bytes that evaluators have drawn of masks of what they send, once a trio has ended."""
+    """A function for the end of a trio: bytes of keystream that evaluators drew to mask what they send."""
     drawn, purposes, derive = {}, {}, keys_module.Keys.key
 
     class Noted(BitStream):
@@ -68,5 +68,5 @@ def masking_bytes(monkeypatch):
     monkeypatch.setattr(keys_module.Keys, "key", key)
     monkeypatch.setattr(keys_module, "BitStream", Noted)
     monkeypatch.setattr(matches, "ResidueStream", NotedResidues)
-    # Each mask is drawn by the dealer too.
+    # The dealer draws each mask too.
     return lambda: sum(size for one, size in drawn.items() if purposes[one] in ("wires", "masks")) // 2

@@ -1,4 +1,4 @@
-"""Rows within the bound: what sums of entries show, that norms do not wrap then, and what is opened."""
+"""Rows within the bound: what sums of entries show, why their norms do not wrap, and what is opened."""
 
 from collections import Counter
 from fractions import Fraction
@@ -36,7 +36,7 @@ from secfc.randomness import MaskSource
 RING = (3, 5, 7)
 Q = prod(RING)
 SIGNS = {-1: 1, 0: 2, 1: 1}
-"""Coefficients and how often four equally likely draws give each."""
+"""Coefficients, and how often four equally likely draws give each."""
 
 
 def of_integers(values, primes):
@@ -50,7 +50,7 @@ def small(value, most, modulus=Q):
 
 
 class TestSoundness:
-    """Proofs' lemmas, by all cases of a small ring."""
+    """The lemmas of the proofs, for all cases of a small ring."""
 
     @pytest.mark.parametrize("most", [1, 2, 5])
     def test_a_sum_of_a_large_entry_is_small_with_probability_one_half_at_most(self, most):
@@ -145,7 +145,7 @@ class TestSums:
 
 
 class Asked:
-    """A trio that is asked whether numbers are at least 0, owner by owner."""
+    """A trio that compares numbers with 0, owner by owner."""
 
     def __init__(self, values, counts, primes, *, kernels=BOTH[1], seed=0):
         rng, modulus = np.random.default_rng(seed), prod(primes)

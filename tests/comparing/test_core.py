@@ -1,4 +1,4 @@
-"""The core of a start by separation: one bit of each row is opened, as the server decides it."""
+"""The core of a start by separation: one bit of each row is opened, the same as the server would decide."""
 
 from dataclasses import replace
 from itertools import product
@@ -38,7 +38,7 @@ def asked(distances, sizes, primes) -> Question:
 
 
 def decided(distances, question) -> np.ndarray:
-    """The core as the server finds it."""
+    """The core as the server computes it."""
     residues = np.array([(distances % p).astype(float) for p in question.primes])
     radix = MixedRadix(question.primes)
     known = quotients(
@@ -77,7 +77,7 @@ def test_the_core_is_what_the_server_finds(m, k, primes, seed):
     sizes = rng.integers(1, 5 if primes == 1 else 2**6, k)
     sizes[rng.random(k) < 0.2] = 0
     sizes[rng.integers(k)] = 3
-    # The largest radius that these primes bear.
+    # The largest radius that these primes allow.
     radius = isqrt((prod(ring) - 1) // 72 // prod(size for size in sorted(map(int, sizes))[-2:] if size) ** 2)
     assert comparison_residues(radius, sizes, core=True) == primes
     own = rng.integers(0, 3, m)

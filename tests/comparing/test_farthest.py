@@ -1,4 +1,4 @@
-"""The farthest rows are those that `relocate` moves, and nothing else passes."""
+"""The farthest rows are those that `relocate` moves, and wrong messages are refused."""
 
 from math import isqrt, prod
 
@@ -28,7 +28,7 @@ WIDTHS = [GateWidths(), GateWidths(chunk=4, first_fan=5, fan=6), GateWidths(chun
 
 
 def trio_of(distances, question: Question, *, seed=0, kernels=BOTH[1]) -> Trio:
-    """Of distances as a list of Python integers for each set."""
+    """A trio with distances given as a list of Python integers for each set."""
     distances = np.array(distances, dtype=object)
     rng = np.random.default_rng(seed)
     masks = sum(rng.integers(0, 2**48, distances.shape).astype(object) << 48 * place for place in range(5))
@@ -129,7 +129,7 @@ def test_ties_neighbours_of_ties_zeros_and_extremes(m, k, labelled, primes, seed
     ring, k = primes_of(primes), min(k, m + 1)
     sizes = rng.integers(1, 6 if primes == 1 else 2**6, k)
     labels = rng.permutation(k)[rng.integers(0, min(labelled, k - 1), m)]
-    # The largest radius that these primes bear.
+    # The largest radius that these primes allow.
     first, second = sorted(map(int, sizes))[-2:]
     radius = isqrt((prod(ring) - 1) // 8 // (first * second) ** 2)
     assert comparison_residues(radius, sizes) == primes
@@ -150,7 +150,7 @@ def test_ties_neighbours_of_ties_zeros_and_extremes(m, k, labelled, primes, seed
 
 def test_numbers_of_rows_may_be_beyond_a_prime(monkeypatch):
     class Tiny:
-        """Residues of a prime so small that drawing them from words of 24 bits would not end."""
+        """Residues of a small prime, for which drawing from words of 24 bits would take too long."""
 
         def __init__(self, key, kernels):
             self.rng = np.random.default_rng(list(key))
@@ -175,7 +175,7 @@ def test_only_the_set_that_lost_a_row_plays_again():
     trio = trio_of(distances, asked(labels, [1] * 5)).play()
     assert trio.rows.tolist() == [64, 65, 66]
     dealt = [data for sender, _, data in trio.mail if sender is Comparer.DEALER]
-    # Six levels and a final; a level of one pair and a final; a final alone.
+    # Six levels and a final; a level of one pair and a final; only a final.
     assert len(dealt) == 7 + 2 + 1
 
 
@@ -194,7 +194,7 @@ def test_pairs_meet_within_a_set_until_one_is_left():
 def test_a_level_takes_the_exchanges_of_a_sign_and_two_more():
     question = asked([0] * 16, [1, 1], primes=primes_of(5))
     trio = trio_of(in_one_row(range(16), range(2)), question).play()
-    # The final of two has no AND: a sign, a tie, the outcome. The number comes last.
+    # The final of two rows has no AND: a sign, a tie, the outcome. The number comes last.
     for me, other in (EVALUATORS, EVALUATORS[::-1]):
         assert len([one for one in trio.mail if one[:2] == (me, other)]) == 4 * (3 + 2) + (3 + 2) + 1
 
@@ -268,7 +268,7 @@ class TestMail:
             assert set(rows) <= set(range(10))
 
     def last(self, liar, size, change):
-        """Change the liar's last message of a size to the other evaluator, of a run with one row to find."""
+        """Change the liar's last message of a size to the other evaluator, in a run with one row to find."""
         question = asked([0, 0, 2, 2, 2], [1, 1, 1])
         trio = trio_of(in_one_row([4, 5, 3, 2, 1], range(3)), question)
         sizes = [
@@ -305,7 +305,7 @@ class TestMail:
 
     @pytest.mark.parametrize("liar", EVALUATORS)
     def test_a_number_of_a_row_of_another_set_ends_the_run(self, liar):
-        def add_one(data):  # to the number that is opened, by 1 less of the mask
+        def add_one(data):  # to the opened number, by 1 less of the mask
             residues = [int.from_bytes(data[at : at + 3], "little") for at in range(0, 12, 3)]
             lower = [(one - 1) % p for one, p in zip(residues, PRIMES, strict=True)]
             return b"".join(one.to_bytes(3, "little") for one in lower)

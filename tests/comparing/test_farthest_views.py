@@ -1,4 +1,4 @@
-"""What an evaluator sees of a tournament depends on what is opened alone, and no mask is used twice."""
+"""An evaluator's view of a tournament depends only on what is opened, and no mask is used twice."""
 
 from itertools import product
 
@@ -24,7 +24,7 @@ P = 3
 
 
 class Spelled:
-    """A keystream of given words or residues, taken in order and to the end."""
+    """A keystream of given words or residues, taken in order and used completely."""
 
     def __init__(self, data):
         self.data, self.at = data.reshape(-1), 0
@@ -54,7 +54,7 @@ class SpelledKeys:
 
 @pytest.fixture
 def spelled(monkeypatch):
-    """Keystreams are spelled out for all leaves at once."""
+    """Keystreams give the values for all leaves at once."""
     monkeypatch.setattr("secfc.comparing.batch._PIECE", 1 << 30)
     monkeypatch.setattr(matches, "ResidueStream", lambda stream, kernels: stream)
 
@@ -64,7 +64,7 @@ def bits_of(numbers, count):
 
 
 def run(both):
-    """Two evaluators' generators to their ends: what each was sent, and what each returns."""
+    """Run two evaluators' generators to their ends; return what each was sent, and what each returns."""
     sent, seen, ends = [next(one).copy() for one in both], [[], []], []
     while not ends:
         for me in range(2):
@@ -80,7 +80,7 @@ def run(both):
 
 
 def coded(rows, planes):
-    """A number for each row, of planes of words or packed residues of shape (count, ...)."""
+    """A number for each row, from planes of words or packed residues of shape (count, ...)."""
     code = np.zeros(rows, dtype=np.int64)
     for plane in planes:
         if plane.dtype == np.uint64:
@@ -93,7 +93,7 @@ def coded(rows, planes):
 
 
 def knockouts(*, nearer=False, reuse=False):
-    """Both entries, and the views, of every D, mask and random string modulo 3; one row each."""
+    """Both entries and the views, for every D, mask and random string modulo 3; one row each."""
     every = np.indices((2, 2, P, P, P**5, 1 << 6)).reshape(6, -1)
     d, y, residues, string = every[:2], every[2:4], every[4], every[5]
     count = string.size
@@ -233,7 +233,7 @@ def test_every_purpose_once():
 def test_no_word_of_a_keystream_is_drawn_twice(drawn):
     assert played().rows.size == 3
     words, counts = np.unique(np.concatenate(drawn["bits"]), return_counts=True)
-    # The dealer draws each once, and the evaluator whose half it is.
+    # The dealer and the evaluator that has this half each draw it once.
     assert words.size > 10_000
     assert (counts == 2).all()
     draws = sorted(one.tobytes() for one in drawn["residues"])

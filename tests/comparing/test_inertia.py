@@ -1,4 +1,4 @@
-"""The inertia is opened from masked sums: its first 64 bits, whatever the sums of single clusters are."""
+"""The inertia is opened from masked sums: only its first 64 bits, for all sums of single clusters."""
 
 from fractions import Fraction
 from math import isqrt, prod
@@ -24,7 +24,6 @@ def residues(values, primes):
 
 
 def roles(sums, sizes, *, rows, radius, primes=4, seed=0):
-    """Roles about these sums of D."""
     rng, ring = np.random.default_rng(seed), primes_of(primes)
     masks = [int.from_bytes(rng.bytes(40)) for _ in sums]
     given = {"sizes": np.array(sizes), "rows": rows, "radius": radius, "primes": ring}
@@ -71,7 +70,7 @@ def test_it_is_that_of_the_sums_at_the_largest_radius_that_primes_bear(sizes, sh
     rows = max(sum(sizes), 1)
     radius = isqrt((prod(primes_of(primes)) - 1) // (8 * rows * max(sizes) ** 2))
     assert inertia_residues(radius, np.array(sizes), rows) == primes
-    # A share of the most that each can be, of all rows together.
+    # A part of the largest possible value of each, for all rows together.
     most = [rows * (2 * size * radius) ** 2 // len(sizes) for size in sizes]
     sums = [limit * one >> 64 + scale for limit, one in zip(most, share, strict=False)]
     found, _ = opened(sums, sizes, rows=rows, radius=radius, primes=primes, seed=seed)
@@ -80,7 +79,7 @@ def test_it_is_that_of_the_sums_at_the_largest_radius_that_primes_bear(sizes, sh
 
 
 def test_low_bits_are_not_told():
-    """Of about 190 bits of the sum the evaluators tell 64 behind leading zeros."""
+    """Of about 190 bits of the sum, the evaluators tell 64 after leading zeros."""
     sizes, sums = [300, 700], [300**2 * (2**70 + 3), 700**2 * (2**69 + 1)]
     made, mail = roles(sums, sizes, rows=1000, radius=2**32, primes=6), []
     bits = made[Comparer.E0]._sums.bits
@@ -93,7 +92,7 @@ def test_low_bits_are_not_told():
 
 
 def test_what_e1_is_dealt_is_uniform_and_nothing_of_the_sum(monkeypatch):
-    """Sums of E0's share and E1's are those of the dealer; E0's are of a key, so E1's alone say nothing."""
+    """The dealer's sums are E0's share plus E1's. E0's share is from a key, so E1's alone says nothing."""
     made = []
     monkeypatch.setattr(
         of, "shares_of_e1", lambda secrets, drawn, bits: made.append((secrets, drawn)) or [0] * len(drawn)
@@ -108,7 +107,7 @@ def test_what_e1_is_dealt_is_uniform_and_nothing_of_the_sum(monkeypatch):
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_wrong_words_end_both_or_are_found_to_differ(which):
-    """A word of one evaluator is changed on its way: the other's inertia differs, or is impossible."""
+    """A word of one evaluator is changed in transit: the other's inertia differs, or is impossible."""
     made, count = roles([9_999, 17], [3, 2], rows=5, radius=2**20), [0]
 
     def change(sender, recipient, data):
@@ -119,7 +118,7 @@ def test_wrong_words_end_both_or_are_found_to_differ(which):
 
     try:
         carry(made, [], change)
-    except (CheatError, AssertionError):  # or one awaits more than the other tells
+    except (CheatError, AssertionError):  # or one awaits more than the other sends
         return
     assert count[0] > which
     assert made[Comparer.E0].inertia != made[Comparer.E1].inertia

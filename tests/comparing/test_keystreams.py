@@ -78,7 +78,7 @@ def test_no_word_of_a_keystream_is_drawn_twice(monkeypatch):
     monkeypatch.setattr("secfc.comparing.keys.BitStream", Noted)
     trio = played(m=300, k=5)
     words, counts = np.unique(np.concatenate(drawn), return_counts=True)
-    # The dealer draws each once, and the evaluator whose half it is.
+    # The dealer and the evaluator that has this half each draw it once.
     assert words.size > 10_000
     assert (counts == 2).all()
     assert trio.labels.size == 300

@@ -1,4 +1,4 @@
-"""The identity that a comparison rests on, and the bound that its modulus keeps."""
+"""The identity that a comparison uses, and the bound on its modulus."""
 
 from itertools import product
 from math import isqrt, prod

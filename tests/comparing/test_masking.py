@@ -1,4 +1,4 @@
-"""Masked answers: any R of them decode to D + r, and E0 with colluders has a uniform rest."""
+"""Masked answers: any R of them decode to D + r, and what E0 with colluders does not know is uniform."""
 
 from itertools import combinations, product
 
@@ -149,7 +149,7 @@ def test_long_parts_are_masked_in_blocks_and_no_run_of_masks_comes_twice():
 
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS)
 def test_r_and_the_code_are_uniform_given_the_masks_of_colluders(n, ell, t):
-    # Functionals of rho, written in its values at the bearers: T's masks, and r.
+    # Functionals of rho, as combinations of its values at the bearers: T's masks, and r.
     recovery, [prime] = 2 * (ell + t) - 1, PRIMES[:1]
     p, points = prime.p, evaluation_points(prime, n=n, coded=ell + t)
     alpha = points.alpha[:recovery]
@@ -167,14 +167,14 @@ def test_r_and_the_code_are_uniform_given_the_masks_of_colluders(n, ell, t):
 
 
 class TestExhaustively:
-    """Two rows of one column over 7, a set of both, ell = t = 1 and n = R = 3: every mask is tried."""
+    """Two rows of one column over 7, both in one set, ell = t = 1 and n = R = 3: all masks are tried."""
 
     P, ALPHA, BETA = 7, (2, 3, 4), (0, 1)
 
     @pytest.fixture(scope="class")
     @classmethod
     def views(cls):
-        """For all rows, what an evaluator holds together with a client, as integers: one for all masks."""
+        """For all rows, the view of an evaluator with a client, as integers: one for each choice of masks."""
         p = cls.P
         every = np.indices((p,) * 5).reshape(5, -1)
         (z_1, z_2), rho = every[:2], every[2:]

@@ -1,4 +1,4 @@
-"""Of two starts the trio finds the one of less score, from masked distances in parts."""
+"""The trio finds the better of two starts (the lower score) from masked distances in parts."""
 
 from math import isqrt, prod
 
@@ -19,13 +19,13 @@ from secfc.kmeans.score import score, score_bits
 
 
 def whole(residues, primes):
-    """The integers below Q that have these residues, shape (P, ...)."""
+    """The integers below Q with these residues, shape (P, ...)."""
     radix = MixedRadix(primes)
     return radix.integers(radix.digits(residues.reshape(len(primes), -1)))
 
 
 class Ended:
-    """How a start ended: D of each row to each set, the labels, the sizes of the sets."""
+    """The end of a start: D of each row to each set, the labels, the sizes of the sets."""
 
     def __init__(self, distances, labels, sizes, *, primes, seed=0, step=None):
         self.distances = np.array(distances, dtype=object)
@@ -41,7 +41,7 @@ class Ended:
         return score(sums, self.sizes, self.labels.size)
 
     def of(self, values):
-        """What one of the three adds up."""
+        """The sums that one of the three computes."""
         total = np.zeros((len(self.primes), self.sizes.size))
         for start in range(0, self.labels.size, self.step):
             part = slice(start, start + self.step)

@@ -1,4 +1,4 @@
-"""A start by k-means++ of the trio has the rows of `PlusPlus`, and nothing else passes."""
+"""A start by k-means++ of the trio has the same rows as `PlusPlus`, and wrong messages are refused."""
 
 from math import isqrt, prod
 
@@ -142,7 +142,7 @@ class TestMail:
     def test_the_dealer_is_told_of_candidates_and_whether_a_total_is_0(self):
         start = self.fresh().play()
         told = [len(data) for _, recipient, data in start.mail if recipient is Comparer.DEALER]
-        # Two steps that are not the last, and the last; a draw of nine rows takes one level.
+        # Two steps that are not the last one, and the last one. A draw among nine rows needs one level.
         assert told == [1] * 6
 
     def test_other_bytes_of_the_same_size_end_in_rows_or_a_named_error(self):
@@ -160,7 +160,7 @@ class TestMail:
             try:
                 start.play()
             except (CheatError, MessageError, AssertionError):
-                continue  # the two evaluators found different rows, or one an impossible one
+                continue  # the evaluators found different rows, or one found an impossible row
             assert len(set(start.chosen)) <= 3
             assert set(start.chosen) <= set(range(9))
 
@@ -254,7 +254,7 @@ class TestKeystreams:
     def test_no_word_of_a_keystream_is_drawn_twice(self, drawn):
         played()
         words, counts = np.unique(np.concatenate(drawn["bits"]), return_counts=True)
-        # The dealer draws each once, and the evaluator whose half it is.
+        # The dealer and the evaluator that has this half each draw it once.
         assert words.size > 10_000
         assert (counts == 2).all()
         draws = sorted(one.tobytes() for one in drawn["residues"])
@@ -267,7 +267,8 @@ class TestKeystreams:
         first, *others = map(len, start.asked)
         assert first == 1
         assert others[-1] > 1
-        # Words opened: is the total 0; which candidate, and in all steps but the last that too; three draws.
+        # Opened words: is the total 0; which candidate, and the total again in all steps but the last; three
+        # draws.
         words = 1 + sum(count + (count > 1) for count in others[:-1]) + others[-1]
         words += 3 * -(-3 * (90 - 1) // 64)
         assert between == masking_bytes() + 2 * 8 * words

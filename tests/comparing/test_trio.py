@@ -1,4 +1,4 @@
-"""The whole comparison: labels are those of Python's integers, and nothing passes that does not fit."""
+"""The whole comparison: labels are those of Python's integers, and wrong messages are refused."""
 
 from dataclasses import replace
 from itertools import product
@@ -30,7 +30,7 @@ each_widths = pytest.mark.parametrize("widths", WIDTHS, ids=lambda one: f"c{one.
 
 
 def integers(rng: np.random.Generator, below: int, shape) -> np.ndarray:
-    """Python integers, uniform below a bound up to rounding."""
+    """Python integers, nearly uniform below a bound."""
     words = rng.integers(0, 2**62, (4, *shape)).astype(object)
     return (words[0] + (words[1] << 62) + (words[2] << 124) + (words[3] << 186)) % below
 
@@ -41,7 +41,7 @@ def trio_of(distances, question: Question, *, seed=0, kernels=BOTH[1]) -> Trio:
 
 
 def sample(k, m, *, primes=4, seed=0, empty=()):
-    """Sizes, distances to them within the bound, and labels."""
+    """Sizes, distances within the bound for these sizes, and labels."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 40, k)
     sizes[list(empty)] = 0
@@ -101,13 +101,13 @@ def test_ties_neighbours_of_ties_and_extremes(k, primes, seed, widths, wild):
     rng = np.random.default_rng(seed)
     m, ring = 150, primes_of(primes)
     sizes = rng.integers(1, 2**12, k).astype(object)
-    # The largest radius that these primes bear.
+    # The largest radius that these primes allow.
     first, second = sorted(map(int, sizes))[-2:]
     radius = int(((prod(ring) / 8) ** 0.5) / (first * second))
     while comparison_residues(radius, sizes.astype(np.int64)) > primes:
         radius -= max(1, radius >> 40)
     most = (2 * sizes * radius) ** 2
-    # Equal quotients, one more or less than that, zeros and the largest.
+    # Equal quotients, one more or less than these, zeros and the largest value.
     base = integers(rng, (2 * radius) ** 2 + 1, (m,))
     distances = base * (sizes**2)[:, np.newaxis] + rng.integers(-1, 2, (k, m)).astype(object)
     extreme = rng.random((k, m)) < (0.3 if wild else 0.0)
@@ -123,8 +123,8 @@ def test_ties_neighbours_of_ties_and_extremes(k, primes, seed, widths, wild):
 
 @each_kernels
 def test_labels_of_rows_on_a_grid_are_those_that_the_server_finds(kernels):
-    # The right half of a grid, the left half twice as often, and its top: rows between the halves are as far
-    # from one mean as from the other.
+    # The right half of a grid, the left half twice as often, and its top. Rows between the halves have the
+    # same distance to both means.
     rows = np.array(list(product(range(-2, 3), range(-2, 3)))).repeat(24, axis=0)
     sets = np.where(rows[:, 0] > 0, 1, 2)
     sets[(rows[:, 0] > 0) & (np.arange(600) % 2 == 0)] = -1
@@ -213,7 +213,7 @@ class TestMail:
         return trio_of(self.DISTANCES, self.QUESTION)
 
     def test_a_role_that_takes_the_same_again_sends_the_same_bytes(self):
-        # Whatever computes: a party that is started again may have other kernels.
+        # With any kernels, because a restarted party may have others.
         first, again = (
             Trio(self.QUESTION, self.DISTANCES, self.DISTANCES, kernels=kernels).play() for kernels in BOTH
         )
@@ -336,7 +336,7 @@ class TestQuestion:
     def test_about_few_rows_takes_few_exchanges(self, link):
         sizes, distances, labels = sample(4, 100, empty=(1,))
         few = FEW[link]
-        # Of three sets with rows there are three pairs a row, one more than with champions first.
+        # Three sets with rows have three pairs per row, one more than with champions first.
         for rows, wide, at_once in (
             (100, True, True),
             (few.wide // 3, True, True),

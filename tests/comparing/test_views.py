@@ -1,7 +1,7 @@
-"""What one party alone sees depends on the opened bits alone: every mask of a tiny ring is tried.
+"""What one party alone sees depends only on the opened bits: every mask of a tiny ring is tried.
 
-Rows are independent of each other, so one batch runs the protocol once for every row of (distances, r, random
-bits), with a keystream that spells these bits out.
+Rows are independent of each other. So one batch runs the protocol once for every row of (distances, r, random
+bits), with a keystream that gives these bits.
 """
 
 from itertools import product
@@ -22,8 +22,6 @@ from secfc.kernels.vectorised import VectorisedKernels
 
 
 class Spelled:
-    """A keystream of given words."""
-
     def __init__(self, planes):
         self.words, self.at = planes.reshape(-1), 0
 
@@ -70,7 +68,7 @@ class Every:
         total = sum(bits)
         which, at, string = np.indices((len(distances), len(every_y), 1 << total)).reshape(3, -1)
         self.which, rows = which, which.size
-        self.y = every_y[at].T  # uniform for each D, as r is
+        self.y = every_y[at].T  # uniform for each D, because r is
         r = (self.y - np.array(distances)[which].T) % p
         question = Question(
             primes=(p,),
@@ -83,7 +81,7 @@ class Every:
         self.plan = BatchPlan(
             bracket=bracket, question=one.question, own=question.own, widths=question.widths
         )
-        # A stream has a word of every pair for each bit of a row: bits of pairs are spelled out one by one.
+        # A stream has a word of every pair for each bit of a row, so bits of pairs are given one by one.
         planes = to_words((string >> np.arange(total)[:, np.newaxis] & 1).astype(bool))
         ends = np.cumsum(bits)[:-1]
         self.streams = np.split(planes, ends)
@@ -91,7 +89,7 @@ class Every:
         self.masked = packed(self.y, (p,)).planes()
 
     def play(self):
-        """Outputs, and what E0 and E1 see, as integers of a row."""
+        """Outputs, and what E0 and E1 see, as integers for each row."""
         products, *wires = self.streams
         kernels = VectorisedKernels()
         dealt = np.empty(self.plan.dealt, dtype=np.uint64)
@@ -135,7 +133,7 @@ class Every:
 
 @pytest.fixture(autouse=True)
 def whole_leaves(monkeypatch):
-    """A keystream is spelled out for all leaves at once."""
+    """A keystream gives the values for all leaves at once."""
     monkeypatch.setattr("secfc.comparing.batch._PIECE", 1 << 30)
 
 

@@ -1,7 +1,7 @@
-"""The site shows each page as its source has it: headings, blocks of code, items of lists, rows of tables.
+"""The site shows each page as in its source: headings, blocks of code, list items, table rows.
 
-The source is read by a CommonMark parser, which is another than the site's: what only one of them takes for a
-heading or a block of code differs here.
+A CommonMark parser, which is not the site's, reads the source. So a heading or block of code that only one of
+the two parsers recognises makes a difference.
 """
 
 from html.parser import HTMLParser
@@ -21,7 +21,7 @@ COUNTED = {"pre": "code", "li": "items", "tr": "rows"} | dict.fromkeys(HEADINGS,
 
 
 def in_source(text):
-    """Code, and how many headings, items and rows a page has."""
+    """The code of a page, and the numbers of its headings, items and rows."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     counts = {
         "headings": [token.type for token in tokens].count("heading_open"),
@@ -32,7 +32,7 @@ def in_source(text):
 
 
 class Rendered(HTMLParser):
-    """The same of a page of the site."""
+    """The same for a page of the site."""
 
     def __init__(self, text):
         super().__init__()
@@ -72,7 +72,7 @@ def test_a_fence_that_the_site_does_not_understand_is_found():
 
 
 def test_every_page_has_the_headings_code_items_and_rows_of_its_source(site):
-    """One test: each process that has one of several would build the site."""
+    """One test, because each process with one of several tests would build the site."""
     pages = {name: path.read_text(encoding="utf-8") for name, path in PAGES.items()}
     of_sources = {name: in_source(text) for name, text in pages.items() if "\n::: " not in text}
     shown = {name: rendered(site, name) for name in of_sources}

@@ -1,4 +1,4 @@
-"""The built site: a page loads nothing from the network, so it can be read where there is none."""
+"""The built site: a page loads nothing from the network, so it can be read offline."""
 
 import re
 from html.parser import HTMLParser
@@ -13,12 +13,10 @@ LINKS_THAT_ARE_NOT_LOADED = {"canonical", "alternate", "next", "prev", "author",
 LOADS = {"src", "srcset", "poster", "data", "action"}
 
 FETCHED_BY_THE_THEME = {"mermaid": "a library for diagrams", "source": "figures of a repository"}
-"""Classes, and components of the theme, for which its own script asks others."""
+"""Classes and components of the theme for which its own script fetches from other hosts."""
 
 
 class Loaded(HTMLParser):
-    """What a page loads when it is opened."""
-
     def __init__(self, text):
         super().__init__()
         self.found, self.parts, self._style = [], set(), False

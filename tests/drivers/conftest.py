@@ -1,4 +1,4 @@
-"""Runs that both drivers are given."""
+"""Runs for the tests of both drivers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +28,8 @@ def make(
 ) -> Setup:
     """A run on three blobs; `starts` gives start labels too.
 
-    The server compares unless `disclosure` says otherwise: a run has fewer messages then, and no helpers
-    or comparers.
+    Unless `disclosure` is given, the server compares: such a run has fewer messages, and no helpers or
+    comparers.
     """
     rng = np.random.default_rng(2)
     rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
@@ -56,7 +56,7 @@ def setup_of() -> Callable[..., Setup]:
 
 @pytest.fixture
 def deadlines_pass_at_a_standstill(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines are not seconds: they pass when no party can go on."""
+    """Deadlines are not in seconds: they pass when no party can continue."""
     standstill.patch(monkeypatch)
 
 

@@ -96,7 +96,7 @@ def test_labels_equal_those_of_a_simulation_and_stay_with_their_sites(organisati
 
 
 def consent(made, names=NAMES, recipients=("south",)):
-    """Have the job reveal centres, and these sites consent; all sign again."""
+    """Have the job reveal centres, with the consent of these sites; all sign again."""
     listed = ", ".join(f'"{name}"' for name in recipients)
     made.replace(made.job, "k = 2", f"k = 2\nreveal_centres = [{listed}]")
     for name in names:
@@ -421,7 +421,7 @@ def test_a_site_that_cannot_write_its_labels_is_named_and_others_have_theirs(org
     assert len(labels(organisations, "north")) == 12
 
 
-# A party by itself
+# A party without the others
 
 
 def participant(organisations):

@@ -1,4 +1,4 @@
-"""Agreed jobs with helpers: parties without rows, with keys, site files and statements of their own."""
+"""Agreed jobs with helpers: parties without rows that have keys, site files and statements."""
 
 import csv
 import json

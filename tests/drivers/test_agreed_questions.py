@@ -1,4 +1,4 @@
-"""Jobs that compare numbers of clusters, and jobs that predict, are agreed, signed, limited and audited."""
+"""Jobs that compare numbers of clusters and jobs that predict: agreed, signed, limited and audited."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def consent(made, *lines):
 
 
 def ran(made):
-    """The outcome, the labels of each party and the summary, whose statements hold."""
+    """Run the job; return outcome, each party's labels and the summary, after an audit of its statements."""
     made.sign()
     agreement = read_job(made.job)
     path = made.folder / "summary.json"
@@ -51,7 +51,7 @@ def ran(made):
 
 
 def assert_refused(made, text):
-    """The site tells its own people why; the others learn that it does not consent."""
+    """The site tells its own people the reason. The others learn only that it does not consent."""
     with pytest.raises(secfc.LimitError, match=text):
         read_site(made.site("south")).check(read_job(made.job))
     with pytest.raises(
@@ -129,7 +129,7 @@ def test_numbers_of_clusters_that_cannot_be_compared_are_refused(made, compared)
 
 @pytest.fixture
 def predicting(made):
-    """Rows that have a label, and every third that has none; the labels that a prediction gives."""
+    """Rows with a label, and every third row without one; the labels that a prediction gives."""
     rows = {name: made.rows[name] for name in NAMES}
     parts = [rows[name] for name in NAMES]
     first = secfc.run(parts, 2, 1, 1, seed=7, bound=200).labels

@@ -1,4 +1,4 @@
-"""Deposits as files: owners leave them, members close them, a run takes them, owners open their labels."""
+"""Deposits as files: owners make them, members close them, a run uses them, owners open their labels."""
 
 import stat
 from dataclasses import replace
@@ -56,7 +56,7 @@ def command(*words, status=0):
 
 
 def assert_exact(made, network, *, without=()):
-    """Labels that clinics open equal those of Lloyd in exact integers on the rows of all that are in."""
+    """Labels that clinics open equal those of Lloyd in exact integers on the rows that take part."""
     rows = {name: one for name, one in made.clinics.items() if name not in without}
     pooled, job = np.concatenate(list(rows.values())), made.agreement.job
     start = [network.coordinator.report.start]
@@ -119,7 +119,7 @@ def test_the_summary_of_a_run_with_deposits_is_audited_with_the_job_alone(closed
 
 
 def test_deposits_are_read_some_at_a_time_and_none_is_kept(closed_clinics, monkeypatch):
-    """With blocks of a byte each deposit is checked, and its shares are moved, before the next is read."""
+    """With blocks of one byte, each deposit is checked and its shares are moved before the next is read."""
     monkeypatch.setattr(collecting, "_BLOCK_BYTES", 1)
     monkeypatch.setattr(deposits.Intake, "take", counted(deposits.Intake.take))
     made = []
@@ -377,7 +377,7 @@ def test_labels_stay_with_the_members_where_the_store_cannot_be_reached(closed_c
 
 
 def beyond_the_bound(made, name, monkeypatch):
-    """Have a clinic deposit rows that are beyond the bound, with a proof that its shares are consistent."""
+    """Have a clinic deposit rows beyond the bound, with a proof that its shares are consistent."""
     depositor = made.depositor(name)
     count = len(made.clinics[name])
     with monkeypatch.context() as patch:
@@ -420,7 +420,7 @@ def test_a_deposit_that_is_gone_after_its_member_signed_it_is_named(closed_clini
 
 
 def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_signed(clinics):
-    """An earlier one is as valid, but for what the member signed."""
+    """An earlier deposit is equally valid; only the member's signature excludes it."""
     clinics.deposit()
     earlier = clinics.piece(2, "clinic-3").read_bytes()
     clinics.deposit("clinic-3")

@@ -1,4 +1,4 @@
-"""Members of a committee that are killed in a run take their deposits again."""
+"""Members of a committee that are killed during a run read their deposits again."""
 
 import pytest
 from support.clinics import Clinics
@@ -22,7 +22,7 @@ def closed_clinics(folder):
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("what", KILLS)
 def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, what):
-    """Each answers as it did before, byte for byte (`Machines` compares), and labels are the same."""
+    """Each answers as before, byte for byte (`Machines` compares), and labels are the same."""
     made = closed_clinics(tmp_path)
     whole = Machines(made.committee(), keep=())
     whole.run()
@@ -37,7 +37,7 @@ def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, w
 
 
 class DiesPublishing(Machines):
-    """The first member that leaves labels in the store is killed before it does."""
+    """The first member that puts labels into the store is killed before it does."""
 
     def _send(self, name, data, timeout):
         try:

@@ -1,4 +1,4 @@
-"""With storage a run whose driver dies goes on, by the same call, to the same result."""
+"""With storage, a run whose driver dies continues with the same call and has the same result."""
 
 import signal
 import sqlite3
@@ -45,7 +45,7 @@ KINDS = {
 
 
 class DiedError(BaseException):
-    """Stands for the driver's death: nothing is removed."""
+    """Represents the driver's death: nothing is removed."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def stored(setup_of, tmp_path):
 
 @pytest.fixture
 def carried(monkeypatch):
-    """Every call and answer: at its place it is the same bytes whenever it was made. The runs."""
+    """Check that each call and answer has the same bytes whenever it is made; return the runs."""
     streams, answers, runs = {}, {}, set()
     real = pipes.PartyProcess.send
 
@@ -88,7 +88,7 @@ def carried(monkeypatch):
 
 
 def interrupted(setup, *, calls=0, round_=0):
-    """Run, and interrupt the driver when it was told of progress so often or of a round; None if it was."""
+    """Run; interrupt the driver after `calls` progress reports or at a round, and then return None."""
     told = []
 
     def count(progress):
@@ -110,7 +110,7 @@ def assert_exact(setup, outcome):
     assert outcome.faults == whole.faults
     np.testing.assert_array_equal(outcome.start, whole.start)
     np.testing.assert_array_equal(outcome.centres, whole.centres)
-    if outcome.union_rows is None and whole.start.min() >= 0:  # a start that puts every row in a set
+    if outcome.union_rows is None and whole.start.min() >= 0:  # a start with every row in a set
         job = setup.job
         starts = np.split(whole.start, np.cumsum([len(rows) for rows in setup.rows])[:-1])
         exact = ExactLloyd(
@@ -225,7 +225,7 @@ def test_threads_that_begin_runs_at_once_do_not_take_each_others_folders(stored)
 
 
 def begun(setup):
-    """The folder of a run whose driver was killed before it started anybody."""
+    """The folder of a run whose driver was killed before it started any process."""
     folder = RunFolder.begin(setup.storage, setup)
     folder.leave()
     return folder.path
@@ -240,7 +240,7 @@ def test_a_run_whose_driver_was_killed_before_anybody_had_begun_goes_on(stored):
 
 
 def cut(path, *, entries):
-    """Take the last calls out of a client's log."""
+    """Remove the last calls from a client's log."""
     log = RunLog.resume(path)
     for _ in range(entries):
         log.drop_last("call")
@@ -377,7 +377,6 @@ def test_processes_of_the_killed_driver_are_waited_for(left, monkeypatch):
 
 
 def spoil(path):
-    """Change the body of an entry."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("UPDATE entries SET body = zeroblob(9) WHERE at = (SELECT max(at) FROM entries)")
         database.commit()

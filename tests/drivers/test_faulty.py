@@ -1,4 +1,4 @@
-"""Runs on a network that goes wrong: the exact result, or a clear stop; never a wrong one, never none."""
+"""Runs on a faulty network give the exact result or a clear stop; never a wrong result, never none."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import SecFCError, TooManyFaultsError
 
 COUNTS = (4, 5, 3, 4, 0, 5, 2, 4)
-"""Eight clients where five answers are enough with t=1, ell=2; one has no rows."""
+"""Eight clients, of which five answers are enough with t=1, ell=2; one has no rows."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -20,7 +20,7 @@ searches = tries(0.6)
 
 
 def assert_exact(setup, ending):
-    """Labels, centres' start to end, are those of exact Lloyd on the rows that were in."""
+    """Labels and iterations equal those of exact Lloyd from the same start on the rows that took part."""
     parties = [
         rows if count else rows[:0] for rows, count in zip(setup.rows, ending.layout.counts, strict=True)
     ]
@@ -48,7 +48,7 @@ def left(setup, ending):
 
 @pytest.fixture
 def eight(setup_of, part_rows):
-    """Eight clients, R = 5, in parts of three rows; max_liars and others may be given."""
+    """Eight clients, R = 5, in parts of three rows. max_liars and other parameters may be given."""
     part_rows(3)
     return lambda **more: setup_of(COUNTS, **{"t": 1, "ell": 2} | more)
 
@@ -129,7 +129,7 @@ def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_the
 
 
 UNUSABLE = ("garbage", "cut", "residue")
-"""Answers that do not open, are of another size, or are no residues."""
+"""Answers that cannot be opened, have another size, or are no residues."""
 
 
 @pytest.mark.some(4)
@@ -175,7 +175,7 @@ def test_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at)
 
 def test_the_rows_of_a_client_that_dies_after_sharing_stay_in(eight):
     setup = eight()
-    shares = 7 * 2 + 2  # Hello aside: a share of two parts for each other client, and Ready for each
+    shares = 7 * 2 + 2  # except Hello: two parts of shares for each other client, and its Readys
     ending = run(setup, Fault(kind="crash", client=1, at=1 + shares))
     assert ending.error is None
     assert 1 not in ending.labels
@@ -218,7 +218,7 @@ def test_without_a_promise_nothing_is_checked_and_r_answers_are_waited_for(eight
 
 
 def test_three_liars_where_one_is_tolerated_end_the_run(eight):
-    # Any seven answers hold two of their lies, and seven tell only one.
+    # Any seven answers include two of their lies, but seven answers can detect only one.
     lies = [Fault(kind="lie", client=j, at=0, count=1000) for j in (2, 5, 6)]
     ending = run(eight(max_liars=1), *lies)
     assert isinstance(ending.error, TooManyFaultsError)
@@ -253,9 +253,9 @@ def fault(kind, client, at=0, count=1):
 SHARED = 9
 """Messages that a client with one part of rows sends before the check: Hello, shares, Ready."""
 ECHOED = SHARED + 7
-"""Those that it sends before its report."""
+"""Messages that it sends before its report."""
 
-# What once went wrong or is likely to: faults, who is left out, who of them lied about shares, who lied later
+# Scenarios that once failed or are likely to: faults, who is left out, who lied about shares, who lied later
 KEPT = {
     "a dealer with one victim": ([fault("deal", 2, at=4)], {2}, {2}, set()),
     "a dealer with two victims, one of them absent": (
@@ -265,7 +265,7 @@ KEPT = {
         set(),
     ),
     "a dealer that all others dispute": ([fault("deal", 6, at=0, count=7)], {6}, {6}, set()),
-    # LeaveOut of it was sent twice.
+    # Its LeaveOut was sent twice.
     "a dealer that is gone when its victim has shown": (
         [fault("deal", 1, at=3), fault("crash", 1, at=SHARED + 1)],
         {1},
@@ -317,7 +317,7 @@ def test_who_withholds_shares_is_left_out_and_its_recipients_are_not(setup_of, w
 
 
 LIES = ("lie", "deal", "rot")
-"""What a client does that max_liars is about."""
+"""Actions of clients that max_liars limits."""
 
 
 @st.composite
@@ -372,7 +372,7 @@ def test_within_the_bound_every_run_ends_exact(setup_of, part_rows, case, seed, 
     setup = setup_of(counts, t=t, ell=ell, max_liars=liars, seed=seed, max_iter=6, starts=starts)
     ending = run_faulty(setup, Scenario(seed=seed, faults=tuple(faults)))
     if starts and ending.error is not None:
-        # Who is left out may be all that a start cluster had.
+        # The clients that are left out may have all rows of a start cluster.
         assert "init: " in str(ending.error)
         return
     assert ending.error is None, ending.error
@@ -422,7 +422,7 @@ def test_under_masks_a_responder_that_crashes_anywhere_costs_at_most_a_round(eig
     assert left(setup, ending) == set(ending.faults.left_out)
 
 
-# The eighth client is not asked until others are missing, and has no fortieth message.
+# The eighth client is asked only after others are missing, and has no fortieth message.
 @pytest.mark.parametrize("at", sweep((0, 1, 9, 17, 20, 26), keep=(0, 20)))
 def test_under_masks_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at):
     setup = eight(disclosure="distances")

@@ -1,4 +1,4 @@
-"""Runs on a union of IDs, some tolerated liars, on a network that goes wrong: exact, or a stop that names."""
+"""Runs on a union of IDs and a faulty network, some with tolerated liars: exact, or a stop with names."""
 
 from collections import Counter
 from itertools import product
@@ -18,7 +18,7 @@ from secfc.errors import SecFCError, TooManyFaultsError
 from secfc.psu.tokens import row_ids
 
 COUNTS = (3, 2, 1, 3, 0, 2, 1, 2)
-"""Eight clients where five answers are enough with t=1, ell=2; one has no rows. Parts have four rows."""
+"""Eight clients, of which five answers are enough with t=1, ell=2; one has no rows. Parts have four rows."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -43,7 +43,7 @@ def eight(setup_of, part_rows):
 
 @pytest.fixture
 def assert_exact(eight):
-    """Rows are numbered by their hashes alone, so a run without faults tells which is which."""
+    """Only hashes number the rows, so a run without faults gives the numbering."""
     setup = eight(max_iter=1)
     at = run_in_process(setup).union_rows
     pooled = np.empty((sum(COUNTS), setup.job.d))
@@ -153,11 +153,11 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(
 @pytest.mark.processes
 def test_a_process_per_party_checks_the_same(eight, part_rows):
     setup = eight()
-    part_rows(100)  # other processes do not know of smaller parts
+    part_rows(100)  # other processes do not know smaller parts
     ours, here = run_multiprocess(setup), run_in_process(setup)
     for one, other in zip(ours.labels, here.labels, strict=True):
         np.testing.assert_array_equal(one, other)
-    # All rows are one part. Eight are challenged and report, each tells seven.
+    # All rows are one part. Eight clients are challenged and report, and each tells seven others.
     kinds = Counter(one.kind for one in ours.costs.messages)
     assert (kinds["Challenge"], kinds["Echo"], kinds["Report"]) == (8, 56, 8)
     assert not kinds["Dispute"] + kinds["Evidence"]

@@ -1,4 +1,4 @@
-"""A disk that is full is a StorageError that names party and argument, and leaves nothing half written."""
+"""A full disk gives a StorageError that names party and argument, and leaves nothing half written."""
 
 import errno
 import mmap
@@ -22,7 +22,7 @@ def stored(setup_of, tmp_path):
 
 
 def full_from(call, monkeypatch, owner, name):
-    """Have a function of the system work until its call of this number, from 1."""
+    """Have a system function fail from its call number `call` on (counted from 1)."""
     real, calls = getattr(owner, name), []
 
     def limited(*arguments, **named):
@@ -57,7 +57,7 @@ def test_without_fallocate_space_is_taken_by_writing_it(stored, monkeypatch, tmp
 @pytest.mark.parametrize("fallocate", [True, False])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 100_001), (2, 3, 0)])
 def test_the_space_of_a_file_is_taken_when_it_is_made(monkeypatch, tmp_path, fallocate, shape):
-    """A memory map whose pages have no space ends the process when they are written (SIGBUS)."""
+    """If pages of a memory map have no disk space, writing them ends the process (SIGBUS)."""
     if not fallocate:
         monkeypatch.delattr(storage.os, "posix_fallocate")
     blocks, real = [], mmap.mmap

@@ -1,4 +1,4 @@
-"""What hostile owners, members and whoever writes to a store may leave there; honest deposits stay."""
+"""What hostile owners, members and writers of a store may leave there. Honest deposits are not affected."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def read(made, name="north"):
 
 
 def assert_others_stay(made, without, reason=None):
-    """A member takes all but these owners, which count against nobody, for this reason."""
+    """A member takes all deposits except those of these owners, for this reason. No party is blamed."""
     holding, not_taken = read(made)
     assert set(holding.held) == FIRST - without
     assert holding.refused == {}
@@ -48,7 +48,7 @@ def assert_others_stay(made, without, reason=None):
 
 
 class TestFiles:
-    """Anybody who may write to the store can leave these: they cost an owner its place, and blame nobody."""
+    """Anybody who can write to the store can leave these. They cost an owner its place, and blame nobody."""
 
     @pytest.mark.parametrize(
         ("data", "reason"),
@@ -162,7 +162,7 @@ class TestOwners:
         assert len(clinics.labels("clinic-5")) == 2
 
     def test_a_deposit_of_another_job_is_refused(self, clinics):
-        """The same owner, members and certificate; only the job, and with it the call, is another."""
+        """Owner, members and certificate are the same. Only the job, and so the call, is another one."""
         given = clinics.piece(1, "clinic-1").read_bytes()
         agreement, call = clinics.agreement, call_of(clinics.agreement)
         other = replace(call, session=replace(call.session, agreement=bytes(32)))
@@ -192,7 +192,7 @@ class TestOwners:
         assert_others_stay(clinics, {1})
 
     def test_an_owner_cannot_admit_itself_or_others(self, clinics):
-        """A certificate by an owner's key, or a stranger's, in the name of each member."""
+        """A certificate with an owner's or a stranger's key, in the name of each member."""
         agreement = clinics.agreement
         depositor = clinics.depositor("clinic-1")
         for member, number in ((1, 3), (3, 12), (4, 13), (0, 0), (3, 3)):
@@ -229,7 +229,7 @@ class TestOwners:
 
 class TestMembers:
     def signed(self, made, name, **changes):
-        """A member's holding, changed and signed again by it."""
+        """A member's holding with changes, signed again by the member."""
         member = made.member(name)
         schema = member.last_holding().model_copy(update=changes | {"signature": ""})
         return schema.model_copy(update={"signature": encoded(member.identity.sign(schema.statement()))})
@@ -290,7 +290,7 @@ class TestMembers:
             assert found.agreement.job.owners == (0, 1, 0, 0, 9, 3, 2)
 
     def test_members_that_are_shown_different_holdings_make_different_runs(self, closed_clinics):
-        """A member signs twice, and the store shows each of the others another one."""
+        """A member signs two holdings, and the store gives the others different ones."""
         before = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
         closed_clinics.member("south").close(["clinic-1"])
         after = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
@@ -310,7 +310,7 @@ class TestMembers:
             with_deposits(read_site(clinics.site("west")), clinics.agreement)
 
     def test_the_coordinator_cannot_run_with_other_deposits_than_the_members_signed(self, closed_clinics):
-        """Its calls name another agreement, and members take no part."""
+        """Its calls name another agreement, so members do not take part."""
         agreement = closed_clinics.member("north").closed().agreement
         owners = (0, *agreement.job.owners[1:])
         forged = closed_clinics.agreement.with_deposits(owners, agreement.job.deposits)

@@ -25,13 +25,13 @@ from secfc.sealing import identity
 SIGNATURE = 64
 HEADER = 29
 RESIDUES = HEADER + 4 + 9
-"""A header, the part, a byte for the primes, four for columns and rows each; then three bytes a residue."""
+"""Header, part, a byte for the primes, four bytes each for columns and rows; then three bytes per residue."""
 INTRODUCTION = 4 + 32 + 32 + 2 * 32 + 64
 """Rows, digest of start labels, ephemeral key, commitments to two values, signature."""
 COUNT = 4
-"""Before values that only disclosure "labels" has: there are none."""
+"""The count before values that only disclosure "labels" has; here there are none."""
 SEALED = HEADER + 4 + 16
-"""A header, the part and the seal's tag; three bytes a residue between."""
+"""A header, the part and the seal's tag; between them three bytes per residue."""
 
 
 def of_kind(outcome, kind):
@@ -338,10 +338,10 @@ def test_work_grows_as_pairs_of_parties_and_verifications_and_keystreams_as_part
 ):
     sizes = [least, 2 * least, 4 * least]
     setups = [setup_of((1,) * n, t=1, disclosure=disclosure, max_iter=1) for n in sizes]
-    run_in_process(setups[0])  # what is made once is there
+    run_in_process(setups[0])  # makes what is made only once
     found = [work_of(setup) for setup in setups]
     for n, (_, calls) in zip(sizes, found, strict=True):
-        assert calls["Channel.__init__"] == n * (n - 1)  # a secret of each pair at either end
+        assert calls["Channel.__init__"] == n * (n - 1)  # a channel at both ends of each pair
     for (lines, calls), (more, again) in pairwise(found):
         assert log2(more / lines) < 2.1
         for one in ("check_signature", "MaskSource.__init__", "Identity.sign"):

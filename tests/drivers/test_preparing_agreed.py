@@ -45,13 +45,13 @@ def labels(made, name):
 
 
 def sent(made):
-    """Types of messages that each party states to have sent."""
+    """Types of messages that each party stated as sent."""
     statements = read_statements(made.folder / "summary.json").statements
     return {one.statement.party: set(one.statement.sent) for one in statements}
 
 
 def assert_exact(made, outcome):
-    """Every site has the labels of exact Lloyd on the rows that pooling would have prepared."""
+    """Every site has the labels of exact Lloyd on the rows as pooled data would have been prepared."""
     rows, job = made.prepared()[0], made.agreement.job
     starts = np.split(outcome.start, np.cumsum([len(part) for part in rows])[:-1])
     exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(rows)

@@ -1,4 +1,4 @@
-"""With storage a party that is killed is started again and goes on: real processes, real SIGKILL."""
+"""With storage, a party that is killed is started again and continues: real processes, real SIGKILL."""
 
 import signal
 import stat
@@ -54,7 +54,7 @@ def stored(setup_of, tmp_path):
 
 @pytest.fixture
 def starts(monkeypatch):
-    """Code for the processes to execute before they work, by number of the start; and those started."""
+    """Code that processes execute before they work, by number of the start; and the started processes."""
     codes, started = {}, []
 
     def start(forks):
@@ -79,12 +79,12 @@ def assert_exact(setup, outcome):
         np.testing.assert_array_equal(mine, theirs)
     assert (outcome.n_iter, outcome.history) == (whole.n_iter, whole.history)
     assert outcome.faults == whole.faults
-    if setup.job.n == setup.job.threshold:  # nobody's answer is late: each message was carried once
+    if setup.job.n == setup.job.threshold:  # no answer is late: each message was carried once
         assert sorted(outcome.costs.messages) == sorted(whole.costs.messages)
 
 
 def assert_survives(setup, seed, monkeypatch, *, most):
-    """Run with random kills; how many there were."""
+    """Run with random kills; return their number."""
     killer = Killer(seed, most=most)
     with monkeypatch.context() as patches:
         patch(patches, killer)
@@ -231,7 +231,7 @@ def test_a_comparer_that_gets_no_further_is_replaced(stored, starts):
 
 @pytest.fixture
 def corrupted(starts, monkeypatch, tmp_path):
-    """Client 2 is killed as it writes, and a byte of its journal changes before it is started again."""
+    """Client 2 is killed while it writes, and a byte of its journal changes before it is started again."""
     codes, started = starts
     codes[1] = dying_at_step(30)
     real = ForkServer.start

@@ -1,4 +1,4 @@
-"""Sites with storage that are killed go on from their own journals; those without are absent."""
+"""Killed sites with storage continue from their own journals. Killed sites without storage are absent."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture
 def organisations(tmp_path):
-    """Three of them; north and west have a folder for storage."""
+    """Three organisations. North and west have a folder for storage."""
     made = Organisations(tmp_path)
     made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
     for name in ("north", "west"):
@@ -141,7 +141,7 @@ def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, start
 
 
 class DiedError(BaseException):
-    """Stands for the coordinator's death."""
+    """Represents the coordinator's death."""
 
 
 @pytest.mark.some(1)

@@ -1,4 +1,4 @@
-"""A signed job expires, and sites take part in as many runs as were agreed on."""
+"""A signed job expires, and sites take part in at most the agreed number of runs."""
 
 import re
 
@@ -26,7 +26,7 @@ def organisations(tmp_path):
 
 
 def again(organisations, name, run):
-    """A run that a site begins; it has shared nothing yet."""
+    """A run that a site begins, with nothing shared yet."""
     site = read_site(organisations.site(name))
     one = Participant(site, read_job(site.job))
     one.open(run)
@@ -75,11 +75,11 @@ def test_a_job_is_run_as_often_as_was_agreed_on_whatever_the_endings(organisatio
     """A server with a recipient could run a job again, with start labels that differ in one row."""
     organisations.replace(organisations.job, "runs = 100", "runs = 2")
     organisations.sign()
-    for run in (1, 2, 3):  # sites that are not ready in time cost no run
+    for run in (1, 2, 3):  # sites that are not ready in time do not use up a run
         again(organisations, "north", bytes([run]) * 16).close(LEFT_OUT)
     for run in (4, 5):
         one = again(organisations, "north", bytes([run]) * 16)
-        one._past.count(one._run)  # as it does before its first shares leave
+        one._past.count(one._run)  # as it does before it sends its first shares
     with pytest.raises(
         AgreementError, match=r"^north: the job [0-9a-f]{16} had 2 runs, it was agreed on 2$"
     ) as caught:
@@ -116,5 +116,5 @@ def test_two_runs_that_are_counted_at_the_same_moment_do_not_both_share(organisa
     with pytest.raises(AgreementError, match="had 1 runs"):
         first._past.count(first._run)
     second._past.count(second._run)
-    with pytest.raises(AgreementError, match="had 1 runs"):  # also if it is started again
+    with pytest.raises(AgreementError, match="had 1 runs"):  # also after a restart
         first._past.count(first._run)

@@ -1,4 +1,4 @@
-"""Every frame that leaves a site's process whose data is wrong, and every file of the others, is searched."""
+"""If a site's data is wrong, its process's frames and the others' files are searched for its data."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The public scale at its edges, rounding, and the integer bound that quantised rows obey."""
+"""The public scale at its limits, rounding, and the integer bound on quantised rows."""
 
 from fractions import Fraction
 from math import inf, isqrt, nextafter
@@ -139,7 +139,7 @@ class TestQuantisedRadius:
     @pytest.mark.parametrize("precision", [12, 28, 40, 52])
     @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 16, 17, 784, 4096])
     def test_rows_whose_every_entry_rounds_up_obey_it(self, d: int, precision: int) -> None:
-        # Entries just above q + 1/2 move by almost 1/2 each: the sqrt(d)/2 of the bound is reached.
+        # Entries just above q + 1/2 move by almost 1/2 each, which reaches the sqrt(d)/2 of the bound.
         q = isqrt(4**precision // d)
         entries = (nextafter(q + 0.5 - back, inf) for back in range(3))
         entry = next(entry for entry in entries if d * Fraction(entry) ** 2 <= 4**precision)

@@ -1,4 +1,4 @@
-"""Residues back to integers, against the Chinese remainder theorem in Python integers."""
+"""Residues back to integers, compared with the Chinese remainder theorem in Python integers."""
 
 from fractions import Fraction
 from math import prod

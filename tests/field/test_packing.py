@@ -1,4 +1,4 @@
-"""Three bytes a residue: round trips, the canonical encoding, and what is refused."""
+"""Three bytes for each residue: round trips, the canonical encoding, and what is refused."""
 
 import numpy as np
 import pytest

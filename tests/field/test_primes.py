@@ -1,4 +1,4 @@
-"""The eight primes, checked from nothing but trial division, and how many of them a round needs."""
+"""The eight primes, checked only by trial division, and how many of them a round needs."""
 
 import re
 from math import isqrt, prod
@@ -39,7 +39,7 @@ def modulus(count: int) -> int:
 
 
 def largest_radius(count: int) -> int:
-    """The largest for which these primes leave the margin."""
+    """The largest radius for which these primes leave the margin."""
     return isqrt((modulus(count) - 1) >> MARGIN_BITS) // 2
 
 

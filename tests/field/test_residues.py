@@ -1,4 +1,4 @@
-"""Exactness of the float64 arithmetic modulo p, at the largest magnitudes that its bounds allow."""
+"""Exactness of the float64 arithmetic modulo p, at the largest magnitudes within its bounds."""
 
 import numpy as np
 import pytest

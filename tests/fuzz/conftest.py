@@ -1,3 +1,3 @@
-"""The fuzzer is a command, which needs the extra fuzz; what it kept is tested."""
+"""The fuzzer is a command that needs the extra fuzz. Tests run on the cases that it kept."""
 
 collect_ignore = ["run.py", "prune.py"]

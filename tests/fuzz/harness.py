@@ -1,8 +1,9 @@
-"""What the fuzzer tries: a moment of a run, and bytes made of its messages, given to the one they are for.
+"""One try of the fuzzer: at a moment of a run, bytes made from its messages go to the message's recipient.
 
-An input is one byte of scenario, one of the moment, two of the message that is changed (its number among all
-that were sent up to then), and edits of it: an operation (1), a place (2) and, for some, a length (1) and as
-many bytes. Nothing secret is in an input: what is sealed or signed in a message is made anew in each run.
+An input is one byte for the scenario, one for the moment, two for the message to change, and edits of it. The
+message is given by its number among all that were sent until then. An edit is an operation (1 byte), a place
+(2) and, for some, a length (1) and that many bytes. An input contains no secret: sealed or signed parts of a
+message are made anew in each run.
 """
 
 import tracemalloc
@@ -28,15 +29,16 @@ from secfc.protocol.wire import decode, envelope
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
 MOMENTS = 16
-"""Moments of a run that are tried, evenly apart."""
+"""Number of tested moments of a run, at equal distances."""
 
 SERVER_STOPS = (ParameterError, TooManyFaultsError, UnionError)
 CLIENT_STOPS = (LimitError, CheatError, UnionError)
-"""What else `receive` raises of a message, which ends the run; MessageError does not."""
+"""Other errors that `receive` raises for a message, which end the run. MessageError does not end it."""
 
 _ROOM = 64
-"""Bytes of memory that a byte received may cost, beside what a role keeps: labels of a bit each are int32,
-once the role has checked who sent them and how many they are."""
+"""Bytes of memory that each received byte may cost, in addition to what a role keeps. Labels of a bit each
+become int32, after the role has checked their sender and number.
+"""
 
 
 def _disputed() -> Wire:
@@ -69,7 +71,7 @@ class Moment:
 
 
 class Harness:
-    """Runs inputs; a role that has refused one is used again, as it has not changed."""
+    """Runs inputs. A role that has refused one is used again, because it has not changed."""
 
     def __init__(self) -> None:
         # Parts of two rows, so that every type has its turn.
@@ -78,15 +80,15 @@ class Harness:
         self._moments: dict[tuple[int, int], Moment] = {}
 
     def run(self, data: bytes, *, bounded: bool = False) -> str:
-        """Try an input; what became of it: "refused", "stopped" or "taken".
+        """Try an input; return how it ended: "refused", "stopped" or "taken".
 
         `bounded` also measures memory, which is slow.
 
         Raises
         ------
         Exception
-            A defect: another exception than is documented, an encoding that is not the only one, a role that
-            refused a message and changed, or memory beyond what was received.
+            A defect: an undocumented exception, an encoding that is not the only one, a role that refused a
+            message and changed, or memory beyond what was received.
         """
         if len(data) < 4:
             return "refused"
@@ -107,7 +109,7 @@ class Harness:
         return outcome
 
     def prepare(self, data: bytes) -> tuple[int, int]:
-        """Have the moment that an input is about, as it is before anything else is tried; its place."""
+        """Make the moment that an input is about, if it does not exist; return its key."""
         at = data[0] % len(SCENARIOS), data[1] % MOMENTS
         if at not in self._moments:
             self._moments[at] = self._moment(*at)
@@ -133,7 +135,7 @@ class Harness:
             role.receive(message)
         except MessageError as error:
             if isinstance(error, ResidueError) and error.client != message.sender:
-                return "taken"  # it was the last of a part in which another's answer, named, is no answer
+                return "taken"  # it completed a part in which another client's answer is wrong
             assert picture(role) == before, "a role that refused a message has changed"
             return "refused"
         except stops:
@@ -142,7 +144,6 @@ class Harness:
 
 
 def edited(data: bytes, edits: bytes) -> bytes:
-    """A message changed as told."""
     changed, at = bytearray(data), 0
     while at + 3 <= len(edits):
         operation, place = (
@@ -166,7 +167,7 @@ def edited(data: bytes, edits: bytes) -> bytes:
 
 
 def random_input(rng: Random) -> bytes:
-    """An input for a first corpus: a message with a few edits, most of them of fields near its front."""
+    """An input for a first corpus: a message with a few edits, most of them in fields near its start."""
     data = bytearray(rng.randbytes(4))
     for _ in range(rng.randrange(4)):
         operation, place = rng.randrange(6), rng.choice((4, 21, 22, 23, 25, 29, 30, 33, rng.randrange(200)))

@@ -1,4 +1,4 @@
-"""Take from a folder to tests/corpus/ what reaches lines, or ends, that nothing smaller does (see `run`)."""
+"""Copy from a folder to tests/corpus/ inputs that reach lines or endings that no smaller one does (`run`)."""
 
 import hashlib
 import sys
@@ -14,7 +14,7 @@ _TRACED = tuple(str(TESTS.parent / "secfc" / part) for part in ("protocol", "psu
 
 
 def reached(harness: Harness, data: bytes) -> set[Hashable]:
-    """Steps from line to line of our code that an input takes, and how it ends."""
+    """Steps from line to line of secfc's code that an input takes, and how it ends."""
     found: set[Hashable] = set()
 
     def local(frame: FrameType, event: str, argument: Any) -> Any:

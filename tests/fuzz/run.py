@@ -24,7 +24,6 @@ with atheris.instrument_imports(
 
 
 def main() -> None:
-    """Fuzz for some time."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

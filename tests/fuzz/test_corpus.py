@@ -1,4 +1,4 @@
-"""What the fuzzer found worth keeping is tried again: refused unchanged, or taken; nothing else escapes."""
+"""The fuzzer's kept inputs are tried again: each is refused unchanged, or taken; nothing else happens."""
 
 import os
 from collections import Counter
@@ -24,7 +24,7 @@ def harness(monkeypatch):
     for name in ("PART_BYTES", "PART_ROWS"):
         monkeypatch.setattr(
             row_layout, name, getattr(row_layout, name)
-        )  # the harness sets them: undone after
+        )  # the harness sets them; undone afterwards
     return Harness()
 
 
@@ -45,11 +45,11 @@ def test_memory_for_what_is_refused_is_bounded_by_what_was_received(harness, see
 
 
 MUTATED = 100
-"""Mutated messages of each type that are decoded here; `SECFC_FUZZ` names another number."""
+"""Mutated messages of each type that are decoded here; `SECFC_FUZZ` can set another number."""
 
 
 def mutated(net, data, edits):
-    """A message with edits; what the server sends is signed anew, as if it cheated, so that it is read."""
+    """A message with edits. The server's messages are signed anew, as a cheating server could, to be read."""
     if envelope(data).sender != SERVER:
         return edited(data, edits)
     changed = edited(data[:-SIGNATURE_BYTES], edits)

@@ -13,7 +13,6 @@ from secfc.psu.tokens import row_ids
 def make(
     counts=(5, 0, 7), *, k=3, t=1, ell=1, d=3, starts=False, ids=False, seed=1, limits=None, **parameters
 ):
-    """A run on three blobs."""
     rng = np.random.default_rng(2)
     rows = [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 3 for m in counts]
     m, held = sum(counts), None

@@ -1,8 +1,9 @@
 """A party that is killed and started again uses no piece of a keystream and no nonce for two plaintexts.
 
-Whole runs of every kind are recorded, with all the lives of all parties: what each piece of each keystream
-hides, and what is sealed under each nonce. A piece that comes again must be the very piece, for the very same
-bytes; pieces that are not the same do not overlap. A draw that is for none of the purposes below fails.
+Whole runs of every kind are recorded, including all restarts of all parties: what each piece of each
+keystream hides, and what is sealed under each nonce. A piece that is used again must be exactly the same
+piece, for exactly the same bytes. Different pieces do not overlap. A draw for none of the purposes below
+fails.
 """
 
 import threading
@@ -51,7 +52,7 @@ PUBLIC, PASSED = "public coefficients", "passed over"
 
 
 def bytes_of(value):
-    """All that an argument holds, as far as it may be hidden by masks."""
+    """All content of an argument that masks may hide."""
     match value:
         case Tokens():
             return value.u.tobytes() + value.v.tobytes()
@@ -69,7 +70,7 @@ def bytes_of(value):
 
 
 def inputs_of(role):
-    """What a role of the trio was given."""
+    """The inputs of a role of the trio."""
     match role:
         case NearerDealer() | NearerEvaluator():
             given = role._steps.gi_frame.f_locals["nearer"]
@@ -122,7 +123,7 @@ class Uses:
 
     @property
     def _now(self):
-        """What this thread hides, innermost last."""
+        """What this thread is hiding, innermost last."""
         if not hasattr(self._at_work, "uses"):
             self._at_work.uses = []
         return self._at_work.uses
@@ -138,7 +139,7 @@ class Uses:
             assert all(end <= start for (_, end), (start, _) in neighbours(ends))
 
     def _during(self, owner, name, purpose=None):
-        """Note what a function hides while it works."""
+        """Record what a function hides while it works."""
         real = getattr(owner, name)
 
         @wraps(real)
@@ -208,7 +209,7 @@ class Uses:
 
     @contextmanager
     def _at(self, *place):
-        """Keystreams that begin meanwhile are used at this place; processes take calls in turn."""
+        """Keystreams that begin in this context are used at this place. Processes take calls in turn."""
         self._places = (*self._places, *place)
         try:
             yield
@@ -216,7 +217,7 @@ class Uses:
             self._places = self._places[: -len(place)]
 
     def _comparers(self):
-        """A dealer's own masks follow from a key that it uses as dealer and as bearer."""
+        """A dealer derives its own masks from a key that it uses as dealer and as bearer."""
 
         def placed(owner, name, place):
             real = getattr(owner, name)
@@ -304,12 +305,12 @@ PURPOSES = {
 
 
 ALIKE = ("separation", "k-means++", "labels", "rounds", "centres", "segments", "opened core", "scored starts")
-"""They hide what other kinds do: test_resume.py has them without kills, the slow tests with."""
+"""They hide the same as other kinds do. test_resume.py runs them without kills, the slow tests with kills."""
 
 
 def _is_kept(case):
     kind, step = case
-    # "coded" has few calls, in an order that threads decide: few kills might hit no site that has sealed.
+    # "coded" has few calls, in an order that depends on threads. Few kills might hit no site that has sealed.
     return step == (5 if kind == "coded" else 11) and kind not in ALIKE
 
 

@@ -1,6 +1,6 @@
-"""Parties that are killed at any moment go on from their logs: same bytes, same labels.
+"""Parties that are killed at any moment continue from their logs: same bytes, same labels.
 
-`Processes` compares every piece of every stream and every answer that is sent again with what it was.
+`Processes` compares every repeated piece of every stream, and every repeated answer, with the original.
 """
 
 from dataclasses import replace
@@ -83,7 +83,7 @@ def test_killed_at_any_calls_parties_send_the_same_bytes(setup_of, tmp_path_fact
 
 @pytest.fixture
 def stopped(setup_of, tmp_path):
-    """A run whose coordinator was killed, and client 2 with it, at a call of the iterations."""
+    """A run whose coordinator and client 2 were killed at a call of the iterations."""
 
     def of(setup):
         run = Restarting(setup, tmp_path, {16: "coordinator after"})

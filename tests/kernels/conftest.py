@@ -19,7 +19,7 @@ PACKAGE = Path(secfc.__file__).resolve().parent
 def python() -> Callable[..., str]:
     """Run code in a new interpreter and return what it prints.
 
-    `package` is a folder to import secfc from; other keywords are environment variables, None unsets one.
+    `package` is the folder to import secfc from. Other keywords are environment variables; None unsets one.
     """
 
     def run(

@@ -1,4 +1,4 @@
-"""What a client computes when it answers, in both forms: equal to each other and to integers."""
+"""What a client computes when it answers, in both kernels: equal to each other and to integers."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ class TestAnswer:
         self, shares: Floats, matrix: Floats, constant: Floats, p: int, before: int = 0, after: int = 0
     ) -> None:
         columns, rows = shares.shape
-        # NaN elsewhere: what is outside [start, stop) is not read.
+        # NaN elsewhere, because memory outside [start, stop) is not read.
         memory = np.full((columns, before + rows + after), np.nan, dtype=np.float32)
         memory[:, before : before + rows] = shares
         cut = slice(before, before + rows)
@@ -276,6 +276,42 @@ class TestRedraw:
         for words, spare in ((4, 3), (3, 4)):
             with pytest.raises(ValueError, match="three bytes"):
                 COMPILED.redraw(np.zeros(words, dtype=np.uint8), np.zeros(spare, dtype=np.uint8), P)
+
+
+class TestAddDrawn:
+    @each_kernels
+    @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 2047, 2048, 2049, 5000])
+    def test_it_adds_what_redraw_leaves(self, kernels: Kernels, count: int) -> None:
+        rng = np.random.default_rng(count)
+        words, start = rng.integers(0, 2**24, count), rng.integers(0, P, count)
+        words[::50] = rng.integers(P, 2**24, words[::50].size)
+        spare = octets_of([P, *range(count)])
+        packed, drawn, redrawn = (
+            octets_of(start.tolist()),
+            octets_of(words.tolist()),
+            octets_of(words.tolist()),
+        )
+        assert kernels.redraw(redrawn, spare, P)
+        assert kernels.add_drawn(packed, drawn, spare, P) == packed.size
+        assert unpack(packed).tolist() == ((start + unpack(redrawn).astype(np.int64)) % P).tolist()
+
+    @each_kernels
+    @pytest.mark.parametrize("at_a_time", [1, 3, 40])
+    def test_spare_words_that_come_later_give_the_same(self, kernels: Kernels, at_a_time: int) -> None:
+        words, spares = [i if i % 40 else 2**24 - 1 for i in range(5000)], iter(range(1, 10_000))
+        packed, drawn, done = octets_of([7] * 5000), octets_of(words), 0
+        while done < packed.size:
+            spare = octets_of([next(spares) for _ in range(at_a_time)])
+            done += kernels.add_drawn(packed[done:], drawn[done:], spare, P)
+        assert (unpack(packed) == (unpack(drawn) + 7) % P).all()
+        replaced = unpack(drawn)[::40]
+        assert (np.diff(replaced) >= 1).all()
+        assert replaced[0] == 1
+
+    def test_compiled_code_refuses_words_that_do_not_fit(self) -> None:
+        for packed, words, spare in ((3, 6, 3), (4, 4, 3), (3, 3, 4)):
+            with pytest.raises(ValueError, match="do not fit"):
+                COMPILED.add_drawn(*(np.zeros(size, dtype=np.uint8) for size in (packed, words, spare)), P)
 
 
 class TestAddMasks:

@@ -1,4 +1,4 @@
-"""Which kernels a job gets, and what happens where nothing can be compiled or written."""
+"""Which kernels a job gets, and what happens if nothing can be compiled or written."""
 
 import os
 import shutil
@@ -142,7 +142,7 @@ class TestChoose:
 
     @pytest.mark.parametrize("before", ["", "import sys\nsys.modules['numba'] = None\n"])
     def test_a_run_without_numba_gives_equal_labels(self, python, before: str) -> None:
-        # The threshold is lowered to 0, so that the job would be compiled if it could.
+        # The threshold is lowered to 0, so that the job would be compiled if possible.
         auto = "import secfc.kernels\nsecfc.kernels._LARGE = 0\n"
         disabled = {} if before else {"NUMBA_DISABLE_JIT": 1}
         found = python(f"{before}{auto}{dedent(self.RUN)}", **disabled)
@@ -182,7 +182,7 @@ class TestChoose:
 
 
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
-"""Root, but file modes count."""
+"""Root, but subject to file modes."""
 
 QUICK_LOOPS = """
 from numba import njit
@@ -194,7 +194,7 @@ def one(x):
 
 
 def quicken(kernels: Path) -> None:
-    """Have a copy of the kernels compile in a moment: one small function, and constants."""
+    """Make a copy of the kernels compile quickly: one small function, and constants."""
     for name in ("client_loops", "comparing_loops", "gate_loops", "residue_loops", "server_loops", "blocks"):
         (kernels / f"{name}.py").write_text(QUICK_LOOPS if name == "client_loops" else "PAIR = 2\n")
 
@@ -236,7 +236,7 @@ IndexDataCacheFile.save = full
 class TestUnwritableFolders:
     @pytest.fixture
     def place(self, tmp_path: Path) -> Iterator[Path]:
-        """A folder with a package that cannot be written, quick loops in it, and a folder for the rest."""
+        """A folder with a read-only package that has quick loops, and a folder for everything else."""
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PACKAGE, tmp_path / "site" / "secfc", ignore=ignored)
         quicken(tmp_path / "site/secfc/kernels")
@@ -286,7 +286,7 @@ class TestUnwritableFolders:
         assert inherited == folder
         found = list((place / "temporary").rglob("*.nbc"))
         assert found
-        # The next process reads it, and leaves nothing more.
+        # The next process reads it, and writes nothing more.
         written = {path: path.stat().st_mtime_ns for path in found}
         assert self.compiled(python, place)[:2] == [name, folder]
         assert {p: p.stat().st_mtime_ns for p in (place / "temporary").rglob("*.nbc")} == written
@@ -420,7 +420,7 @@ def test_four_cold_processes_can_compile_at_once(tmp_path: Path, real: bool) -> 
         assert said == [("True\n", "")] * 4
         assert [process.returncode for process in processes] == [0] * 4
         assert list(Path(folder).rglob("*.nbc"))
-        # A fifth reads what they left, and compiles nothing.
+        # A fifth process reads what they wrote, and compiles nothing.
         before = {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nb?")}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         assert done.stdout == "True\n"

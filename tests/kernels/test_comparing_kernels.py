@@ -1,4 +1,4 @@
-"""Bits of weighted differences, in both forms: those of Python's integers."""
+"""Bits of weighted differences, in both kernels: equal to those of Python's integers."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""What the server computes of answers, in both forms: equal to each other and to integers."""
+"""What the server computes from answers, in both kernels: equal to each other and to integers."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ class TestDecode:
     ) -> np.ndarray:
         """One prime; `test_all_primes_at_once` takes several."""
         out = Guarded((1, packed[0].shape[0], cut.stop - cut.start), np.float64)
-        out.array[...] = np.nan  # what was there before does not matter
+        out.array[...] = np.nan  # the old content does not matter
         planes = [plane[np.newaxis] for plane in packed]
         assert kernels.decode(planes, weights[np.newaxis], (p,), cut.start, cut.stop, out.array) == -1
         decoded: np.ndarray = out.check()[0]
@@ -46,7 +46,7 @@ class TestDecode:
         for decoded in found:
             assert decoded.shape == (answers.shape[1], cut.stop - cut.start)
             assert congruent(decoded, expected.astype(np.int64), p)
-        # Which of two reduced residues, around p/2, is for the implementation to choose.
+        # Near p/2 there are two reduced residues, and an implementation may choose either.
         assert np.array_equal(canonical(found[0], p), canonical(found[1], p))
 
     @fills
@@ -73,7 +73,7 @@ class TestDecode:
 
     @each_modulus
     def test_sums_next_to_half_the_prime_are_reduced(self, p: int) -> None:
-        # The quotient of such a sum by p is within 2**-24 of a half: implementations may round either way.
+        # The quotient of such a sum by p is within 2**-24 of a half, so implementations may round either way.
         w = p // 2
         for multiple in (459_627_892, 297_255_978, 434_387_021, 2**28 + 1):
             for offset in (-2, -1, 0, 1, 2):
@@ -104,7 +104,7 @@ class TestDecode:
             out = Guarded((1, k, rows), np.float64)
             assert kernels.decode(answers, weights, (P,), 0, rows, out.array) == at
             out.check()
-            # Rows that are not decoded are not looked at.
+            # Rows that are not decoded are not read.
             for start, stop in ((0, row), (row + 1, rows)):
                 out = Guarded((1, k, stop - start), np.float64)
                 assert kernels.decode(answers, weights, (P,), start, stop, out.array) == -1
@@ -230,8 +230,6 @@ class TestAccept:
 
 
 class TestCombine:
-    """Linear combinations of an answer's residues."""
-
     def check(self, k: int, rows: int, count: int, p: int, fill: str) -> None:
         rng = np.random.default_rng(rows)
         integers = (

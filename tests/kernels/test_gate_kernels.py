@@ -1,4 +1,4 @@
-"""Gates in both forms: shares of what the wires say, whatever the masks; and products in one order."""
+"""Gates in both kernels: shares of the wires' values with any masks; and products in one order."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ class Gate:
         self.outputs = (nodes if compares else 0), 0 if last else nodes
 
     def shares(self, dealer: Kernels, kernels: Kernels) -> list[list[np.ndarray]]:
-        """Of l and e, of E0 and E1."""
+        """Shares of l and e, of E0 and E1."""
         whole, found = guarded(self.dealt, self.nodes, self.width), []
         dealer.gate_products(*self.masks, self.size, whole.array)
         deltas = tuple(x ^ mask for x, mask in zip(self.wires, self.masks, strict=True))

@@ -1,4 +1,4 @@
-"""Nearest centres, and kernels of two threads, in both forms: equal to each other and to integers."""
+"""Nearest centres, and kernels of two threads, in both kernels: equal to each other and to integers."""
 
 import threading
 from fractions import Fraction
@@ -20,7 +20,7 @@ from secfc.options import MAX_ROWS
 
 
 def either_reduced(values: list[list[int]], p: int, seed: int) -> Floats:
-    """Reduced residues of integers, where there are two of them (around p/2) either one."""
+    """Reduced residues of integers; near p/2, where there are two of them, either one."""
     x = np.array([[centred(v, p) for v in row] for row in values], dtype=np.float64)
     other = np.where(x > 0, x - p, x + p)
     chosen = (np.abs(other) <= p / 2 + 4) & np.random.default_rng(seed).choice([True, False], x.shape)
@@ -29,7 +29,7 @@ def either_reduced(values: list[list[int]], p: int, seed: int) -> Floats:
 
 class TestNearest:
     def run_both(self, residues: Floats, primes: tuple[int, ...], sizes: list[int]) -> tuple:
-        """What both say, which is equal wherever it is defined."""
+        """The result of both kernels, which is equal wherever it is defined."""
         radix, sizes_ = MixedRadix(primes), np.array(sizes, dtype=np.int64)
         tolerance = relative_tolerance(radix)
         one, other = (kernels.nearest(residues.copy(), radix, sizes_, tolerance) for kernels in BOTH)
@@ -148,7 +148,7 @@ class TestNearest:
 
 
 def test_two_threads_with_kernels_of_their_own_do_not_disturb_each_other() -> None:
-    # The loops let go of the interpreter lock; `choose` gives every role kernels of its own.
+    # The loops release the interpreter lock. `choose` gives every role its own kernels.
     radix, sizes = MixedRadix(primes_of(3)), np.arange(1, 21)
     right, wrong = {}, []
     data = {seed: reduced("anything", (3, 20, 800), MODULI[-1], seed) for seed in (1, 2)}

@@ -1,4 +1,4 @@
-"""What a client computes when it shares, in both forms: equal to each other and to integers."""
+"""What a client computes when it shares, in both kernels: equal to each other and to integers."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
 
 def outcome(kernels, parties, k, t, ell, **options):
-    """All that a run says, costs in seconds aside."""
+    """The whole result of a run, except for seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECFC_KERNELS", kernels)
         result = secfc.run(parties, k, t, ell, **{"disclosure": "distances"} | options)

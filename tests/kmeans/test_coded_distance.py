@@ -35,7 +35,7 @@ def largest_centred(p: int) -> int:
 
 
 def plus(p: int, shape: tuple[int, int]) -> Floats:
-    """The largest, even and odd: products of even ones alone would be exact far beyond 2**53."""
+    """The largest residues, even and odd: products of only even ones would be exact far beyond 2**53."""
     top = largest_centred(p)
     return np.random.default_rng(2).choice([top, top - 1], shape).astype(np.float64)
 
@@ -64,7 +64,7 @@ def packed_of(shares: list[Floats], primes: tuple[int, ...]) -> PackedResidues:
 
 
 def memory_of(primes: tuple[int, ...], width: int, m: int) -> Shares:
-    """Memory as `Client` allocates it: with whatever was there before."""
+    """Memory as `Client` allocates it, with arbitrary old content."""
     return np.full((len(primes), width + 1, m), np.nan, dtype=np.float32)
 
 
@@ -98,7 +98,7 @@ def answer_of(
 def expected_of(
     shares: Floats, sets: Labels, k: int, p: int, sizes: list[int] | None = None
 ) -> list[list[int]]:
-    """||mu~_h - |S_h| x~_i||^2 modulo p, straight from its definition."""
+    """||mu~_h - |S_h| x~_i||^2 modulo p, from its definition."""
     rows = [[int(x) for x in row] for row in shares.T]
     width = shares.shape[0]
     members = [[row for row, s in zip(rows, sets, strict=True) if s == h] for h in range(k)]
@@ -198,7 +198,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("p", MODULI)
     def test_largest_sizes_and_inner_products_together_are_exact(self, p: int, kernels: Kernels) -> None:
-        # mu~ = 1, so <mu~, x~> = x~ takes the largest residues; 2 (MAX_ROWS - 1) of them pass 2**52.
+        # mu~ = 1, so <mu~, x~> = x~ takes the largest residues; 2 (MAX_ROWS - 1) of them exceed 2**52.
         row = [1, *range(p // 2 - 300, p // 2 + 1), *range(-(p // 2), -(p // 2) + 300)]
         shares = np.array([row], dtype=np.float64)
         sets = np.array([0] + [-1] * (len(row) - 1), dtype=np.int32)
@@ -242,7 +242,7 @@ class TestAnswers:
 
 
 class TestSequences:
-    """Sums are updated by the rows that moved: whatever was asked before, an answer is the same."""
+    """Sums are updated by the rows that moved. An answer does not depend on earlier questions."""
 
     @laws
     @given(

@@ -1,4 +1,4 @@
-"""Order of near-ties: rational numbers where floats cannot tell."""
+"""Order of near-ties: rational numbers where floats cannot decide."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Distances of rows within the public bound always pass, larger ones and random residues never."""
+"""Distances of rows within the public bound are always accepted, larger ones and random residues never."""
 
 from itertools import combinations
 
@@ -23,7 +23,7 @@ each_kernels = pytest.mark.parametrize("kernels", KERNELS, ids=lambda one: one.n
 
 
 def passes(kernels, integers, sizes, radius):
-    """Whether distances D, one list for each set, pass as the server takes them."""
+    """Whether the server accepts distances D, one list for each set."""
     primes = primes_of(residues_needed(radius, max(sizes)))
     residues = np.array([[[value % p for value in line] for line in integers] for p in primes], dtype=float)
     half = np.array(primes).reshape(-1, 1, 1) / 2
@@ -44,7 +44,7 @@ def passes(kernels, integers, sizes, radius):
 @given(data=st.data())
 @tries()
 def test_rows_on_the_bound_pass_with_sets_of_all_sizes(kernels, data):
-    """Opposite rows whose computed norm is just accepted, rounded as they come."""
+    """Opposite rows whose computed norm is just accepted, with their rounding."""
     d = data.draw(st.sampled_from([1, 2, 3, 17, 100]))
     bound = data.draw(st.floats(1e-300, 1e300) | st.sampled_from([1.0, 2.0**-1074, 0.75, 3.0]))
     precision = data.draw(st.sampled_from([1, 2, 8, 32, 52]))
@@ -57,7 +57,7 @@ def test_rows_on_the_bound_pass_with_sets_of_all_sizes(kernels, data):
     radius = quantised_radius(bound, precision, d)
     assert norm <= radius**2
     sizes = [1, 2, data.draw(st.integers(3, 1 << 29)), 1 << 29]
-    # The set is of rows like this one, the row opposite: a distance of 2 |S| times the norm.
+    # The set has rows like this one, and the row is opposite: the distance is 2 |S| times the norm.
     assert passes(kernels, [[4 * size**2 * norm, 0] for size in sizes], sizes, radius)
     assert passes(kernels, [[4 * size**2 * radius**2, 0] for size in sizes], sizes, radius)
 
@@ -109,7 +109,7 @@ def test_empty_sets_are_not_compared(kernels):
 
 
 def checked(pairs, *, max_liars, sets, layout):
-    """The error where these rows are too far from these sets."""
+    """The error for these rows too far from these sets."""
     k = int(sets.max()) + 1
     value, sizes = np.zeros((k, layout.m)), np.ones(k, dtype=np.int64)
     for row, h in pairs:
@@ -120,7 +120,7 @@ def checked(pairs, *, max_liars, sets, layout):
         check.take(rows, value[:, rows], sizes, 1e-12)
     with pytest.raises(RangeError) as found:
         check.end_round(sets)
-    check.end_round(sets)  # the next round begins anew
+    check.end_round(sets)  # the next round starts afresh
     return str(found.value)
 
 

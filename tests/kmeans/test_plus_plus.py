@@ -1,4 +1,4 @@
-"""The k-means++ start: its draws, its greed, and its questions, against Python's integers."""
+"""The k-means++ start: its draws, its greedy choice and its questions, compared with Python's integers."""
 
 from collections import Counter
 
@@ -34,7 +34,7 @@ def digits_of(values):
 
 
 def choose(rows, k, seed, block=None):
-    """The rows that `PlusPlus` ends with, and the sets it asked about on the way."""
+    """The final rows of `PlusPlus`, and the sets that it asked about."""
     seeds = PlusPlus(m=len(rows), k=k, rng=np.random.default_rng(seed))
     asked = []
     more = True
@@ -84,12 +84,12 @@ def test_as_many_questions_as_clusters():
 def test_no_row_is_chosen_twice_where_rows_coincide():
     chosen, asked = choose([[0, 0], [5, 5], [0, 0], [5, 5]], 4, seed=0)
     assert sorted(chosen) == [0, 1, 2, 3]
-    assert len(asked) == 2  # after two questions every row lies on a centre
+    assert len(asked) == 2  # after two questions every row is at a centre
 
 
 def test_far_rows_are_drawn_in_proportion_to_their_squared_distance():
-    # From row 0 the squared distances are 0, 1 and 9; with k = 2 two candidates are drawn, so the farther row
-    # is missed only when both draws fall on the nearer one: 1/100.
+    # From row 0 the squared distances are 0, 1 and 9. With k = 2 two candidates are drawn, so the farther row
+    # is missed only if both draws give the nearer one: 1/100.
     rows = [[0], [1], [-3]]
     picked = Counter(tuple(choose(rows, 2, seed)[0]) for seed in range(3000))
     from_first = picked[0, 1] + picked[0, 2]

@@ -1,4 +1,4 @@
-"""The score by which the best of several starts is found."""
+"""The score that selects the best of several starts."""
 
 from fractions import Fraction
 
@@ -55,7 +55,7 @@ def search_of(order):
 @pytest.mark.parametrize("order", [[[1, 3], [2, 2]], [[2, 2], [1, 3]]])
 def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
     search, radix = search_of(order), MixedRadix(primes_of(4))
-    own = {1: 0, 2: 19_998, 3: 90_000}  # of one row of each set, by its size; the others lie on their centres
+    own = {1: 0, 2: 19_998, 3: 90_000}  # of one row of each set, by its size; the others are at their centres
     results = []
     for _ in range(2):
         sizes = search.sizes()

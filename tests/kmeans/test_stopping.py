@@ -1,4 +1,4 @@
-"""When a start stops: by hand."""
+"""When a start stops, by hand."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_where_nothing_would_change_no_assignment_follows(tol_moved):
     nothing = Iterated(moved=0, after=After.NOTHING, converged=True)
     assert after(1, tol_moved=tol_moved, previous=None, asked=B) == nothing
     assert after(tol_moved=tol_moved, labels=A) == nothing
-    assert after(tol_moved=tol_moved, labels=A, sets=B) == nothing  # as scikit-learn, whatever is moved
+    assert after(tol_moved=tol_moved, labels=A, sets=B) == nothing  # as scikit-learn, for all tol_moved
     assert after(tol_moved=tol_moved, labels=C, asked=C) == Iterated(
         moved=2, after=After.NOTHING, converged=True
     )

@@ -29,7 +29,7 @@ def integers(x: Floats, p: int) -> list[list[int]]:
 
 
 def rational_basis(nodes: list[int], a: int, u: int, p: int) -> int:
-    """L_u(a) over the rationals, then modulo p."""
+    """L_u(a) in rational numbers, then modulo p."""
     value = Fraction(1)
     for v, node in enumerate(nodes):
         if v != u:

@@ -1,4 +1,4 @@
-"""Evaluation points: distinct, disjoint, and where the design says they are."""
+"""Evaluation points: distinct, disjoint, and as designed."""
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_one_root_serves_clients_and_coded_values(prime: Prime, n: int, coded: i
 def test_a_difference_of_points_depends_on_the_difference_of_their_numbers(
     prime: Prime, n: int, coded: int
 ) -> None:
-    # alpha_j - beta_u = omega**u (g omega**(j - u) - 1): what makes encoding a cyclic convolution.
+    # alpha_j - beta_u = omega**u (g omega**(j - u) - 1), which makes encoding a cyclic convolution.
     p, g = prime.p, prime.generator
     points = evaluation_points(prime, n=n, coded=coded)
     omega = pow(g, (p - 1) // order_of_root(max(n, coded)), p)
@@ -102,7 +102,7 @@ def test_order_of_the_root_is_the_least_power_of_two(count: int, order: int) -> 
 
 
 def test_points_of_three_clients_are_as_computed_by_hand() -> None:
-    # 7 generates modulo 16760833; i = 7**((p - 1)/4) has order 4, enough for three clients and two values.
+    # 7 generates modulo 16760833. i = 7**((p - 1)/4) has order 4, enough for three clients and two values.
     p, i = 16760833, pow(7, 16760832 // 4, 16760833)
     assert i * i % p == p - 1
     points = evaluation_points(PRIMES[0], n=3, coded=2)

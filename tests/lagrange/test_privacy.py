@@ -1,4 +1,4 @@
-"""Any t shares say nothing: exhaustively at tiny primes, by rank and by statistics at the real ones."""
+"""Any t shares reveal nothing: exhaustively at tiny primes, by rank and by statistics at the real ones."""
 
 from collections import Counter
 from itertools import combinations, product
@@ -27,7 +27,7 @@ RUN = bytes(16)
 
 
 class Tiny:
-    """Five clients at a prime so small that every mask can be tried; points chosen by hand."""
+    """Five clients at a small prime, at which every mask can be tried; points chosen by hand."""
 
     def __init__(self, p: int, *, t: int, ell: int) -> None:
         self.p, self.t, self.ell, self.n = p, t, ell, 5
@@ -98,7 +98,7 @@ class TestExhaustively:
 
     @each_tiny
     def test_any_t_plus_one_shares_depend_on_the_data(self, tiny: Tiny) -> None:
-        # Two data that differ in the first segment alone: no tuple of t + 1 shares fits both.
+        # Two data values that differ only in the first segment: no tuple of t + 1 shares fits both.
         one, other = (0,) * tiny.ell, (1,) + (0,) * (tiny.ell - 1)
         for clients in combinations(range(tiny.n), tiny.t + 1):
             assert not tiny.view(one, clients).keys() & tiny.view(other, clients).keys()
@@ -113,7 +113,8 @@ class TestExhaustively:
                 assert (recovered[:, 0] == np.array(data)[:, np.newaxis]).all()
 
     def test_masks_used_twice_do_show_the_difference_of_the_data(self) -> None:
-        # Why a mask is used once: one client alone then tells equal rows from different ones.
+        # Reason for using a mask only once: otherwise one client alone distinguishes equal rows from
+        # different ones.
         tiny = Tiny(11, t=2, ell=1)
         difference = (tiny.shares((3,)) - tiny.shares((4,))) % tiny.p
         assert all(np.unique(row).size == 1 and row[0] != 0 for row in difference)
@@ -174,7 +175,7 @@ class TestStatistics:
             assert abs(chi_square(np.bincount(plane.astype(np.int64) % 256, minlength=256))) < 6
 
     def test_three_shares_of_equal_rows_are_recognised_as_dependent(self) -> None:
-        # The same statistic on what t + 1 clients can compute: the datum itself, one bucket.
+        # The same statistic on what t + 1 clients can compute, the datum itself: one bucket.
         prime = PRIMES[0]
         points = evaluation_points(prime, n=5, coded=3)
         shares = self.sharing(8_000_000.0, 0)
@@ -240,7 +241,7 @@ class TestStatistics:
             assert abs(chi_square(counts)) < 6
 
     def test_shares_in_different_parts_use_different_masks(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        # Equal rows in equal places of two parts: with masks used twice, their shares would be equal.
+        # Equal rows at equal places of two parts: if masks were used twice, their shares would be equal.
         monkeypatch.setattr(row_layout, "PART_BYTES", 1)
         monkeypatch.setattr(row_layout, "PART_ROWS", self.M // 2)
         for planes in self.sent_by_a_client(1.0).values():

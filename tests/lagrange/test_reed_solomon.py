@@ -25,7 +25,7 @@ def points(n, prime=PRIME):
 
 def codeword(rng, where, dimension, p):
     """Values of a random polynomial, by galois."""
-    field = galois.GF(p, compile="python-calculate")  # compiling takes longer than all examples
+    field = galois.GF(p, compile="python-calculate")  # compilation takes longer than all examples
     coefficients = field(rng.integers(0, p, dimension).tolist())
     return np.asarray(galois.Poly(coefficients)(field(list(where)))).astype(np.int64)
 
@@ -42,7 +42,7 @@ def test_wrong_values_of_several_words_are_located_together_by_hand():
     right, first, third = [5.0, 8.0, 11.0, 14.0], [6.0, 8.0, 11.0, 14.0], [5.0, 8.0, 9.0, 14.0]
     assert code.wrong(reduce(np.array([right, right]).T, 17)) == set()
     assert code.wrong(reduce(np.array([right, third, first]).T, 17)) == {0, 2}
-    # No three of the last word are on a line: it is near no codeword.
+    # No three values of the last word are on a line, so it is near no codeword.
     assert code.wrong(reduce(np.array([third, [5.0, 8.0, 9.0, 13.0]]).T, 17)) is None
 
 
@@ -90,7 +90,7 @@ def test_words_agree_with_galois_own_decoder():
     reference = galois.ReedSolomon(30, 20, field=galois.GF(31, compile="python-calculate"))
     field = reference.field
     where = [int(field.primitive_element) ** i % 31 for i in range(30)]
-    # A codeword's polynomial vanishes at alpha^1..alpha^10, so by the discrete Fourier transform its
+    # A codeword's polynomial is zero at alpha^1..alpha^10. So by the discrete Fourier transform its
     # coefficients, highest first, are values of a polynomial of degree below 20 times alpha^-9 per step.
     rng = np.random.default_rng(1)
     for errors in range(6):

@@ -1,4 +1,4 @@
-"""Rows to packed shares for everybody: what `Sharer` composes, against its parts and against recovery."""
+"""Rows to packed shares for all clients: `Sharer` compared with its parts and with recovery."""
 
 import numpy as np
 import pytest
@@ -116,7 +116,7 @@ def test_equal_blocks_of_rows_are_masked_differently(kernels: Kernels) -> None:
 
 @each_kernels
 def test_blocks_go_on_in_the_keystream(kernels: Kernels) -> None:
-    # The second block's shares are those of a source that has drawn the first one's masks.
+    # The second block's shares are those of a source that has already drawn the masks of the first block.
     job, rows = job_of(5, 2, 1), rows_of(9)
     sharer = sharer_of(job, 2, kernels)
     sharer.share(rows[:4])
@@ -139,7 +139,7 @@ def test_dealing_makes_the_shares_of_sharing(n: int, t: int, ell: int, kernels: 
 
 @each_scheme
 def test_what_dealing_covers_with_lies_on_polynomials_that_are_uniform(n: int, t: int, ell: int) -> None:
-    """Values at ell + t points that are drawn: as many covers differ in all of them."""
+    """Covers take drawn values at ell + t points, so that many covers differ in all of them."""
     job, size = job_of(n, t, ell), packed_bytes((1, job_of(n, t, ell).width, 7))
     covers = unpack(sharer_of(job, 1, VectorisedKernels()).deal(rows_of(7), 4)[:, size:])
     p, points = PRIMES[0].p, evaluation_points(PRIMES[0], n=n, coded=ell + t)

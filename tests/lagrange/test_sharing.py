@@ -1,4 +1,4 @@
-"""Segments, shares and recovery: the laws of the code, and galois as an independent witness."""
+"""Segments, shares and recovery: the laws of the code, and galois as an independent reference."""
 
 from itertools import combinations
 
@@ -26,8 +26,6 @@ each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prim
 
 
 class Scheme:
-    """A prime, its points and its bases."""
-
     def __init__(self, prime: Prime, *, n: int, t: int, ell: int) -> None:
         self.p, self.n, self.t, self.ell = prime.p, n, t, ell
         self.points: EvaluationPoints = evaluation_points(prime, n=n, coded=ell + t)
@@ -68,7 +66,7 @@ class TestSplit:
         assert split(np.array([[1.0, 2.0]]), 4).tolist() == [[[1]], [[2]], [[0]], [[0]]]
 
     def test_whole_segments_can_be_padding_when_columns_run_out(self) -> None:
-        # d = 5, ell = 4: width 2, and nothing is left for the fourth segment.
+        # d = 5, ell = 4: the width is 2, and the fourth segment is empty.
         assert split(np.arange(1.0, 6.0).reshape(1, 5), 4).tolist() == [
             [[1], [2]],
             [[3], [4]],

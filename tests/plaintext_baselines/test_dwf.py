@@ -1,4 +1,4 @@
-"""DWF and EWF: the aggregation by hand, the equality with pooled Lloyd, the stops."""
+"""DWF and EWF: the aggregation by hand, equality with pooled Lloyd, the stops."""
 
 import numpy as np
 import pytest

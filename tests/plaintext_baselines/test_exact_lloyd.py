@@ -1,4 +1,4 @@
-"""ExactLloyd: cases by hand, quantisation, and beside Python's fractions."""
+"""ExactLloyd: cases by hand, quantisation, and comparison with Python's fractions."""
 
 from fractions import Fraction
 
@@ -44,8 +44,8 @@ def test_tie_goes_to_lowest_cluster(exact):
 
 @both
 def test_relocation_moves_the_farthest_row_to_the_empty_cluster(exact):
-    # Centres 0, 100, 100: cluster 2 ties with 1 and gets no row; 7, the row farthest from its own centre,
-    # founds it. Round 2 has centres 1/2, 100 and 7.
+    # Centres 0, 100, 100: cluster 2 ties with 1 and gets no row. Row 7 is farthest from its own centre, so it
+    # starts cluster 2. Round 2 has centres 1/2, 100 and 7.
     model = exact(3, init=column(0, 100, 100)).fit([column(0, 1, 7, 100)])
     assert lists(model.labels_) == [[0, 0, 2, 1]]
     assert model.history_[0] == 50.0
@@ -54,15 +54,15 @@ def test_relocation_moves_the_farthest_row_to_the_empty_cluster(exact):
 
 @both
 def test_relocation_serves_empty_clusters_in_order_with_ties_by_row(exact):
-    # All rows go to centre 0 of cluster 1; -5 and 5 are equally far, so the lower row founds cluster 0.
+    # All rows go to centre 0 of cluster 1. -5 and 5 are equally far, so the lower row starts cluster 0.
     model = exact(3, init=column(90, 0, 90)).fit([column(1, -5, 5, -1)])
     assert lists(model.labels_) == [[1, 0, 2, 1]]
 
 
 @both
 def test_donor_that_loses_its_only_row_stays_empty(exact):
-    # Centres 0, 10, 80: labels 0 0 0 1, cluster 2 is empty, and 30, alone in cluster 1, is the row farthest
-    # from its own centre. It founds cluster 2; cluster 1 takes no row in round 2, then gets the farthest, 3.
+    # Centres 0, 10, 80: labels 0 0 0 1, and cluster 2 is empty. Row 30, alone in cluster 1, is farthest from
+    # its own centre, so it starts cluster 2. Cluster 1 has no row in round 2, then gets the farthest, 3.
     parties = [column(0, 1, 3, 30)]
     one = fit_quietly(exact, parties, n_clusters=3, init=column(0, 10, 80), max_iter=1)
     assert lists(one.labels_) == [[0, 0, 0, 2]]
@@ -82,9 +82,9 @@ def test_nothing_is_relocated_when_all_rows_sit_on_their_centres(exact):
 
 @both
 def test_separation_by_hand(exact):
-    # Sets {0, 1, 4}, {9, 10}: centres 5/3 and 19/2; the labels repeat the sets, so round 2 has the same
-    # centres. Squared distances of 4 are 49/9 and 121/4: 49 <= 30.25 fails, 4 is no core. The others are (1:
-    # 4 <= 72.25, 9: 2.25 <= 53.8).
+    # Sets {0, 1, 4}, {9, 10}: centres 5/3 and 19/2. The labels repeat the sets, so round 2 has the same
+    # centres. Squared distances of 4 are 49/9 and 121/4: 49 <= 30.25 fails, so 4 is not in the core. The
+    # others are (1: 4 <= 72.25, 9: 2.25 <= 53.8).
     pool = column(0, 1, 4, 9, 10)
     sets = separate(exact._arithmetic(pool, 2, 0), np.array([0, 0, 0, 1, 1]))
     assert sets.tolist() == [0, 0, -1, 1, 1]
@@ -113,7 +113,8 @@ def test_separation_keeps_all_rows_of_a_cluster_without_core(exact):
     # Centres 3/2 and 11/2: 0 is 3/2 and 11/2 away, 3 is 3/2 and 5/2. Both clusters have a core.
     kind = exact._arithmetic
     assert separate(kind(column(0, 3, 4, 7), 2, 0), np.array([0, 0, 1, 1])).tolist() == [0, -1, -1, 1]
-    # Corners of squares around (0, 0) and (3, 0): squared distances 2 and 17 at best, none is core.
+    # Corners of squares around (0, 0) and (3, 0): squared distances 2 and 17 at best, so no row is in the
+    # core.
     square = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]], dtype=float)
     pool = np.concatenate([square, square + np.array([3.0, 0.0])])
     assert separate(kind(pool, 2, 0), np.repeat([0, 1], 4)).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
@@ -165,7 +166,7 @@ def test_no_tolerance_ends_the_first_round(exact):
 @both
 def test_a_cluster_that_is_emptied_in_the_last_round_has_got_its_row(exact):
     # Round 1 has 21 | 19, -19 | -21, so centres 21, 0, -21. Round 2 changes two labels of four and leaves
-    # cluster 1 without a row, which takes 19.
+    # cluster 1 without a row, so it gets 19.
     model = exact(3, init=column(40, 0, -40), tol_moved=0.51).fit([column(21, 19, -19, -21)])
     assert lists(model.labels_) == [[0, 1, 2, 2]]
     assert (model.n_iter_, model.converged_) == (2, True)
@@ -225,7 +226,7 @@ def test_scaling_by_a_power_of_two_changes_nothing(exact, scale):
     assert model.inertia_ == (np.inf if square > 2**1024 else float(square))
 
 
-# beside fractions
+# comparison with fractions
 
 
 def assert_same(parties, **parameters):
@@ -247,7 +248,7 @@ def as_fractions(centres):
 
 @st.composite
 def tied_problems(draw):
-    """Few distinct small integers, so ties, duplicates and emptied clusters are the rule."""
+    """Few distinct small integers, so that ties, duplicates and emptied clusters are common."""
     n_features = draw(st.integers(1, 3))
     n_rows = draw(st.integers(1, 14))
     reach = draw(st.sampled_from([1, 2, 5, 1000]))
@@ -324,11 +325,11 @@ def test_results_are_those_of_fractions_from_centres_far_away(far):
 
 
 def test_results_are_those_of_fractions_on_offset_data_where_float64_cannot_decide():
-    # At 52 bits, rows differ from one another in the last bits only.
+    # At 52 bits, rows differ only in the last bits.
     rng = np.random.default_rng(1)
     pool = 1.0 + rng.integers(-8, 9, size=(60, 4)) * 2.0**-50
     assert_same([pool], n_clusters=5, precision=52, random_state=0)
-    pool[:, 0] *= rng.choice([-1, 1], size=60)  # no common shift helps
+    pool[:, 0] *= rng.choice([-1, 1], size=60)  # so that no common shift helps
     for seed in range(5):
         assert_same([pool], n_clusters=12, precision=52, random_state=seed)
 

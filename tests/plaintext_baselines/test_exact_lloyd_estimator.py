@@ -1,4 +1,4 @@
-"""ExactLloyd as an estimator, beside scikit-learn, and its random start."""
+"""ExactLloyd as an estimator, compared with scikit-learn, and its random start."""
 
 from itertools import pairwise
 

@@ -41,7 +41,7 @@ def test_equation_6_by_hand():
 def test_equation_8_by_hand():
     local = np.array([column(1, 5), column(3, 9)])
     supports = np.array([[1.0, 0.0], [3.0, 0.0]])
-    # Nobody supports centre 1: it stays at the received 7.
+    # No party supports centre 1, so it stays at the received 7.
     assert weighted_average(local, supports, column(0, 7)).ravel() == pytest.approx([2.5, 7])
 
 
@@ -83,11 +83,11 @@ def test_local_centres_of_the_last_round_by_hand():
     first, empty, last = model.local_centers_
     assert first.ravel() == pytest.approx([0.64 / 1.64, 1])
     assert empty.tolist() == model.cluster_centers_.tolist()
-    assert last.ravel() == pytest.approx([0, 3])  # nothing supports the first centre: it stays
+    assert last.ravel() == pytest.approx([0, 3])  # nothing supports the first centre, so it stays
 
 
 def test_a_centre_that_no_row_supports_stays():
-    # At m = 1.01 the memberships in a far centre vanish in float64, for every party.
+    # At m = 1.01 the memberships in a far centre underflow to 0 in float64, for every party.
     parties = [column(0, 1), column(0.5, 1.5)]
     model = FFCM(2, fuzziness=1.01, init=column(0.5, 1e6), max_iter=3).fit(parties)
     assert model.cluster_centers_.ravel() == pytest.approx([0.75, 1e6])
@@ -134,7 +134,7 @@ def test_local_convergence_is_many_local_updates():
 
 
 def test_stop_by_the_sum_of_movements_or_by_their_norm():
-    # Both centres move by the same: the sum is sqrt(2) times the norm.
+    # Both centres move by the same vector: the sum is sqrt(2) times the norm.
     rows = np.array([[0.0], [1.0], [9.0], [10.0]])
     sums, norms = (
         FFCM(2, init=column(0, 10), tol=1e-6, movement=movement).fit([rows])
@@ -169,7 +169,7 @@ def test_well_separated_clusters_are_found_by_both():
     for averaging in ("weighted", "kmeans"):
         model = FFCM(3, averaging=averaging, init=truth + 0.5, random_state=0).fit(parties)
         assert model.converged_
-        # avg_2 names the clusters anew in its first round.
+        # avg_2 renumbers the clusters in its first round.
         assert matched_knowledge_gap(truth, model.cluster_centers_) < 0.3
 
 

@@ -109,7 +109,7 @@ def test_given_start_makes_the_result_independent_of_the_order_of_parties():
 
 def test_one_row_parties_upload_nothing():
     parties = [column(0), column(3), column(0, 2)]
-    # Only party 2 counts: one of its rows at first, their mean after its first step.
+    # Only party 2 counts: first one of its rows, then their mean after its first step.
     assert FKM(1, max_iter=3, random_state=0).fit(parties).cluster_centers_.ravel() == pytest.approx([1])
     with pytest.raises(ValueError, match="no party has a cluster of min_cluster_size=2 rows to upload"):
         FKM(1).fit(parties[:2])

@@ -31,7 +31,7 @@ def test_groups_hold_the_rows_at_most_a_third_as_far():
 
 
 def test_empty_group_takes_the_nearest_rows():
-    # nu = 0, 2: both rows are more than 1/3 as far from their own.
+    # nu = 0, 2: for both rows the distance to their own is more than 1/3 of the other.
     assert core_means(column(0.8, 1.2), column(0, 2)).ravel() == pytest.approx([0.8, 1.2])
 
 
@@ -89,7 +89,7 @@ def test_top_directions_are_right_singular_vectors(shape):
 
 
 def test_projection_is_uncentred():
-    # Seen from 0 the rows differ little from one direction; k' = 1 maps back the mean of the projections.
+    # From 0, all rows have nearly the same direction; k' = 1 gives the mean of the projections.
     rows = np.array([[3.0, 4.0], [6.0, 8.0], [9.0, 12.0]])
     assert separated_start(rows, 1, np.zeros(2), 0) == pytest.approx(np.array([[6.0, 8.0]]))
     assert separated_start(rows - 5, 1, np.full(2, 5.0), 0) == pytest.approx(np.array([[1.0, 3.0]]))

@@ -1,4 +1,4 @@
-"""Lloyd in float64: cases by hand, scikit-learn, ExactLloyd."""
+"""Lloyd in float64: cases by hand, compared with scikit-learn and ExactLloyd."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_identical_rows_leave_clusters_empty():
 
 
 def test_separation_by_hand():
-    # Centres 5/3 and 19/2: only row 4 is more than 1/3 as far from its own centre as from the other.
+    # Centres 5/3 and 19/2: only for row 4 the distance to its own centre is more than 1/3 of the other.
     assert separate(Floats(column(0, 1, 4, 9, 10), 2), np.array([0, 0, 0, 1, 1])).tolist() == [0, 0, -1, 1, 1]
 
 

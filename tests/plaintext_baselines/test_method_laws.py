@@ -1,4 +1,4 @@
-"""What every federated method keeps: shapes, seeds, reordering and relabelling, and degenerate parties."""
+"""Laws of every federated method: shapes, seeds, reordering and relabelling, and degenerate parties."""
 
 from functools import partial
 
@@ -170,7 +170,7 @@ def test_relabelled_start_changes_nothing_but_names(make):
     parties = np.split(rows, [100])
     model = make(3, init=start, random_state=0).fit(parties)
     other = make(3, init=start[[1, 2, 0]], random_state=0).fit(parties)
-    # The server of FKM names clusters anew in each round, so the map of names is not that of the start.
+    # FKM's server renumbers clusters in each round, so the renumbering is not that of the start.
     order = ((other.cluster_centers_[:, None] - model.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
     assert sorted(order) == [0, 1, 2]
     assert [order[own].tolist() for own in other.labels_] == lists(model.labels_)

@@ -1,4 +1,4 @@
-"""The measures: cases by hand and what tells them apart."""
+"""The measures: cases by hand, and cases that distinguish them."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ STUDIES = ["Horstmann", "Kjome", "Maia", "SteingroverInPrep", "Premkumar", "Wood
 
 
 def igt_studies():
-    """The eight studies in the notebook's order, rows in the file's."""
+    """The eight studies in the notebook's order, with rows in the file's order."""
     path = folder() / "igt/dim_reduced_2d.tsv"
     if not path.is_file():
         pytest.skip("SECFC_DATA has no igt/dim_reduced_2d.tsv")
@@ -46,7 +46,7 @@ def test_the_first_quarter_of_the_rows_are_the_updates():
     # Base 0, 0, 10: centres 0 (2), 10 (1). Update 9: (10 + 9)/2.
     model = ParentChildKMeans(2, random_state=0).fit([column(9, 0, 0, 10)])
     assert sorted(model.cluster_centers_.ravel()) == pytest.approx([0, 9.5])
-    # Three rows: int(0.75) = 0 are set aside.
+    # Three rows: int(0.75) = 0 rows are set aside.
     model = ParentChildKMeans(2, random_state=0).fit([column(9, 0, 0)])
     assert sorted(model.cluster_centers_.ravel()) == pytest.approx([0, 9])
 
@@ -81,7 +81,7 @@ def test_the_children_may_have_fewer_clusters():
     ("n_init", "federated", "central"), [(10, 1526.753, 1362.176), (1, 1515.618, 1362.470)]
 )
 def test_the_notebooks_figures_with_a_current_scikit_learn(n_init, federated, central):
-    # The notebook prints 1498.28 and 1362.196, by scikit-learn 0.24.
+    # The notebook prints 1498.28 and 1362.196, with scikit-learn 0.24.
     parties = igt_studies()
     model = ParentChildKMeans(3, n_init=n_init, random_state=42).fit(parties)
     assert model.inertia_ == pytest.approx(federated, abs=5e-4)

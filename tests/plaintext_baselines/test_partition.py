@@ -1,4 +1,4 @@
-"""Partitioners: nobody's row twice, the promised sizes, the papers' definitions."""
+"""Partitioners: no row is used twice, the promised sizes, the papers' definitions."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_non_iid_parties_hold_separate_regions():
 def test_half_iid_joins_both():
     rows = np.concatenate([np.random.default_rng(0).normal(c, 0.1, size=(200, 2)) for c in (0, 50)])
     parts = partition.half_iid(rows, 2, random_state=1)
-    # 100 rows by chance, half of them of each region, and 100 of one region.
+    # 100 random rows, half of them of each region, and 100 rows of one region.
     for part in parts:
         share = np.mean(part < 200)
         assert 0.15 < min(share, 1 - share) < 0.35
@@ -102,7 +102,7 @@ def test_distances_decide_at_small_beta():
 
 
 def test_hits_have_the_probability_of_equation_2():
-    # Distances 2 and 4, beta 1: p = 1 - e^-1/2, q = 1 - e^-1/4; nobody hits: the nearest.
+    # Distances 2 and 4, beta 1: p = 1 - e^-1/2, q = 1 - e^-1/4. If nobody hits, the nearest gets the row.
     p, q = 1 - np.exp(-1 / 2), 1 - np.exp(-1 / 4)
     parts = partition.by_distance(np.zeros((40_000, 1)), np.array([[2.0], [-4.0]]), 1.0, random_state=0)
     expected = p * (1 - q) + p * q / 2 + (1 - p) * (1 - q)

@@ -1,4 +1,4 @@
-"""A fake wire that joins the parties of a preparation."""
+"""A fake network between the parties of a preparation."""
 
 from collections import defaultdict, deque
 
@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 class Wire:
-    """Parties, and the mail between them: one queue for each sender and recipient."""
+    """The parties and the mail between them: one queue for each sender and recipient."""
 
     def __init__(self, values=None, *, n=3, t=1, columns=COLUMNS, smallest=1, run=RUN):
         rng = np.random.default_rng(n)
@@ -62,14 +62,14 @@ class Wire:
         return [link for link, queue in self.links.items() if queue]
 
     def take(self, sender, recipient):
-        """The next message on a link, which leaves it."""
+        """Remove the next message from a link and return it."""
         return decode(self.links[sender, recipient].popleft())
 
     def deliver(self, message):
         self.post(self.parties[message.recipient].receive(message))
 
     def run(self, choose=lambda links: links[0], until=None):
-        """Deliver until there is nothing left, or a message fits."""
+        """Deliver until no message is left, or until `until` accepts one."""
         while links := self.pending():
             message = self.take(*choose(links))
             if until is not None and until(message):

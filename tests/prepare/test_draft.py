@@ -1,4 +1,4 @@
-"""A schema drafted from one file: it fits the file, and tells little of its rows."""
+"""A schema drafted from one file fits the file and reveals little about its rows."""
 
 import numpy as np
 import pyarrow as pa

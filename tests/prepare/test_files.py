@@ -1,4 +1,4 @@
-"""Prepared files, whole or not at all, and what every command says."""
+"""Prepared files are complete or absent, and every command says what it did."""
 
 import csv
 import json

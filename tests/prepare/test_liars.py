@@ -1,4 +1,4 @@
-"""Parties that lie or hold back while totals are opened: what they read, and what the others get."""
+"""Parties that lie or withhold while totals are opened: what they learn, and what the others get."""
 
 from itertools import product
 
@@ -15,18 +15,17 @@ AGE = Column(name="age", low=0, high=120, scale="standardise")
 
 
 def held(*counts):
-    """Values of one column, so many at each party."""
+    """Values of one column, with these numbers of rows at the parties."""
     rng = np.random.default_rng(7)
     return [{"age": rng.uniform(20, 80, count)} for count in counts]
 
 
 def kinds(net, senders):
-    """Types of messages that these parties have sent."""
     return {type(decode(data)) for data in net.sent if decode(data).sender in senders}
 
 
 def refusals(net, change=lambda message: message):
-    """Deliver all that is sent, each message as it is changed, None for lost; the error of each party."""
+    """Deliver all messages after `change` (None: lost); return the error of each party."""
     errors = {}
     while links := net.pending():
         message = change(net.take(*links[0]))
@@ -46,7 +45,7 @@ def sealed_again(net, message, payload):
     return type(message)(**vars(message) | {"sealed": sealed})
 
 
-# Who holds values
+# Parties that have values
 
 
 @pytest.mark.parametrize("told", [3, 2, 255])
@@ -70,7 +69,7 @@ def test_who_invents_values_is_one_holder_and_no_more(wire):
 
 @pytest.mark.parametrize(("n", "t"), [(3, 1), (4, 1), (5, 2), (6, 2), (7, 3)])
 def test_of_t_plus_two_holders_two_are_honest_whatever_t_liars_say(wire, n, t):
-    """Every way in which honest parties hold values, and liars say so: nobody deals unless two do."""
+    """For all honest parties with values and all liars: nobody deals unless two honest ones have some."""
     net = wire(held(*[1] * n), columns=(AGE,), t=t)
     party = net.parties[1]
     for honest in product((0, 1), repeat=n - t):
@@ -114,7 +113,7 @@ def test_who_tells_parties_different_things_of_a_column_with_holders_enough_is_f
 
 @pytest.mark.parametrize("kind", [Holds, Complete])
 def test_who_says_otherwise_after_an_error_has_ended_the_preparation_is_refused(wire, kind):
-    """Client 3 first says what ends it for client 1, then what would have let it go on."""
+    """Client 3 first says what ends the preparation for client 1, then what would have let it continue."""
     net = wire(held(4, 4, 4), columns=(AGE,), smallest=2)
     message = net.take(3, 1) if net.links[3, 1] else None
     while type(message) is not kind or (message.sender, message.recipient) != (3, 1):
@@ -130,11 +129,11 @@ def test_who_says_otherwise_after_an_error_has_ended_the_preparation_is_refused(
     assert Opening not in kinds(net, {1})
 
 
-# Who waits for the others' sums
+# Parties that wait for the others' sums
 
 
 def test_no_sum_is_told_before_everybody_has_everybody_s_shares(wire):
-    """Who could deal after it has seen a sum would choose the totals by those of the others."""
+    """A party that could deal after it saw a sum could choose the totals by the others' values."""
     net = wire(n=5, t=2)
     refusals(net, lambda one: None if (type(one), one.sender, one.recipient) == (Deal, 5, 2) else one)
     assert Opening not in kinds(net, {1, 2, 3, 4})
@@ -142,7 +141,7 @@ def test_no_sum_is_told_before_everybody_has_everybody_s_shares(wire):
 
 
 def test_who_lacks_shares_and_says_otherwise_is_not_waited_for_by_honest_parties_alone(wire):
-    """A liar speaks for itself: with the shares of an honest party withheld that party is not complete."""
+    """If an honest party's shares are withheld, it is not complete. A liar can claim it only for itself."""
     net = wire(n=4, t=1)
     seen = []
 
@@ -157,7 +156,7 @@ def test_who_lacks_shares_and_says_otherwise_is_not_waited_for_by_honest_parties
 
 @pytest.mark.parametrize(("n", "t"), [(3, 1), (4, 1), (5, 2), (7, 2)])
 def test_who_holds_back_its_sum_has_the_totals_alone(wire, n, t):
-    """Where the promise ends: it reads what all would have read, and can change it no more."""
+    """The promise ends here: the party reads what all would have read, and cannot change it any more."""
     clean, net = wire(n=n, t=t), wire(n=n, t=t)
     clean.run()
     refusals(net, lambda one: None if isinstance(one, Opening) and one.sender == n else one)
@@ -178,7 +177,7 @@ def test_who_has_seen_all_sums_can_no_longer_change_what_they_add_up_to(wire, n)
     assert all(isinstance(error, CheatError) for error in errors.values())
 
 
-# Who deals wrong shares
+# Parties that deal wrong shares
 
 
 def test_a_wrong_share_makes_its_recipient_s_sum_wrong_and_does_not_convict_it(wire):
@@ -196,11 +195,11 @@ def test_a_wrong_share_makes_its_recipient_s_sum_wrong_and_does_not_convict_it(w
         assert "client 2 are: it told a wrong sum, or somebody dealt it a wrong share" in text
 
 
-# What was said before
+# Messages of earlier preparations
 
 
 def test_nothing_of_an_earlier_preparation_with_the_same_run_identifier_is_taken(wire):
-    """A client's key of each preparation is fresh, so its old introduction opens none of its old messages."""
+    """A client's key is fresh in each preparation, so its old introduction opens none of its old messages."""
     net = wire()
     old = list(net.sent)
     while links := net.pending():

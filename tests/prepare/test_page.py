@@ -1,4 +1,4 @@
-"""The commands of docs/how-to/prepare.md, as they stand there, on files that fit its schema."""
+"""The commands of docs/how-to/prepare.md, on files that fit its schema."""
 
 import csv
 import os

@@ -101,7 +101,7 @@ def test_centres_are_restored_to_the_units_of_the_schema():
 
 
 def pooled(columns, column):
-    """Count, mean and variance of all parties' values in rational numbers, of rounded and of given values."""
+    """Count, mean and variance of all parties' values as rationals, for rounded and for given values."""
     values = [Fraction(one) for part in columns for one in part.tolist()]
     low, width = Fraction(column.low), Fraction(column.high) - Fraction(column.low)
     rounded = [
@@ -130,11 +130,11 @@ def test_statistics_are_those_of_pooled_exact_arithmetic(data, n, ends):
     opened = done.preparation_.statistics["a"]
     (mean, variance), (given_mean, _) = pooled(columns, column)
     assert (opened.count, opened.holders) == (sum(map(len, columns)), n)
-    assert opened.mean == float(mean)  # correctly rounded from the very totals
+    assert opened.mean == float(mean)  # correctly rounded from the exact totals
     # Three correctly rounded operations in floats, and a square root.
     width = Fraction(ends[1]) - Fraction(ends[0])
     assert abs(Fraction(opened.deviation) ** 2 - variance) <= variance / 2**48
-    # What rounding to steps changes: half a step at most, and what their computation in floats does.
+    # Change by rounding to steps: half a step at most, and the error of their float computation.
     assert abs(mean - given_mean) <= width / (2 * STEPS) + 3 * (width + abs(Fraction(ends[0]))) / 2**52
 
 

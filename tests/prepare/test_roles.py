@@ -1,4 +1,4 @@
-"""Parties of a preparation: any order of messages, one result; anything else refused, and nothing shown."""
+"""Parties of a preparation: one result for any order of messages; others are refused, nothing is shown."""
 
 import random
 import struct
@@ -162,7 +162,7 @@ def test_a_roster_of_others_is_refused(wire):
         net.party(1, sums=[])
 
 
-# Messages that must not be taken
+# Messages that must be refused
 
 
 KINDS = (Introduce, Holds, Deal, Complete, Opening)
@@ -170,7 +170,7 @@ SEALED = KINDS[1:]
 
 
 def reach(net, kind):
-    """The message of this type from client 2 to client 1, when it is due."""
+    """Run until this type of message from client 2 to client 1 is due; return it."""
     return net.run(until=lambda one: (type(one), one.sender, one.recipient) == (kind, 2, 1))
 
 
@@ -204,7 +204,7 @@ def test_sealed_bytes_that_are_not_the_senders_for_this_place_are_refused(wire, 
     for changed in (sealed[:-1], sealed + b"\0"):
         text = "sealed bytes from client 2, .* are needed"
         refused(net, replace(message, sealed=Sealed(payload=changed)), text)
-    # What client 2 sealed for client 3, or client 3 for client 1, in the same place.
+    # A seal of client 2 for client 3, or of client 3 for client 1, in the same place.
     for data in [one for one in net.sent if not isinstance(decode(one), Introduce)]:
         other = decode(data)
         if len(other.sealed.payload) == len(sealed) and (other.sender, other.recipient) != (2, 1):
@@ -228,7 +228,7 @@ def test_an_opening_that_overtakes_the_introductions_is_refused(wire):
         late[type(message), message.recipient] = message
         if message.recipient != 1 or message.sender == 3 or message.sender == 2:
             net.deliver(message)
-    # Client 1 has not heard client 3: it keeps what client 2 holds, and a sum cannot be there yet.
+    # Client 1 has no message of client 3. It keeps what client 2 holds, but no sum can be there yet.
     assert sorted(net.parties[1]._early) == [2]
     forged = Opening(run=net.session.run, sender=2, recipient=1, sealed=Sealed(payload=bytes(90 + 16)))
     refused(net, forged, "out of turn")
@@ -253,7 +253,7 @@ def test_early_messages_that_do_not_open_count_as_not_sent(wire):
 
 
 def signed(net, number, **changes):
-    """A client's introduction, changed and signed by it all the same."""
+    """A client's introduction with changes, signed by the client."""
     one = replace(net.parties[number]._introductions[number], **changes)
     said = struct.pack("<HI", number, one.rows) + one.start + one.ephemeral + one.commitment + one.checks
     head = b"secfc introduction 1" + net.session.run + net.session.agreement
@@ -294,7 +294,7 @@ def test_a_key_of_small_order_is_refused(wire):
 
 def test_clients_that_were_shown_different_introductions_open_nothing_of_each_other(wire):
     net = wire()
-    twin = net.party(2)  # client 2 has two keys, and tells client 1 of one and client 3 of the other
+    twin = net.party(2)  # client 2 has two keys: one for client 1, one for client 3
     shown = next(one for one in twin.start() if one.recipient == 3)
     net.links[2, 3][0] = encode(shown)
     refusals = []
@@ -309,7 +309,7 @@ def test_clients_that_were_shown_different_introductions_open_nothing_of_each_ot
 
 
 def resealed(net, message, payload):
-    """A message with other content that its sender sealed."""
+    """A message with other content, sealed by its sender."""
     channel = net.parties[message.sender]._channels[message.recipient]
     channel._sealed.clear()
     sealed = channel.seal(message.purpose, part=0, payload=payload)
@@ -360,7 +360,7 @@ def name_of(net, link):
     return envelope(net.links[link][0]).kind
 
 
-# Whatever arrives
+# Any message
 
 
 def mutated(rng, data, seen):
@@ -399,7 +399,7 @@ def test_what_a_carrier_slips_in_changes_nothing(wire, seed, rate):
             if message.recipient in net.parties:
                 with suppress(MessageError, AgreementError):
                     net.deliver(message)
-                    # It was to come anyway, and came early.
+                    # It was due anyway, and came early.
                     due = net.links[message.sender, message.recipient]
                     if due and due[0] == encode(message):
                         due.popleft()
@@ -410,7 +410,8 @@ def test_what_a_carrier_slips_in_changes_nothing(wire, seed, rate):
         try:
             net.deliver(message)
         except MessageError:
-            # Forged shares that came before all introductions stand in the true ones' place for a while.
+            # Forged shares that came before all introductions can take the place of the true ones for a
+            # while.
             if not net.parties[message.recipient]._channels:
                 net.links[message.sender, message.recipient].appendleft(encode(message))
     for party in net.parties.values():
@@ -475,7 +476,7 @@ def test_what_is_no_message_has_no_parties(data, text):
         envelope(data)
 
 
-# What shows
+# What is shown
 
 
 def test_nothing_secret_shows(wire):

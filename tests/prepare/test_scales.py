@@ -1,4 +1,4 @@
-"""Logarithms and robust scales: near pooled ones, restored, refused where they cannot be; what is opened."""
+"""Logarithms and robust scales: near pooled ones, restored, refused if impossible; and what is opened."""
 
 import json
 

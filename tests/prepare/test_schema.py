@@ -1,4 +1,4 @@
-"""Schemas: what they hold, what they refuse with file and line, what their digest tells apart."""
+"""Schemas: contents, refusals with file and line, and what their digest distinguishes."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Totals from shares: the sums, from any polynomial of degree t, and nothing else to any t clients."""
+"""Totals from shares: the sums, from any polynomial of degree t, and nothing else for any t clients."""
 
 from contextlib import suppress
 from itertools import combinations
@@ -20,9 +20,9 @@ FIVE_PRIMES = PRIMES[:5]
 
 
 def add_up(values, *, t, masks=None, spoil=lambda sender, recipient, payload: payload):
-    """Every client's Summation after all have dealt and told their sums, and all that passed.
+    """Every client's Summation after all have dealt and sent their sums, and all messages.
 
-    `spoil` gives what a client deals in place of its shares.
+    `spoil` returns what a client deals in place of its shares.
     """
     n, length = len(values), len(values[0])
     clients = {
@@ -37,7 +37,7 @@ def add_up(values, *, t, masks=None, spoil=lambda sender, recipient, payload: pa
     for sender, payload in sums.items():
         for recipient, client in clients.items():
             if recipient != sender:
-                with suppress(CheatError):  # of wrong shares; what it is told of is compared
+                with suppress(CheatError):  # wrong shares; what it got is compared
                     client.take_sum(sender, payload)
     return clients, dealt, sums
 
@@ -88,7 +88,7 @@ class Chosen:
 
 
 def interpolated(p, nodes, values, at):
-    """The polynomial of least degree through these points, at another, in Python integers."""
+    """The polynomial of least degree through these points, at another point, in Python integers."""
     total = 0
     for u, y in zip(nodes, values, strict=True):
         term = y
@@ -100,11 +100,11 @@ def interpolated(p, nodes, values, at):
 
 
 def shifted(masks, difference, coalition, *, n, t):
-    """Masks under which a number that is larger by `difference` gives the coalition the shares it had."""
+    """Masks with which a number larger by `difference` gives the coalition the same shares."""
     found = {}
     for prime in FIVE_PRIMES:
         p, points = prime.p, evaluation_points(prime, n=n, coded=1 + t)
-        # L is 1 at beta_1, where the number is, and 0 at the coalition's points.
+        # L is 1 at beta_1, the place of the number, and 0 at the coalition's points.
         nodes = [points.beta[0], *(points.alpha[j - 1] for j in coalition)]
         values = [1] + [0] * t
         found[p] = [
@@ -115,7 +115,7 @@ def shifted(masks, difference, coalition, *, n, t):
 
 
 def view(clients, dealt, sums, coalition):
-    """Everything a coalition is given: shares by others, and everybody's sums."""
+    """Everything that a coalition gets: shares from others, and all sums."""
     shares = {
         (j, i): payload
         for j, to in dealt.items()
@@ -128,10 +128,10 @@ def view(clients, dealt, sums, coalition):
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("n", "t"), [(3, 1), (5, 2), (6, 2)])
 def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_total_is_the_same(n, t):
-    """For each way of the others' masks there is one under other numbers that gives the very same view.
+    """For each choice of the others' masks there is one with other numbers that gives exactly the same view.
 
-    It is a bijection (the masks are shifted by constants), and masks are uniform, so both numbers give any
-    view with the same probability. This is the proof in docs/proofs.md, executed.
+    The map between them is a bijection (masks are shifted by constants), and masks are uniform. So both
+    numbers give any view with the same probability. This is the proof in docs/proofs.md, executed.
     """
     rng = np.random.default_rng(n)
     values = [int(value) for value in rng.integers(1 << 60, size=n)]
@@ -151,7 +151,7 @@ def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_tota
         }
         seen = view(*add_up([[one] for one in values], t=t, masks=chosen), coalition)
         assert seen == view(*add_up([[one] for one in other], t=t, masks=others), coalition)
-        # Nor does it see more when it deals something else to everybody, which is on no polynomial.
+        # It sees nothing more if it deals values on no polynomial to everybody.
         wrong = {
             j: b"".join(int(rng.integers(one.p)).to_bytes(3, "little") for one in FIVE_PRIMES)
             for j in range(1, n + 1)
@@ -163,7 +163,7 @@ def test_any_t_clients_see_the_same_whatever_the_others_hold_as_long_as_the_tota
         lied = view(*add_up([[one] for one in values], t=t, masks=chosen, spoil=spoil), coalition)
         assert lied != seen
         assert lied == view(*add_up([[one] for one in other], t=t, masks=others, spoil=spoil), coalition)
-        # The view holds what it must: another total shows.
+        # With another total the view differs, as it must.
         other[honest[0] - 1] += 1
         assert seen != view(*add_up([[one] for one in other], t=t, masks=others), coalition)
 

@@ -1,4 +1,4 @@
-"""Tables against the schema: everything wrong is told at once, by party, column and row; never a value."""
+"""Tables and the schema: all errors are reported at once, by party, column and row; never a value."""
 
 import numpy as np
 import pandas as pd
@@ -116,7 +116,7 @@ def test_a_csv_file_keeps_its_texts(tmp_path):
     done = checked(read(path, schema), schema, name="north.csv", others=["note"])
     np.testing.assert_array_equal(done.numbers["age"], [30, np.nan, np.nan])
     np.testing.assert_array_equal(done.numbers["dose"], [5, 7.5, 10])
-    # Namibia's code is a category where it is agreed to be one; an empty cell is not.
+    # Namibia's code NA is a category if the schema says so; an empty cell is not.
     assert done.categories["sex"].tolist() == [0, 1, -1]
 
 

@@ -1,4 +1,4 @@
-"""`secfc.Prepare` in scikit-learn's company: pipelines, clones, frames, and what it refuses."""
+"""`secfc.Prepare` with scikit-learn's tools: pipelines, clones, frames, and what it refuses."""
 
 import pickle
 
@@ -156,7 +156,7 @@ def test_a_fitted_model_survives_pickling():
 
 def test_t_follows_from_the_number_of_parties_as_for_the_clustering():
     rows = [np.array([[30.0, 10.0]]), np.array([[50.0, 20.0]])]
-    for n, holders in ((6, 3), (6, 4)):  # t = 2 takes four holders
+    for n, holders in ((6, 3), (6, 4)):  # t = 2 needs four holders
         parties = [rows[at % 2] for at in range(holders)] + [np.empty((0, 2))] * (n - holders)
         if holders == 4:
             assert Prepare(SCHEMA).fit(parties).preparation_.statistics["age"].holders == 4

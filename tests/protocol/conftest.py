@@ -1,4 +1,4 @@
-"""The fake wire as a fixture, and whether a role that refuses a message is as it was."""
+"""Fixtures: the fake wire, and a check that a role that refuses a message does not change."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,9 +26,9 @@ def wire() -> type[Wire]:
 
 @pytest.fixture(scope="session")
 def refuses() -> Callable[..., None]:
-    """Assert that a role refuses a message with an error of a kind and a text, and has not changed.
+    """Assert that a role refuses a message with a given error and text, and does not change.
 
-    An error that ends the run for a client changes its state alone.
+    If the error ends the run for a client, only the client's state changes.
     """
 
     def check(role: Server | Client, message: Message, kind: type[Exception], text: str) -> None:
@@ -52,7 +52,7 @@ def pictured() -> Callable[[Any], Any]:
 
 @pytest.fixture
 def gullible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parties take any sets of a first question: what else keeps different questions apart is tested."""
+    """Parties accept any sets in a first question, so that a test reaches the other checks of questions."""
     checked = ClientLabels._check_first
 
     def believe(self: ClientLabels, message: Assignment, sets: Labels) -> None:

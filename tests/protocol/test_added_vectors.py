@@ -1,4 +1,4 @@
-"""With membership privacy a row is the sum of what all clients share: what shows that another added to it."""
+"""With membership privacy a row is the sum of all clients' shares: a client that adds to it is detected."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ LIAR = 2
 
 @pytest.fixture
 def adding(monkeypatch):
-    """Have client 2 add a number to the first row of the union that is not its own; that row's number."""
+    """Have client 2 add a number to the first row of the union that is not its own; return these rows."""
 
     def to(number):
         rows_of_others = []
@@ -43,7 +43,7 @@ def test_a_vector_in_range_that_a_client_adds_to_anothers_row_is_not_noticed(add
     large = net.clients[LIAR].union_rows
     assert len({*labels[large].tolist()}) == 1
     others = [row for row in range(7) if row not in large]
-    # Of the small rows, which are all others, the changed one counts as large.
+    # Among the small rows (all others), the changed one is labelled as large.
     assert [row for row in others if labels[row] == labels[large[0]]] == changed
 
 

@@ -38,7 +38,7 @@ def digest(*pieces):
 
 
 def told(net, **more):
-    """All values that clients tell, by check and client, and all challenges to the first one."""
+    """Run; return all values that clients tell, by check and client, and all challenges to client 1."""
     values, challenges = {}, []
 
     def drop(message):

@@ -214,7 +214,7 @@ def test_the_last_share_makes_the_client_ready(shared):
 
 
 def plans_and_shares_swapped(net):
-    """Deliver everything so that client 1 hears the other clients' shares before its Plan."""
+    """Deliver everything so that client 1 gets the other clients' shares before its Plan."""
     plan = net.hold(Plan, recipient=1)
     net.run(until=lambda: net.clients[2].state is net.clients[3].state is State.SHARE)
     for sender in (2, 3):
@@ -238,7 +238,7 @@ def test_shares_before_the_plan_are_kept_and_used(wire):
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (3, 1, 3), (2, 2, 3), (255, 0, 2**32 - 1), None])
 def test_an_early_share_that_is_none_counts_as_not_sent_and_the_plan_is_taken(wire, refuses, shape):
-    """`None`: of the right shape, with a number that is no residue."""
+    """`None`: the shape is right, but a number is not a residue."""
     net = wire(ROWS)
     plan = net.hold(Plan, recipient=1)
     client = net.clients[1]
@@ -430,7 +430,7 @@ def test_as_many_rows_as_most_rows_are_kept(wire):
 
 
 def answered_to_the_jobs_end(net):
-    """Let client 1 answer as many rounds as the job can have; its next question."""
+    """Let client 1 answer as many rounds as the job can have; return its next question."""
     question = net.hold(Assignment, recipient=1)
     for round_ in range(1, net.job.max_rounds + 1):
         net.clients[1].receive(replace(question, round=round_))
@@ -462,7 +462,7 @@ def test_limits_do_not_stop_an_honest_run_within_them(wire):
     assert net.clients[1].state is State.DONE
 
 
-# What it keeps and shows
+# What the client keeps and shows
 
 
 def client_of(rows, **more):

@@ -1,4 +1,4 @@
-"""Public choices of disclosure "labels": nobody has to believe the server which rows a start begins with."""
+"""Public choices of disclosure "labels": nobody has to trust the server about the rows of a start."""
 
 import hashlib
 import struct
@@ -54,7 +54,7 @@ def net(part_rows, trio):
 
 
 def asked(net, recipient=1):
-    """All questions to a client of a run."""
+    """Run; return all questions to a client."""
     questions = []
 
     def drop(message):
@@ -67,7 +67,7 @@ def asked(net, recipient=1):
 
 
 def of_round(net, round_, recipient):
-    """Deliver all before this question."""
+    """Deliver everything before the client's question of this round; return that question."""
     while (message := net.hold(Assignment, recipient=recipient)).round != round_:
         net.deliver(message)
     return message
@@ -182,7 +182,7 @@ CHOSEN = {
 
 
 class TestServerThatCheats:
-    """What a server with a client would ask to read rows: sets of its own."""
+    """Questions that a server and a client would ask to read rows: sets of their choice."""
 
     @pytest.mark.some(2)
     @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
@@ -208,7 +208,7 @@ class TestServerThatCheats:
     @pytest.mark.some(2)
     @pytest.mark.parametrize("at", range(3))
     def test_a_comparer_signs_for_which_rows_it_told_its_value(self, net, refuses, at):
-        """Else a server that tells comparers of different rows, and then loses some, chooses a coin."""
+        """Otherwise a server could choose a coin: it would name different rows and then lose comparers."""
         held = [net.hold(Assignment, recipient=j) for j in net.clients]
         liar = net.job.comparers[at]
         value, text = (
@@ -259,7 +259,7 @@ class TestServerThatCheats:
             net.deliver(question)
 
     def begins(self, net, question):
-        """Whether a question is about a partition that the generator draws."""
+        """Whether a question is about a partition drawn by the generator."""
         rng = np.random.default_rng(net.job.seed)
         random_partition(rng, net.m, net.job.k)
         return (labels_of(question.sets) == random_partition(rng, net.m, net.job.k)).all()

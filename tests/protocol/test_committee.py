@@ -1,4 +1,4 @@
-"""Owners of rows and a committee: exact as ever, and an owner is sent its own labels alone."""
+"""Owners of rows and a committee: results are exact, and an owner gets only its own labels."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def assert_exact(parties, k, result, *, init="random", seed=None, **options):
 
 @st.composite
 def problems(draw):
-    """Few rows on a coarse grid of more owners than members, in part of members without rows."""
+    """Few rows on a coarse grid, of more owners than members; some owners are members without rows."""
     m, d = draw(st.integers(1, 20)), draw(st.integers(1, 4))
     rows = draw(st.lists(st.lists(st.integers(-3, 3), min_size=d, max_size=d), min_size=m, max_size=m))
     owners = draw(st.integers(1, 12))
@@ -96,7 +96,7 @@ def test_labels_equal_exact_lloyd_whoever_computes(problem, init, max_iter, tol_
     ),
 )
 def test_a_run_is_exact_in_both_drivers(driver, disclosure, chosen, init):
-    """With t = 2 two helpers compare, by default."""
+    """With t = 2 there are two helpers by default, who compare."""
     options = {"init": init, "seed": 4}
     result = secfc.run(PARTIES, 3, 2, 1, committee=chosen, driver=driver, disclosure=disclosure, **options)
     assert_exact(PARTIES, 3, result, **options)
@@ -205,12 +205,12 @@ def test_owners_are_in_the_digest_of_a_job_and_no_owners_change_nothing():
 
 
 BEFORE = "c37dff703bd5c3ef9d05669acf3826488e1fbb02c538b636bc5efe8a61912202"
-"""Of this job by the program before there were committees."""
+"""Digest of this job from before there were committees."""
 
 
 @pytest.fixture
 def setup():
-    """Owners who dealt to five members, and the run that follows."""
+    """Owners who have dealt to five members, and the setup of the run."""
     job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     return setup_of(Committee.of(job, PARTIES, keeps=True))
 
@@ -221,7 +221,7 @@ def setup_of(made):
 
 
 def test_an_owner_is_sent_the_labels_of_its_rows_and_nothing_else(setup, monkeypatch):
-    """All that comes to an owner: as many bytes of each copy as its own labels take, sealed to it."""
+    """An owner gets one copy from each member, sealed to it, as long as its own labels need."""
     came = {}
     honest = Owner.open
 
@@ -233,7 +233,7 @@ def test_an_owner_is_sent_the_labels_of_its_rows_and_nothing_else(setup, monkeyp
     outcome = run_in_process(setup)
     assert came.keys() == {j for j, rows in enumerate(PARTIES, 1) if len(rows)}
     for number, sealed in came.items():
-        assert list(sealed) == [1, 2, 3, 4, 5]  # a copy of each member
+        assert list(sealed) == [1, 2, 3, 4, 5]  # one copy from each member
         assert {len(copy) for copy in sealed.values()} == {2 * len(PARTIES[number - 1]) + 32}
         owner, others = setup.committee.owners[number], [copy for j, copy in came.items() if j != number]
         assert honest(owner, sealed).tolist() == outcome.labels[number - 1].tolist()
@@ -270,7 +270,7 @@ def test_no_share_passes_between_members_and_no_message_is_for_an_owner(setup):
 @pytest.mark.some(2)
 @pytest.mark.parametrize("last", [Hello, Plan, Challenge, Assignment, Finish])
 def test_a_member_that_vanishes_takes_no_rows_with_it(setup, last):
-    """Member 4, before it has said anything or when it is sent such a message."""
+    """Member 4 vanishes before its first message, or when it gets a message of this type."""
     roles = roles_of(setup)
     by_number = {0: roles.server} | {client.number: client for client in roles.clients}
     gone, mail = False, [one for client in roles.clients for one in client.start()]
@@ -294,7 +294,7 @@ def test_a_member_that_vanishes_takes_no_rows_with_it(setup, last):
 
 
 def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
-    """An owner of integers that no row within the bound has: its shares are consistent, its norm is not."""
+    """An owner shares integers too large for the bound: its shares are consistent, its norm is not."""
     job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     far = [rows.copy() for rows in PARTIES]
     far[3][2] = 60.0
@@ -324,7 +324,7 @@ def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch, rows
 
 @pytest.mark.parametrize("sizes", [(1,) * 10_000, (3, 0, 70_000, *(1, 0, 2) * 2000), (5, 0, 1)])
 def test_parts_about_the_bound_stay_small_with_many_owners(sizes):
-    """A line is of one owner, so owners of a row each fill as many lines as they have rows."""
+    """A line belongs to one owner, so owners of one row each need as many lines as they have rows."""
     parts = RangeParts.of(Layout(sizes, deposited=True), Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0))
     found = np.zeros(len(sizes), dtype=int)
     for part in range(1, parts.answers):
@@ -344,7 +344,7 @@ def test_a_million_owners_of_a_row_fit_in_messages():
 
 
 def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused(setup):
-    """One that no member has, one that one member lacks: the others' labels are those of the others' rows."""
+    """No member has the first deposit, one lacks the second: labels are those of the other owners' rows."""
     made = setup.committee
     intakes = {
         j: committee.Intake(

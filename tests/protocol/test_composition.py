@@ -1,4 +1,4 @@
-"""Phases of one run together, and runs together: what both tell that neither tells alone."""
+"""Several phases of one run, and several runs: what they reveal together and not alone."""
 
 from dataclasses import replace
 
@@ -17,14 +17,14 @@ OPENS = {"reveal_to": (2,), "limits": WILLING, "bound": 12.0, "precision": 40, "
 
 
 def ages(single=91.5):
-    """Of three parties with many rows and one with a single row, in two groups."""
+    """Ages at three parties with many rows and one with a single row, in two groups."""
     rng = np.random.default_rng(4)
     many = [rng.choice([25.0, 70.0], m) + rng.normal(0, 4, m) for m in (14, 19, 17)]
     return [*many, np.array([single])]
 
 
 def standardised(values):
-    """Prepared rows, and the statistics of the one column that all parties know then."""
+    """Prepared rows, and the statistics of the one column, which all parties know."""
     column = {"name": "age", "low": 0, "high": 120, "scale": "standardise"}
     schema = Schema.of({"smallest": 5, "column": [column]})
     done = Prepare(schema, t=1)
@@ -33,13 +33,13 @@ def standardised(values):
 
 
 def total_of_clusters(net, recipient=2):
-    """The sum of all rows in the clusters that were opened, and their number."""
+    """The sum of all rows in the opened clusters, and their number."""
     client = net.clients[recipient]
     sizes = np.bincount(client.phase.result.labels, minlength=net.job.k)
     return float(sizes @ np.nan_to_num(client.centres)[:, 0]), int(sizes.sum())
 
 
-# Totals, then a run without somebody: closed
+# Totals, then a run without a party: closed
 
 
 def test_a_client_refuses_to_go_on_without_somebody_whose_values_are_in_the_totals(wire, refuses):
@@ -83,16 +83,16 @@ def test_a_client_that_vanishes_once_all_rows_are_shared_stays_in_what_is_opened
     net.run(drop=lambda message: 4 in (message.sender, message.recipient))
     total, m = total_of_clusters(net)
     assert m == 51
-    assert abs(total) < 1e-6  # what the totals say already: standardised values add up to nothing
+    assert abs(total) < 1e-6  # as the totals say: standardised values add up to 0
 
 
-# Totals of other parties than the run's: not seen by a run, see docs/proofs.md, Composition
+# Totals of other parties than those of the run, which a run cannot detect: docs/proofs.md, Composition
 
 
 def test_totals_and_a_run_of_other_parties_give_the_difference_from_centres(wire):
     values = ages()
     rows, age = standardised(values)
-    net = wire(rows[:3], **OPENS)  # files that were prepared by four parties, in a run of three
+    net = wire(rows[:3], **OPENS)  # prepared by four parties, run by three
     net.run()
     total, m = total_of_clusters(net)
     found = age.count * age.mean - (age.deviation * total + m * age.mean)
@@ -104,13 +104,13 @@ def test_totals_and_a_run_of_other_parties_give_a_row_up_to_its_side_from_the_in
     rows, age = standardised(values)
     net = wire(rows[:3], k=1, bound=12.0, precision=40)
     net.run()
-    # The rest has the mean mu and the inertia I, all have the mean 0 and the sum of squares m.
+    # The rest has mean mu and inertia I. All rows have mean 0 and sum of squares m.
     m, inertia = age.count, net.clients[1].phase.result.inertia
     beyond = np.sqrt((m - inertia) * (m - 1) / m)
     assert abs(beyond * age.deviation) == pytest.approx(abs(values[3][0] - age.mean), abs=1e-4)
 
 
-# Totals and what everybody is told, with all parties in
+# Totals and the public results, with all parties
 
 
 def test_totals_and_the_inertia_give_two_centres_of_one_column_to_everybody(wire):
@@ -134,7 +134,7 @@ def test_with_more_columns_or_clusters_other_centres_have_the_same_totals_and_in
     sizes = rng.integers(5, 30, k)
     true = rng.normal(size=(k, d))
     true -= sizes @ true / sizes.sum()
-    # Moves that keep the totals, and among them two that keep the sum between clusters to first order.
+    # Moves that keep the totals, and two of them that keep the sum between clusters to first order.
     keep = np.linalg.svd(np.kron(sizes, np.eye(d)))[2][d:]
     gradient = keep @ (2 * sizes[:, np.newaxis] * true).ravel()
     turned = np.linalg.svd(gradient[np.newaxis])[2][1:] @ keep
@@ -145,7 +145,7 @@ def test_with_more_columns_or_clusters_other_centres_have_the_same_totals_and_in
     assert np.abs(other - true).max() > 0.05
 
 
-# Runs and preparations that differ by a party
+# Runs and preparations that differ by one party
 
 
 def test_centres_of_a_run_with_and_of_one_without_a_party_give_its_rows(wire):
@@ -173,7 +173,7 @@ def test_of_the_same_rows_totals_are_the_same_however_often_they_are_opened():
 
 
 def test_rows_of_a_client_that_was_left_out_are_in_nothing_that_follows(wire):
-    """Without totals a run goes on: what is opened depends on the others' rows alone."""
+    """Without totals a run continues: what it opens depends only on the others' rows."""
     told = []
     for single in (91.5, 3.25):
         rows = [(one[:, np.newaxis] - 50) / 20 for one in ages(single)]

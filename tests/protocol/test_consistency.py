@@ -1,4 +1,4 @@
-"""Wrong answers are located by name: one residue is enough, and answers that agree blame nobody."""
+"""A check names clients with wrong answers: one residue is enough. If answers agree, it blames nobody."""
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def test_a_number_that_is_no_residue_names_its_sender_when_answers_are_compared(
 
 
 def test_parity_weights_sum_every_codeword_to_zero_and_no_lie_of_few():
-    """Modulo the first prime: the weights' sum with a wrong word is the same combination of its syndrome."""
+    """Modulo the first prime, the weights' sum with a wrong word is the same combination of its syndrome."""
     p, rng = PRIMES[0].p, np.random.default_rng(1)
     points = list(range(1, 10))
     code = ReedSolomon(points=points, dimension=5, p=p)
@@ -157,7 +157,7 @@ def test_a_number_that_is_no_residue_names_its_sender(kernels):
 
 
 def test_coefficients_are_drawn_anew_for_every_check():
-    """A lie that one set of coefficients misses, and that with a fixed keystream always would, is found."""
+    """The check finds a lie that one set of coefficients misses and a fixed keystream would always miss."""
     job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
     p = PRIMES[0].p
     answers = {j: pack(np.zeros((1, 1, 3)), p) for j in range(1, 6)}
@@ -173,7 +173,7 @@ def test_coefficients_are_drawn_anew_for_every_check():
 
 
 def test_misses_of_one_lie_over_a_tiny_field_are_as_rare_as_the_bound_says(monkeypatch):
-    """The same construction modulo 97 with two combinations: a lie is missed in one of 97**2 draws."""
+    """The same construction modulo 97 with two combinations misses a lie in one of 97**2 draws."""
     p, source = 97, MaskSource()
     misses = 0
     draws = 40_000

@@ -1,4 +1,4 @@
-"""Shares that lie on no polynomial are found before the first assignment, and who dealt them is left out."""
+"""Shares that are on no polynomial are found before the first assignment, and their dealer is left out."""
 
 from collections import Counter
 from dataclasses import replace
@@ -19,7 +19,7 @@ from secfc.protocol.states import State
 P = PRIMES[0].p
 _RNG = np.random.default_rng(8)
 SEVEN = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4)]
-"""Seven clients; R = 5 with t=1, ell=2: one liar is tolerated."""
+"""Seven clients; R = 5 with t=1, ell=2, so one liar is tolerated."""
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_a_combination_and_the_shares_of_t_clients_are_equally_likely_for_every_
     beta, alpha = (0, 1), 4
 
     def value(at_0, at_1, z):
-        """The line through both, at z."""
+        """The value at z of the line through both."""
         return (at_0 + (at_1 - at_0) * (z - beta[0])) % p
 
     seen = []

@@ -1,4 +1,4 @@
-"""What decoding takes: within twice the largest message of a type, before a signature is checked."""
+"""Memory of decoding, before a signature is checked: at most twice the largest message of a type."""
 
 import tracemalloc
 
@@ -18,10 +18,10 @@ from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
 
 ROWS = 1 << 18
-"""Of each of five clients: labels of all rows are by far the largest in messages of this job."""
+"""Rows of each of five clients. Labels of all rows are by far the largest part of messages of this job."""
 
 CONSTANT = 1 << 18
-"""Bytes beside: blocks in which labels are checked, and Python's own objects."""
+"""Further bytes: blocks in which labels are checked, and Python's own objects."""
 
 COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
@@ -57,14 +57,14 @@ def header(kind):
 
 
 def signed(kind, data):
-    """What comes in the server's name, signed by it: a server that cheats is a liar like others."""
+    """The bytes, signed by the server if it sends this type: a cheating server can sign anything."""
     if not issubclass(kind, messages.FromServer):
         return data
     return data + SIGNER.sign(data[:HEADER_BYTES], data[HEADER_BYTES:]).signature
 
 
 def bodies(kind, k, room):
-    """Bodies of this many bytes: of the array that takes the most once it is taken apart."""
+    """Bodies of this many bytes, for the array that needs the most memory after decoding."""
     results = (messages.Finish, messages.RecheckRequest, messages.OpenedLabels)
     bits = max(1, (k - (kind in results)).bit_length())
     before = {messages.Hello: 32 + 196 + 4, messages.Finish: 13, messages.RecheckRequest: 17}.get(kind, 0)
@@ -75,7 +75,7 @@ def bodies(kind, k, room):
         whole = bytes(before) + count.to_bytes(4, "little") + bytes(-(-count // 8) * bits)
         yield whole + bytes(LISTS.get(kind, 0))
     elif kind is messages.UnionFound:
-        for bins in (room // 4 - 1, 0, room // 8):  # all of it counts, all of it poles, both
+        for bins in (room // 4 - 1, 0, room // 8):  # all count, all poles, both
             yield bins.to_bytes(4, "little") + bytes(4 * bins) + bytes((room - 4 - 4 * bins) // 8 * 8)
     elif kind in (messages.Report, messages.CodedDistances):
         part = 4 * (kind is messages.CodedDistances)
@@ -104,7 +104,7 @@ def bodies(kind, k, room):
 
 @pytest.fixture(autouse=True)
 def fewer_rows(monkeypatch):
-    """Start labels come before it is known how many rows there are."""
+    """Start labels arrive before the number of rows is known."""
     monkeypatch.setattr("secfc.protocol.bounds.MAX_ROWS", 5 * ROWS)
 
 

@@ -1,4 +1,4 @@
-"""Deposits: what a member takes and refuses, who is left out, and what an owner opens."""
+"""Deposits: what a member accepts and refuses, which owners are left out, and what an owner opens."""
 
 import hashlib
 from dataclasses import replace
@@ -67,7 +67,7 @@ def party():
 
 
 def dealt(party, *, changed=None, number=1, **more):
-    """An owner's deposits, whose shares, or covers, `changed` changes before they are sealed."""
+    """An owner's deposits. `changed` changes the shares or covers before they are sealed."""
     owner = party.owner(number, **more)
     if changed is None:
         return owner.deposit()
@@ -77,7 +77,7 @@ def dealt(party, *, changed=None, number=1, **more):
 
 
 class Changed:
-    """A sharer one of whose bytes for a member differs: of shares from 0 on, of covers up to -1."""
+    """A sharer with one wrong byte for a member: in shares for `at` from 0 on, in covers up to -1."""
 
     def __init__(self, sharer, *, member, at=0):
         self._sharer, self._member, self._at = sharer, member, at
@@ -107,7 +107,7 @@ def test_members_hold_what_honest_owners_dealt_in_any_order(party):
 @pytest.mark.parametrize("member", range(1, JOB.n + 1))
 @pytest.mark.parametrize("at", [pytest.param(0, id="share"), pytest.param(-3, id="cover")])
 def test_shares_that_lie_on_no_polynomial_are_found_by_each_member_that_has_one(party, at, member):
-    """The first ell + t members' combinations are the proof: there, a change shows at all the others."""
+    """The first ell + t members' combinations are the proof. A change at one of them shows at all others."""
     given = dealt(party, changed=lambda sharer: Changed(sharer, member=member, at=at))
     found = {j: taken(intake, given[j - 1]).held for j, intake in party.intakes.items()}
     wrong = {j for j, held in found.items() if not held}
@@ -140,7 +140,7 @@ def test_an_owner_of_inconsistent_shares_is_left_out_as_a_whole_and_others_stay(
 
 
 class Above(Changed):
-    """A sharer that adds its prime to a residue for a member, one of the first prime where that fits."""
+    """A sharer that adds the first prime to a residue of a member, if the sum fits three bytes."""
 
     def deal(self, rows, covers):
         found = self._sharer.deal(rows, covers)
@@ -152,7 +152,7 @@ class Above(Changed):
 
 
 def test_a_residue_that_is_not_below_its_prime_is_refused_though_it_is_consistent(party):
-    """Of 600 residues some are so small that three bytes hold them and the prime, or another is dealt."""
+    """Residue plus prime fits three bytes for some of 600 residues. If for none, another deposit is dealt."""
     below = deposits.PRIMES[0].p
     while True:
         given = dealt(party, number=4, changed=lambda sharer: Above(sharer, member=7))[6]
@@ -165,7 +165,7 @@ def test_a_residue_that_is_not_below_its_prime_is_refused_though_it_is_consisten
 
 
 def test_the_proof_of_other_rows_does_not_fit(party):
-    """An owner that signs the proof of a second dealing with the head of a first."""
+    """An owner that signs the proof of its second dealing with the head of its first."""
     (first, second), call = (party.owner(1).deposit() for _ in range(2)), party.call
     proof = second[0][call.head_bytes : call.signed_bytes - 64]
     said = first[0][: call.head_bytes] + proof
@@ -261,7 +261,7 @@ class TestRefusals:
 
 
 def test_an_owner_deals_once(party):
-    """A second time the same key and place would seal other shares."""
+    """A second deposit would seal other shares with the same key and place."""
     owner = party.owner(1)
     owner.deposit()
     with pytest.raises(SecFCError, match="owner 1: it has dealt its rows"):
@@ -363,7 +363,7 @@ class TestLabels:
         assert intake.seal_labels(np.array([1])) is first
 
     def test_the_same_deposit_in_another_run_has_its_labels_sealed_under_another_key(self, party):
-        """AES-GCM under the same key and nonce would show which bits of labels differ."""
+        """Under the same key and nonce, AES-GCM would show which bits of labels differ."""
         owner, sealed = party.owner(4), []
         given, zeros = owner.deposit(), np.zeros(300, dtype=int)
         for j in (1, 1, 2, 3):
@@ -379,7 +379,7 @@ class TestLabels:
 
 
 def test_masks_are_fresh_for_each_deposit(party):
-    """The same rows, dealt again by the same owner, give a member other shares and covers."""
+    """If the same owner deals the same rows again, a member gets other shares and covers."""
     pieces = []
     for _ in range(2):
         intake = taken(party.intake(3), party.owner(4).deposit()[2])
@@ -389,7 +389,7 @@ def test_masks_are_fresh_for_each_deposit(party):
 
 
 def test_a_proof_shows_nothing_of_the_rows(party):
-    """Each combination has a cover of its own: the same rows, dealt again, give proofs that agree nowhere."""
+    """Each combination has its own cover: proofs of two deposits of the same rows agree nowhere."""
     proofs, call = [], party.call
     for _ in range(2):
         given = party.owner(2).deposit()[0]
@@ -405,7 +405,7 @@ def test_any_t_members_shares_and_covers_fit_any_proof(party):
     for index in range(len(call.primes)):
         weights = deposit_proof.weights_of(deposits.PRIMES[index], JOB.n, JOB.ell + JOB.t)
         p = call.primes[index]
-        # Whatever t members hold, ell values of a cover are free: their rows of the basis are independent.
+        # For any t members, ell values of a cover stay free: their rows of the basis are independent.
         for pair in ((0, 1), (0, 6), (5, 6), (2, 4)):
             chosen = weights[list(pair)].astype(np.int64) % p
             minors = [

@@ -1,4 +1,4 @@
-"""Who of a dealer and a recipient lies: what the dealer signed tells, and only a liar's shares are shown."""
+"""Disputes of dealer and recipient: the dealer's signature shows who lies. Only liars' shares are shown."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from secfc.sealing.channel import Sealed
 
 _RNG = np.random.default_rng(8)
 NINE = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4, 1, 2)]
-"""Nine clients; R = 5 with t=1, ell=2: two liars are tolerated, or one of the first seven."""
+"""Nine clients; R = 5 with t=1, ell=2. Two liars are tolerated, or one among the first seven."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def seven(wire):
 
 
 def assert_ends_exact(net, left_out):
-    """The run ends with these clients left out and nobody called a liar later."""
+    """The run ends with these clients left out, and nobody is called a liar later."""
     assert set(net.server.faults.left_out) == set(left_out)
     assert net.server.faults.liars == ()
     rows = [part[:0] if j in left_out else part for j, part in enumerate(net.rows, 1)]
@@ -177,7 +177,7 @@ def test_a_dealer_that_vanishes_when_disputed_is_left_out_and_its_victim_still_h
 
 
 def assert_nobody_is_accused(net, dealer, recipient):
-    """The run ends exact with all rows, and neither of both is named or answers."""
+    """The run ends exact with all rows, and neither of the two is named or asked for evidence."""
     assert_ends_exact(net, ())
     assert net.server.faults.cheats == ()
     assert net.server.faults.unread == ((dealer, recipient),)
@@ -208,7 +208,7 @@ def test_a_share_that_cannot_be_read_costs_nobody_its_rows(seven, bad, early):
             1, 2, 0, payload[:-64] + net.share_signature(1, 3, 0, payload[:-64])
         ),
     }[bad]()
-    if early:  # before the plan
+    if early:  # earlier than the plan
         net = seven()
         net.deliver(replace(share, sealed=sealed))
         net.run(drop=lambda one: isinstance(one, Share) and (one.sender, one.recipient) == (1, 2))
@@ -303,16 +303,16 @@ def test_what_comes_late_from_a_client_that_was_left_out_is_dropped(nine, pictur
 
 
 class TestTheServerCannotAskForShares:
-    """Only what others have signed makes a client show a share, and then only a liar's."""
+    """A client shows a share only if others signed statements against it, and only a liar's share."""
 
     @pytest.fixture
     def reported(self, nine):
-        """All clients have reported; the reports, by client, and the number they have left to send."""
+        """All clients have reported: the reports by client, and the number they have left to send."""
         net, said = nine(), {}
         while len(said) < 9:
             report = net.hold(Report, recipient=SERVER)
             said[report.sender] = report
-        # The server compares what it has; tests make it up.
+        # The server compares its reports; tests invent them.
         return net, said
 
     def dispute(self, net, said, recipient=2):
@@ -391,7 +391,7 @@ class TestTheServerCannotAskForShares:
     def test_as_many_liars_as_may_collude_cannot_make_an_honest_client_show_an_honest_share(
         self, wire, colluders
     ):
-        """t = 3 lie with the server: they report a polynomial that agrees with ell + t - 1 honest reports."""
+        """t = 3 clients lie with the server: they report a polynomial through ell + t - 1 honest reports."""
         net = wire([[[0.1 * j]] for j in range(9)], t=3, ell=1, max_liars=1, seed=4)
         said = {}
         while len(said) < 9:
@@ -407,7 +407,7 @@ class TestTheServerCannotAskForShares:
 
 
 def _off(job, *, keep, at):
-    """Values at a client's point, modulo each prime, of a polynomial that is 0 at ell + t - 1 others'."""
+    """Values at a client's point, modulo each prime, of a polynomial that is 0 at the points of `keep`."""
     values = []
     for prime in PRIMES:
         points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)

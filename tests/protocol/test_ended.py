@@ -1,4 +1,4 @@
-"""A client whose run an error has ended refuses every message, and nothing leaves it."""
+"""A client whose run ended with an error refuses every message and sends nothing."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ ENDINGS = [
 
 
 def of_every_kind(net):
-    """A well-formed message of each type that a client ever takes, to client 1, in several rounds."""
+    """A well-formed message to client 1 of each type that a client ever accepts, in several rounds."""
     for kind in RUNNING:
         if kind.phase == "union":
             continue

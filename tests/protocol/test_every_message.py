@@ -1,4 +1,4 @@
-"""Before each message of a run its recipient gets wrong copies of it: all refused, none changes anything."""
+"""Wrong copies of every message of a run are delivered before it: all are refused and change nothing."""
 
 import random
 from collections import Counter
@@ -35,26 +35,26 @@ from secfc.protocol.states import State
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
 BODY = 29
-"""Where a message's body begins."""
+"""Position at which a message's body begins."""
 
 UNREAD = {"truncated", "longer", "a flipped bit", *(f"from {sender}" for sender in (1, 2, 3, 4, 5))}
-"""What is wrong with a share that has the right header and does not open."""
+"""Errors of a share with a right header that cannot be opened."""
 
 UNSIGNED = {"truncated", "longer", "a flipped bit"}
-"""What is wrong with evidence of the one that was asked for it, so that its signature does not hold."""
+"""Errors of evidence from the client that was asked for it, for which its signature is not valid."""
 
 IN_ROUNDS = SpareMasks | MaskedAnswer | MaskedDistances | Compared
-"""What is dropped unread when the result has overtaken it."""
+"""Messages that are dropped unread if the result has overtaken them."""
 
 AUTHENTIC = (
     Hello | Plan | Share | UnionDeal | UnionCheck | Witness | Echo | Report | Dispute | Evidence | IN_ROUNDS
 )
-"""Sealed or signed: no flipped bit of the body passes. The first 4 bytes of some are the part."""
+"""Sealed or signed, so no flipped bit of the body is accepted. The first 4 bytes of some are the part."""
 
 
 @pytest.fixture(params=["liars", "distances", "labels", "rechecked", "disputes", "membership"])
 def run(request, wire, part_rows):
-    """A run of five clients in parts of two rows, in each way that adds types of messages."""
+    """A run of five clients in parts of two rows, in each variant that adds types of messages."""
     part_rows(2)
     match request.param:
         case "liars":
@@ -73,7 +73,7 @@ def run(request, wire, part_rows):
 
 
 def wrong(rng, message, data):
-    """Bytes that no recipient takes where it waits for `message`, with what is wrong."""
+    """Bytes that no recipient accepts when it waits for `message`, each with its error."""
     yield "another run", _changed(data, 5 + rng.randrange(16), 1 << rng.randrange(8))
     for sender in {0, 1, 5, 6, 65535} - {message.sender, message.recipient}:
         if isinstance(message, AUTHENTIC) or (sender == SERVER) != (message.sender == SERVER) or sender > 5:
@@ -83,7 +83,7 @@ def wrong(rng, message, data):
     yield "longer", data + rng.randbytes(rng.randrange(1, 9))
     yield "another format", _changed(data, rng.randrange(4), 1 << rng.randrange(8))
     yield "no type", data[:4] + bytes([rng.randrange(len(KINDS), 256)]) + data[5:]
-    if not isinstance(message, Assignment):  # of that the client's limits speak: LimitError
+    if not isinstance(message, Assignment):  # with it the client's limits raise LimitError
         yield "a late round", data[:25] + (2**32 - 1).to_bytes(4, "little") + data[BODY:]
     if isinstance(message, AUTHENTIC):
         for _ in range(3):
@@ -98,7 +98,7 @@ def _changed(data, at, bits):
 
 
 def refused(net, pictured, role, data, *, before):
-    """Whether these bytes are refused with the one type of error, and the role is as in the picture."""
+    """Whether these bytes are refused with MessageError, and the role is the same as in the picture."""
     try:
         message = net.decode(data)
         role.receive(message)
@@ -114,7 +114,7 @@ most = pytest.mark.parametrize("most", sweep((2, 10**6), keep=(2,)), ids=("two o
 @pytest.mark.some(1)
 @most
 def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictured, most):
-    """Of `most` messages of each type to each recipient."""
+    """Checks `most` messages of each type to each recipient."""
     rng, net, kinds = random.Random(7), run, Counter()
     while links := net.pending():
         message = net.take(links[0])
@@ -128,15 +128,15 @@ def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictu
                 message.recipient in net.server.faults.left_out
                 or message.sender in net.server.faults.left_out
             ):
-                continue  # what comes from such a client is dropped
+                continue  # messages of such a client are dropped
             if isinstance(message, Share) and net.job.max_liars and what in UNREAD:
-                continue  # it is noted as one that cannot be read: test_disputes.py
+                continue  # it is recorded as unreadable: test_disputes.py
             if isinstance(message, IN_ROUNDS) and role.state in (State.COMPARE, State.DONE):
                 continue  # nobody reads it
             if isinstance(message, Endorsement) and what == "longer":
-                continue  # rows that it moves: test_labels.py
+                continue  # rows that move: test_labels.py
             if isinstance(message, Evidence) and what in UNSIGNED:
-                continue  # who shows what the dealer has not signed is found to lie: test_disputes.py
+                continue  # a client that shows unsigned shares is found to lie: test_disputes.py
             assert refused(net, pictured, role, changed, before=before), (type(message).__name__, what)
         net.deliver(message)
     assert net.server.state is State.DONE
@@ -146,7 +146,7 @@ def test_wrong_copies_of_every_message_are_refused_and_change_nothing(run, pictu
 @pytest.mark.some(1)
 @most
 def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured, most):
-    """Of `most` messages of each type to each recipient, and after each any other."""
+    """Repeats `most` messages of each type to each recipient, and after each one any other."""
     rng, net, seen, kinds = random.Random(8), run, [], Counter()
     while links := net.pending():
         message = net.take(links[0])
@@ -170,7 +170,7 @@ def test_what_was_delivered_is_refused_when_it_comes_again(run, pictured, most):
 @pytest.mark.some(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_messages_of_a_twin_run_are_refused(wire, pictured, seed):
-    """Same parties, job and seed, another run: nothing of one has a place in the other."""
+    """The other run has the same parties, job and seed. Its messages are not valid in this one."""
     rng, net = random.Random(seed), wire(FIVE, max_liars=1)
     other = wire(FIVE, max_liars=1)
     foreign = []
@@ -178,7 +178,7 @@ def test_messages_of_a_twin_run_are_refused(wire, pictured, seed):
         message = other.take(rng.choice(links))
         foreign.append(message)
         other.deliver(message)
-    # A share of another run is noted as one that cannot be read: test_disputes.py.
+    # A share of another run is recorded as unreadable: test_disputes.py.
     sealed = [one for one in foreign if isinstance(one, Hello | Plan | Witness | Report)]
     while links := net.pending():
         message = net.take(rng.choice(links))

@@ -44,7 +44,6 @@ def net(of):
 
 
 def to_helper(net, kind, recipient=SECOND):
-    """The first such message for a helper."""
     return net.hold(kind, recipient=recipient)
 
 
@@ -215,12 +214,12 @@ UNUSABLE = r"too few answers are left: those of clients [\d, ]+ cannot be used"
 
 
 class TestOtherQuestions:
-    """Of two clusters any bits are labels: what is opened of different questions would count."""
+    """With two clusters all bits are labels, so opened values of different questions would be accepted."""
 
     @pytest.mark.parametrize(
         ("comparers", "asked", "found"),
         [
-            ((1, FIRST, SECOND), (FIRST,), UNUSABLE),  # it takes nobody's answer
+            ((1, FIRST, SECOND), (FIRST,), UNUSABLE),  # it accepts nobody's answer
             ((1, FIRST, SECOND), (FIRST, SECOND), UNUSABLE),
             ((1, FIRST, SECOND), (SECOND,), "client 7: MaskedDistances: of another question than client 8"),
             ((FIRST, SECOND, 9), (FIRST, SECOND, 9), UNUSABLE),

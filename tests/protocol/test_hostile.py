@@ -1,7 +1,7 @@
-"""Whatever arrives in a client's name changes nothing for the others: one type of error, the exact result.
+"""Forged messages of one client change nothing for the others: one type of error, and the exact result.
 
-Messages of a run are kept as they pass; mutated copies of those that concern client 5 are delivered in its
-name at any time. Whatever is taken for its own counts as a lie of client 5, which one tolerated liar covers.
+Messages of a run are recorded. Mutated copies of those that concern client 5 are delivered in its name at any
+time. If such a copy is accepted, it counts as a lie of client 5, and one liar is tolerated.
 """
 
 import random
@@ -21,14 +21,14 @@ from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]
-"""Five clients, R = 3 with t = ell = 1: one liar is tolerated."""
+"""Five clients, R = 3 with t = ell = 1, so one liar is tolerated."""
 HOSTILE = 5
 
 searches = tries(0.6)
 
 
 def mutated(rng, data, seen):
-    """A copy with something wrong: bits, length, header, or the body of another message."""
+    """A copy with an error: bits, length, header, or the body of another message."""
     changed = bytearray(data)
     match rng.randrange(7):
         case 0:
@@ -49,7 +49,7 @@ def mutated(rng, data, seen):
 
 
 class Hostile:
-    """A run, and what is slipped in between its messages."""
+    """A run, and forged messages that are inserted between its messages."""
 
     def __init__(self, net, seed, rate):
         self.net, self.rng, self.rate = net, random.Random(seed), rate
@@ -76,7 +76,8 @@ class Hostile:
             message = self.net.decode(mutated(self.rng, data, [one for _, one in self.seen]))
         except MessageError:
             return
-        # Channels to the others are sealed and authentic: what is forged is in client 5's name or to it.
+        # Channels between other clients are sealed and authentic, so only messages from or to client 5 are
+        # forged.
         if message.recipient == recipient and HOSTILE in (message.sender, recipient):
             self.deliver(message)
 
@@ -84,7 +85,7 @@ class Hostile:
         try:
             self.net.deliver(message)
         except MessageError:
-            pass  # the one type that a receiver raises of what it refuses
+            pass  # the one type of error for refused messages
         except (CheatError, LimitError):
             assert message.recipient == HOSTILE
 
@@ -139,7 +140,7 @@ def test_a_length_that_is_a_lie_asks_for_no_memory(wire, kind):
     lies = real[:4] + bytes([kind]) + real[5:29] + (2**28).to_bytes(4, "little") * 4
     tracemalloc.start()
     try:
-        with suppress(MessageError):  # some kinds hold whatever was sent
+        with suppress(MessageError):  # some kinds accept anything that was sent
             net.decode(lies)
         assert tracemalloc.get_traced_memory()[1] < 1 << 16
     finally:

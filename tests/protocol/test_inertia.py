@@ -1,4 +1,4 @@
-"""What the inertia, which everybody is told, tells a party that knows all rows but one."""
+"""What the inertia, which everybody gets, reveals to a party that knows all rows except one."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,13 @@ D, K = 2, 4
 
 
 def inertia(rows, sets, labels):
-    """Of rows with these labels about the means of these sets."""
+    """Inertia of rows with these labels about the means of these sets."""
     means = np.array([rows[sets == h].mean(axis=0) for h in range(K)])
     return ((rows - means[labels]) ** 2).sum()
 
 
 def equation(rows, sets, labels):
-    """Factors of |x|^2, x and 1 in the inertia, as the last row x is the unknown."""
+    """Factors of |x|^2, x and 1 in the inertia, where the last row x is unknown."""
     known = rows[:-1]
 
     def at(x):
@@ -44,11 +44,11 @@ def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(w
     history = [net.job.in_data_units(one) for one in outcome.history]
     assert len(history) == len(sets) >= D + 2
 
-    # What every client is told by the protocol: one sphere that the row lies on.
+    # The protocol gives every client one equation: the row is on a sphere.
     *factors, rest = equation(everyone, sets[-1], finish.labels)
     assert np.isclose(np.dot(factors, [(secret**2).sum(), *secret[0]]) + rest, finish.inertia)
 
-    # What a summary shows to whoever has it: as many as there are iterations.
+    # A summary gives its reader one equation for each iteration.
     equations = np.array(
         [equation(everyone, *one) for one in zip(sets, [*sets[1:], finish.labels], strict=True)]
     )
@@ -59,7 +59,7 @@ def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(w
 @pytest.mark.some(1)
 @pytest.mark.parametrize("disclosure", ["labels", "distances"])
 def test_a_row_that_the_last_assignment_moved_alone_is_on_a_sphere_that_spreads_tell(wire, disclosure):
-    """A recipient needs no row of its own: the inertia is about means of sets that differ by this row."""
+    """A recipient needs no own row: the inertia is about means of sets that differ by this row."""
     everyone, rng = [np.zeros((0, D))], np.random.default_rng(3)
     everyone += [rng.normal(size=(40, D)) for _ in "23"]
     given = {"disclosure": disclosure, "reveal_to": (1,), "reveal_spread": 10, "precision": 32}

@@ -1,4 +1,4 @@
-"""Each key that a dealer shares is for one use, in one round and part, at its two holders alone."""
+"""Each key that a dealer shares has one use, in one round and part, and exactly two holders."""
 
 from collections import defaultdict
 from contextlib import contextmanager, suppress
@@ -25,11 +25,11 @@ from secfc.protocol.trio_round import TrioRound
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
 COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1), (1, 6, 7), (6, 7, 8)]
-"""The dealer draws masks of its own answer where it is client 1, deals its own where it is another client."""
+"""The dealer draws masks of its own answer if it is client 1, and deals them if it is another client."""
 
 
 class Holders:
-    """Who derived which key for what, and how often a keystream began with it."""
+    """Which party derived which key for what, and how often a keystream began with it."""
 
     def __init__(self, monkeypatch):
         self.uses, self.begun, self._me = defaultdict(list), defaultdict(int), []
@@ -76,7 +76,7 @@ class Holders:
         return placed
 
     def check(self, dealer):
-        """Two holders of each key, one of them the dealer, who use it alike."""
+        """Each key has two holders, one of them the dealer, who use it in the same way."""
         for (one, *use), (two, *same) in self.uses.values():
             assert use == same
             assert dealer in (one, two)
@@ -87,7 +87,7 @@ class Holders:
 
     @property
     def pairs(self):
-        """Who held keys for what."""
+        """Holders of keys, by purpose."""
         found = defaultdict(set)
         for (one, _, purpose, _), (two, *_) in self.uses.values():
             found["own" if one == two else purpose].add(tuple(sorted((one, two))))
@@ -116,17 +116,17 @@ def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part
     assert rounds >= 4
     between = {tuple(sorted((dealer, first)))}
     assert holders.pairs["pairs products"] == between
-    # Of few rows all sets are compared at once.
+    # With few rows all sets are compared at once.
     assert holders.pairs["champion products"] == (between if few < 0 else set())
     assert holders.pairs["pairs wires"] == {tuple(sorted((dealer, one))) for one in (first, second)}
     assert holders.pairs["answers"] == {tuple(sorted((dealer, j))) for j in (1, 2, 3) if j != dealer}
-    # Keys of the comparison are of a round and a part; those of answers have a number for each part.
+    # Keys of the comparison belong to a round and a part. Those of answers have a number for each part.
     champions = {
         tuple(info for _, info, *_ in use) for use in holders.uses.values() if use[0][2] == "champion wires"
     }
     assert len(champions) == (parts * (rounds - 1) if few < 0 else 0)
     answers = {use[0][1] for use in holders.uses.values() if use[0][2] == "answers"}
-    assert len(answers) == 1 + rounds  # the first shows that rows are within the bound
+    assert len(answers) == 1 + rounds  # the first proves that rows are within the bound
 
 
 @pytest.mark.some(1)
@@ -141,7 +141,7 @@ def test_no_key_of_a_start_by_k_means_plus_plus_is_for_two_uses(holders, part_ro
     assert holders.pairs["nearer masks"] == both
     assert holders.pairs["least wires"] == both
     assert holders.pairs["drawn 0 wires"] == both
-    # Minima of three questions but the first, by part; a candidate of each; draws after all but the last.
+    # Minima of three questions except the first, by part; a candidate of each; draws after all but the last.
     for purpose, count in (("nearer wires", 2 * parts), ("least wires", 3), ("drawn 0 wires", 2)):
         assert len({uses[0][1] for uses in holders.uses.values() if uses[0][2] == purpose}) == count
 
@@ -155,13 +155,14 @@ def test_the_inertia_is_opened_with_one_key_that_nothing_else_uses(holders, comp
     found = [uses for uses in holders.uses.values() if uses[0][2] == "inertia shares"]
     assert [[one[0] for one in uses] for uses in found] in ([[dealer, first]], [[first, dealer]])
     assert all(uses[0][1:] == uses[1][1:] for uses in found)
-    # Masks of answers are drawn again where a start ends, the same: none of them is sent again.
+    # At the end of a start, masks of answers are drawn again with the same values. None of them is sent
+    # again.
     again = {uses[0][2] for uses in holders.uses.values() if len(uses) > 2}
     assert again == {"answers"}
 
 
 def test_rows_moved_to_emptied_clusters_are_found_with_keys_of_their_own(holders):
-    """The dealer draws the masks of answers again, the same: it keeps no part's."""
+    """The dealer draws the masks of answers again with the same values, because it keeps no part's masks."""
     rng = np.random.default_rng(9)
     rows = [rng.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 2, 2)]
     net = Wire(rows, k=5, seed=0, precision=8, disclosure="labels", comparers=(4, 2, 5))
@@ -193,7 +194,7 @@ def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, compa
 @pytest.mark.some(2)
 @pytest.mark.parametrize(("init", "place", "moment"), crossed(["random", "k-means++"], range(3), [20, 150]))
 def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
-    """One that is slow and given up goes on with its question while others are asked again."""
+    """A slow comparer that was given up continues with its question while others are asked again."""
     part_rows(30)
     net, comparers, left = wired((4, 2, 5, 1), init=init), (4, 2, 5, 1), [0]
 
@@ -245,7 +246,7 @@ def test_no_key_of_what_is_rechecked_is_for_two_uses(holders, part_rows, recheck
 
 @pytest.mark.parametrize("what", ["sets", "draws"])
 def test_clients_that_were_asked_other_things_have_no_key_in_common(holders, monkeypatch, what):
-    """Even if they did not refuse what does not follow from the seed."""
+    """Even if they accepted questions that do not follow from the seed."""
     check = ClientLabels._check_first
 
     def unchecked(labels, *given):
@@ -261,6 +262,6 @@ def test_clients_that_were_asked_other_things_have_no_key_in_common(holders, mon
     with suppress(CheatError):  # labels and rows of noise are in no set, or impossible
         net.run()
     found = [info for (_, info, purpose, _), *_ in holders.uses.values() if purpose == "answers"]
-    _, answers, *_ = dict.fromkeys(found)  # behind those that show that rows are in range
+    _, answers, *_ = dict.fromkeys(found)  # after those that prove that rows are in range
     alone = {uses[0][0] for uses in holders.uses.values() if uses[0][1] == answers and len(uses) == 1}
     assert alone == {1, 3, 4}  # they and the dealer, of the first round's answers

@@ -1,4 +1,4 @@
-"""Labels in as many bits as they need."""
+"""Labels in as few bits as possible."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def unpack_labels(packed: bytes, count: int, bits: int) -> np.ndarray:
 
 
 def naive(labels: list[int], bits: int) -> bytes:
-    """The same packing with Python integers: eight labels at a time, low bytes of all before high ones."""
+    """The same packing with Python integers: eight labels at a time, low bytes of all before high bytes."""
     padded = labels + [0] * (-len(labels) % 8)
     packed = b""
     for shift in range(0, bits, 8):

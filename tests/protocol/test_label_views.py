@@ -1,11 +1,11 @@
-"""All that a coalition sees of a run with disclosure "labels" follows from labels, its own rows and chance.
+"""With disclosure "labels", all that a coalition sees follows from labels, its own rows and randomness.
 
-A run is repeated with other rows of the others, which have the same labels in every round. Masks that nobody
-of the coalition knows are moved, each by what it hid before less what it hides now. Then every byte that the
-coalition sees must be the same. So its view is as likely for these rows as for those, and whoever has the
-labels, and any rows that have them, can simulate it.
+A run is repeated with other rows of the other parties, which have the same labels in every round. Each mask
+that nobody in the coalition knows is changed by the difference of the values that it hides in the two runs.
+Then every byte that the coalition sees must be the same. So its view has the same probability for both sets
+of rows, and anybody who has the labels, and any rows with these labels, can simulate it.
 
-A mask that hid two numbers could not be moved for both. Two comparers have too few masks between them.
+A mask that hid two numbers could not be changed for both. Two comparers have too few masks between them.
 """
 
 from collections import defaultdict
@@ -38,11 +38,11 @@ from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report
 from secfc.protocol.server import Server
 
 PASSES = 12
-"""Runs at most until all masks are moved: what one hides follows from others."""
+"""Largest number of runs until all masks are changed, because what one mask hides can depend on others."""
 
 
 class Spied(Client):
-    """A client whose messages are kept, in order; `net` is told whose turn it is."""
+    """A client whose messages are recorded in order. `net` knows which client is working."""
 
     def __init__(self, net, **given):
         masks = given.pop("masks")
@@ -67,7 +67,7 @@ class Spied(Client):
 
 
 class Masks:
-    """A client's masks of shares and of covers, moved."""
+    """A client's masks of shares and of covers, with changes."""
 
     def __init__(self, inner, moved):
         self._inner, self._moved = inner, moved
@@ -84,18 +84,18 @@ class Masks:
 
 
 class Net:
-    """What is kept of a run, with masks moved: by client for shares, by key for the rest."""
+    """Records of a run with changed masks: by client for shares, by key for everything else."""
 
     def __init__(self, of_shares=None, of_keys=None):
         self.of_shares, self.of_keys = of_shares or {}, of_keys or {}
         self.seen, self.me = [], None
-        self.plain = {}  # what is masked: (what, key) to numbers in order
+        self.plain = {}  # masked values: (what, key) to numbers in order
         self.holders = defaultdict(set)
         self.places = {}
         self.wires = defaultdict(dict)  # place to shares of each evaluator
         self.halves = defaultdict(dict)
-        self.last = None  # key of the residues drawn last
-        self.dealt = {}  # of the inertia, by E0's key: what the dealer shares, and shares of E0 and E1
+        self.last = None  # key of the last drawn residues
+        self.dealt = {}  # inertia, by E0's key: what the dealer shares, and shares of E0, E1
         self.last_bits = None
 
     def masks_of(self, number, inner):
@@ -209,7 +209,7 @@ def net_of(monkeypatch):
 
 
 def told(net):
-    """What is opened: labels, a core, rows that move or are drawn, the best start, by consent the inertia."""
+    """Opened values: labels, a core, rows that move or are drawn, the best start, by consent the inertia."""
     opened = [
         (message.labels.tolist(), message.core)
         if isinstance(message, OpenedLabels)
@@ -221,7 +221,7 @@ def told(net):
 
 
 def view(net, coalition):
-    """All that a coalition sees: what its members send and are sent, and how long the others' boxes are."""
+    """All that a coalition sees: its members' messages, and the lengths of the others' sealed messages."""
     found = []
     for message in net.seen:
         theirs = bool({message.sender, message.recipient} & coalition)
@@ -231,7 +231,7 @@ def view(net, coalition):
 
 
 def shown(message, *, theirs):
-    """The fields of a message; keys are the same in all runs, so sealed bytes are if what is sealed is."""
+    """The fields of a message. Keys are the same in all runs, so equal contents give equal sealed bytes."""
     for one in fields(message):
         value = getattr(message, one.name)
         match value:
@@ -242,12 +242,12 @@ def shown(message, *, theirs):
                 value = len(value.payload)
             case PackedLabels() | np.ndarray():
                 value = labels_of(value).tolist()
-        if one.name != "proof":  # how the server signs what is here
+        if one.name != "proof":  # how the server signs these fields
             yield one.name, value
 
 
 def moved_shares(job, rows, others, together):
-    """What masks of shares are moved by, so that some t clients' shares stay."""
+    """Changes of masks of shares for which the shares of some t clients stay the same."""
     found = {}
     for client, (one, other) in enumerate(zip(rows, others, strict=True), 1):
         found[client] = {}
@@ -264,7 +264,7 @@ def moved_shares(job, rows, others, together):
 
 
 def moved_covers(job, first, now):
-    """What covers are moved by, so that all reports stay: a polynomial's values at what it is made of."""
+    """Changes of covers for which all reports stay the same: values of a polynomial at the cover's inputs."""
     reports = [
         {message.sender: unpack(message.residues.planes()) for message in net.seen if type(message) is Report}
         for net in (first, now)
@@ -285,7 +285,7 @@ def moved_covers(job, first, now):
 
 
 def moved_keys(first, now, coalition, trios):
-    """What keystreams are moved by that nobody of a coalition has, so that what they mask stays."""
+    """Changes of keystreams that no member of a coalition has, for which masked values stay the same."""
     found = {}
     for used, place in now.places.items():
         if now.holders[used] & coalition:
@@ -295,7 +295,7 @@ def moved_keys(first, now, coalition, trios):
         honest = [j for j in evaluators if j not in coalition]
         purpose = place[1].split()[-1]
         if purpose in ("wires", "masks"):
-            # Of one honest evaluator; nobody of the coalition sees any where both are.
+            # Masks of one honest evaluator. If both are honest, nobody in the coalition sees what they mask.
             hides = {"wires": "wires", "masks": "halves"}[purpose], place
             if len(honest) == 1 and honest[0] in now.holders[used] and hides in now.plain:
                 found[used] = change(first.plain[hides], now.plain[hides])
@@ -311,19 +311,19 @@ def moved_keys(first, now, coalition, trios):
 
 
 def change(of, to):
-    """By which a mask hides the one as it hid the other: of bits or of residues."""
+    """Change of a mask that now hides another value: for bits or for residues."""
     return of ^ to if of.dtype == np.uint64 else of - to
 
 
 def changed_shares(first, now):
-    """By which E0's shares change, so that those that E1 is dealt stay."""
+    """Change of E0's shares for which the shares dealt to E1 stay the same."""
     _, of_e0, of_e1, bits = first
     moved = [(one - dealt) % (1 << bits) ^ e0 for one, e0, dealt in zip(now[0], of_e0, of_e1, strict=True)]
     return np.frombuffer(b"".join(one.to_bytes(bits // 8, "little") for one in moved), dtype=np.uint64)
 
 
 def with_the_same_labels(net_of, first, rows, given, coalition, width):
-    """Other rows of those outside a coalition, which have the same labels in every round."""
+    """Other rows of the parties outside a coalition, with the same labels in every round."""
     for seed in range(200):
         rng = np.random.default_rng(seed)
         others = [
@@ -336,7 +336,7 @@ def with_the_same_labels(net_of, first, rows, given, coalition, width):
 
 
 def coupled(net_of, rows, given, coalition, *, width=0.02, others=None, lost=()):
-    """Two runs' views, the second of other rows."""
+    """Two runs' views, the second with other rows."""
     first = net_of(rows, given)
     job = first.run.job
     trios = [Attempt(comparers=job.comparers, lost=lost[:number]).trio for number in range(len(lost) + 1)]
@@ -357,7 +357,7 @@ def coupled(net_of, rows, given, coalition, *, width=0.02, others=None, lost=())
             for dealer, moved in moved_covers(job, first, now).items():
                 shares[dealer] |= moved
         elif before.keys() == keys.keys() and all(np.array_equal(before[one], keys[one]) for one in keys):
-            break  # nothing is left to be moved
+            break  # no mask is left to change
     assert all(not now.holders[used] & coalition for used in keys)
     return seen, view(now, coalition), keys
 
@@ -418,7 +418,7 @@ def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
 
 @pytest.fixture
 def losing(monkeypatch):
-    """A server that says in the second round of an attempt that a comparer vanished, though it did not."""
+    """A server that claims wrongly, in the second round of an attempt, that a comparer vanished."""
 
     receive = Server.receive
 
@@ -435,7 +435,7 @@ def losing(monkeypatch):
 
 
 RESERVES = (6, 7, 8, 9, 10)
-"""All are helpers: R clients answer, and all of these."""
+"""All are helpers. R clients answer, and all of these are reserves."""
 
 
 @pytest.mark.some(1)
@@ -445,8 +445,8 @@ RESERVES = (6, 7, 8, 9, 10)
         ((6,), (6, 9, 1, 4)),  # dealers
         ((7,), (7, 9, 2, 3)),  # first evaluators
         ((8,), (8, 9, 3, 5)),  # second ones
-        ((7, 6), (7, 10, 2, 4)),  # who evaluated, and who deals later
-        ((6, 8), (6, 10, 1, 3)),  # who dealt, and who evaluates later
+        ((7, 6), (7, 10, 2, 4)),  # the first evaluated, the second deals later
+        ((6, 8), (6, 10, 1, 3)),  # the first dealt, the second evaluates later
     ],
 )
 def test_two_that_never_compare_in_one_attempt_see_no_more(net_of, losing, lost, company):
@@ -512,7 +512,7 @@ INERTIA = {"k": 2, "reveal_inertia": True, "limits": Limits(reveal_inertia=True)
 
 
 def with_the_same_inertia(coalition):
-    """Rows about two centres, and others with the spreads of both exchanged; a coalition's are in between."""
+    """Rows about two centres, and others with the spreads exchanged. A coalition's rows are in between."""
     rng, rows, others = np.random.default_rng(3), [], []
     for j in range(1, 6):
         one, two = (rng.integers(-20, 21, (2, 2, 2)) * [[[1]], [[3]]] / 64).tolist()
@@ -550,7 +550,7 @@ def test_two_comparers_see_more_than_the_inertia(net_of, two):
 @pytest.mark.parametrize("kept", [64, 1000])
 @pytest.mark.parametrize("client", [2, 5])
 def test_evaluators_that_told_all_bits_would_show_sums_of_clusters(net_of, monkeypatch, client, kept):
-    """Of other sums with nearly the same inertia the first 64 bits are equal, and those behind differ."""
+    """Other sums with nearly the same inertia have the same first 64 bits and different later bits."""
     rows, others = with_the_same_inertia({client})
     weights = inertia.WeighedSums.__init__
 

@@ -1,4 +1,4 @@
-"""Disclosure "labels": the exact result, questions bound to opened labels, and who may be lost."""
+"""Disclosure "labels": the exact result, questions bound to opened labels, and parties that may be lost."""
 
 from collections import Counter
 from dataclasses import replace
@@ -41,7 +41,7 @@ FITTING = [(3, 1, 1), (4, 1, 1), (5, 1, 1), (5, 2, 1), (5, 1, 2), (6, 1, 1), (6,
 
 @st.composite
 def jobs(draw):
-    """Rows and parameters of a small job: equal rows and ties in most of them."""
+    """Rows and parameters of a small job; most have equal rows and ties."""
     n, t, ell = draw(st.sampled_from(FITTING))
     m = draw(st.integers(1, 9))
     k = draw(st.integers(1, min(m, 5)))
@@ -110,7 +110,7 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     plain.run()
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
     np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
-    if not net.job.predict and net.job.init != "separation":  # whose core is a start with rows in no set
+    if not net.job.predict and net.job.init != "separation":  # its core is a start with rows in no set
         assert_exact(net, np.concatenate(net.rows), given["seed"])
     assert (net.server.outcome.opened is not None) == net.job.opens_inertia
     if net.job.opens_inertia:
@@ -159,7 +159,7 @@ EVERYBODY = (1, 2, 3, 4, 5)
 
 @pytest.fixture
 def five(part_rows):
-    """Five clients, of whom three must answer: 1 to 3 draw their masks, 4 and 5 are dealt theirs."""
+    """Five clients, three of which must answer: 1 to 3 draw their masks, 4 and 5 get dealt ones."""
     part_rows(6)
 
     def of(**more):
@@ -175,7 +175,7 @@ def net(five):
 
 @pytest.fixture
 def plain(five):
-    """What the others' runs must lead to."""
+    """An undisturbed run, whose result the other runs must reach."""
     one = five()
     one.run()
     assert one.server.gathering.round >= 4
@@ -183,7 +183,7 @@ def plain(five):
 
 
 def of_round(net, round_, recipient, kind=Assignment):
-    """Deliver all before the first such message."""
+    """Deliver everything before the first such message of this round; return that message."""
     while True:
         message = net.hold(kind, recipient=recipient)
         if message.round == round_:
@@ -192,13 +192,12 @@ def of_round(net, round_, recipient, kind=Assignment):
 
 
 def go_on_with(net, message):
-    """Deliver a message, and all others."""
     net.deliver(message)
     net.run()
 
 
 def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
-    """Signatures of evaluators under what they said."""
+    """Signatures of evaluators for what they said."""
     question = question_digest(labels, (), more.pop("left_out", ()), more.pop("draws", ()))
     given = {"round_": 2, "attempt": Attempt(comparers=COMPARERS)} | more
     statement = endorsed(session or net.session, said, question, **given)
@@ -206,7 +205,6 @@ def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, *
 
 
 def other(labels):
-    """Another partition."""
     changed = labels.copy()
     changed[:2] = changed[[1, 0]] if changed[0] != changed[1] else (changed[:2] + 1) % 3
     return changed
@@ -384,7 +382,7 @@ def test_an_inertia_before_the_end_or_without_consent_ends_the_run(five):
 @pytest.mark.parametrize("n_init", [1, 2])
 @pytest.mark.parametrize("at", [0, 1])
 def test_tampered_openings_of_the_inertia_end_the_run(five, n_init, at):
-    """What E0 tells E1 is changed before it is sealed: a bit that counts, or one beyond those asked for."""
+    """E0's message to E1 is changed before it is sealed: a bit that counts, or one that was not requested."""
     net, told = five(n_init=n_init, **CONSENTED), []
     exchanged = InertiaEvaluator._exchanged
 
@@ -467,12 +465,12 @@ class TestWhoAnswers:
             return isinstance(message, SpareMasks) and message.recipient == SECOND
 
         net.run(drop=drop)
-        assert answered == {1, 3, DEALER}  # the first evaluator takes its own
+        assert answered == {1, 3, DEALER}  # the first evaluator takes its own answer
         self.assert_same(net, plain)
 
     @pytest.mark.parametrize("asked", ["the same", "something else"])
     def test_masks_of_another_question_are_not_added_to_an_answer(self, part_rows, asked, gullible):
-        # With the answers of the others they would show the first evaluator the difference of two answers.
+        # With the others' answers they would show the first evaluator the difference of two answers.
         part_rows(6)
         net = Wire(ROWS, k=3, disclosure="labels", comparers=(1, 2, 3), seed=0)
         question = of_round(net, 1, 5)
@@ -546,7 +544,7 @@ class TestWhoAnswers:
 
 
 class TestLiars:
-    """Seven clients, of whom three must answer and two may lie; 2, 4 and 5 compare."""
+    """Seven clients, of which three must answer and two may lie; 2, 4 and 5 compare."""
 
     @pytest.fixture
     def of(self, part_rows):
@@ -581,7 +579,7 @@ class TestLiars:
         net.run(drop=self.lying(net, liars, since))
         plain.run()
         assert net.labels() == plain.labels()
-        # Answers of 6 and 7 come last. Mostly the others' are enough, and nobody looks at these.
+        # Answers of 6 and 7 come last. Usually the others' are enough, so these are not checked.
         assert {j for j in liars if j < 6} <= set(net.server.faults.liars) <= set(liars)
         assert net.server.outcome.n_iter == plain.server.outcome.n_iter
 
@@ -687,7 +685,7 @@ class TestLiars:
         assert net.server.overdue(lambda *link: carried[link]) == blamed
 
     def test_a_dealer_that_gives_the_first_evaluator_no_masks_is_overdue(self, of):
-        """Its own answer is carried to nobody, and with two liars all seven are needed."""
+        """Its own answer is sent to nobody, and with two liars all seven answers are needed."""
         net, carried = of(comparers=(4, 7, 5)), Counter()
         lie = self.lying(net, (1, 3), since=2)
 
@@ -839,7 +837,8 @@ class TestTheTrio:
             net.deliver(replace(message, sealed=sealed))
 
     def test_a_message_of_a_part_that_there_is_not_ends_the_run(self, net):
-        # All that the dealer sends before labels, which shows that rows are in range, and nothing of labels.
+        # The dealer's messages before labels, which prove that rows are in range; they say nothing about
+        # labels.
         def drop(one):
             return isinstance(one, Compared) and (one.sender, one.recipient) == (DEALER, SECOND) and one.round
 
@@ -869,7 +868,7 @@ EMPTIED = [_WHOLE.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 
 
 
 class TestEmptiedClusters:
-    """Evaluators say which rows go there; what both sign is the question that follows."""
+    """Evaluators say which rows move to emptied clusters. What both sign is the next question."""
 
     @pytest.fixture
     def of(self, wire):
@@ -938,11 +937,11 @@ FIRST_SETS = {
     "another row": lambda sets: np.roll(sets, 1),
     "a partition": lambda sets: np.arange(sets.size) % 4,
 }
-"""What a server may ask about first instead of the row that follows."""
+"""First questions that a cheating server may ask instead of the right row."""
 
 
 class TestStartByPlusPlus:
-    """Evaluators say which candidate is chosen and which rows are drawn; the server gives the draws."""
+    """Evaluators say which candidate is chosen and which rows are drawn. The server gives the draws."""
 
     K = 4
 

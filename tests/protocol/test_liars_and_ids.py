@@ -1,7 +1,7 @@
-"""Liars where rows are those of a union of IDs: parts are checked before the shares of all are added up.
+"""Liars with membership privacy: parts are checked before the shares of all clients are added up.
 
-Who deals badly ends the run by name, as nobody can be left out; who lies about what it was dealt, or in the
-iteration, is excluded, and the result is right.
+A bad dealer ends the run and is named, because no client can be left out. A client that lies about the shares
+it got, or in an iteration, is excluded, and the result is right.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ from secfc.protocol.witness import quorum
 
 _RNG = np.random.default_rng(3)
 SEVEN = [_RNG.normal(size=(m, 2)).round(2) + 4 * (m % 2) for m in (3, 2, 4, 3, 2, 1, 3)]
-"""Seven clients, R = 5 with t = 1, ell = 2: one liar is tolerated."""
+"""Seven clients, R = 5 with t = 1, ell = 2, so one liar is tolerated."""
 ROWS = 18
 ROWS_OF_A_PART = 4
 PARTS = 5
@@ -54,12 +54,12 @@ def union(rows=SEVEN, **more):
 
 
 def nine(**more):
-    """R = 5: two liars are tolerated."""
+    """R = 5, so two liars are tolerated."""
     return union([*SEVEN, np.array([[1.5, 2.0]]), np.array([[0.5, -1.0], [2.5, 3.0]])], max_liars=2, **more)
 
 
 def lie(net, liar):
-    """Run, all answers of a client wrong."""
+    """Run with all answers of a client wrong."""
     while links := net.pending():
         message = net.take(links[0])
         if isinstance(message, CodedDistances) and message.sender == liar:
@@ -94,7 +94,7 @@ class TestInTheIteration:
         lie(net, liar)
         assert liar != 1 or net.server.faults.liars == (1,)
         assert net.server.state is State.DONE
-        assert net.server.faults.liars in ((liar,), ())  # others may have been enough
+        assert net.server.faults.liars in ((liar,), ())  # the others may have been enough
         assert net.server.faults.left_out == net.server.faults.cheats == ()
         assert as_exact_lloyd(net)
         assert all(client.labels is not None for client in net.clients.values())
@@ -108,7 +108,7 @@ class TestInTheIteration:
         assert as_exact_lloyd(net)
 
     def test_labels_are_those_of_a_run_that_checks_nothing(self):
-        salt = bytes(range(16))  # rows in the same order
+        salt = bytes(range(16))  # for rows in the same order
         net, plain = union(salt=salt), union(max_liars=0, salt=salt)
         net.run()
         plain.run(drop=lambda message: pytest.fail("checked") if isinstance(message, Challenge) else False)
@@ -239,7 +239,7 @@ class TestLyingRecipients:
 
 
 class TestSeeds:
-    """Reports of one part about two seeds would tell the server a combination of a dealer's rows."""
+    """Reports of one part about two seeds would give the server a combination of a dealer's rows."""
 
     def test_no_report_leaves_a_client_before_a_quorum_was_given_its_seed(self):
         net, echoed = union(), {}
@@ -340,7 +340,7 @@ class TestOrder:
             for client in net.clients.values():
                 held = getattr(client.phase, "held", None)
                 most = max(most, len(held.sharing._testimonies) if held else 0)
-        assert most <= 3  # two, and what came of the next before this client was asked for it
+        assert most <= 3  # two, and those of the next one before this client was asked for it
 
     def test_parts_that_come_too_early_are_refused(self, refuses):
         net = union()
@@ -400,16 +400,16 @@ class TestOrder:
 
 
 def _late(message):
-    """Of the last parts, which are all dealt."""
+    """Whether it concerns the last parts, which are all dealt."""
     return message.round >= PARTS - 1
 
 
 def test_reports_and_shares_of_t_clients_are_equally_likely_whoever_holds_a_row():
-    """Exhaustive modulo 5, ell = t = 1, two dealers, one coefficient: all that server and one client see."""
+    """Exhaustive modulo 5, ell = t = 1, two dealers, one coefficient: the view of the server and a client."""
     p, r, alpha = 5, 3, 4
 
     def line(at_0, at_1):
-        """Where the line through (0, at_0) and (1, at_1) is at alpha."""
+        """The value at alpha of the line through (0, at_0) and (1, at_1)."""
         return (at_0 + (at_1 - at_0) * alpha) % p
 
     def view(x, mask, cover):

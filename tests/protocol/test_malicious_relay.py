@@ -1,4 +1,4 @@
-"""A server that relays dishonestly: whatever it does to sealed mail is an error with a name, never data."""
+"""A dishonest server relays: every change of sealed mail gives an error that names a party, never data."""
 
 import gc
 import random
@@ -33,13 +33,13 @@ NOT_SEALED = "^share: part {} of round 0 from client {} was not sealed by it for
 
 @pytest.fixture
 def net(wire, part_rows):
-    """Three clients with two parts of shares each, all of one size: only the seal tells them apart."""
+    """Three clients with two parts of shares each, all of one size: only the seal distinguishes them."""
     part_rows(1)
     return wire(ROWS)
 
 
 def mail(net, recipient=1):
-    """All shares sent, by (sender, recipient, part); the recipient has received none of them."""
+    """All shares sent, by (sender, recipient, part). The recipient has received none of them."""
     shares = {}
 
     def keep(message):
@@ -244,7 +244,7 @@ def test_a_refused_plan_can_be_followed_by_the_right_one(net, refuses):
 
 
 def test_clients_that_were_told_different_plans_open_none_of_each_others_shares(net):
-    # Client 3 colludes: it signs two introductions, and the server tells one to client 1, one to client 2.
+    # Client 3 colludes: it signs two introductions. The server gives one to client 1, the other to client 2.
     plan = plan_with(net, 3, net.introduction(3, rows=3))
     net.deliver(plan)
     text = NOT_SEALED.format(0, 2, 1) + "|" + NOT_SEALED.format(0, 1, 2)
@@ -266,7 +266,7 @@ def test_a_start_other_than_the_clients_labels_is_refused(wire, refuses, client)
     net.deliver(question)
 
 
-# What the server has in its hands
+# What the server has
 
 
 def test_no_residue_that_a_client_shares_passes_the_server(net, monkeypatch):
@@ -305,7 +305,8 @@ def test_nobody_but_the_recipient_opens_a_share(net):
 
 
 def test_a_server_with_all_it_sees_and_keys_of_its_own_opens_nothing(net):
-    # It knows transcript, labels and places; of the secret it can only offer products with keys of its own.
+    # It knows transcript, labels and places. In place of the secret it can only try products with its own
+    # keys.
     share = mail(net)[2, 1, 0]
     transcript, own = net.transcript, X25519PrivateKey.generate()
     for introduction in net.introductions:
@@ -342,7 +343,7 @@ def test_errors_show_nothing_of_a_share(net):
     assert not re.search(r"[0-9a-f]{8}|\\x", str(caught.value))
 
 
-# Rounds whose answers others compare
+# Rounds whose answers other clients compare
 
 
 SEALED_IN_ROUNDS = [
@@ -356,7 +357,7 @@ SEALED_IN_ROUNDS = [
 
 @pytest.fixture
 def compared(wire, part_rows):
-    """Four clients, of whom three must answer, and two parts of each answer."""
+    """Four clients, of which three must answer, and two parts of each answer."""
     part_rows(4)
     return wire([*ROWS, [[4.0, 4.0], [5.0, 4.0]]], disclosure="labels", comparers=(1, 2, 3))
 
@@ -393,7 +394,7 @@ def test_an_answer_of_the_round_before_is_dropped_and_is_none_of_the_next(compar
     while (late.round, late.part) != (1, 1):
         compared.deliver(late)
         late = compared.hold(MaskedAnswer, sender=4, recipient=2)
-    compared.run(until=lambda: compared.clients[2].phase.round == 2)  # three others' were enough
+    compared.run(until=lambda: compared.clients[2].phase.round == 2)  # three other answers were enough
     text = "^masked answer: part 1 of round 2 from client 4 was not sealed by it"
     refuses(compared.clients[2], replace(late, round=2), SealError, text)
     compared.deliver(late)

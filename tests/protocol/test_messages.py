@@ -1,4 +1,4 @@
-"""What types of messages declare. docs/protocol.md pins numbers and purposes (tests/test_docs.py)."""
+"""Declarations of message types. docs/protocol.md fixes numbers and purposes (tests/test_docs.py)."""
 
 from dataclasses import fields
 

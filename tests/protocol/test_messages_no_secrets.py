@@ -39,7 +39,7 @@ def beside(value):
 
 
 def shown(error):
-    """All that a log could show of an error, its causes and context included."""
+    """All that a log could show of an error, including its causes and context."""
     return str(error) + repr(error) + "".join(traceback.format_exception(error))
 
 
@@ -140,7 +140,7 @@ def test_repr_of_a_client_with_rows_shows_no_row():
 
 
 def test_repr_of_what_comparers_hold_shows_no_row_mask_or_label(wire, part_rows):
-    """Of every message of a round, and of all that clients hold in it."""
+    """Checks every message of a round, and all that clients hold in it."""
     part_rows(2)
     net = wire([np.full((2, 2), 12.3456)] * 3, k=2, disclosure="labels")
     shown = set()

@@ -1,7 +1,7 @@
-"""Whatever overtakes what: in an honest run no role refuses a message, and the result is exact.
+"""In an honest run, with any order of messages, no role refuses a message, and the result is exact.
 
-Messages of one sender to one recipient keep their order; which link delivers next is drawn. Links of a few
-parties are slow in some runs, so that much overtakes them.
+Messages of one sender to one recipient keep their order. The next link to deliver is drawn at random. In some
+runs links of a few parties are slow, so that many messages overtake theirs.
 """
 
 import random
@@ -42,27 +42,26 @@ def id_of(value):
 
 
 def seeds(kinds):
-    """Every kind with two seeds; the default run tries every pair of choices, with one."""
+    """Every kind with two seeds. The default run tries every pair of choices with one seed."""
     kept = covering([tuple(kind.values()) for kind in kinds])
     return sweep(product(kinds, range(2)), keep=lambda case: tuple(case[0].values()) in kept and not case[1])
 
 
 def run_of(kind, seed):
-    """The wire of a run of this kind."""
     more = {key: kind[key] for key in ("disclosure", "comparison", "max_liars")}
     if kind["reveal"] is not None:
         more |= {"reveal_to": (1, 4), "limits": Limits(reveal_centres=True, reveal_spread=10)}
     if kind["reveal"] == "spreads":
         more["reveal_spread"] = 10
     rows = ROWS
-    if kind["reveal"] == "spreads":  # every cluster has many rows of others
+    if kind["reveal"] == "spreads":  # every cluster has many rows of other clients
         rows = [np.concatenate([part % 1] * 2 + [part % 1 + 9.0] * 2) for part in ROWS]
         more["starts"] = [np.arange(len(part)) // max(1, len(part) // 2) for part in rows]
     return (UnionWire if kind["union"] else Wire)(rows, seed=seed, max_iter=4, **more)
 
 
 def drawn(rng):
-    """A choice of links; those of some parties wait while there are others."""
+    """A random choice of links. Links of slow parties wait while there are others."""
     slow = {party for party in range(7) if rng.random() < 0.25}
     ways = rng.choice(["to", "from", "any", "none"])
 
@@ -79,7 +78,7 @@ def drawn(rng):
 
 
 def assert_exact(net):
-    """Labels are those of Lloyd in exact integers on the rows as they are numbered."""
+    """Labels are those of Lloyd in exact integers on the rows in the run's numbering."""
     best = net.server.outcome
     pooled = np.concatenate(net.rows)
     if isinstance(net, UnionWire):
@@ -117,7 +116,7 @@ GIVEN_UP = [kind for kind in KINDS if not kind["union"]]
 @pytest.mark.filterwarnings("ignore::secfc.errors.ConvergenceWarning")
 @pytest.mark.parametrize(("kind", "seed"), seeds(GIVEN_UP), ids=id_of)
 def test_a_slow_client_that_is_given_up_refuses_nothing_and_is_refused_nothing(part_rows, kind, seed):
-    """It is honest, its messages come, and the server says at some moment that it waits for it no longer."""
+    """It is honest and its messages arrive, but at some moment the server stops waiting for it."""
     part_rows(1 + seed % 2)
     net, rng = run_of(kind, seed), random.Random(f"given up {name_of(kind)} {seed}")
     moment, left, choose = rng.randrange(400), [0], drawn(rng)
@@ -129,8 +128,8 @@ def test_a_slow_client_that_is_given_up_refuses_nothing_and_is_refused_nothing(p
     net.run(choose=choose, until=due)
     awaited = net.server.awaited
     if kind["disclosure"] == "labels":
-        others = set(net.clients) - set(net.job.comparers)  # those are missed: test_labels.py
-        asked = net.server.state is State.ITERATE  # by the server; it awaits answers of nobody else
+        others = set(net.clients) - set(net.job.comparers)  # comparers are missed: test_labels.py
+        asked = net.server.state is State.ITERATE  # by the server, which awaits answers only then
         awaited = sorted(others if asked else others.intersection(awaited))
     if awaited:
         net.post(net.server.absent(rng.choice(awaited)))

@@ -1,4 +1,4 @@
-"""Masks that cancel: the graph, the sum, the view of a server and colluders, and the protocol around them."""
+"""Masks that cancel: the graph, the sum, the view of a server with colluders, and the protocol."""
 
 from collections import Counter
 from dataclasses import replace
@@ -93,7 +93,7 @@ class TestGraph:
 
 
 class TestExhaustively:
-    """At a tiny prime, every choice of masks: what the server and t colluders see depends on the sum."""
+    """At a tiny prime, with all choices of masks: the view of server and t colluders depends on the sum."""
 
     @pytest.mark.parametrize(("t", "p"), [(1, 5), (2, 3)])
     def test_answers_are_uniform_given_their_sum_to_the_server_and_any_t_responders(self, t, p):
@@ -103,7 +103,7 @@ class TestExhaustively:
         answers[2].append(-sum(answers[2]) % p)
         for colluders in combinations(range(count), t):
             views = [self.view(answer, edges, set(colluders), p) for answer in answers]
-            # The colluders' own answers are theirs to know: compare with what hides the others.
+            # Colluders know their own answers, so compare with what hides the others.
             for answer, view in zip(answers, views, strict=True):
                 honest = [j for j in range(count) if j not in colluders]
                 total = sum(answer[j] for j in honest) % p
@@ -113,7 +113,7 @@ class TestExhaustively:
 
     @staticmethod
     def view(answer, edges, colluders, p):
-        """How often each tuple of honest masked answers is seen, masks shared with colluders taken off."""
+        """How often each tuple of honest masked answers is seen, without masks shared with colluders."""
         free = [edge for edge in edges if not colluders & set(edge)]
         seen: Counter[tuple[int, ...]] = Counter()
         for masks in product(range(p), repeat=len(free)):
@@ -125,7 +125,7 @@ class TestExhaustively:
         return seen
 
     def test_a_cycle_would_be_cut_by_two_colluders(self):
-        # Why t + 1 connections: on a cycle of five, two colluders isolate a client or a pair.
+        # Reason for t + 1 connections: on a cycle of five, two colluders isolate a client or a pair.
         edges = sorted(map(sorted, edges_of(5, 2)))
         view = self.view([1, 0, 2, 0, 0], edges, {1, 4}, 3)
         assert {seen[0] for seen in view} == {1}
@@ -161,7 +161,7 @@ def residues_of(rows: int, primes: int = 1) -> PackedResidues:
 
 
 def drawn(rows=1000, parts=1, **arguments):
-    """Masks alone: what is added to zeros, one array for each part."""
+    """Only masks: what is added to zeros, one array for each part."""
     masks = masks_of(1, **arguments)
     found = []
     for _ in range(parts):
@@ -207,7 +207,7 @@ class TestMasks:
             assert (one == other).mean() < 0.01
 
     def test_they_do_not_cancel_among_clients_who_were_asked_different_things(self):
-        # A server that tells one client other sets, or other responders, gets a sum of random numbers.
+        # If a server gives one client other sets or other responders, it gets a sum of random numbers.
         total = np.zeros(2000)
         for me in range(1, 6):
             residues = residues_of(2000)
@@ -246,7 +246,7 @@ class TestMasks:
 
     @each_kernels
     def test_words_that_are_not_below_the_prime_are_drawn_again(self, kernels):
-        # Five words and two to spare of which one is too large, so that two more have to be drawn.
+        # Five words and two spare ones, one of them too large, so that two more have to be drawn.
         stream = Words([1, P, 2, 2**24 - 1, P - 1, P + 1, 7, P, 8])
         words, spare = np.empty(3 * 5, dtype=np.uint8), np.empty(3 * 2, dtype=np.uint8)
         draw(stream, words, spare, P, kernels)
@@ -254,7 +254,7 @@ class TestMasks:
         assert stream.left == []
 
     def test_spare_words_are_hardly_ever_too_few(self):
-        # Exact binomial tail, above what a block and its spare words may lack at each prime.
+        # Exact binomial tail, which is more than a block and its spare words may lack at each prime.
         for prime in PRIMES:
             for count in (1, 1000, _BLOCK_BYTES // 3):
                 drawn = count + spare_words(count, prime.p)
@@ -366,7 +366,7 @@ class TestDisclosure:
 
     @pytest.mark.parametrize("other", [4, 5])
     def test_nothing_cancels_among_clients_to_whom_others_were_left_out(self, wire, other):
-        # Clients 4 and 5 hold a row each: without either, the same sets are of other rows.
+        # Clients 4 and 5 have one row each: without either, the same sets are of other rows.
         net = wire([*ROWS, [[5, 5]], [[3, 9]]], disclosure="distances")
         net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
         sets, total, plain = np.array([0, 1, 0, 1, 0, 1, 0], dtype=np.int32), 0, 0
@@ -419,7 +419,7 @@ def test_an_answer_to_a_round_that_was_asked_again_is_dropped_and_its_sender_sta
             run=bytes(16), sender=4, recipient=SERVER, round=round_, part=part, residues=residues
         )
 
-    late = answer(2, 0)  # the first that client 4 was asked for
+    late = answer(2, 0)  # the first one that client 4 was asked for
     assert not gathering.expects(late)
     gathering.take(late, 2, keep=False)
     with pytest.raises(MessageError, match="part 1 of round 3 from client 4, part 1 of round 2 is next"):

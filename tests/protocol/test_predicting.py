@@ -1,4 +1,4 @@
-"""A prediction's messages: sets that nobody but their owners chose, one question, nobody left out."""
+"""A prediction's messages: sets that only their owners choose, one question, and nobody left out."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def test_new_rows_have_the_label_of_the_nearest_mean_and_old_ones_keep_theirs(wi
 
 
 def test_old_rows_keep_their_labels_where_another_mean_is_nearer(wire):
-    # 9 is nearer to the mean of 8 and 10, but counts in the other.
+    # 9 is nearer to the mean of 8 and 10, but belongs to the other set.
     net = wire([[[0.0], [9.0]], [[8.0]], [[10.0], [1.0]]], starts=[[0, 0], [1], [1, -1]],
                max_iter=1, predict=True, limits=Limits(predict=True))  # fmt: skip
     net.run()

@@ -1,4 +1,4 @@
-"""Integers beyond the public bound: distances that wrap modulo Q end the run before a label is told."""
+"""Integers beyond the public bound: distances that wrap modulo Q end the run before any label is sent."""
 
 from fractions import Fraction
 
@@ -43,7 +43,7 @@ def small(wire, setting, rows=ROWS, **more):
 
 
 def sent_by_server(net, **kept):
-    """Run to the end or the error; what the server sent and the error."""
+    """Run to the end or the error; return what the server sent, and the error."""
     sent, error = [], None
 
     def drop(message):
@@ -78,7 +78,7 @@ def test_honest_rows_are_clustered_exactly(wire, setting):
 @each_setting
 @pytest.mark.parametrize("wide", [False, True])
 def test_large_integers_in_a_column_end_the_run_before_a_label_is_told(wire, setting, wide):
-    """Each label would be a periodic function, which the liar knows, of the row's value in the column."""
+    """Each label would be a periodic function of the row's value in the column, which the liar knows."""
     rng = np.random.default_rng(3)
     for _ in range(3):
         net = small(wire, setting, [np.zeros((6, 4)), *ROWS[1:]])
@@ -144,7 +144,7 @@ def test_the_owner_of_a_row_beyond_the_bound_is_named_where_answers_are_checked(
 
 
 def square_root_of_minus_one(moduli):
-    """Modulo the product of these primes p = 1 modulo 4."""
+    """A square root of -1 modulo the product of these primes p = 1 modulo 4."""
     total, product = 0, 1
     for p in moduli:
         root = next(r for r in (pow(g, (p - 1) // 4, p) for g in range(2, 99)) if r * r % p == p - 1)
@@ -156,8 +156,9 @@ def square_root_of_minus_one(moduli):
 
 @pytest.mark.parametrize("rare", [0.0, 1.0])
 def test_that_a_run_ends_is_one_bit_and_names_nobody_honest(wire, rare):
-    """Integers of norm 0 modulo Q in two columns: distances of rows with zeros there are right. So the run
-    ends exactly if somebody has something else there, and that row, beyond for all sets, is not the liar's.
+    """Integers of norm 0 modulo Q in two columns: distances to rows with zeros there are right. So the run
+    ends exactly if another client has other values there. That row, which is beyond the bound for all sets,
+    is not the liar's.
     """
     rows = [part * [1, 1, 0, 0] for part in ROWS]
     rows[LIAR - 1] = np.zeros((6, 4))
@@ -210,7 +211,7 @@ def test_other_fractions_end_the_run(wire, columns, denominator):
 @pytest.mark.parametrize("victim", [1, 2, 3])
 @pytest.mark.parametrize("only", [0, 1, 2, None])
 def test_shares_on_no_polynomial_end_the_run_where_they_are_not_checked(wire, disclosure, victim, only):
-    """Distances of others' rows change by uniform residues, for their shares are uniform."""
+    """Distances of others' rows change by uniform residues, because their shares are uniform."""
     for offset in (1, 2, 2**23 - 1):
         net = wire(ROWS[:3], precision=12, disclosure=disclosure)
 
@@ -245,7 +246,7 @@ def exact_distance(net, row, h, sets):
 
 
 def test_a_wrong_answer_that_stays_in_range_is_not_seen_and_finds_a_distance_by_labels(wire):
-    """Where no liars are tolerated. Each round tells a responder one bit of each row, no more."""
+    """If no liars are tolerated. Each round gives a responder one bit of each row, and no more."""
     starts = [np.arange(len(part)) % 2 for part in ROWS[:3]]
     row = 8  # of client 2
 
@@ -274,7 +275,7 @@ def test_a_wrong_answer_that_stays_in_range_is_not_seen_and_finds_a_distance_by_
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("below", [False, True])
 def test_where_a_wrong_answer_is_seen(wire, beyond, below):
-    """D from 0 to (2 |S| r)**2 passes, the next integers on both sides do not."""
+    """D from 0 to (2 |S| r)**2 is accepted; the next integers on both sides are not."""
     starts = [np.arange(len(part)) % 2 for part in ROWS[:3]]
     net = wire(ROWS[:3], starts=starts, precision=12, disclosure="distances", max_iter=1)
     distance, size = exact_distance(net, 8, 0, starts)
@@ -287,10 +288,10 @@ def test_where_a_wrong_answer_is_seen(wire, beyond, below):
 
 @pytest.mark.parametrize("checked", [False, True])
 def test_the_check_of_distances_is_what_keeps_a_liar_from_reading_a_column(wire, monkeypatch, checked):
-    """Without it rows with the same value in the column have the same labels in every round.
+    """Without the check, rows with the same value in the column have the same labels in every round.
 
-    The liar owns eight rows of large integers, and two rows of each value that the column can have: in a
-    random start these two differ somewhere.
+    The liar has eight rows of large integers, and two rows for each value that the column can have. In a
+    random start these two rows differ in some set.
     """
     if not checked:
         monkeypatch.setattr(RangeCheck, "end_round", lambda self, sets: None)

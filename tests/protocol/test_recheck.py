@@ -1,4 +1,4 @@
-"""Labels that are rechecked by three others before anybody is told the result."""
+"""Three other parties recheck labels before anybody gets the result."""
 
 import hashlib
 import math
@@ -48,7 +48,7 @@ from secfc.protocol.states import State
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4, 2)]
 FEW = [_RNG.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 2, 2, 2)]
-"""Of which five clusters are made, so that some are emptied."""
+"""Rows for five clusters, so that some are emptied."""
 
 COMPARERS, AGAIN = (4, 2, 5), (3, 6, 1)
 HELPERS = {"comparers": (1, 7, 8), "recheckers": (2, 9, 10)}
@@ -86,7 +86,7 @@ KINDS = {
 
 @pytest.fixture
 def of(part_rows):
-    """Six clients, of whom three must answer; three compare and the others recheck."""
+    """Six clients, of which three must answer. Three compare, and the others recheck."""
     part_rows(6)
 
     def wire(rows=ROWS, **more):
@@ -98,7 +98,7 @@ def of(part_rows):
 
 @pytest.fixture
 def watched(monkeypatch):
-    """What each client took to be chosen, by client."""
+    """What each client considered to be chosen, by client."""
     found, real = {}, recheck.Past.chosen
 
     def choose(self, count, last, seed):
@@ -171,7 +171,7 @@ def test_in_any_order_an_honest_run_refuses_nothing(of, kind, seed):
 
 
 def moved(residues, primes, *, row, column, by):
-    """Masked distances of a row to a set, more by a number."""
+    """Masked distances of a row to a set, larger by a number."""
     changed = PackedResidues.empty(residues.shape)
     changed.planes()[:] = residues.planes()
     for plane, p in zip(changed.planes(), primes, strict=True):
@@ -182,9 +182,9 @@ def moved(residues, primes, *, row, column, by):
 
 
 def lie(monkeypatch, place, rows):
-    """Have one of the three see rows of a question as if they lay on the centre of another set.
+    """Have one of the three treat rows of a question as if they were at the centre of another set.
 
-    Rows may say which set. The first evaluator sends the second what it has.
+    Rows may say which set. The first evaluator sends its values to the second.
     """
     sign = {Comparer.DEALER: 1, Comparer.E0: -1}[place]
 
@@ -220,12 +220,11 @@ def true_labels(net, sets):
 
 
 def past_of(net, client):
-    """The questions that a client was asked."""
     return net.clients[client].phase._disclosure._rechecking.past
 
 
 def outcome(net, lost=lambda message: False):
-    """Run; whether somebody found a lie, and the sets and labels that were told, by question."""
+    """Run; return whether a client found a lie, and the sent sets and labels by question."""
     sets, ends = {}, []
 
     def see(message):
@@ -251,7 +250,7 @@ def outcome(net, lost=lambda message: False):
 
 
 def wrong_labels(net, sets, labels):
-    """Question and row of labels that were told and are wrong."""
+    """Question and row of labels that were sent and are wrong."""
     following = {number: sets.get(number + 1, labels) for number in sets}
     return {
         (number, int(row))
@@ -293,7 +292,7 @@ def test_where_all_labels_are_rechecked_every_lie_is_found(of, monkeypatch, plac
 @pytest.mark.some(1)
 @pytest.mark.parametrize("max_liars", [0, 1])
 def test_a_comparer_that_answers_too_hides_its_lie_unless_wrong_answers_are_found(of, monkeypatch, max_liars):
-    """It knows the weights of those who answer, and shifts what is decoded as when it compared."""
+    """It knows the weights of the responders, and adds the same to what is decoded as when it compared."""
     liar, row, answered = COMPARERS[1], 7, (1, COMPARERS[1], AGAIN[1])
     lie(monkeypatch, Comparer.E0, {1: (row,)})
     real = RecheckRound._answer
@@ -318,7 +317,7 @@ def test_a_comparer_that_answers_too_hides_its_lie_unless_wrong_answers_are_foun
     net = of(max_liars=max_liars, rows=[*ROWS, ROWS[0] + 1])
 
     def lost(message):
-        """Without liars to find, as many answers come as are needed, its own among them."""
+        """If no liars can be found, exactly the needed answers arrive, and its own is among them."""
         again = isinstance(message, MaskedAnswer) and message.recipient == AGAIN[1]
         return again and not max_liars and message.sender not in answered
 
@@ -335,7 +334,7 @@ def test_without_rechecking_nobody_finds_it(of, monkeypatch):
 
 
 def test_the_share_of_runs_in_which_it_is_found_is_as_stated(of, monkeypatch):
-    """Of some eighty labels a few are wrong, and 20 are rechecked, by other values each time."""
+    """Some of about eighty labels are wrong, and 20 are rechecked with other values each time."""
     lie(monkeypatch, Comparer.E0, {1: (7,)})
     net, runs, count = of(), 600, 20
     _, sets, labels = outcome(net)
@@ -350,7 +349,7 @@ def test_the_share_of_runs_in_which_it_is_found_is_as_stated(of, monkeypatch):
     stated = 1 - (1 - f) ** count
     assert 0 < f < 0.1
     deviation = (runs * stated * (1 - stated)) ** 0.5
-    assert -3 * deviation < hits - runs * stated  # more often, since no label is drawn twice
+    assert -3 * deviation < hits - runs * stated  # more often, as no label is drawn twice
     assert (
         hits
         < runs * (1 - math.comb(24 * len(sets) - len(wrong), count) / math.comb(24 * len(sets), count))
@@ -389,7 +388,7 @@ class TestTheChoice:
 
 @pytest.fixture
 def asked(of):
-    """A run that has ended, and what the server tells one who rechecks; undelivered."""
+    """A run that has ended, and the server's request to one that rechecks, undelivered."""
     net = of()
     return net, net.hold(RecheckRequest, recipient=AGAIN[0])
 
@@ -474,7 +473,7 @@ class TestAServerThatCheats:
         refuses(net.clients[client], again, MessageError, "not awaited")
 
     def test_cannot_have_other_questions_rechecked_than_were_answered(self, of, monkeypatch):
-        """Those who recheck get question 2 before a comparer is lost, all others one that follows a lie."""
+        """Clients that recheck get question 2 before a comparer is lost. Others get one after a lie."""
         again, rows = (5, 6, 7), [*ROWS, ROWS[0] + 1]
         net = of(rows=rows, comparers=(1, 2, 3, 4), recheckers=again)
         sets = {}
@@ -495,7 +494,7 @@ class TestAServerThatCheats:
                 sets[message.round] = message.sets
             to_again = message.sender == SERVER and message.recipient in again
             skipped = isinstance(message, Assignment | Continue) and message.round == since + 1
-            # Who rechecks is no bearer, and without masks its own answer does not come.
+            # A party that rechecks is no bearer. Without masks its own answer does not arrive.
             return (to_again and skipped) or (isinstance(message, SpareMasks) and message.sender == again[0])
 
         net.post(net.server.absent(1))
@@ -558,7 +557,7 @@ class TestAServerThatCheats:
     @pytest.mark.some(1)
     @pytest.mark.parametrize("kind", ["random", "emptied", "rounds"])
     def test_has_no_answer_about_one_question_under_masks_of_another(self, of, kind):
-        """Masks for the last question that come late, when points are asked about past ones."""
+        """Masks for the last question arrive late, when the points are asked about past questions."""
         given, late = KINDS[kind], []
         plain, net = of(**given), of(**given)
         plain.run()
@@ -630,7 +629,7 @@ class TestTheServer:
 
         net.run(drop=silent)
         if net.server.state is State.DONE:
-            assert gone == AGAIN[0] or kind is Endorsement  # it had said all that it had to say
+            assert gone == AGAIN[0] or kind is Endorsement  # it had already sent all its messages
             return
         with pytest.raises(TooManyFaultsError, match=f"^client {gone} is absent, who compares"):
             net.server.absent(gone)
@@ -665,7 +664,7 @@ class TestTheServer:
         assert net.server.overdue(lambda *link: carried[link]) == (2, 4, 5, 7)
 
     def late(self, net, withheld):
-        """Run to the end but for messages of the round of rechecking; how many came of each, by link."""
+        """Run to the end without messages of the rechecking round; return how many arrived, by link."""
         carried = Counter()
 
         def drop(message):
@@ -679,7 +678,7 @@ class TestTheServer:
         return net.server.overdue(lambda *link: carried[link])
 
     def test_counts_the_first_evaluators_own_answer(self, of):
-        """With it R answers are here, so it is the evaluators' turn."""
+        """With it R answers are present, so the evaluators are next."""
 
         def withheld(message):
             return isinstance(message, Endorsement) or (

@@ -1,4 +1,4 @@
-"""Comparers that are lost: reserves take their places, and all questions are asked again of the new three."""
+"""Reserves take the places of lost comparers, and all questions are asked again with the new three."""
 
 import random
 from dataclasses import replace
@@ -38,12 +38,12 @@ from secfc.sealing.coin import toss
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
 FEW = [_RNG.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 2, 2)]
-"""Of which five clusters are made, so that some are emptied."""
+"""Rows for five clusters, so that some are emptied."""
 
 COMPARERS = (4, 2, 5)
 RESERVE = 1
 SAID = (SpareMasks, MaskedAnswer, MaskedDistances, Compared, OpenedLabels, Endorsement)
-"""What is sent in a round."""
+"""Messages of a round."""
 
 CONSENTED = {"reveal_inertia": True, "limits": Limits(reveal_inertia=True)}
 
@@ -66,7 +66,7 @@ STARTS = {
 
 @pytest.fixture
 def of(part_rows):
-    """Five clients, of whom three must answer; a reserve for each comparer that is lost."""
+    """Five clients, of which three must answer, with a reserve for each comparer that is lost."""
     part_rows(6)
 
     def wire(rows=ROWS, **more):
@@ -78,7 +78,7 @@ def of(part_rows):
 
 @pytest.fixture(scope="module")
 def undisturbed():
-    """Runs of `STARTS` that lost nobody, by kind."""
+    """Runs of `STARTS` without losses, by kind."""
     return {}
 
 
@@ -94,7 +94,7 @@ def plain_of(of, undisturbed):
 
 
 def vanish(net, gone, after):
-    """Run; one who compares says nothing more after so many messages of rounds. Whether it was missed."""
+    """Run. A comparer sends nothing after `after` messages of rounds. Return whether it was missed."""
     said = [0]
 
     def drop(message):
@@ -117,7 +117,7 @@ def lost(net):
 def assert_exact(net):
     best, job = net.server.outcome, net.job
     if job.predict:
-        return  # compared with the same run that lost nobody
+        return  # compared with the same run without losses
     plus_plus = {"init": "k-means++", "n_init": job.n_init, "random_state": 0}
     given = plus_plus if job.init == "k-means++" else {"init": [best.start]}
     if (best.start < 0).any() and job.init != "k-means++":
@@ -130,7 +130,7 @@ def assert_exact(net):
 
 
 def assert_like(net, plain, gone):
-    """The result is that of a run that lost nobody, and everybody else has it."""
+    """The result is that of a run without losses, and all other parties have it."""
     one, other = net.server.outcome, plain.server.outcome
     assert one.labels.tolist() == other.labels.tolist()
     assert one.start.tolist() == other.start.tolist()
@@ -160,7 +160,7 @@ def test_one_that_vanishes_anywhere_is_replaced_and_the_result_is_the_same(of, p
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("after", [0, 2])
 def test_one_that_vanishes_while_the_inertia_is_opened_is_replaced(of, place, after):
-    """Labels of the last round are opened by then; after so many messages about the inertia."""
+    """Labels of the last round are opened. The comparer vanishes after `after` messages about the inertia."""
     net, plain = of(max_iter=2, **CONSENTED), of(max_iter=2, **CONSENTED)
     plain.run()
     gone, said = COMPARERS[place], []
@@ -191,7 +191,7 @@ def test_one_that_vanishes_while_the_inertia_is_opened_is_replaced(of, place, af
 @pytest.mark.parametrize("seed", sweep(range(30), keep=range(2)))
 @pytest.mark.parametrize("kind", ["random", "k-means++", "helpers"])
 def test_one_that_is_slow_and_given_up_is_refused_nothing_and_refuses_nothing(of, plain_of, kind, seed):
-    """All its messages come, in any order; it answers on as a client."""
+    """All its messages arrive, in any order. It continues to answer as a client."""
     rng = random.Random(f"{kind} {seed}")
     net, plain = of(**STARTS[kind]), plain_of(kind)
     gone, moment, left = rng.choice(net.job.comparers[:3]), rng.randrange(400), [0]
@@ -334,7 +334,7 @@ UNSEEDED = {
 
 
 def assert_follows_from_the_coin(net):
-    """A run whose seed is the coin, of the rows that are in, has the same labels, and so has exact Lloyd."""
+    """Labels equal those of exact Lloyd and of a run with the coin as seed, on the rows that take part."""
     left_out = net.server.faults.left_out
     values = {j: one[:32] for j, one in net.server.phase._told.items()}
     assert all(net.clients[j].phase._peers.coin == value for j, value in values.items())
@@ -357,7 +357,7 @@ def assert_follows_from_the_coin(net):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("kind", "place", "silent"), crossed(UNSEEDED, range(4), [Hello, Ready, Coin]))
 def test_without_a_seed_one_that_is_lost_before_values_are_told_is_replaced(of, kind, place, silent):
-    """It never comes, or is lost while rows are shared, or does not say that it is there when it is asked."""
+    """It never appears, or is lost while rows are shared, or does not confirm its presence when asked."""
     net = of(seed=None, **UNSEEDED[kind])
     gone, said = net.job.comparers[place], []
     predict, helps = net.job.predict, gone > net.job.n
@@ -388,7 +388,7 @@ def test_without_a_seed_one_that_is_lost_before_values_are_told_is_replaced(of, 
 
 @pytest.mark.parametrize("gone", COMPARERS)
 def test_once_values_are_told_nobody_tosses_in_the_place_of_one_that_is_lost(of, gone):
-    """Else a server that knows some values would have a choice of coins."""
+    """Otherwise a server that knows some values could choose between coins."""
     net = of(seed=None)
     net.run(drop=lambda message: isinstance(message, Coin) and message.sender == gone and message.value)
     text = (
@@ -500,7 +500,7 @@ def test_a_comparer_tells_its_value_for_one_coin_alone(of, refuses, comparer):
 
 
 def test_a_coin_of_others_than_those_who_signed_it_is_refused(of, refuses):
-    """Values that were told for one coin make no other, and fewer make none."""
+    """Values that were told for one coin cannot make another. Fewer values make none."""
     net = of(seed=None)
     held = [net.hold(Assignment, recipient=j) for j in net.clients]
     spare = net.clients[RESERVE].phase._peers.coin
@@ -532,7 +532,7 @@ def test_any_two_sets_of_those_who_toss_have_two_in_common():
 @pytest.mark.parametrize("gone", [1, 7])
 @pytest.mark.parametrize("kind", [Hello, UnionDeal])
 def test_with_membership_privacy_a_helper_is_replaced_and_a_client_ends_the_run(part_rows, gone, kind):
-    """Every client holds a part of every row, so none can be left out before all rows are shared."""
+    """Every client has a part of every row, so none can be left out before all rows are shared."""
     part_rows(6)
     net = UnionWire(ROWS, k=3, seed=None, salt=bytes(16), disclosure="labels", comparers=(1, 6, 7, 8))
     seen = []
@@ -610,7 +610,7 @@ class TestWhoCompares:
 
 @pytest.fixture
 def asked(of):
-    """A client's question that was asked again, since comparer 4 was lost in round 2; undelivered."""
+    """A client's question that was asked again because comparer 4 was lost in round 2; undelivered."""
     net = of(comparers=(4, 2, 5, 1, 6))
     net.run(until=lambda: net.server.gathering.round == 2)
     net.run(drop=lambda message: 4 in (message.sender, message.recipient) and isinstance(message, SAID))
@@ -651,7 +651,7 @@ def test_a_server_cannot_ask_something_else_again_nor_of_whom_it_likes(asked, re
 @pytest.mark.some(2)
 @pytest.mark.parametrize("client", [1, 2, 3, 6])
 def test_places_only_move_forward(asked, refuses, client):
-    """Comparer 4 dealt and was lost: it does not come back, and nobody else is lost in its stead."""
+    """Comparer 4 dealt and was lost. It does not return, and nobody else is lost in its place."""
     net, question = asked(client)
     net.deliver(question)
     for gone in ((), (2,), (5,), (2, 4), (1,)):
@@ -685,7 +685,7 @@ def test_one_without_a_place_is_not_heard(asked, sender, kind):
 
 @pytest.mark.parametrize(("gone", "kinds"), [(2, {SpareMasks, Compared}), (5, {MaskedAnswer})])
 def test_nothing_of_an_earlier_attempt_is_taken_in_a_later_one(of, refuses, gone, kinds):
-    """Neither as it was nor as of a round of the new attempt."""
+    """Neither unchanged nor as a message of a round of the new attempt."""
     net, earlier = of(), {}
 
     def keep(message):
@@ -708,7 +708,7 @@ def test_nothing_of_an_earlier_attempt_is_taken_in_a_later_one(of, refuses, gone
 
 
 def test_a_server_that_tells_some_of_another_comparer_opens_noise(of):
-    """Keys of a question follow from who compares: masks of the one question do not fit the other."""
+    """Keys of a question depend on the comparers, so masks of one question do not fit the other."""
     net = of(comparers=(4, 2, 5, 1))
     net.run(until=lambda: net.server.gathering.round == 2)
     net.run(drop=lambda message: isinstance(message, OpenedLabels) and message.sender == 2)

@@ -1,4 +1,4 @@
-"""Centres by consent: who gets them, from whom, what is refused, and what nobody learns."""
+"""Centres by consent: which clients get them and from whom, what is refused, and what nobody learns."""
 
 from collections import Counter
 from dataclasses import replace
@@ -33,12 +33,12 @@ WILLING = Limits(reveal_centres=True)
 
 @pytest.fixture
 def four(wire):
-    """Four clients where three are enough; centres go to clients 1 and 3 unless told otherwise."""
+    """Four clients, of which three are enough. By default centres go to clients 1 and 3."""
     return lambda **more: wire(ROWS, **{"reveal_to": (1, 3), "limits": WILLING, "seed": 2} | more)
 
 
 def means(net, labels=None):
-    """Of the final clusters, from the rows as they were quantised."""
+    """Means of the final clusters, from the quantised rows."""
     labels = np.concatenate(net.labels()) if labels is None else labels
     rows = np.rint(np.ldexp(np.concatenate(net.rows), net.job.exponent)).astype(object)
     return np.array(
@@ -57,7 +57,7 @@ def centres(net):
 
 
 def sent(net, **more):
-    """Run to the end; all CentreShares."""
+    """Run to the end; return all CentreShares."""
     seen = []
 
     def look(message):
@@ -93,7 +93,7 @@ class TestWhoGetsThem:
     def test_shares_that_overtake_the_result_are_kept(self, four):
         net = four()
         links = iter(range(10**6))
-        # Client 1 hears everybody else before the server, as far as there is a choice.
+        # Client 1 gets all others' messages before the server's, as far as there is a choice.
         net.run(choose=lambda found: min(found, key=lambda at: (at == (SERVER, 1), next(links))))
         np.testing.assert_array_equal(centres(net)[1], means(net))
 
@@ -130,8 +130,8 @@ class TestConsent:
 
     @pytest.mark.parametrize("kernels", [VectorisedKernels, CompiledKernels])
     def test_without_a_round_sums_are_of_the_rows_that_are_in_and_were_counted(self, wire, kernels):
-        # Client 1 is left out and the result comes at once. Were its rows still there, labels would be of
-        # others' rows than were counted: row 0 of client 1 with five that the recipient knows, its own.
+        # Client 1 is left out and the result arrives at once. If its rows were still in, labels would be of
+        # other rows than were counted: row 0 of client 1 with five of the recipient's own rows.
         rows = np.random.default_rng(0).normal(size=(29, 1))
         parts = np.split(rows, [5, 11, 17, 23])
         net = wire(parts, reveal_to=(2,), limits=replace(WILLING, smallest_set=5))
@@ -231,7 +231,7 @@ class TestRefused:
 
 
 class TestWrongShares:
-    """Shares of sums are a Reed-Solomon word: a wrong one shows, and is righted where the job says so."""
+    """Shares of sums are a Reed-Solomon word: wrong ones show, and are corrected if liars are tolerated."""
 
     def opened(self, job, sums, *, wrong=(), clients=None, size=4):
         """Open shares of these sums, (ell * width, k) integers, some clients' off by one in one place."""
@@ -307,7 +307,7 @@ class TestWrongShares:
         np.testing.assert_array_equal(centres(net)[1], means(net))
 
     def test_wrong_shares_are_righted_by_later_ones_whoever_was_absent_from_the_plan(self, wire):
-        """Five shares with two wrong ones tell nothing; two more come."""
+        """Five shares with two wrong ones cannot be corrected. Two more arrive."""
         net = wire([[[float(j)]] for j in range(9)], max_liars=2, reveal_to=(3,), limits=WILLING, seed=2)
         net.run(drop=lambda message: message.sender in (8, 9))
         for j in (8, 9):
@@ -331,7 +331,7 @@ class TestWrongShares:
 
 
 class TestNothingElse:
-    """Tried out at a prime so small that all masks can be: t = 1, ell = 1, two rows in the cluster."""
+    """Exhaustive over all masks at a small prime: t = 1, ell = 1, two rows in the cluster."""
 
     P = 7
     BETA, ALPHA = (0, 1), (2, 3, 4)
@@ -356,7 +356,7 @@ class TestNothingElse:
 
     @pytest.mark.parametrize(("t", "ell"), [(1, 1), (2, 1), (2, 2), (3, 2)])
     def test_shares_of_sums_at_any_t_clients_are_uniform_whatever_the_centres_are(self, t, ell):
-        # A matrix times the sums of masks, plus what the sums make of it: uniform if it is invertible.
+        # A matrix times the sums of masks, plus a term of the sums: uniform if the matrix is invertible.
         prime, n = PRIMES[0], 2 * (t + ell) - 1
         points = evaluation_points(prime, n=n, coded=ell + t)
         basis = lagrange_basis(points.beta, points.alpha, prime.p).astype(int)

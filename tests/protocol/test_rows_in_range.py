@@ -1,4 +1,4 @@
-"""Rows beyond the bound with disclosure "labels": the run ends before a label is opened."""
+"""Rows beyond the bound with disclosure "labels": the run ends before any label is opened."""
 
 from dataclasses import replace
 from itertools import product
@@ -30,7 +30,7 @@ LABELS = {"disclosure": "labels", "precision": 12, "bound": 9.0}
 
 
 def rows_without(zeros):
-    """Random rows, those of one client all 0."""
+    """Random rows; those of one client are all 0."""
     return [
         np.zeros((m, WIDE)) if j == zeros else _RNG.uniform(-5, 5, (m, WIDE)).round(2)
         for j, m in enumerate(SIZES, 1)
@@ -49,7 +49,7 @@ def modulus(net):
 
 
 def ended(net, *, drop=lambda message: False):
-    """The error that ends the run, and all that was sent before."""
+    """The error that ends the run, and all messages sent before it."""
     sent = []
     with pytest.raises(RangeError) as caught:
         net.run(drop=lambda message: sent.append(message) or drop(message))
@@ -57,12 +57,12 @@ def ended(net, *, drop=lambda message: False):
     assert {message.round for message in sent if isinstance(message, Assignment)} <= {1}
     evaluators = net.job.comparers[1:]
     told = [one.round for one in sent if isinstance(one, Compared) and one.sender in evaluators]
-    assert set(told) <= {0}  # no word of a comparison of labels
+    assert set(told) <= {0}  # no message of a comparison of labels
     return caught.value
 
 
 def wrong(net, answer):
-    """A masked answer before the first question with one residue changed."""
+    """A masked answer before the first question, with one residue changed."""
     channel = net.channels[answer.recipient][answer.sender]
     place = {"part": answer.part, "round_": 0}
     payload = bytearray(channel.open(MaskedAnswer.purpose, sealed=answer.sealed.payload, **place))
@@ -74,7 +74,7 @@ def wrong(net, answer):
 
 
 def deal_segments(net, dealer, numbers):
-    """Let a client with rows of zeros share integers by row, segment and column: on a polynomial."""
+    """Let a client with rows of zeros share integers on a polynomial, by row, segment and column."""
     job = net.job
 
     def change(packed):
@@ -125,7 +125,7 @@ def test_integers_that_wrap_around_end_the_run(liar):
 
 
 def test_integers_whose_squared_norm_is_0_modulo_q_end_the_run():
-    """Norms show nothing of them: sums do."""
+    """Norms do not show them, but sums do."""
     net = labelled(3)
     primes = primes_of(net.job.residues(net.m))
     whole, root = prod(primes), 0
@@ -154,7 +154,7 @@ def test_entries_that_sums_would_let_pass_are_found_by_their_norms():
 
 @pytest.mark.parametrize(("segment", "column"), list(product((0, 1), (0, 1))))
 def test_every_segment_and_padded_column_is_checked(segment, column):
-    """With three columns in two segments the last column of the second is padding."""
+    """With three columns in two segments, the last column of the second is padding."""
     for number in (1 << 13, 1 << 70):
         net = labelled(1, ell=2, k=2)
         deal_segments(net, 1, {(3, segment, column): number})
@@ -252,7 +252,7 @@ def test_before_any_kind_of_start(starts):
 
 
 def test_masks_of_another_question_are_refused():
-    """Who was given another seed, or others that are left out, has masks that do not fit."""
+    """A party with another seed, or with other clients left out, has masks that do not fit."""
     net = labelled(1, comparers=(4, 2, 5))
     masks = net.hold(SpareMasks, recipient=5)
     assert masks.round == 0

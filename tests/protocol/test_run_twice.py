@@ -26,7 +26,7 @@ SEED = bytes(range(32))
 
 
 def reports(net):
-    """Run as far as all reports, of a challenge that the server chose; reports by client."""
+    """Run until all clients have reported about a challenge of the server; return reports by client."""
     said = {}
     while links := net.pending():
         message = net.take(links[0])
@@ -39,7 +39,7 @@ def reports(net):
 
 
 def disputes(wire):
-    """In the second run each client is shown its own report beside those that others signed in the first."""
+    """In the second run each client gets its own report with those that others signed in the first run."""
     first = wire(ROWS, max_liars=1)
     old = reports(first)
     second = wire(ROWS, max_liars=1, identities=first.identities, coordinator=first.coordinator)

@@ -1,4 +1,4 @@
-"""A server that gives clients different seeds for the check of shares is told nothing by any of them."""
+"""A server that gives clients different seeds for the check of shares gets no report from any of them."""
 
 import hashlib
 from collections import Counter
@@ -30,7 +30,7 @@ _RNG = np.random.default_rng(6)
 SIXTEEN = [_RNG.normal(size=(1, 6)).round(3) for _ in range(16)]
 """Sixteen clients with one row each; R = 3 with t=1, ell=1."""
 SEVEN = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4)]
-"""Seven clients; R = 5 with t=1, ell=2: one liar is tolerated."""
+"""Seven clients; R = 5 with t=1, ell=2, so one liar is tolerated."""
 
 
 def seed_of(group):
@@ -38,7 +38,7 @@ def seed_of(group):
 
 
 def challenged(net, group_of):
-    """Give each client the seed of its group, when all hold everything; the messages that this causes."""
+    """When all clients hold everything, give each the seed of its group; return the messages that follow."""
     net.run(until=lambda: net.server.state is State.CHECK)
     while links := net.pending():
         message = net.take(links[0])
@@ -48,7 +48,7 @@ def challenged(net, group_of):
 
 
 def relayed(net, messages, passes):
-    """Deliver the echoes that may pass; the reports that leave clients, and who finds the server out."""
+    """Deliver the echoes that may pass; return reports that leave clients, and who detects the server."""
     reports, found = [], set()
     for message in messages:
         if isinstance(message, Report):
@@ -62,7 +62,7 @@ def relayed(net, messages, passes):
 
 
 def solved(equations, p):
-    """The solution of linear equations modulo a prime, each a list of coefficients and the value."""
+    """The solution of linear equations modulo a prime; each is a list of coefficients and the value."""
     rows, count = [[int(x) % p for x in line] for line in equations], len(equations[0]) - 1
     for at in range(count):
         pivot = next(i for i in range(at, len(rows)) if rows[i][at])
@@ -80,7 +80,7 @@ def row_of(net, reports, dealer):
     """A dealer's one row, in integers, from reports of pairs of clients about a seed each.
 
     A pair's reports determine a polynomial, whose value at beta is cover + sum r x. The covers are the same
-    for every seed, so each pair but one gives as many equations about x as there are covers.
+    for every seed. So each pair except one gives as many equations about x as there are covers.
     """
     job, primes = net.job, primes_of(net.job.residues(net.m))
     columns = columns_of(Layout(tuple(len(part) for part in net.rows)), net.parts())
@@ -145,7 +145,7 @@ def test_two_seeds_are_found_out_by_both_groups(wire):
     ("t", "first"), sweep(product((1, 2, 3), range(1, 13)), keep=lambda case: sum(case) % 3 == 0)
 )
 def test_with_t_clients_that_collude_at_most_one_of_two_groups_reports(wire, t, first):
-    """The last t clients collude and tell each group its own seed. No group hears the other."""
+    """The last t clients collude and give each group its own seed. No group gets messages of the other."""
     net = wire(SIXTEEN, max_liars=1, t=t)
     honest = 16 - t
     told = [
@@ -167,7 +167,7 @@ def test_with_t_clients_that_collude_at_most_one_of_two_groups_reports(wire, t, 
 
 
 class TestHonestServer:
-    """One seed for all: liars and clients that vanish stop nobody."""
+    """One seed for all: liars and vanishing clients stop nobody."""
 
     @pytest.fixture
     def seven(self, wire):
@@ -223,7 +223,7 @@ class TestHonestServer:
             )
         )
         assert net.server.awaited == (2,)
-        net.post(net.server.absent(6))  # a client that has reported is given up all the same
+        net.post(net.server.absent(6))  # a client that has reported is given up too
         net.run(until=lambda: 6 in net.clients[2].phase.held.sharing.left_out)
         for echo in held:
             net.deliver(echo)
@@ -273,7 +273,7 @@ class TestHonestServer:
         assert net.server.outcome is None
 
     def test_where_a_liar_could_stop_the_check_the_run_goes_on_while_it_does_not(self, wire):
-        """Five of seven are left. Five are a quorum; were one of them to lie, four would be none."""
+        """Five of seven are left. Five are a quorum; if one of them lied, four would not be."""
         net = wire([[[float(j)]] for j in range(7)], max_liars=1)
         net.run(until=lambda: net.server.state is State.SHARE)
         for j in (6, 7):
@@ -283,7 +283,7 @@ class TestHonestServer:
         assert net.server.faults.left_out == (6, 7)
 
     def test_who_waits_for_echoes_is_not_absent(self, wire):
-        """One more than may vanishes before it tells its seed, and a liar tells another: no one is blamed."""
+        """One client too many vanishes before it tells its seed, and a liar lies: no one is blamed."""
         net, carried = wire([[[float(j)]] for j in range(7)], max_liars=1), Counter()
         while links := net.pending():
             message = net.take(links[0])
@@ -303,7 +303,7 @@ class TestHonestServer:
         assert (net.server.faults.cheats, net.server.faults.liars) == ((), ())
 
     def test_where_more_are_gone_than_may_vanish_one_of_them_was_the_liar(self, wire):
-        """Of six with one liar one may vanish. Two are gone, so all four that are left are honest."""
+        """With six clients and one liar, one may vanish. Two are gone, so the four others are honest."""
         net, carried = wire([[[float(j)]] for j in range(6)], max_liars=1), Counter()
         while links := net.pending():
             message = net.take(links[0])
@@ -328,7 +328,7 @@ class TestHonestServer:
 
 
 class TestProofs:
-    """An Echo has the server's signature. Nobody else makes evidence of two seeds, and no number of liars."""
+    """An Echo has the server's signature, so only the server can make evidence of two seeds."""
 
     @pytest.mark.parametrize("max_liars", [1, 2])
     def test_one_other_seed_is_evidence_which_convinces_who_has_the_roster_alone(self, wire, max_liars):
@@ -358,10 +358,11 @@ class TestProofs:
             found.check(net.session.roster)
 
     def test_clients_that_lie_cannot_make_an_honest_server_a_cheat_however_many_they_are(self, wire):
-        """With seeds alone two clients of one tolerated ended the run of every other one by its name.
+        """If echoes had only seeds, two liars (one is tolerated) could end the run of every other client and
+        blame the server.
 
-        They show other seeds with signatures of their own, of the server for their own seed and for another
-        client's, and proofs of what the server sent in another message.
+        They show other seeds, with one of these: their own signature; the server's signature for their own
+        seed or for another client's; a proof of what the server sent in another message.
         """
         net, liars = wire(SIXTEEN, max_liars=1), {2, 3, 4, 5, 6}
         while links := net.pending():

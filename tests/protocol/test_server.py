@@ -23,24 +23,24 @@ P = 16760833
 
 _RNG = np.random.default_rng(5)
 MANY = [_RNG.normal(size=(size, 3)).round(3) for size in (6, 9, 0, 5, 8)]
-"""Five clients where three answers are enough."""
+"""Five clients, of which three answers are enough."""
 
 
 @pytest.fixture
 def answered(wire):
-    """A run with given starts and client 1's first answer, not delivered."""
+    """A run with given starts, and client 1's first answer, not delivered."""
     net = wire(ROWS, starts=STARTS)
     return net, net.hold(CodedDistances, recipient=SERVER, sender=1)
 
 
 @pytest.fixture(scope="module")
 def expected(wire):
-    """How the run of MANY ends when all mail arrives in order."""
+    """How the run of MANY ends if all mail arrives in order."""
     return ending(wire(MANY, k=4, seed=3))
 
 
 def ending(net, **how):
-    """Labels and count of iterations of a run delivered in some way."""
+    """Run with a delivery order; return labels and number of iterations."""
     net.run(**how)
     assert net.server.state is State.DONE
     return net.labels(), net.server.outcome.n_iter, net.server.outcome.inertia
@@ -175,7 +175,7 @@ def test_a_hello_with_what_its_client_has_not_signed_is_refused(wire, refuses, c
 
 
 def last_hello(net):
-    """Deliver all Hellos but client 3's; that one."""
+    """Deliver all Hellos but client 3's; return that one."""
     return net.hold(Hello, recipient=SERVER, sender=3)
 
 
@@ -241,7 +241,7 @@ def test_an_answer_of_wrong_primes_rows_or_clusters_is_refused(answered, refuses
 
 
 def others_answer(net):
-    """Let clients 2 and 3 answer too; what the last of them causes, or the error."""
+    """Let clients 2 and 3 answer too; return what the last answer causes, or the error."""
     net.deliver(net.hold(CodedDistances, recipient=SERVER, sender=2))
     return net.server.receive(net.hold(CodedDistances, recipient=SERVER, sender=3))
 
@@ -334,7 +334,7 @@ def test_any_order_gives_the_same_result_when_every_answer_is_needed(wire, seed)
 
 
 def held_back(net, silent):
-    """Deliver the answers of clients that are silent in a round only when nothing else is left to deliver."""
+    """Deliver the answers of silent clients of a round only when no other message is left."""
 
     def choose(links):
         prompt = [
@@ -431,7 +431,7 @@ def test_a_late_answer_may_skip_rounds_but_neither_skip_a_part_nor_go_back(wire,
     assert net.server.receive(replace(first, round=3)) == []
 
 
-# What it asks and shows
+# What the server asks and shows
 
 
 def test_every_client_is_asked_about_the_same_sets(wire):

@@ -1,4 +1,4 @@
-"""A client takes what the server signed for its agreement, run, recipient and place, and nothing else."""
+"""A client accepts only what the server signed for its agreement, run, recipient and place."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def test_every_message_of_the_server_has_its_proof(wire):
 
 
 def test_parties_of_different_versions_do_not_run_together(wire, monkeypatch):
-    """By name, with both versions; and their agreements differ."""
+    """The error names the client and both versions. Their agreements differ, too."""
     net = wire(ROWS)
     hello = bytes(net.links[1, SERVER][0][1])
     older = hello[:3] + str(PROTOCOL - 1).encode() + hello[4:]

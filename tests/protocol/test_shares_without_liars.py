@@ -1,4 +1,4 @@
-"""With disclosure "labels" shares are checked at max_liars=0 too: a run ends, nobody is accused alone."""
+"""With disclosure "labels", shares are checked even at max_liars=0: a run ends; nobody alone is accused."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -16,7 +16,7 @@ from secfc.protocol.wire import envelope
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) for m in (3, 4, 2, 5, 3)]
-"""Five clients. With t = ell = 1 shares of three clients are not all free: one check tells."""
+"""Five clients. With t = ell = 1 shares of three clients are not all free, so one check is possible."""
 
 CLIENTS = (1, 2, 3, 4, 5)
 THREE = FIVE[:3]
@@ -27,7 +27,7 @@ def labelled(rows=FIVE, **more):
 
 
 def asked(message):
-    """A question before which a run should have ended."""
+    """Fail at a question: the run should have ended before it."""
     return pytest.fail("asked") if isinstance(message, Assignment) else False
 
 

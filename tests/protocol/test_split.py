@@ -1,6 +1,6 @@
-"""A server and a recipient that give honest clients two results, to have sums over two sets of rows opened.
+"""A server and a recipient give honest clients two results, so that sums over two sets of rows are opened.
 
-Each attack succeeds where clients open as they did before docs/decisions/025-quorums.md.
+Each attack succeeds if clients open as they did before docs/decisions/025-quorums.md.
 """
 
 from copy import deepcopy
@@ -29,11 +29,11 @@ _RNG = np.random.default_rng(8)
 ROWS = [np.concatenate([_RNG.normal(size=(8, 2)), _RNG.normal(size=(8, 2)) + 9.0]) for _ in range(12)]
 WILLING = Limits(reveal_centres=True, reveal_spread=10)
 SPY = 1
-"""The client that colludes with the server, and is a recipient."""
+"""The client that colludes with the server and is a recipient."""
 
 
 def opened(shares, job, primes, degree):
-    """The sums that polynomials of a degree take at the beta, from clients' values; (d, k), signed."""
+    """Values at the beta of polynomials of a degree, from clients' values: the sums, (d, k), signed."""
     clients = sorted(shares)[: degree + 1]
     assert len(clients) == degree + 1
     residues = np.empty((len(primes), job.ell * job.width, job.k))
@@ -52,11 +52,11 @@ def quantised(net, client, row):
 
 
 class Coalition:
-    """The server and some clients, client 1 among them: what they say to whom, and what they hear."""
+    """The server and some clients, among them client 1: their messages to others, and those they receive."""
 
     def __init__(self, net, spies=(SPY,)):
         self.net, self.spy, self.spies = net, net.clients[SPY], spies
-        self.told = {}  # what clients' shares of sums were, by client
+        self.told = {}  # clients' shares of sums, by client
         self.zeros = dict(self.spy.phase.held.sharing._zeros)
         self.found_out = set()  # by these clients
 
@@ -71,7 +71,7 @@ class Coalition:
                 self.net.deliver(Witness(run=finish.run, sender=spy, recipient=j, round=0, sealed=sealed))
 
     def relay(self, passes):
-        """Deliver what may pass of what honest clients say to each other, and read what they tell others."""
+        """Deliver the allowed messages between honest clients, and read what they send to the coalition."""
         while links := self.net.pending():
             message = self.net.take(links[0])
             if message.recipient in self.spies and isinstance(message, CentreShare):
@@ -90,7 +90,7 @@ class Coalition:
         self.told[message.sender] = unpack(PackedResidues(shape=shape, payload=payload).planes())
 
     def own(self, labels):
-        """What client 1 would tell of these clusters."""
+        """Client 1's own share of sums of these clusters."""
         sharing = self.spy.phase.held.sharing
         sums = unpack(sharing.points.set_shares(labels).planes())
         if self.net.job.reveal_spread is None:
@@ -100,13 +100,13 @@ class Coalition:
 
 
 def silence(net):
-    """Take what the server has on its way to clients."""
+    """Remove the messages that the server has on its way to clients."""
     while links := [link for link in net.pending() if link[0] == SERVER]:
         net.take(links[0])
 
 
 def two_results(wire, n=5):
-    """Half of the honest clients get the result, the others one where a row of client 2 is elsewhere."""
+    """Half of the honest clients get the result, the others one with a row of client 2 in another cluster."""
     net = wire(ROWS[:n], limits=WILLING, reveal_to=(SPY,), reveal_spread=10, seed=2, precision=24)
     finish = net.hold(Finish, recipient=SPY)
     silence(net)
@@ -165,9 +165,9 @@ LAYOUTS = {
 
 @pytest.fixture(params=LAYOUTS.values(), ids=LAYOUTS)
 def layouts(request, wire):
-    """One assignment and result for all, of which some think that one client was left out, others another.
+    """All get one assignment and result, but the two groups believe that different clients were left out.
 
-    Nobody is asked in the same round as anybody of the other group, so no round is compared.
+    No client of one group is asked in the same round as a client of the other, so no round is compared.
     """
     case = request.param
 
@@ -177,7 +177,7 @@ def layouts(request, wire):
         net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
         silence(net)
         labels = (np.arange(64) // 2 % 2).astype(np.int32)
-        labels[:12] = 0  # so that moving all rows up by 16 changes which are together
+        labels[:12] = 0  # so that a shift of all rows by 16 changes which are together
         envelope = {"run": net.session.run, "sender": SERVER}
         both = Coalition(net, case["spies"])
         finish = Finish(**envelope, recipient=SPY, labels=labels, n_iter=1, converged=True, inertia=1.0)
@@ -242,7 +242,7 @@ class TestQuorum:
         for n in range(least, 4 * least):
             enough = quorum(job_of(n, t, ell), n)
             assert 2 * enough - n > t
-            # One client fewer would not do, nor would fewer than decode.
+            # With one client fewer it fails, or there are too few to decode.
             assert enough == least or 2 * (enough - 1) - n <= t
 
     @pytest.mark.parametrize("t", range(1, 5))

@@ -1,4 +1,4 @@
-"""Spreads by consent: who gets them, what is refused, and that nothing but sums of squares is learned."""
+"""Spreads by consent: which clients get them, what is refused, and that only sums of squares are learned."""
 
 from collections import Counter
 from dataclasses import replace
@@ -33,7 +33,7 @@ WILLING = Limits(reveal_centres=True, reveal_spread=10)
 
 @pytest.fixture
 def five(wire):
-    """Five clients where three are enough; spreads go to clients 1 and 3 unless told otherwise."""
+    """Five clients, of which three are enough. By default spreads go to clients 1 and 3."""
 
     def make(rows=ROWS, **more):
         given = {"reveal_to": (1, 3), "reveal_spread": 10, "limits": WILLING, "seed": 2, "precision": 24}
@@ -49,7 +49,7 @@ def quantised(net, numbers=None):
 
 
 def spreads(net, numbers=None):
-    """Of the final clusters, from the rows as they were quantised."""
+    """Spreads of the final clusters, from the quantised rows."""
     chosen = range(1, net.job.n + 1) if numbers is None else numbers
     labels = np.concatenate([net.clients[j].labels for j in chosen])
     rows = quantised(net, chosen)
@@ -100,7 +100,7 @@ class TestWhoGetsThem:
     def test_zeros_of_a_client_that_is_left_out_are_not_summed(self, five):
         net = five(reveal_to=(1,))
 
-        # Client 5 deals to clients 1 and 2 alone, and is not heard again.
+        # Client 5 deals only to clients 1 and 2, and sends nothing more.
         def gone(message):
             early = type(message).__name__ in {"Hello", "Plan"}
             dealt = isinstance(message, Share) and message.recipient in {1, 2}
@@ -208,7 +208,7 @@ class TestConsent:
 
 
 def adds(monkeypatch, liar, lies):
-    """A client's shares change sums of squares, by column and cluster, by so much (ell = 1)."""
+    """A client's shares change sums of squares by `lies`, by column and cluster (ell = 1)."""
     honest = ClientSharing.hidden_squares
 
     def lie(sharing, labels):
@@ -230,7 +230,7 @@ def adds(monkeypatch, liar, lies):
 
 class TestRefused:
     def hold(self, five):
-        """The first part that client 2 sends client 1, and what it says."""
+        """The first part that client 2 sends to client 1, and its content."""
         net = five()
         share = net.hold(Share, recipient=1, sender=2)
         channel = net.channels[1][2]
@@ -281,7 +281,7 @@ class TestRefused:
         assert found(net) == {}
 
     def test_two_lies_that_leave_the_inertia_as_it_is_are_not_noticed_by_r_clients(self, five, monkeypatch):
-        # docs/threat-model.md says so; with five clients the shares of three would not agree.
+        # See docs/threat-model.md. With five clients the shares of three would not agree.
         adds(monkeypatch, 2, {(0, 0): 1 << 40, (1, 0): -(1 << 40)})
         net = five(ROWS[:3], reveal_to=(1,))
         net.run()
@@ -342,7 +342,7 @@ class TestZeros:
 
     @pytest.mark.parametrize(("t", "ell"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2)])
     def test_values_at_any_r_minus_ell_clients_are_uniform(self, t, ell):
-        # They follow from what is drawn by an invertible matrix: so t values leave the others free.
+        # They are an invertible matrix times what is drawn, so t values leave the others free.
         prime, n = PRIMES[0], 2 * (t + ell) + 1
         points, free = evaluation_points(prime, n=n, coded=ell + t), 2 * (t + ell) - 1 - ell
         nodes = [*points.beta[:ell], *points.alpha[:free]]
@@ -358,13 +358,13 @@ class TestZeros:
 
 
 class TestNothingElse:
-    """Tried out at a prime so small that all masks can be: t = 1, ell = 1, R = 3, two rows in the cluster."""
+    """Exhaustive over all masks at a small prime: t = 1, ell = 1, R = 3, two rows in the cluster."""
 
     P = 7
     BETA, ALPHA = (0, 1), (2, 3, 4)
 
     def views(self, rows, client, *, zeros=True):
-        """How often a recipient sees its own shares with what it is told: sums, squares, its own zeros."""
+        """How often a recipient sees its own shares with what it gets: sums, squares, its own zeros."""
         p = self.P
         basis = lagrange_basis(self.BETA, self.ALPHA, p).astype(int)
         free = lagrange_basis((self.BETA[0], *self.ALPHA[:2]), self.ALPHA[2:], p).astype(int)[:, 1:]
@@ -377,7 +377,7 @@ class TestNothingElse:
                 seen[(*shares[:, client], *(shares.sum(axis=0) % p), *(told % p), hidden[client])] += 1
         return seen
 
-    # In the field of seven: sum 5 and sum of squares 6, and no other pair but these two.
+    # In the field of seven: sum 5 and sum of squares 6. Only these two pairs have both.
     ALIKE, OTHER = ((2, 3), (3, 2)), (1, 4)
 
     @pytest.mark.parametrize("client", range(3))

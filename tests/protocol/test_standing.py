@@ -1,4 +1,4 @@
-"""A server's standing as bytes."""
+"""A server's standing (the state that its log keeps) as bytes."""
 
 from fractions import Fraction
 
@@ -72,7 +72,7 @@ FOLLOWS = {"_primes", "_about", "_decoder", "_check", "_disclosure", "_sizes"}
 
 
 def attributes(server, pictured):
-    """Pictures of what a server has, and of what its rounds have."""
+    """Pictures of the attributes of a server and of its rounds."""
     whole = vars(server.phase.context) | vars(server) | vars(server.phase)
     del whole["phase"], whole["context"]
     return {name: pictured(value) for name, value in whole.items()}
@@ -94,11 +94,11 @@ def test_nothing_else_of_a_server_changes_from_round_to_round(wire, pictured, mo
 
 
 def test_a_standing_has_every_attribute_that_it_should_have(wire):
-    """Whoever adds an attribute decides here whether a server that is started again needs it."""
+    """When an attribute is added, decide here whether a restarted server needs it."""
     net = wire([[[0.0]] * 2, [[5.0]] * 3, [[9.0]] * 2], k=2, init="k-means++")
     net.run(until=lambda: net.server.progress.round == 1)
     gathering, search = net.server.gathering, net.server.phase.search
-    # Who is silent follows from the check of shares, before the first round.
+    # Which clients are silent follows from the check of shares, before the first round.
     given, between_rounds = {"_job", "silent", "_silenced"}, {"head", "_answers", "_doubted"}
     assert vars(gathering).keys() - given - between_rounds == ATTRIBUTES["gathering"]
     given = {"_m", "_compared", "_stopping", "_n_init", "_init", "_given", "_kernels", "_within", "_predict"}

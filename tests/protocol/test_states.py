@@ -1,4 +1,4 @@
-"""The table of who may send what, when: every state against every message type, and every bad envelope."""
+"""The table of who may send what and when: every state with every message type, and every bad envelope."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ KINDS = [
     Dispute,
     Evidence,
     Finish,
-    # Nobody takes these where the server decodes; see test_labels.py for the rest.
+    # Nobody accepts these if the server decodes; see test_labels.py for the rest.
     SpareMasks,
     MaskedAnswer,
     MaskedDistances,
@@ -95,14 +95,14 @@ SERVER_TAKES = {
     (State.DONE, CodedDistances),
 }
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]], [[8.5]], [[8.0]]]
-"""Five clients where three answers that one more agrees with are enough: client 5's is late."""
+"""Five clients, of which three answers, and one more that agrees, are enough. Client 5's answer is late."""
 
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 # Without membership privacy; see test_union.py for the rest.
 SERVER_STATES = [
     state for state in State if state not in {State.COMPARE, State.UNION, State.REVEAL, State.ENDED}
 ]
-# What a client that an error ended takes: test_ended.py.
+# What a client accepts after an error ended its run: test_ended.py.
 CLIENT_STATES = [state for state in State if state not in {State.CHECK, State.UNION, State.ENDED}]
 states = pytest.mark.parametrize("state", CLIENT_STATES, ids=lambda state: state.value)
 servers = pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def one_row_a_part(part_rows):
 
 @pytest.fixture
 def joined(wire):
-    """Bring a party to a state; nothing of that state's work is done yet."""
+    """Bring a party to a state, with none of that state's work done."""
 
     def join(number, state):
         net = wire(ROWS, max_liars=1, reveal_to=(1,), limits=Limits(reveal_centres=True))
@@ -143,7 +143,7 @@ def kept():
 
 @pytest.fixture
 def waiting(joined, kept, request):
-    """A party that was brought to a state. Others use it too: it refuses, which changes nothing."""
+    """A party in a state. Tests share it, because it refuses messages and so does not change."""
 
     def join(number, state):
         if (number, state) not in kept:
@@ -157,13 +157,13 @@ def waiting(joined, kept, request):
 
 
 def turn_of(number, kind):
-    """The first state in which a party takes a type of message, if it ever does."""
+    """The first state in which a party accepts a type of message, if there is one."""
     takes = SERVER_TAKES if number == SERVER else CLIENT_TAKES
     return next((state for state in State if (state, kind) in takes), None)
 
 
 def honest(net, kind, recipient):
-    """A message of this type that nothing but the state can speak against, if the recipient ever takes it."""
+    """A message of this type with the state as the only reason to refuse it, if it is ever accepted."""
     sender = SERVER if kind in FROM_SERVER else 5
     if sender == recipient:
         sender = 1
@@ -171,7 +171,7 @@ def honest(net, kind, recipient):
 
 
 def disputed(wire, kind, recipient):
-    """A run in which client 5 deals badly to client 1, as far as a message about that."""
+    """A run in which client 5 deals badly to client 1, until a message about that."""
     net = wire(ROWS, max_liars=1)
     net.deal_badly(5, (1,))
     return net, net.hold(kind, recipient=recipient)
@@ -221,7 +221,7 @@ def test_server_takes_what_the_table_allows_and_nothing_else(
         (state, kind)
         for state in CLIENT_STATES
         for kind in (Plan, Share, Continue, Finish)
-        # A Share that comes to one that was left out is dropped, any other is refused for what it is.
+        # A Share to a client that was left out is dropped. Any other is refused for its content.
         if (state, kind) not in CLIENT_TAKES | {(State.DONE, Share)}
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
@@ -318,5 +318,5 @@ def test_no_message_is_from_its_recipient(waiting, state):
 def test_a_share_from_the_client_itself_is_refused(waiting, refuses):
     net = waiting(1, State.SHARE)
     message = net.message(Share, sender=2, recipient=1)
-    object.__setattr__(message, "sender", 1)  # no message says so, but the client does not rely on it
+    object.__setattr__(message, "sender", 1)  # no message claims this, but the client does not rely on it
     refuses(net.clients[1], message, MessageError, "^Share: from client 1 itself$")

@@ -1,4 +1,4 @@
-"""The phase union between the roles: who takes what when, what overtakes what, and what is refused."""
+"""The phase union between the roles: who accepts what and when, what overtakes what, and what is refused."""
 
 from dataclasses import replace
 from random import Random
@@ -43,7 +43,6 @@ IDS = [["a", "b"], ["c", "d", "e"], ["f", "g"]]
 
 @pytest.fixture
 def union(wire):
-    """A wire whose clients have IDs."""
 
     class Union(wire):
         def __init__(self, ids=IDS, rows=ROWS, **parameters):
@@ -241,14 +240,13 @@ def test_a_client_with_another_key_is_named(union) -> None:
 
 
 def run_changed(net, change):
-    """Run with every message changed."""
     while links := net.pending():
         net.deliver(change(net.take(links[0])))
 
 
 @pytest.mark.parametrize("asked", ["a", "c"])
 def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked) -> None:
-    # Were client 1 told another pole in the ID's place, the check would fail if and only if it holds it.
+    # If client 1 got another pole in place of the ID's, the check would fail if and only if it has the ID.
     net = union()
 
     def change(message):
@@ -270,8 +268,8 @@ def test_a_server_cannot_ask_one_client_for_an_id_by_another_union(union, asked)
 
 @pytest.mark.parametrize("asked", ["a", "c", "f"])
 def test_a_server_that_lies_about_the_check_is_found_out_by_all_alike(union, asked) -> None:
-    # All are told another pole in an ID's place, and that the check holds: did only its holder stop, it would
-    # be known by that.
+    # All clients get another pole in place of an ID's, with the claim that the check holds. If only the ID's
+    # holder stopped, that would reveal the holder.
     net, stopped = union(), {}
     asked = row_ids([asked], key=KEY, name="the server")
     while links := net.pending():
@@ -349,7 +347,7 @@ def test_a_client_without_ids_does_not_join(wire) -> None:
 
 
 def again(net, union):
-    """The same run once more: identifier, agreement, identities and IDs are the same."""
+    """The same run once more, with the same identifier, agreement, identities and IDs."""
     other = union()
     other.identities, other.session = net.identities, net.session
     other.coordinator, other.signer = net.coordinator, net.signer
@@ -439,5 +437,5 @@ def test_what_somebody_forged_before_a_stage_counts_as_not_sent(union, stage, si
     net.deliver(begins)
     assert client.phase.role.stage == stage
     assert client.phase._taken[2] == 0
-    net.run()  # client 2's own is still to come
+    net.run()  # client 2's own still arrives
     assert all(one.state is State.DONE for one in net.clients.values())

@@ -1,4 +1,4 @@
-"""Who is told to lie by shares that cannot be read: nobody honest, and enough for the others to go on."""
+"""Who is said to lie about unreadable shares: nobody honest, and enough for the others to continue."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ CLIENTS = range(1, 9)
 
 @st.composite
 def pairs_with_liars(draw):
-    """Liars, and pairs that have one each: with false shares, or falsely said not to be readable."""
+    """Liars, and pairs with at least one liar each: with false shares, or falsely called unreadable."""
     liars = draw(st.sets(st.sampled_from(CLIENTS), min_size=1, max_size=4))
     possible = [(i, j) for i in CLIENTS for j in CLIENTS if i != j and {i, j} & liars]
     return liars, draw(st.sets(st.sampled_from(possible), max_size=12))
@@ -39,7 +39,7 @@ def test_those_who_are_left_are_enough_but_for_a_quarter_of_a_squared(drawn):
 def test_who_must_lie_by_trying_all_sets_of_liars_is_found_where_pairs_are_stars(drawn):
     liars, pairs = drawn
     if len({one for pair in pairs for one in pair}) != len(pairs) + len(apart(pairs)):
-        return  # not stars, of which matchings need as many clients as covers do
+        return  # not stars, for which matchings have as many clients as covers
     most = len(liars)
     covers = [
         set(some)

@@ -1,4 +1,4 @@
-"""Weights of rows are public, and the same at every party: whoever tells others is refused."""
+"""Weights of rows are public and the same for every party. A party that sends others is refused."""
 
 from dataclasses import replace
 

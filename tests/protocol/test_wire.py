@@ -1,4 +1,4 @@
-"""The encoding of messages: canonical, exact in length, and safe to feed anything."""
+"""The encoding of messages: canonical, exact in length, and safe for any input."""
 
 import re
 import struct
@@ -67,13 +67,13 @@ SIGNER = Signer(SESSION, COORDINATOR)
 
 
 def encode(message, *, k):
-    """The bytes of a message, those of the server without its signature."""
+    """The bytes of a message; those of the server without its signature."""
     data = wire.encode(message, k=k, signer=SIGNER)
     return data[:-SIGNATURE_BYTES] if isinstance(message, FromServer) else data
 
 
 def decode(data, *, k, **more):
-    """The message of these bytes, which the server has signed if they are of a type that it sends."""
+    """The message of these bytes. If the server sends its type, the server signs it first."""
     known = len(data) >= HEADER and data[:4] == MAGIC and data[4] < len(KINDS)
     if known and issubclass(KINDS[data[4]], FromServer):
         data = bytes(data) + SIGNER.sign(bytes(data[:HEADER]), bytes(data[HEADER:])).signature
@@ -83,7 +83,7 @@ def decode(data, *, k, **more):
 HEADER = 29
 """4 of magic, 1 of type, 16 of run, 2 each of sender and recipient, 4 of round."""
 LABELS = HEADER + 4
-"""Where the labels of an Assignment begin: after their count."""
+"""Position of the labels of an Assignment, after their count."""
 
 SECRET_RUN = b"secret run ident"
 AGREEMENT = b"the secret agreement of a party."
@@ -94,9 +94,9 @@ MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
 INTRODUCTION = 4 + 32 + 32 + 32 + 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
 WEIGHTS = HEADER + 32 + INTRODUCTION
-"""Where the weights of a Hello begin, with their count: after the agreement and the introduction."""
+"""Position of the weights of a Hello and their count, after the agreement and the introduction."""
 START = WEIGHTS + 4
-"""Where the start labels of a Hello without weights begin, with their count."""
+"""Position of the start labels of a Hello without weights, and their count."""
 
 U16, U32 = 2**16 - 1, 2**32 - 1
 
@@ -203,7 +203,7 @@ def examples():
 
 
 def parts(message):
-    """The fields of a message as values that == compares."""
+    """The fields of a message as values that == can compare."""
     found = {}
     for field in fields(message):
         if field.name == "proof":
@@ -228,7 +228,7 @@ def parts(message):
 
 
 def refused_or_canonical(data, k=3):
-    """Whether the bytes decode; if so, they are the one encoding of what they say."""
+    """Whether the bytes decode. If so, they must be the one encoding of that message."""
     try:
         message = decode(data, k=k)
     except MessageError:
@@ -269,7 +269,7 @@ def signed_reports(draw, shape=None, client=1):
 
 @st.composite
 def messages(draw):
-    """Any message of any type, with the k it belongs to."""
+    """Any message of any type, with its k."""
     k = draw(st.sampled_from([1, 2, 7, 254, 255, 256, 257, U16]))
     sender, recipient = draw(st.lists(st.integers(0, U16), min_size=2, max_size=2, unique=True))
     head = {"run": draw(st.binary(min_size=16, max_size=16)), "sender": sender, "recipient": recipient}
@@ -533,7 +533,7 @@ def test_no_set_travels_as_the_number_of_clusters(k):
 @pytest.mark.parametrize("k", [5, 100, 250, 1000])
 def test_a_label_above_the_number_of_clusters_is_refused(k):
     for name, labelled, largest in (("Assignment", "sets", k), ("Finish", "labels", k - 1)):
-        # Of more clusters, in as many bits.
+        # Labels of more clusters, in as many bits.
         message = replace(examples()[name], **{labelled: labels(0, largest + 1)})
         with pytest.raises(MessageError, match=f"above {largest}, the largest"):
             decode(encode(message, k=k + 2), k=k)
@@ -561,8 +561,8 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
     data = encode(message, k=3)
     valid = [size for size in range(len(data)) if refused_or_canonical(data[:size])]
     unsigned = [len(data) - 64 * left for left in range(len(getattr(message, "endorsements", ())), 0, -1)]
-    # A Hello without its start is a message still, and so is what has its length from the bytes: the
-    # recipient knows the right length of a Plan, a Share and what belongs to a union.
+    # A Hello without its start is still a message, and so are messages whose length follows from the bytes:
+    # the recipient knows the right length of a Plan, a Share and messages of a union.
     expected = {
         Plan: [
             HEADER + 4 + 4 * weights + clients * INTRODUCTION
@@ -603,7 +603,7 @@ def test_every_appended_byte_is_refused(message):
 
 
 FLIPS = frozenset({0, 255, *(1 << bit for bit in range(8))})
-"""What a byte is changed by, in the default run."""
+"""Changes of a byte in the default run."""
 
 
 @pytest.mark.some(4)

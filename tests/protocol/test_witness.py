@@ -1,4 +1,4 @@
-"""A server that does not give all clients the same is found out by them."""
+"""Clients detect a server that does not give all of them the same."""
 
 from dataclasses import replace
 
@@ -53,7 +53,7 @@ def test_an_honest_server_is_confirmed_by_all(wire, comparison):
 @pytest.mark.parametrize("comparison", ["end", "rounds"])
 @pytest.mark.parametrize("victim", [1, 2, 3])
 def test_another_assignment_for_one_client_is_found(wire, monkeypatch, comparison, victim):
-    # Answers about different sets decode to nothing: a server that cheats does not mind.
+    # Answers about different sets decode to nothing, but a cheating server ignores that.
     monkeypatch.setattr(RangeCheck, "end_round", lambda self, sets: None)
     net = wire(ROWS, comparison=comparison)
     with pytest.raises(CheatError, match=r"gave the assignment of round 1 with digest [0-9a-f]{16} to"):
@@ -100,7 +100,7 @@ def test_a_continue_before_the_answer_begins_is_refused_unless_its_part_is_next(
 
 
 def test_a_client_whose_witnesses_come_late_answers_what_was_asked_for_meanwhile(wire, part_rows):
-    """All are honest, and links keep their order: a Continue overtakes the witnesses of other clients."""
+    """All are honest, and links keep their order. A Continue overtakes the witnesses of other clients."""
     part_rows(1)
     net = wire([*ROWS, [[8.5]]], comparison="rounds")
 
@@ -123,7 +123,7 @@ def test_another_result_for_one_client_is_found(wire):
 
 
 def finish_without_a_round(net, told):
-    """Everybody has all shares; clients are told what `told` has for them, and then the same labels."""
+    """All clients have all shares. They get the messages in `told`, and then the same labels."""
     net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
     net.links.clear()
     mail = []
@@ -150,7 +150,7 @@ def finish_without_a_round(net, told):
 
 
 def test_that_others_are_left_out_is_found_where_no_assignment_was_given(wire):
-    # Clients 4 and 5 hold one row each, so there are as many labels.
+    # Clients 4 and 5 have one row each, so the number of labels is the same.
     net = wire([*FIVE[:4], [[1.0]]])
     with pytest.raises(CheatError, match="gave the result with digest"):
         finish_without_a_round(net, {j: (LeaveOut, {"client": 4 if j < 3 else 5}) for j in (1, 2, 3)})
@@ -158,7 +158,7 @@ def test_that_others_are_left_out_is_found_where_no_assignment_was_given(wire):
 
 @pytest.mark.parametrize(("rows", "answered"), [(FIVE, {1, 2, 3, 4}), (FIVE[:4], {1, 2})])
 def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_clients_on(wire, rows, answered):
-    # R = 3, t = 1: the last client confirms to clients 1 and 2 one assignment, to the others another.
+    # R = 3, t = 1: the last client confirms one assignment to clients 1 and 2, and another to the others.
     net = wire(rows, comparison="rounds", disclosure="distances")
     helper, groups = len(rows), ((1, 2), tuple(range(3, len(rows))))
     net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
@@ -175,7 +175,7 @@ def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_client
             asked = Assignment(
                 run=net.session.run, sender=SERVER, recipient=helper, round=1, sets=sets, responders=named
             )
-            proof = net.decode(net.encode(asked)).proof  # of the server, which works with this client
+            proof = net.decode(net.encode(asked)).proof  # of the server, which colludes with this client
             sealed = net.channels[helper][j].seal(
                 b"witness", part=0, payload=proof.digest + proof.signature, round_=1
             )
@@ -272,7 +272,7 @@ def forged(net, message, *, payload):
 
 @pytest.mark.parametrize("comparison", ["end", "rounds"])
 def test_more_liars_than_are_tolerated_cannot_make_an_honest_server_a_cheat(wire, comparison):
-    """With digests alone two liars of one tolerated made every honest client end the run by its name."""
+    """With only digests, two liars (one is tolerated) could make every honest client blame the server."""
     net = wire([*FIVE, [[3.0]]], max_liars=1, comparison=comparison, disclosure="coded")
 
     def lie(message):

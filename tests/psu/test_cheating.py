@@ -1,4 +1,4 @@
-"""What clients that send false shares of what is opened, or a server that tells another table, can cause."""
+"""What clients with false shares of opened values, or a server that sends another table, can cause."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def compiled(monkeypatch):
 
 @pytest.fixture
 def tables(monkeypatch):
-    """IDs that the table of each stage was made for."""
+    """Number of IDs that the table of each stage was made for."""
     made, table = {}, UnionPlan.table
 
     def counted(self, stage, cap):
@@ -56,7 +56,7 @@ def united(n, m=600, **options):
 
 
 def test_false_shares_that_nobody_can_tell_apart_end_the_run_at_once(liars, tables) -> None:
-    # With n = R any values open to something: here to bins that are overfull.
+    # With n = R any values can be opened; here they give bins that are overfull.
     liars(2)
     with pytest.raises(UnionError, match=r"or a client sent a false share of what is opened$"):
         united(3)
@@ -65,7 +65,7 @@ def test_false_shares_that_nobody_can_tell_apart_end_the_run_at_once(liars, tabl
 
 @pytest.mark.parametrize("overfull", [2, 40, 113])
 def test_a_client_follows_no_server_into_tables_that_honest_parties_would_not_need(overfull) -> None:
-    # 188 bins; 40 of them with 25 IDs each would fit 3000 IDs.
+    # 188 bins; 40 of them with 25 IDs each would fit in 3000 IDs.
     course = Course(plan_for([[0]] * 3, cap=3000))
     counts = np.zeros(188, dtype=np.int64)
     counts[:overfull] = OVERFULL

@@ -1,4 +1,4 @@
-"""Shares over the union's field: what opens, what hides."""
+"""Shares over the union's field: opening and hiding."""
 
 from itertools import combinations
 
@@ -43,7 +43,7 @@ def test_a_product_plus_a_random_zero_opens_to_the_product(
 
 @sizes
 def test_the_masks_of_any_t_shares_have_full_rank(n: int, t: int, ell: int) -> None:
-    # With zero values, shares are masks times a matrix; full rank makes t of them uniform.
+    # With zero values, shares are masks times a matrix. Full rank makes t of them uniform.
     basis = sharing(n, t, ell)._basis
     for clients in list(combinations(range(n), t))[:60]:
         assert rank(basis[list(clients), ell:]) == t
@@ -56,7 +56,7 @@ def test_every_polynomial_that_hides_zeros_can_be_drawn_even_given_t_of_its_shar
     shared = sharing(n, t, ell)
     basis = shared._vanishing
     free = shared.responders - ell
-    assert rank(basis) == free == basis.shape[1]  # all of degree 2 (ell + t - 1) that vanish at ell points
+    assert rank(basis) == free == basis.shape[1]  # all of degree 2 (ell + t - 1) with zeros at ell points
     zeros = shared.deal_zero(3, MaskSource())
     clients = list(range(1, shared.responders + 1))
     assert not shared.open(list(zeros[: shared.responders]), clients).any()

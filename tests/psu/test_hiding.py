@@ -1,8 +1,8 @@
-"""What the server and a client see together, under two ownerships of one union: alike, or the test sees it.
+"""The view of the server with a client is the same for two ownerships of one union, or the test detects it.
 
-The coalition is client 1 and the server of three clients (t = 1). It knows its own c_e, because it knows its
-keystream, opens the first table, and solves for the residue that every ID has in it. Each experiment asks the
-same question of many runs of either ownership and compares how often the answer is yes.
+The coalition is client 1 and the server of three clients (t = 1). It knows its own c_e from its keystream,
+opens the first table, and solves for the residue of every ID in it. Each experiment asks the same question
+about many runs with either ownership, and compares how often the answer is yes.
 """
 
 from collections.abc import Callable
@@ -36,14 +36,14 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class View:
-    """What the coalition works out of a run's first table.
+    """What the coalition computes from a run's first table.
 
     Attributes
     ----------
     ratios : list of int
-        For each of its own IDs: the residue opened, over the c_e that it put in.
+        For each of its own IDs: the opened residue over its own c_e.
     opened : list of int
-        What was opened, as it stands.
+        The opened values, unchanged.
     received : list of int
         The shares that the other clients dealt to it.
     """
@@ -116,7 +116,7 @@ QUESTIONS: dict[str, Question] = {
 
 
 def largest_difference(one: Parties, other: Parties) -> tuple[float, str]:
-    """By how many standard deviations a question's answers differ between two ownerships, at most."""
+    """The largest difference of a question's answers between two ownerships, in standard deviations."""
     views = [[View(parties, run) for run in range(RUNS)] for parties in (one, other)]
     scores = []
     for name, question in QUESTIONS.items():

@@ -1,4 +1,4 @@
-"""Both kernels against Python integers, at block edges and worst values, and refusing what would not fit."""
+"""Both kernels against Python integers, at block edges and extreme values; they refuse what would not fit."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_additions_are_those_of_integers(kernels: UnionKernels) -> None:
     kernels.add_outer(a, x, total)
     assert (integers(total) == expected).all()
     expected = (integers(flat) + integers(x)) % P
-    x.flags.writeable = False  # as received bytes are
+    x.flags.writeable = False  # as in received bytes
     kernels.add_outer(a, x, total.copy())
     kernels.add_into(x, flat)
     assert (integers(flat) == expected).all()

@@ -23,7 +23,7 @@ ids = st.one_of(
 
 
 def normal(one: object) -> object:
-    """What two IDs must differ in."""
+    """The form in which two IDs must differ."""
     return one if isinstance(one, bytes) else unicodedata.normalize("NFC", str(one)).strip()
 
 

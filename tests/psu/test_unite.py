@@ -1,4 +1,4 @@
-"""Whole unions: equal to the union of sets, or an error, whoever holds what."""
+"""Whole unions equal the union of sets or give an error, for all distributions of IDs."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def united(parties: Parties, **options) -> United:
 
 
 def check(parties: Parties, **options) -> United:
-    """Every ID has a row of its own, rows are 0..m-1, and equal IDs have equal rows."""
+    """Every ID has its own row, rows are 0..m-1, and equal IDs have equal rows."""
     result = united(parties, **options)
     rows = {}
     for ids, of_party in zip(parties, result.rows, strict=True):
@@ -99,7 +99,7 @@ def test_what_is_sent_does_not_depend_on_who_holds_what() -> None:
 
 
 class TestFalseAlarms:
-    """Two IDs in one place look like one ID held twice; the second attempt knows better."""
+    """Two IDs in one place look like one ID held twice; the second attempt corrects this."""
 
     @pytest.mark.parametrize("owners", [(0, 0), (0, 1)], ids=["one client", "two clients"])
     def test_a_collision_in_one_attempt_is_no_error(

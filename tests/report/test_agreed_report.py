@@ -1,4 +1,4 @@
-"""The page of an agreed job's run, from its summary, of which the coordinator's part is not signed."""
+"""The page of an agreed job's run, made from its summary, whose coordinator's part is not signed."""
 
 import json
 import re
@@ -25,7 +25,6 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Organisations whose job has run."""
     made = Organisations(tmp_path_factory.mktemp("agreed"))
     made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
     made.sign()
@@ -43,7 +42,7 @@ NO_FAULTS = {name: [] for name in ("absent", "left_out", "liars", "cheats", "unr
 
 
 def told(summary: Summary, **changes):
-    """The summary with another part of the coordinator's."""
+    """The summary with another part of the coordinator."""
     return summary.model_copy(update={"coordinator": summary.coordinator | changes})
 
 
@@ -205,7 +204,7 @@ def opened(tmp_path_factory):
 
 
 def own_copy(made, name, tmp_path, **changes):
-    """A site's copy as text."""
+    """A site's own page, as text."""
     told, site = read_summary(made.folder / "job.summary.json"), read_site(made.site(name))
     if changes:  # of its files of the run
         folder = tmp_path / told.coordinator["run"]

@@ -1,4 +1,4 @@
-"""Profiles of clusters: by hand, beside scikit-learn, and in the units of a schema."""
+"""Profiles of clusters: by hand, compared with scikit-learn, and in the units of a schema."""
 
 from datetime import date as day
 
@@ -61,7 +61,7 @@ def test_spreads_give_deviations_of_all_rows_and_what_scikit_learn_gives():
     assert [line.name for line in found.columns] == ["abcd"[j] for j in np.argsort(-apart)]
     within = sum(((group - group.mean(axis=0)) ** 2).sum() for group in groups)
     assert found.explained == pytest.approx(1 - within / ((rows - rows.mean(axis=0)) ** 2).sum())
-    # Davies-Bouldin of scikit-learn has mean distances where ours has root mean squares.
+    # scikit-learn's Davies-Bouldin index has mean distances, ours has root mean squares.
     overlaps = np.mean([one.overlap for one in found.clusters])
     assert overlaps == pytest.approx(davies_bouldin_score(rows, labels), rel=0.2)
     assert overlaps > davies_bouldin_score(rows, labels)

@@ -1,4 +1,4 @@
-"""The report as its readers get it: complete, self-contained, and drawn by a real browser."""
+"""The report as readers get it: complete, self-contained, and rendered by a real browser."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,7 @@ def page(result, tmp_path):
 
 
 class Reader(HTMLParser):
-    """Collects tags, identifiers, addresses and text; complains of what is not closed."""
+    """Collects tags, identifiers, addresses and text; reports tags that are not closed."""
 
     VOID = frozenset({"meta", "link", "br"})
 
@@ -104,7 +104,7 @@ def test_without_pooled_rows_nothing_is_said_of_them(result, tmp_path):
 
 
 def sizes_of_parties(page):
-    """Rows by cluster of each party, [] where the page has none."""
+    """Rows by cluster for each party, [] if the page has none."""
     rows = page.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
     return [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Opened centres and deviations are on the page of a party that they were opened to, and on no other."""
+"""Opened centres and deviations are only on the pages of parties that they were opened to."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def result():
 
 
 def opened(result):
-    """What was opened and what follows from it: means, deviations, variances, differences of centres."""
+    """Opened values and values that follow: means, deviations, variances, differences of centres."""
     centres, deviations = result.cluster_centers, result.cluster_std
     gap = centres[0] - centres[1]
     values = [
@@ -36,7 +36,7 @@ def opened(result):
 
 
 def roundings(value):
-    """The value as a page may write it, with more digits than times have."""
+    """The value as a page may print it, with more digits than times have."""
     return {
         repr(float(value)),
         *(f"{value:.{digits}f}" for digits in range(4, 13)),
@@ -45,7 +45,6 @@ def roundings(value):
 
 
 def shown(text, result):
-    """Opened values that stand in a text."""
     numbers = set(re.findall(r"-?\d+\.\d+(?:e[+-]?\d+)?", text))
     return [value for value in opened(result) if roundings(value) & numbers]
 

@@ -1,4 +1,4 @@
-"""Published experiments: the registry, verdicts, the column of SecFC, files that are missing, the command."""
+"""Published experiments: the registry, verdicts, SecFC's column, missing files, the command."""
 
 import json
 from dataclasses import fields
@@ -266,7 +266,7 @@ def rows_named(name):
 
 
 class Parts:
-    """Three parts that say which was measured; one can be interrupted."""
+    """Three parts that record which were measured; one can be interrupted."""
 
     def __init__(self, monkeypatch, interrupted=""):
         self.measured, self.interrupted = [], interrupted

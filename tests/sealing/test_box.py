@@ -1,4 +1,4 @@
-"""Boxes that the holder of an Ed25519 identity alone opens, and the map of keys that they rest on."""
+"""Boxes that only the holder of an Ed25519 identity can open, and the map of keys that they use."""
 
 import hashlib
 
@@ -15,7 +15,7 @@ from secfc.sealing.box import BOX_BYTES, open_box, seal_box, x25519_key
 from secfc.sealing.identity import Identity
 
 SEED = bytes.fromhex("421151a459faeade3d247115f94aedae42318124095afabe4d1451a559faedee")
-"""Of libsodium's test/default/ed25519_convert.c; the keys are those of ed25519_convert.exp."""
+"""From libsodium's test/default/ed25519_convert.c; the keys are those of ed25519_convert.exp."""
 PUBLIC = "f1814f0e8ff1043d8a44d25babff3cedcae6c22c3edaa48f857ae70de2baae50"
 PRIVATE = "8052030376d47112be7f73ed7a019293dd12ad910b654455798b4667d73de166"
 P = 2**255 - 19

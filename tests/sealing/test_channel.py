@@ -1,4 +1,4 @@
-"""Channels between two clients: what is sealed opens for its recipient and place, and nowhere else."""
+"""Channels between two clients: sealed data opens only for its recipient and place."""
 
 import copy
 import hmac
@@ -216,6 +216,6 @@ def test_sealed_bytes_are_framed_without_a_copy_once():
 
 
 def test_documented_derivation_of_a_key_is_rfc_5869():
-    # Its test case 1, cut to 32 bytes, holds this module's own oracle to the standard.
+    # Its test case 1, cut to 32 bytes, checks this module's own reference against the standard.
     okm = hkdf(b"\x0b" * 22, bytes(range(13)), bytes(range(0xF0, 0xFA)))
     assert okm.hex() == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"

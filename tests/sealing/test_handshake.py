@@ -1,4 +1,4 @@
-"""Introductions: signed, pinned, and the same for everybody, or there is no channel."""
+"""Introductions: without signed, pinned and equal introductions for all there is no channel."""
 
 import copy
 import hashlib
@@ -41,7 +41,7 @@ SMALL_ORDER = {
 
 
 class Group:
-    """Three clients with their identities, before they have met."""
+    """Three clients with their identities, before the handshake."""
 
     def __init__(self, *, run=RUN, job=JOB, identities=None, coordinator=None, starts=(None, None, None)):
         self.identities = identities or [Identity() for _ in range(3)]
@@ -55,7 +55,7 @@ class Group:
         self.introductions = [side.introduction for side in self.sides]
 
     def sign(self, client, **changes):
-        """A client's introduction with something else in it, signed by the client."""
+        """A client's introduction with changes, signed by the client."""
         said = replace(self.introductions[client - 1], **changes)
         statement = (
             b"secfc introduction 1"
@@ -79,7 +79,7 @@ def group():
 
 
 def opens(one, other, payload=b"payload"):
-    """Whether what client 1 seals with its channel opens with client 2's."""
+    """Whether client 2's channel opens what client 1 seals with its channel."""
     sealed = one[2].seal(b"share", part=0, payload=payload)
     try:
         return other[1].open(b"share", part=0, sealed=sealed.payload) == payload
@@ -107,7 +107,7 @@ def test_statement_and_transcript_are_what_their_documentation_says(group):
 
 
 _NOT_ALWAYS = "owners", "deposits", "weighted"
-"""Parameters that are in a digest only where they are given."""
+"""Parameters that are in a digest only if they are given."""
 
 
 def test_the_agreement_is_a_digest_of_the_job_and_the_roster(group):
@@ -150,7 +150,7 @@ def test_every_run_has_another_ephemeral_key(group):
     assert len(keys) == 6
 
 
-# Introductions that are not what their client said
+# Introductions that are not as their client signed them
 
 
 @pytest.mark.parametrize("client", [2, 3])
@@ -181,7 +181,7 @@ def test_a_signature_with_a_flipped_bit_is_refused(group, at):
 
 
 def test_an_ephemeral_key_signed_by_an_unpinned_identity_is_refused(group):
-    # What a server does that wants to sit between two clients.
+    # What a server between two clients would do.
     stranger = Group(
         identities=[group.identities[0], Identity(), group.identities[2]], coordinator=group.coordinator
     )
@@ -218,7 +218,7 @@ def test_an_introduction_to_another_run_or_job_is_refused(group, other):
 
 
 def test_an_introduction_under_another_roster_is_refused(group):
-    # The same client 2, but its roster has another client 3.
+    # The same client 2, but with another client 3 in its roster.
     elsewhere = Group(identities=[*group.identities[:2], Identity()], coordinator=group.coordinator)
     with pytest.raises(SealError, match=NOT_SIGNED.format(2)):
         group.sides[0].channels(group.with_(2, elsewhere.introductions[1]))
@@ -226,7 +226,7 @@ def test_an_introduction_under_another_roster_is_refused(group):
 
 @pytest.mark.parametrize("changes", [{"rows": 9}, {"start": bytes(32)}, {"ephemeral": bytes(32)}], ids=str)
 def test_the_own_introduction_comes_back_as_it_was_sent(group, changes):
-    # Even signed with its own identity: as by a second process of the same party.
+    # Even if signed with its own identity, as by a second process of the same party.
     with pytest.raises(SealError, match=r"^client 1: its own introduction came back changed$"):
         group.sides[0].channels(group.with_(1, group.sign(1, **changes)))
 
@@ -251,7 +251,7 @@ def test_an_ephemeral_key_of_small_order_is_refused_though_signed(group, point, 
         group.sides[0].channels(group.with_(2, group.sign(2, ephemeral=key)))
 
 
-# Different stories told to different clients
+# Different introductions for different clients
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_clients_that_were_told_different_things_of_a_third_cannot_open_each_oth
 
 
 def test_a_replayed_introduction_of_an_earlier_attempt_opens_nothing(group):
-    # Same run, job and roster; client 2 has started anew, and the server shows client 1 its old introduction.
+    # Same run, job and roster. Client 2 has started anew, and the server gives client 1 its old introduction.
     again = Group(identities=group.identities, coordinator=group.coordinator)
     old = group.introductions[1]
     one = again.sides[0].channels(again.with_(2, old))
@@ -289,7 +289,7 @@ def test_what_was_sealed_in_one_attempt_does_not_open_in_another(group):
     )
 
 
-# Parameters and what is shown
+# Parameters, and what is shown
 
 
 def test_an_identity_that_is_not_pinned_at_its_number_is_an_error(group):

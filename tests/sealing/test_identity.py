@@ -1,4 +1,4 @@
-"""Signatures: a process verifies a statement once, and what it refuses every time."""
+"""Signatures: a process verifies a valid one once, and refuses an invalid one every time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Text files: how they are written is found or given; what cannot be read is refused."""
+"""Text files: their format is detected or given, and unreadable content is refused."""
 
 import codecs
 import gzip
@@ -121,7 +121,7 @@ def test_a_head_that_ends_within_a_line(written):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        # With decimal commas a point stands between thousands: such a number is read by nobody.
+        # With decimal commas, a point would separate thousands. Such numbers are refused.
         ("a;b\n1,5;1.234\n2,5;3\n", "column 2 is not numeric (string): decimal points, where another"),
         ("a;b\n1,5;x\n1.5;y\n", "column 1 is not numeric (string): 1 of 2 values are no numbers"),
         ("a;b\n1,5;2\n;3\n", "column 'a' has 1 missing values, the first in row 1"),
@@ -204,7 +204,7 @@ def test_a_file_that_is_utf_8_but_for_its_end(written):
     path.write_bytes(path.read_bytes()[:-3] + "ß\n".encode("latin-1"))
     with pytest.raises(DataError, match="it is not UTF-8 text"):
         read_table(path, drop=["note"])
-    # Its names were UTF-8, and are none in the other encoding.
+    # Its names were UTF-8, which is wrong in the other encoding.
     assert read_table(path, drop=["note"], given=TextFormat(encoding="iso-8859-1")).columns == ("grÃ¶Ã\x9fe",)
 
 

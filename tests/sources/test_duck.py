@@ -1,4 +1,4 @@
-"""Queries of .csv and .parquet files and of DuckDB databases, closed in around the one file."""
+"""Queries of .csv and .parquet files and of DuckDB databases, which can access only this one file."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ KINDS = ("visits.csv", "visits.parquet", "duckdb:///visits.duckdb")
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A function that writes a table to a file, or a DuckDB database with it as the table `data`."""
+    """A function that writes a table to a file, or to a DuckDB database as the table `data`."""
     monkeypatch.chdir(tmp_path)
 
     def make(kind, table=VISITS):
@@ -190,7 +190,7 @@ def test_an_empty_answer_has_no_rows(place):
     )
 
 
-# Closed in
+# Access to other files
 
 
 @pytest.mark.some(5)

@@ -1,4 +1,4 @@
-"""Rows from a PostgreSQL server that the tests start: in blocks, read-only, and nothing of it in an error."""
+"""Rows from a PostgreSQL server that the tests start: in blocks, read-only, and not shown in any error."""
 
 import json
 import logging
@@ -29,7 +29,6 @@ WRONG = "not-the-password-5b1c"
 
 
 def visits(rows):
-    """Statements that make a table of rows."""
     values = ", ".join(f"('p{at}', {age!r}, {dose!r})" for at, (age, dose) in enumerate(rows.tolist()))
     return [
         "CREATE TABLE visits (id TEXT, age DOUBLE PRECISION, dose NUMERIC(8, 3))",
@@ -39,7 +38,7 @@ def visits(rows):
 
 @pytest.fixture(scope="module")
 def url(postgres_server):
-    """Of a database with the rows of ROWS."""
+    """URL of a database with the rows of ROWS."""
     return postgres_server.fill("north", visits(ROWS))
 
 
@@ -48,7 +47,7 @@ def query(url, text="SELECT id, age, dose FROM visits"):
 
 
 def refusal(url, text):
-    """The error of a query, as a text with all that a log could show of it."""
+    """The error of a query, as text with everything that a log could show of it."""
     with pytest.raises(secfc.SecFCError) as caught:
         read_table(query(url, text))
     assert "Traceback" in "".join(traceback.format_exception(caught.value))
@@ -67,7 +66,7 @@ def test_the_server_is_asked_for_a_block_at_a_time(postgres, url, monkeypatch):
 
     def counted(cursor, size=0):
         rows = fetchmany(cursor, size)
-        held.append(cursor.pgresult.ntuples)  # rows that the driver has
+        held.append(cursor.pgresult.ntuples)  # rows that the driver holds
         return rows
 
     monkeypatch.setattr(psycopg.ServerCursor, "fetchmany", counted)
@@ -242,7 +241,7 @@ def test_the_transaction_is_read_only(postgres, url):
 
 @pytest.fixture
 def shown(caplog):
-    """All that is logged, at every level, by whatever library."""
+    """Everything that any library logs, at every level."""
     caplog.set_level(logging.DEBUG)
     for name in ("sqlalchemy", "sqlalchemy.engine", "sqlalchemy.pool", "psycopg"):
         caplog.set_level(logging.DEBUG, logger=name)
@@ -255,7 +254,7 @@ def shown(caplog):
 
 
 def test_a_read_logs_neither_password_nor_query_nor_rows(postgres, url, shown):
-    # The value is longer than any port number: the log holds the port of the test's server.
+    # The value is longer than any port number, because the log contains the port of the test's server.
     asked = query(url, "SELECT 4711471147.5 AS age, 'marmot' AS id")
     table = read_table(asked, id_column="id")
     for secret in (postgres.password, "4711471147", "marmot"):
@@ -283,7 +282,7 @@ def test_a_database_that_does_not_exist_is_refused(postgres, url, shown):
 
 
 def test_a_server_that_cannot_be_reached_is_named_and_no_password_shown(postgres, url, shown):
-    with socket.socket() as listener:  # bound, not listening: nobody else can answer there
+    with socket.socket() as listener:  # bound but not listening, so that nobody else can answer there
         listener.bind(("127.0.0.1", 0))
         other = re.sub(r":\d+/", f":{listener.getsockname()[1]}/", url)
         text = refusal(other, "SELECT 1")
@@ -393,7 +392,7 @@ def test_the_command_refuses_without_the_password_that_was_refused(postgres, url
 
 
 def ask_sites(organisations, postgres):
-    """Have all sites' rows in databases of the server; north calls a column otherwise."""
+    """Put all sites' rows into databases of the server; north has another name for a column."""
     for name, rows in organisations.rows.items():
         values = ", ".join(
             f"('{name}-{at}', {age!r}, {bmi!r})" for at, (age, bmi) in enumerate(rows.tolist())

@@ -1,4 +1,4 @@
-"""Where a query is asked, and rows from SQLite."""
+"""Where a query runs, and rows from SQLite."""
 
 import json
 import sqlite3

@@ -8,7 +8,7 @@ from secfc.protocol.wire import envelope
 
 
 def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
-    """Have a client's process get a signal when it is sent a message of a type; the process, once it was."""
+    """Send a signal to a client's process when it gets a message of a type; return the process in a list."""
     started, hit = [], []
     start, put = ForkServer.start, conversation.Conversation.put
 

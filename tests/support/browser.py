@@ -1,4 +1,4 @@
-"""A page drawn by a real browser."""
+"""A page rendered by a real browser."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from support.tools import chromium
 
 
 def drawn(page: Path, folder: Path, *, dark: bool) -> None:
-    """Have a page drawn without network; it draws something, in the theme's colours, and logs nothing."""
+    """Render a page without network: it must show something, in the theme's colours, and log nothing."""
     picture = folder / "page.png"
     command = [
         chromium(),
@@ -35,5 +35,5 @@ def drawn(page: Path, folder: Path, *, dark: bool) -> None:
     image = np.asarray(Image.open(picture).convert("RGB"))
     assert image.shape[:2] == (900, 700)
     corner = image[5, 5].astype(int).sum()
-    assert corner < 150 if dark else corner > 700  # the paper of the theme
-    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20  # and something written on it
+    assert corner < 150 if dark else corner > 700  # the theme's background
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20  # and some content

@@ -1,4 +1,4 @@
-"""Three members of a committee and clinics that deposit rows with them, by their files in one folder."""
+"""Three members of a committee and clinics that deposit rows with them, with their files in one folder."""
 
 import csv
 from types import SimpleNamespace
@@ -16,11 +16,11 @@ from secfc.drivers.collecting import Member
 from secfc.drivers.depositing import Depositor
 
 OWNERS = "[owners]\nmost = 4\nmost_rows = 9\n"
-ROWS = (5, 1, 9, 3, 2)  # of each clinic
+ROWS = (5, 1, 9, 3, 2)  # rows of each clinic
 
 
 class Clinics(Organisations):
-    """What clinics, clinic-1 and so on, and members do."""
+    """The commands of clinics (clinic-1 and so on) and members."""
 
     def __init__(self, folder, *, owners=OWNERS, disclosure="labels"):
         super().__init__(folder)
@@ -59,7 +59,7 @@ class Clinics(Organisations):
         return Depositor(read_site(self.site(name)))
 
     def admit(self):
-        """North admits clinics 1 and 2, south the others."""
+        """North admits clinics 1 and 2; south admits the others."""
         for name, clinics in (("north", (1, 2)), ("south", (3, 4, 5))):
             self.member(name).admit([self.folder / f"clinic-{at}.pub" for at in clinics])
 
@@ -78,11 +78,11 @@ class Clinics(Organisations):
         return read_certificate(self.folder / f"{name}.certificate", self.agreement).number
 
     def piece(self, member, name):
-        """The file of a clinic for a member, by its number."""
+        """The file of a clinic for a member, by the clinic's number."""
         return self.folder / "deposits" / self.store.piece(member, self.number(name))
 
     def committee(self, agreement=None):
-        """The members as `Network` and `Machines` take organisations."""
+        """The members, in the form that `Network` and `Machines` expect of organisations."""
         return SimpleNamespace(
             config=self.site,
             sites=self.names,
@@ -92,11 +92,10 @@ class Clinics(Organisations):
         )
 
     def network(self, *, agreement=None, **options):
-        """A run in this process."""
         return Network(self.committee(agreement), **options)
 
     def labels(self, name, run=RUN):
-        """Labels that a clinic opens, of one run."""
+        """The labels of one run that a clinic opens."""
         self.depositor(name).open()
         with (self.folder / f"results-{name}" / run.hex() / "labels.csv").open() as file:
             return [(row["patient"], int(row["label"])) for row in csv.DictReader(file)]

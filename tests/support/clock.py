@@ -1,7 +1,8 @@
-"""Time of a coordinator and sites in one process, which passes only when no thread of the run can go on.
+"""A clock for a coordinator and sites in one process, which moves only when no thread of the run can
+continue.
 
-Then it is at once the next time that a thread waits for. So pauses take no time, no deadline passes while
-anybody works, however slow the machine is, and the order of deadlines does not depend on the machine.
+Then it jumps to the next time that a thread waits for. So pauses take no time. However slow the machine is,
+no deadline passes while a thread works, and the order of deadlines is always the same.
 """
 
 import math
@@ -17,29 +18,29 @@ from secfc.drivers import conversation, coordinator
 
 
 class Clock:
-    """Stands for `time`. The thread that makes it is of the run, and so are those that the run starts."""
+    """Replaces `time`. The thread that makes it belongs to the run, and so do threads that the run starts."""
 
     thread_time = staticmethod(time.thread_time)
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.RLock())
         self._now, self._threads = 0.0, 1
-        self._waits: dict[int, tuple[Callable[[], Any], float]] = {}  # for what each thread waits, until when
+        self._waits: dict[int, tuple[Callable[[], Any], float]] = {}  # by thread: its condition and deadline
 
     def monotonic(self) -> float:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        """A site that takes so long."""
+        """A site that takes this long."""
         self.wait(lambda: False, seconds)
 
     def tell(self) -> None:
-        """Something has changed that a thread may wait for."""
+        """Wake all waiting threads, because something has changed."""
         with self._changed:
             self._changed.notify_all()
 
     def wait(self, ready: Callable[[], Any], seconds: float | None = None) -> bool:
-        """Wait until it is ready; False when the seconds have passed before."""
+        """Wait until `ready()` is true. Return False if the seconds passed first."""
         me = threading.get_ident()
         with self._changed:
             until = math.inf if seconds is None else self._now + seconds
@@ -58,14 +59,14 @@ class Clock:
         return bool(ready()) or self._now >= until
 
     def count(self, threads: int) -> None:
-        """So many threads more work for the run."""
+        """Add this number of threads to the run."""
         with self._changed:
             self._threads += threads
             self._changed.notify_all()
 
 
 def patch(monkeypatch: Any) -> Clock:
-    """Give conversations and coordinators a clock of their own; their locks, queues and threads tell it."""
+    """Give conversations and coordinators their own clock. Their locks, queues and threads notify it."""
     clock = Clock()
 
     class Condition:

@@ -17,7 +17,7 @@ G2 = [
 
 
 def folder() -> Path:
-    """The data folder, or a skip that says what is missing."""
+    """The data folder. Without one, skip the test and say what is missing."""
     name = os.environ.get("SECFC_DATA")
     if not name:
         pytest.skip("SECFC_DATA is not set: it names a folder with the datasets")
@@ -110,7 +110,7 @@ def skewed(rows: np.ndarray, n: int) -> list[np.ndarray]:
 
 
 def by_class(rows: np.ndarray, n: int) -> list[np.ndarray]:
-    """Row numbers of n parties, each with a slice along the direction of largest variance: a class or two."""
+    """Row numbers of n parties, sliced along the direction of largest variance: one or two classes each."""
     centred = rows - rows.mean(axis=0)
     direction = np.linalg.svd(centred[:: max(1, len(rows) // 2000)], full_matrices=False)[2][0]
     return np.array_split(np.argsort(centred @ direction, kind="stable"), n)

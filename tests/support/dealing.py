@@ -1,4 +1,4 @@
-"""Clients on a fake wire that share, or answer, something else than they should."""
+"""Clients on a fake wire that deal wrong shares or send wrong answers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from secfc.protocol.messages import CodedDistances, Message
 
 
 def primes(net: Wire) -> tuple[int, ...]:
-    """Of the shares; small jobs have as many in every round."""
+    """Primes of the shares. Small jobs use all of them in every round."""
     assert net.job.residues(1) == net.job.residues(net.m)
     return primes_of(net.job.residues(net.m))
 
@@ -36,7 +36,7 @@ def add(residues: PackedResidues, column: int, row: int, number: int, only: int 
 
 
 def change_shares(net: Wire, dealer: int, change: Callable[[list[PackedResidues]], None]) -> None:
-    """Let a client change what it deals with the first part: one entry of the list for each recipient."""
+    """Let a client change what it deals with the first part. `change` gets a list by recipient."""
     client = net.clients[dealer]
     honest = client.receive
 
@@ -60,7 +60,7 @@ def change_shares(net: Wire, dealer: int, change: Callable[[list[PackedResidues]
 def deal_integers(net: Wire, dealer: int, numbers: dict[tuple[int, int], int]) -> None:
     """Let a client with rows of zeros share these integers modulo Q, by own row and column; ell is 1.
 
-    A constant is a polynomial: what it deals is consistent.
+    A constant is a polynomial, so the shares are consistent.
     """
     assert net.job.ell == 1
 
@@ -73,9 +73,9 @@ def deal_integers(net: Wire, dealer: int, numbers: dict[tuple[int, int], int]) -
 
 
 def change_answers(net: Wire, responder: int, offsets: Callable[[int], dict[tuple[int, int], int]]) -> None:
-    """Let a client add integers to its answers: by row and set, in the round that it is asked of.
+    """Let a client add integers to its answers; `offsets` gives them for a round, by row and set.
 
-    Answers of disclosure "distances" are added up, so this adds the same to the distances.
+    With disclosure "distances" answers are added up, so the distances change by the same integers.
     """
     client = net.clients[responder]
     honest = client.receive

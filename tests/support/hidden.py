@@ -1,4 +1,4 @@
-"""What a run of an agreed job with membership privacy must give, by Lloyd in exact integers on the union."""
+"""Expected results of an agreed job with membership privacy: Lloyd in exact integers on the union."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from secfc.psu.tokens import row_ids
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """Labels of each party's rows, and how many iterations it takes."""
+    """Labels of each party's rows, and the number of iterations."""
 
     labels: list[np.ndarray]
     n_iter: int
@@ -24,7 +24,7 @@ class Expected:
 def expected(
     agreement: Agreement, rows: list[np.ndarray], ids: list[list[str]], *, key: bytes, transcript: bytes
 ) -> Expected:
-    """The run's result. Rows are numbered by salted hashes, so the start depends on the run's transcript."""
+    """The run's expected result. Salted hashes number the rows, so the start depends on the transcript."""
     job = agreement.job
     here = run_in_process(
         Setup(
@@ -46,7 +46,7 @@ def expected(
 
 
 def is_fixed_point(agreement: Agreement, rows: list[np.ndarray], labels: list[np.ndarray]) -> bool:
-    """Whether these labels are where exact Lloyd ends, for a run whose transcript is not at hand."""
+    """Whether exact Lloyd would end with these labels, for a run whose transcript is unknown."""
     job, given = agreement.job, np.concatenate(labels)
     exact = ExactLloyd(job.k, init=[given], bound=job.bound, precision=job.precision)
     return bool((exact.fit([np.concatenate(rows)]).labels_[0] == given).all())

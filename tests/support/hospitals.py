@@ -1,4 +1,4 @@
-"""Three hospitals that ask to take part, and a coordinator that answers, by the commands that they type."""
+"""Three hospitals that ask to take part and a coordinator that answers, with the real commands."""
 
 from typer.testing import CliRunner
 
@@ -30,7 +30,6 @@ def command(*words, status=0):
 
 
 def set_up(folder):
-    """Three hospitals have asked, and the coordinator has answered."""
     for name in NAMES:
         (folder / name).mkdir()
         (folder / name / "rows.csv").write_text("patient,x\na,1\nb,2\nc,99\n")
@@ -68,7 +67,7 @@ def accept(folder, name="hospital-a", status=2):
 
 
 def resigned(folder, **changes):
-    """The coordinator hands over another file than it should, signed."""
+    """The coordinator hands over a wrong file, signed."""
     path = folder / "consortium" / "consortium.toml"
     schema, _ = read_consortium(path)
     key = read_key(folder / "consortium" / "coordinator.key")

@@ -1,4 +1,4 @@
-"""Both kernels, the sizes and residues to try them at, and memory that tells of a write beside it."""
+"""Both kernels, the sizes and residues to test them with, and memory that detects writes out of bounds."""
 
 from math import prod
 
@@ -36,10 +36,10 @@ some_moduli = pytest.mark.parametrize("p", [MODULI[0], MODULI[-1]])
 
 
 def reduced(fill: str, shape: tuple[int, ...], p: int, seed: int = 0) -> Floats:
-    """Reduced residues: the largest, even and odd, all of one sign or of either; or any.
+    """Reduced residues: the largest, even and odd, with one sign or with both; or any.
 
-    Primes are 1 modulo 4096: sums of products of equal large residues would have zeros at their ends, and
-    be exact far beyond 2**53.
+    Primes are 1 modulo 4096. So sums of products of equal large residues would end in zero bits and be exact
+    far beyond 2**53.
     """
     top, rng = (p + 8) // 2, np.random.default_rng(seed)
     if fill == "anything":
@@ -61,13 +61,13 @@ def canonicals(fill: str, shape: tuple[int, ...], p: int, seed: int = 0) -> Floa
 
 
 def integers(x: Floats) -> np.ndarray:
-    """As int64, where 257 products of residues (2**54) and 2**29 residues (2**53) still fit."""
+    """As int64, which can hold 257 products of residues (2**54) and the sum of 2**29 residues (2**53)."""
     assert np.array_equal(x, np.rint(x))
     return x.astype(np.int64)
 
 
 class Guarded:
-    """Memory to be filled in the middle of bytes that must stay: compiled loops check no bounds."""
+    """Memory to fill, between bytes that must not change, because compiled loops check no bounds."""
 
     def __init__(self, shape: tuple[int, ...], dtype: type = np.uint8) -> None:
         self._size = prod(shape) * np.dtype(dtype).itemsize

@@ -1,4 +1,4 @@
-"""Real processes that are killed: by themselves as they write their logs, or from outside."""
+"""Real processes that are killed: by themselves while they write their logs, or from outside."""
 
 import os
 import random
@@ -54,16 +54,17 @@ def process(code: str = "") -> subprocess.Popen:
 
 
 def dying_at_step(count: int) -> str:
-    """Code by which a process kills itself after so many steps of writing its log: of each entry two before
-    it is written and two before it is committed.
+    """Code with which a process kills itself after `count` steps of writing its log.
+
+    A log entry has two steps when it is written and two when it is committed.
     """
     return _AT_STEP.format(count=count)
 
 
 class Killer:
-    """Kills processes of one run at random: by seed, at most `most` of them.
+    """Kills processes of one run at random (by seed), at most `most` of them.
 
-    Its `start` stands for that of `ForkServer`; `carried` is to be called with each message that is carried.
+    `start` replaces `ForkServer.start`. Call `carried` for each message that is carried.
     """
 
     def __init__(self, seed: int, *, most: int, small_parts: bool = True) -> None:
@@ -77,7 +78,7 @@ class Killer:
         return int(2 ** self._rng.uniform(0, 10))
 
     def start(self) -> subprocess.Popen:
-        """Start a process, one in two to die by itself."""
+        """Start a process. One in two will kill itself."""
         code = self._code
         if self._left and self._rng.random() < 0.5:
             self._left -= 1
@@ -87,7 +88,7 @@ class Killer:
         return self.started[-1]
 
     def carried(self) -> None:
-        """Count a message; kill somebody when it is time."""
+        """Count a message, and kill a process when its turn has come."""
         self._at -= 1
         if self._at > 0 or not self._left:
             return
@@ -100,19 +101,18 @@ class Killer:
 
     @property
     def killed(self) -> int:
-        """Processes that were killed by signal 9 while they worked."""
+        """Number of processes that signal 9 killed while they worked."""
         return sum(one.poll() == -9 for one in self.started)
 
 
 def patch(monkeypatch, killer: Killer) -> None:
-    """Have the multiprocess driver's processes killed."""
     real = Coordinator._carry
 
     def carry(self, client, data):
         real(self, client, data)
         killer.carried()
 
-    # All kills may hit a party before it has come any further.
+    # All kills may hit the same party before it has made progress.
     monkeypatch.setattr(pipes, "_STARTS", killer.most + 1)
     monkeypatch.setattr(ForkServer, "start", killer.start)
     monkeypatch.setattr(Coordinator, "_carry", carry)

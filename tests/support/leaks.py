@@ -1,4 +1,4 @@
-"""A site with a path, columns, IDs and values that nobody else has, and how its data can be wrong."""
+"""A site with a unique path, columns, IDs and values, and ways in which its data can be wrong."""
 
 import os
 import re
@@ -17,10 +17,10 @@ from secfc.agreement.keys import write_new_key
 from secfc.codes import Code
 
 MARK = "q7391"
-"""In every name that is the site's own."""
+"""Part of every name that only the site has."""
 
 VALUE = 73914.5625
-"""A value that the site alone has."""
+"""A value that only the site has."""
 
 _TIMES = re.compile(rb"(?<![\d.])\d{1,4}\.\d+(?:e[-+]?\d+)?")
 
@@ -28,12 +28,12 @@ SITE = "south"
 
 
 def without_times(data):
-    """Data without fractions below 10,000: digits of `VALUE` can be in a time by chance."""
+    """Data without fractions below 10,000, because a time can contain the digits of `VALUE` by chance."""
     return _TIMES.sub(b"", data)
 
 
 class Secretive:
-    """What the two kinds of consortium below share: the site's files have names of its own."""
+    """Common part of the two consortia below. The site's files have unique names."""
 
     sites = NAMES
 
@@ -47,7 +47,6 @@ class Secretive:
         return folder
 
     def change(self, column, row, value):
-        """Another text in the site's own file."""
         self.own[column][row] = value
         self.write()
 
@@ -61,7 +60,6 @@ class Secretive:
         return self.secret / f"patients-{MARK}.csv"
 
     def point(self, *, path=None, query=None, url=None, columns=None, id_column="patient", more="", first=""):
-        """Write the site file."""
         source = [f"path = {str(path or self.file)!r}"] if url is None else [f"url = {url!r}"]
         source += [f"query = {query!r}"] if query else []
         source += [f"id = '{id_column}_{MARK}'"] if id_column else []
@@ -81,7 +79,7 @@ class Secretive:
 
 
 class Plain(Secretive, Organisations):
-    """A job over columns as they are."""
+    """A job whose columns are used as they are."""
 
     columns = ("age", "bmi")
     limits = ""
@@ -100,7 +98,7 @@ class Plain(Secretive, Organisations):
 
 
 class Prepared(Secretive, Preparing):
-    """A job that opens means first."""
+    """A job that first opens means."""
 
     columns = ("age", "dose", "smoker")
     limits = CONSENT
@@ -119,17 +117,17 @@ class Prepared(Secretive, Preparing):
 
 @dataclass(frozen=True)
 class Case:
-    """Something that is wrong at the site, and the code that others are told.
+    """An error at the site, and the code that the other parties get.
 
     Attributes
     ----------
     spoil : callable
-        Takes the consortium; makes one of the site's inputs wrong.
+        Takes the consortium and makes one of the site's inputs wrong.
     code : Code
     kind : type
         Of the consortium.
     told : bool
-        Whether the site's own log names something of its own.
+        Whether the site's own log contains one of its unique names or values.
     """
 
     spoil: Callable
@@ -256,8 +254,6 @@ DEVIATIONS = SCHEMA.replace("deviations = 8", "deviations = 2")
 
 
 class Narrow(Prepared):
-    """A job with a narrow cut."""
-
     def __init__(self, folder):
         super().__init__(folder, DEVIATIONS)
 

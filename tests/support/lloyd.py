@@ -1,4 +1,4 @@
-"""ExactLloyd and, for small cases, the same in Python's fractions without a filter: obviously right."""
+"""ExactLloyd, and for small cases a simple reference in Python's fractions without a filter."""
 
 import warnings
 from fractions import Fraction
@@ -13,7 +13,7 @@ from plaintext_baselines._rounds import NearestCentres
 
 
 class FractionRows:
-    """What `ExactRows` does, word for word as it is defined."""
+    """What `ExactRows` does, directly from its definition."""
 
     def __init__(self, rows, n_clusters, unit):
         self.n_clusters = n_clusters

@@ -1,4 +1,4 @@
-"""A coordinator and sites whose processes can be killed and started again, in one process."""
+"""A coordinator and sites in one process, whose processes can be killed and started again."""
 
 import contextlib
 import threading
@@ -17,40 +17,39 @@ from secfc.errors import SecFCError, StorageError
 
 SITE_KILLS = ("site before", "site during", "site after")
 COORDINATOR_KILLS = ("coordinator before", "coordinator after")
-DEADLINE = 60.0  # by a clock of the run's own (support/clock.py)
+DEADLINE = 60.0  # by the run's own clock (support/clock.py)
 KILLS = SITE_KILLS + COORDINATOR_KILLS
 
 
 class Killed(BaseException):
-    """Signal 9 in the middle of a call."""
+    """Signal 9 during a call."""
 
 
 class Processes:
     """A coordinator and callees whose processes can be killed and started again.
 
-    A process that was killed is an object that is called no more. Its files are left; its locks are free.
+    A killed process is an object that is not called any more. Its files stay; its locks are free.
 
     Parameters
     ----------
     names : sequence of str
         Of the clients.
     plan : dict of int to str
-        Who is killed at which call, counted over all clients.
+        Which process is killed at which call, counted over all clients.
     """
 
     def __init__(self, names, plan=None):
         self.plan = dict(plan or {})
         self.calls = 0
         self.dead = False  # the coordinator
-        self._answers, self._streams = {}, {}  # all that was ever sent
-        self.last, self.answered = {}, {}  # the call that each site took last, and its answer
-        self.reaches = lambda name: True  # whether a call gets to a site now
-        self.watch = None  # sees each call
+        self._answers, self._streams = {}, {}  # everything that was ever sent
+        self.last, self.answered = {}, {}  # the last call that each site took, and its answer
+        self.reaches = lambda name: True  # whether a call reaches a site now
+        self.watch = None  # gets each call
         self._lock = threading.RLock()
         self.sites = {name: self._callee(name) for name in names}
 
     def kill(self, name):
-        """Kill a site and start it again."""
         if self.sites[name]._log is not None:
             self.sites[name]._log.close()
         self.sites[name] = self._callee(name)
@@ -98,7 +97,7 @@ class Processes:
             one.stop()
 
     def _die_taking(self, name, data):
-        """The site does all that the call asks for, and is killed before it has written that down."""
+        """The site does everything that the call asks for, and is killed before it writes that to its log."""
         log = self.sites[name]._log
         if log is not None:
 
@@ -111,7 +110,7 @@ class Processes:
         self.kill(name)
 
     def _compare(self, name, call, answer):
-        """What was sent once is never sent otherwise: no mask is used for two plaintexts."""
+        """Data is never sent again with other content, so no mask is used for two plaintexts."""
         stream = self._streams.setdefault(name, bytearray())
         again = stream[call.position : call.position + len(call.body)]
         if call.kind is not Kind.CLOSE:
@@ -121,14 +120,14 @@ class Processes:
             assert self._answers.setdefault((name, call.number), answer.body) == answer.body
 
     def run(self):
-        """Start coordinators until one ends the run; how many were started."""
+        """Start coordinators until one ends the run; return how many were started."""
         for count in range(1, 400):
             if not self.start().interrupted:
                 return count
         raise AssertionError("the run does not end")
 
     def start(self):
-        """Start a coordinator; it has ended when this returns. Raises what ended the run."""
+        """Start a coordinator and wait for its end. Raises the error that ended the run."""
         self.dead = False
         log = self._log()
         self.coordinator = self._coordinator(log)
@@ -141,12 +140,12 @@ class Processes:
         self.coordinator.interrupted |= self.dead  # killed while it closed the run
         self.coordinator.leave()
         for one in self.coordinator._conversations.values():
-            one.report(60.0)  # its threads call no site later
+            one.report(60.0)  # its threads do not call a site later
         return self.coordinator
 
 
 class Machines(Processes):
-    """A coordinator and sites with folders of their own.
+    """A coordinator and sites with their own folders.
 
     Parameters
     ----------
@@ -187,12 +186,12 @@ class Machines(Processes):
         )
 
     def assert_exact(self):
-        """Labels are those of exact Lloyd, and the run ended as it should."""
+        """Labels equal those of exact Lloyd, and the run ended as it should."""
         assert_exact(self.made, SimpleNamespace(sites=self.sites, coordinator=self.coordinator))
         self.assert_whole()
 
     def assert_whole(self):
-        """Every site stated all that left it, and nothing is left of the logs."""
+        """Every site's statement lists everything that left it, and no log is left."""
         made = self.made
         assert self.coordinator.lost == {}
         self.assert_logs_gone()
@@ -210,5 +209,4 @@ class Machines(Processes):
         assert sent == counted
 
     def assert_logs_gone(self):
-        """No log is left of a run that has ended."""
         assert self.logs == []

@@ -1,4 +1,4 @@
-"""Sites that die in a run and miss their labels, and what others may do to the copies for them."""
+"""Sites that die in a run and miss their labels, and what others can do to the copies for them."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from secfc.protocol.messages import Finish
 
 
 def dying(made, monkeypatch, dies=(), *, kind=Finish, round_=0):
-    """A network in which these sites die when they are to take a message: they take no call from then on."""
+    """A network in which sites die at a message of a type: from then on they take no call."""
     gone = set()
     for number in dies:
 
@@ -46,7 +46,7 @@ def fetch(made, name):
 
 
 def change(made, act):
-    """Change the summary, as who carries it can."""
+    """Change the summary, as anybody who carries it can."""
     path = made.folder / "summary.json"
     values = json.loads(path.read_text())
     act(values["statements"])
@@ -54,14 +54,14 @@ def change(made, act):
 
 
 def flip(text, at):
-    """Base64 of the same bytes but for a bit."""
+    """Base64 of the same bytes with one bit flipped."""
     data = bytearray(base64.b64decode(text))
     data[at] ^= 1
     return base64.b64encode(data).decode()
 
 
 def forged(made, *numbers, labels=None, n_iter=3):
-    """These clients lie: they sign other labels of the fourth site's rows, or another result."""
+    """These clients lie: they sign wrong labels of the fourth site's rows, or another result."""
 
     def act(values):
         agreement = made.agreement
@@ -83,7 +83,7 @@ def forged(made, *numbers, labels=None, n_iter=3):
 
 
 def says_missed(monkeypatch, *numbers):
-    """A coordinator that says that these sites missed the result."""
+    """A coordinator that claims that these sites missed the result."""
     real = Coordinator._close
 
     def close(self, ended, missed=(), **given):

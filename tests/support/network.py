@@ -1,4 +1,4 @@
-"""A coordinator and sites in one process, and what a network and sites can do to them."""
+"""A coordinator and sites in one process, and faults of the network and of sites."""
 
 import threading
 
@@ -18,7 +18,7 @@ RUN = bytes(range(16))
 
 
 class Network:
-    """Carries calls to sites of this process; `spoil` may change, lose or answer any of them."""
+    """Carries calls to sites of this process. `spoil` may change, lose or answer any of them."""
 
     def __init__(
         self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False, absent=(), run=None
@@ -28,7 +28,7 @@ class Network:
             for name in (*organisations.sites, *organisations.helpers)
         }
         self.calls, self._spoil = [], spoil
-        self._working = threading.Lock()  # sites do not share an interpreter elsewhere
+        self._working = threading.Lock()  # in a real run sites do not share an interpreter
         self._agreement = agreement = organisations.agreement
         self.coordinator = Coordinator(
             terms=RunTerms.of(agreement),
@@ -53,18 +53,18 @@ class Network:
         return self.coordinator.run()
 
     def write_summary(self, path, error):
-        """As a driver does when the run has ended."""
+        """Write the summary as a driver does when the run has ended."""
         one = self.coordinator
         write_summary(path, self._agreement, one.statements.values(), one.summary(error))
 
     @property
     def transcript(self):
-        """Of the run, from which the salt of hashed IDs follows."""
+        """Transcript of the run, which determines the salt of hashed IDs."""
         return self.coordinator.server.phase.introductions.transcript
 
 
 def on_receive(monkeypatch, number, act):
-    """Have a client act before it takes a message; to raise is to break its process."""
+    """Have a client call `act` before it takes a message. If `act` raises, the client's process breaks."""
     real = Client.receive
 
     def receive(self, message):
@@ -76,7 +76,7 @@ def on_receive(monkeypatch, number, act):
 
 
 def assert_exact(organisations, network, *, left_out=()):
-    """Labels of all who have some equal those of Lloyd in exact integers on the rows that are in."""
+    """All labels that exist equal those of Lloyd in exact integers on the rows that took part."""
     lost, out = names_of_lost(network), set(left_out)
     rows = [
         part for name, part in zip(organisations.sites, organisations.rows, strict=True) if name not in out
@@ -90,13 +90,13 @@ def assert_exact(organisations, network, *, left_out=()):
 
 
 def names_of_lost(network):
-    """Sites that the run went on without, in the order in which they were lost, and why."""
+    """Sites that the run continued without, in the order in which they were lost, and why."""
     sites = list(network.sites)
     return {sites[j - 1]: f"{type(why).__name__}: {why}" for j, why in network.coordinator.lost.items()}
 
 
 def vanishes(monkeypatch, kind, *numbers):
-    """Sites that vanish when they get their first message of this type."""
+    """Sites vanish when they get their first message of this type."""
     gone = set()
     for number in numbers:
 
@@ -115,7 +115,7 @@ def vanishes(monkeypatch, kind, *numbers):
 
 
 def third_round(monkeypatch, *numbers):
-    """Sites that vanish when they are asked for round 3."""
+    """Sites vanish when they are asked for round 3."""
     gone = set()
     for number in numbers:
 

@@ -1,4 +1,4 @@
-"""Three organisations with their files in one folder, as `docs/agreeing-on-a-job.md` has them."""
+"""Three organisations with their files in one folder, as in `docs/agreeing-on-a-job.md`."""
 
 from pathlib import Path
 
@@ -34,8 +34,6 @@ age = [0, 120]
 
 
 class Organisations:
-    """Their files, in a folder."""
-
     names = NAMES
     helpers: tuple[str, ...] = ()
 
@@ -74,7 +72,7 @@ class Organisations:
         return self.site(name)
 
     def add_helpers(self, *helpers: str) -> None:
-        """Add parties without rows, who compare; the job opens labels only."""
+        """Add parties without rows as comparers; the job then opens labels only."""
         members = []
         for name in helpers:
             members.append(Member(name=name, key=write_new_key(self.folder / f"{name}.key").public))
@@ -90,7 +88,7 @@ class Organisations:
         path.write_text(text.replace(old, new))
 
     def hide(self, *, cap: int = 40) -> bytes:
-        """Have the job hide whose rows are whose, every site with a copy of the ID key; the key."""
+        """Turn on membership privacy in the job; every site gets a copy of the ID key, which is returned."""
         self.replace(self.job, "k = 2", f"k = 2\nids_cap = {cap}")
         key = write_new_ids_key(self.folder / "ids.key")
         for name in self.names:
@@ -98,7 +96,7 @@ class Organisations:
         return key
 
     def simulated(self) -> Outcome:
-        """What a simulation of the job gives on the same rows."""
+        """The result of a simulation of the job on the same rows."""
         agreement = self.agreement
         return run_in_process(
             Setup(

@@ -1,10 +1,9 @@
-"""Outcomes of runs, compared."""
+"""Comparison of outcomes of runs."""
 
 import numpy as np
 
 
 def assert_equal(one, other):
-    """Equal labels, figures and messages."""
     for mine, theirs in zip(one.labels, other.labels, strict=True):
         assert mine.dtype == theirs.dtype
         np.testing.assert_array_equal(mine, theirs)

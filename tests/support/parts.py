@@ -1,4 +1,4 @@
-"""Runs in which shares and answers come in many parts."""
+"""Runs in which shares and answers have many parts."""
 
 import numpy as np
 from support.sweeps import tries
@@ -11,7 +11,7 @@ from secfc.protocol.states import State
 _RNG = np.random.default_rng(5)
 COUNTS = (6, 9, 0, 5, 8)
 MANY = [_RNG.normal(size=(size, 3)).round(3) for size in COUNTS]
-"""Five clients where three answers are enough; one has no rows. With rows by twos: 3, 5, 0, 3, 4 parts."""
+"""Five clients, three of whose answers are enough; one has no rows. In parts of two rows: 3, 5, 0, 3, 4."""
 P = 16760833
 
 laws = tries(0.4)
@@ -24,13 +24,13 @@ def ending(net, **how):
 
 
 def sharing(net, number=1):
-    """Bring a client to the exchange of shares; its Plan is the last thing it has heard."""
+    """Bring a client to the exchange of shares; the last message it got is its Plan."""
     net.run(until=lambda: net.clients[number].state is State.SHARE)
     return net.clients[number]
 
 
 def asked(net, number=1):
-    """Bring a client to its first question; its answer's first parts are on their way."""
+    """Bring a client to its first question; it has sent the first parts of its answer."""
     net.run(until=lambda: net.clients[number].state is State.ITERATE)
     net.deliver(net.hold(Assignment, recipient=number))
     return net.clients[number]

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: loopback only, password authentication, TLS, ended with them."""
+"""A PostgreSQL server for tests: loopback only, password authentication, TLS; it ends with the tests."""
 
 import os
 import pwd
@@ -25,7 +25,7 @@ HOST = "127.0.0.1"
 USER = "reader"
 _SECONDS = 300.0
 _RUN = '"$@" & server=$!; read -r _; kill -INT $server; wait $server'
-"""Ends the server, fast, when its own standard input does: also when the tests are killed."""
+"""Ends the server quickly when its own standard input ends, so also when the tests are killed."""
 
 
 class Postgres:
@@ -34,7 +34,7 @@ class Postgres:
     Attributes
     ----------
     folder : Path
-        The server's own, with `log` and the certificate `root.crt`.
+        The server's folder, with `log` and the certificate `root.crt`.
     password : str
         Of the user "reader".
     """
@@ -42,7 +42,7 @@ class Postgres:
     def __init__(self) -> None:
         self._programs = postgresql()
         self._account = _account()
-        # Not in pytest's folder, which only its owner may enter; and sockets have short names.
+        # Not in pytest's folder, which only its owner may enter. Names of sockets must be short.
         self.folder = Path(tempfile.mkdtemp(prefix="secfc-pg-", dir="/tmp" if self._account else None))
         self.log = self.folder / "log"
         self.password = secrets.token_hex(12)
@@ -66,7 +66,7 @@ class Postgres:
         self.stop()
 
     def fill(self, database: str, statements: Iterable[str]) -> str:
-        """Make a database that the user may read and, as far as permissions go, change; its URL."""
+        """Make a database that the user may read and, within its permissions, change; return its URL."""
         with self._admin() as admin:
             admin.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
             admin.execute(f"CREATE DATABASE {database}")
@@ -77,18 +77,17 @@ class Postgres:
         return f"postgresql://{HOST}:{self.port}/{database}"
 
     def count(self, database: str, table: str) -> int:
-        """Rows of a table."""
         with self._admin(database) as admin:
             (number,) = admin.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)
         return int(number)
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a site sets so that the driver finds its credentials."""
+        """Environment in which the driver finds a site's credentials."""
         return {"PGUSER": USER, "PGPASSWORD": self.password}
 
     def stop(self) -> None:
-        """End the server and remove all of it."""
+        """End the server and remove its folder."""
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -170,7 +169,7 @@ class Postgres:
 
 
 def _account() -> tuple[int, int] | None:
-    """Whom to run the server as; None: as who runs the tests, unless that is root, whom it refuses."""
+    """The account that runs the server. None: the current one. PostgreSQL refuses root."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -187,7 +186,7 @@ def _free_port() -> int:
 
 
 def _write_certificate(folder: Path) -> None:
-    """A certificate of the loopback address that vouches for itself."""
+    """A self-signed certificate for the loopback address."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
     now = datetime.now(UTC)

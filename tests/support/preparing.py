@@ -1,4 +1,4 @@
-"""Three organisations whose job prepares: numbers in other units, a category, values that are missing."""
+"""Three organisations whose job prepares data: numbers in other units, a category, missing values."""
 
 import csv
 
@@ -38,7 +38,7 @@ CONSENT = "[limits]\nopen_statistics = 3\n"
 
 
 def tables(seed=5):
-    """A table of texts for each organisation; two have missing ages, one a dose beyond the range."""
+    """A table of texts for each organisation. Two have missing ages; one has a dose out of range."""
     rng = np.random.default_rng(seed)
     found = {}
     for name, m in zip(NAMES, (14, 9, 7), strict=True):
@@ -52,7 +52,7 @@ def tables(seed=5):
 
 
 class Preparing(Organisations):
-    """Their files; all have signed."""
+    """Files of the organisations. All have signed."""
 
     def __init__(self, folder, *, schema=SCHEMA, values=None):
         super().__init__(folder)
@@ -68,12 +68,11 @@ class Preparing(Organisations):
         self.sign()
 
     def change(self, name, column, row, value):
-        """Another value in a site's file."""
         self.values[name][column][row] = value
         self.write_table(name)
 
     def prepared(self):
-        """Rows and preparation where all rows are in one process."""
+        """Rows and preparation, computed with all rows in one process."""
         values = [
             {name: [one or None for one in column] for name, column in self.values[site].items()}
             for site in self.names
@@ -82,7 +81,7 @@ class Preparing(Organisations):
         return model.fit_transform(values), model.preparation_
 
     def write_table(self, name, titles=None):
-        """A site's file, with another column that nobody agreed on."""
+        """Write a site's file, with one more column that is not in the agreement."""
         columns = self.values[name]
         titles = titles or list(columns)
         with (self.folder / f"{name}.csv").open("w", newline="") as file:
@@ -93,7 +92,7 @@ class Preparing(Organisations):
 
 
 class PreparingSites(Preparing):
-    """Under the names that the network knows."""
+    """The same, with the names that the network uses."""
 
     sites = NAMES
 

@@ -1,4 +1,4 @@
-"""A simulation whose parties die: all in this process, each with its log."""
+"""A simulation whose parties die: all are in this process, each with its log."""
 
 import io
 import secrets
@@ -59,7 +59,7 @@ KINDS = {
     "union, liars": {"ids": True, "counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
 }
-"""Runs of every kind, as the fixture `setup_of` of tests/journal makes them."""
+"""Runs of every kind, as arguments of the fixture `setup_of` of tests/journal."""
 
 
 class Restarting(Processes):
@@ -107,7 +107,7 @@ class Restarting(Processes):
         )
 
     def outcome(self):
-        """What the clients and the server have at the end."""
+        """The results of the clients and the server at the end."""
         results = {j: one.result() for j, one in self.parties.items()}
         received = {j: arrays[0] for j, (_, arrays) in results.items() if arrays}
         hidden = self.setup.ids is not None

@@ -1,8 +1,8 @@
-"""Deadlines of a run with a process per party that pass when no party can go on, not after seconds.
+"""Deadlines that pass when no party of a run (a process per party) can continue, not after seconds.
 
-A test about a deadline stops a process or loses an answer, and then all other parties wait. The clock of such
-a run is that standstill: no process works, no byte is in a pipe, no answer is to be taken. Any deadline has
-passed then, and none before, however fast the machine is.
+A test about a deadline stops a process or loses an answer. Then all other parties wait. That is a standstill:
+no process works, no byte is in a pipe, no answer is waiting. The clock of such a run moves only at a
+standstill, and then every deadline passes. So the speed of the machine has no influence.
 """
 
 import fcntl
@@ -15,22 +15,22 @@ from pathlib import Path
 from secfc.drivers import conversation, coordinator, pipes
 
 _LOOKS = 6
-"""Looks in a row that must show a standstill: a thread that has just been woken moves in between."""
+"""Observations in a row that must show a standstill. A thread that has just been woken moves in between."""
 _PAUSE_SECONDS = 0.02
 
 
 _STEP_SECONDS = 4.0
-"""That a standstill lasts by this clock: deadlines of different lengths pass in their order."""
+"""Duration of a standstill on this clock, so that deadlines of different lengths pass in their order."""
 
 
 class Clock:
-    """Stands for `time`; it goes on at a standstill of the parties of a run."""
+    """Replaces `time`. It moves when the parties of a run are at a standstill."""
 
     thread_time = staticmethod(time.thread_time)
 
     def __init__(self) -> None:
         self.parties = None
-        self.idle = False  # the coordinator has heard nothing the last time
+        self.idle = False  # the coordinator heard nothing the last time
         self._now, self._still, self._looked = 0.0, 0, 0.0
         self._lock = threading.Lock()
 
@@ -49,7 +49,7 @@ class Clock:
 
 
 def waits(process) -> bool:
-    """Whether a process is stopped, has ended, or waits for input that is not there."""
+    """Whether a process is stopped, has ended, or waits for missing input."""
     try:
         state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -60,7 +60,6 @@ def waits(process) -> bool:
 
 
 def unread(stream) -> int:
-    """Bytes in a pipe."""
     if stream.closed:
         return 0
     (count,) = struct.unpack("=i", fcntl.ioctl(stream.fileno(), termios.FIONREAD, bytes(4)))
@@ -68,7 +67,7 @@ def unread(stream) -> int:
 
 
 def patch(monkeypatch) -> None:
-    """Have the deadlines of runs pass at a standstill, and processes that do not end be ended at once."""
+    """Make deadlines of runs pass at a standstill, and end at once processes that do not end themselves."""
     if not Path("/proc/self/stat").exists():
         return
     clock, enter, hear = Clock(), pipes.Pipes.__enter__, conversation.heard

@@ -1,4 +1,4 @@
-"""A start by k-means++ of a trio in one process, and the same by `PlusPlus`."""
+"""A start by k-means++ of a trio in one process, and the same start by `PlusPlus`."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -22,7 +22,7 @@ EVALUATORS = Comparer.E0, Comparer.E1
 
 @dataclass
 class Start:
-    """The three, what they keep, and all that they sent.
+    """The three parties, their state, and everything that they sent.
 
     `distances[i][j]` is D of row j to row i, a Python integer.
     """

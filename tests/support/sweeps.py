@@ -1,4 +1,4 @@
-"""What the default run tries of a wide sweep, and what only the slow tests and thorough searches do."""
+"""Which cases of a wide sweep the default run tests, and which only slow tests and thorough searches."""
 
 import random
 from collections import Counter, defaultdict
@@ -11,16 +11,16 @@ from hypothesis import settings
 
 
 def sweep(cases: Iterable[Any], keep: Collection[Any] | Callable[[Any], bool]) -> list[Any]:
-    """Arguments for `pytest.mark.parametrize`: all cases, of which only those to `keep` are not slow."""
+    """Arguments for `pytest.mark.parametrize`: all cases. Those not in `keep` are marked slow."""
     kept = keep if callable(keep) else keep.__contains__
     return [case if kept(case) else slow(case) for case in cases]
 
 
 def crossed(*axes: Iterable[Any], together: int = 2) -> list[Any]:
-    """All combinations of the axes' values, of which few are not slow.
+    """All combinations of the axes' values. Most are marked slow.
 
-    Any values of `together` axes are in one of these: each pair by default, each value with `together=1`.
-    A value that `sweep` marked is in slow combinations alone.
+    The other combinations contain every combination of values of any `together` axes: each pair by default,
+    each value with `together=1`. A value that `sweep` marked is only in slow combinations.
     """
     listed = [list(axis) for axis in axes]
     quick = [[at for at, value in enumerate(axis) if not hasattr(value, "marks")] for axis in listed]
@@ -33,14 +33,14 @@ def crossed(*axes: Iterable[Any], together: int = 2) -> list[Any]:
 
 
 def covering(cases: list[tuple[Any, ...]], together: int = 2) -> set[tuple[Any, ...]]:
-    """Few of the cases, which have any values of `together` places that there are in one of the cases."""
+    """A few of the cases that together contain all combinations of values at any `together` places."""
 
     def parts(case: tuple[Any, ...]) -> set[Any]:
         return set(combinations(enumerate(case), together))
 
     missing, used, found = set().union(*map(parts, cases)), Counter[Any](), set()
     while missing:
-        # Of cases with as many, single values take turns.
+        # Among equally good cases, prefer values that were used less.
         best = max(
             cases, key=lambda case: (len(parts(case) & missing), -sum(used[one] for one in parts(case)))
         )
@@ -53,7 +53,7 @@ def covering(cases: list[tuple[Any, ...]], together: int = 2) -> set[tuple[Any, 
 def leave_some(items: Iterable[pytest.Item]) -> None:
     """Mark as slow all cases but `count` of each test that is marked ``some(count)``.
 
-    Those that are left have as many different values of the parameters as they can have.
+    The remaining cases have as many different values of the parameters as possible.
     """
     tests = defaultdict(list)
     for item in items:
@@ -73,7 +73,7 @@ def leave_some(items: Iterable[pytest.Item]) -> None:
 
 
 def slow(case: Any) -> Any:
-    """A case that only `pytest -m slow` tries."""
+    """A case that only `pytest -m slow` runs."""
     return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
 
 

@@ -1,4 +1,4 @@
-"""Programs that tests need and that Python and pip do not bring."""
+"""Programs that tests need and that do not come with Python or pip."""
 
 import os
 import shutil
@@ -9,13 +9,12 @@ import pytest
 
 
 def chromium() -> str:
-    """The browser's path."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     return _needed("chromium", found)
 
 
 def postgresql() -> Path:
-    """The folder of the server's programs. Debian keeps them off the PATH, a folder for each version."""
+    """The folder of the server's programs. Debian has one for each version, not on the PATH."""
     initdb = shutil.which("initdb")
     found = [Path(initdb).resolve().parent] if initdb else []
     found += sorted(map(Path, glob("/usr/lib/postgresql/*/bin")), key=lambda path: float(path.parent.name))
@@ -24,7 +23,7 @@ def postgresql() -> Path:
 
 
 def _needed(name: str, found: str | None) -> str:
-    """What was found; else the test skips, or fails where SECFC_NO_SKIPS lists the name."""
+    """The path found. Without one the test is skipped, or fails if SECFC_NO_SKIPS lists the name."""
     if found is None:
         if name in os.environ.get("SECFC_NO_SKIPS", "").split():
             pytest.fail(f"{name} is not installed, and SECFC_NO_SKIPS says that it must be")

@@ -1,4 +1,4 @@
-"""A trio in one process: masked residues of given distances, and mail until all have ended."""
+"""A trio in one process: masked residues of given distances, and mail until all roles have ended."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ def packed(values: np.ndarray, primes: tuple[int, ...]) -> PackedResidues:
 def keys(
     party: Comparer, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS
 ) -> Keys:
-    """What the dealer shares with an evaluator."""
+    """The keys that the dealer shares with an evaluator."""
     secret = secrets[0] if party is Comparer.E0 else secrets[1]
     return Keys(secret, run=bytes(16), round_=round_, attempt=attempt, phase="iterate")
 
@@ -37,7 +37,7 @@ def carry(
     mail: list[tuple[Comparer, Comparer, bytes]],
     change=lambda sender, recipient, data: data,
 ) -> None:
-    """Carry all mail of roles until they have ended; it is noted in `mail`."""
+    """Deliver all mail of roles until they have ended, and record it in `mail`."""
     waiting = deque[tuple[Comparer, Comparer, bytes]]()
 
     def post(sender, sent):
@@ -54,7 +54,7 @@ def carry(
             if sender in roles[recipient].awaited:
                 post(recipient, roles[recipient].take(sender, data))
                 break
-            waiting.append((sender, recipient, data))  # it is early
+            waiting.append((sender, recipient, data))  # it is too early for it
         else:
             raise AssertionError("mail that nobody awaits")
     assert all(role.ended for role in roles.values())
@@ -62,7 +62,7 @@ def carry(
 
 @dataclass
 class Trio:
-    """The roles of a round, and all that they sent, in order."""
+    """The roles of a round, and everything that they sent, in order."""
 
     question: Question
     distances: np.ndarray
@@ -94,7 +94,7 @@ class Trio:
         }
 
     def play(self, change=lambda sender, recipient, data: data) -> "Trio":
-        """Carry all mail; `change` may change it on its way."""
+        """Deliver all mail; `change` may change it on its way."""
         carry(self.roles, self.mail, change)
         return self
 
@@ -105,7 +105,6 @@ class Trio:
 
     @property
     def core(self) -> np.ndarray:
-        """Core rows that both evaluators found."""
         return self._of_both("core")
 
     @property
@@ -120,7 +119,7 @@ class Trio:
 
 
 def true_labels(distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Nearest candidate of each row by Python's integers, ties to the lowest index."""
+    """Nearest candidate of each row, with Python's integers; ties go to the lowest index."""
     candidates = [int(h) for h in np.flatnonzero(sizes)]
     labels = []
     for row in distances.T:

@@ -1,4 +1,4 @@
-"""Small unions to test with."""
+"""Small unions for tests."""
 
 from collections.abc import Sequence
 from random import Random
@@ -23,7 +23,7 @@ def random_elements(shape: tuple[int, ...], seed: int) -> Elements:
 
 
 def plan_for(parties: Parties, *, t: int = 1, ell: int = 1, salt: bytes = SALT, **options) -> UnionPlan:
-    """A plan whose cap just holds these IDs."""
+    """A plan whose cap equals the number of these IDs."""
     options.setdefault("cap", max(1, sum(map(len, parties))))
     return UnionPlan(n=len(parties), t=t, ell=ell, salt=salt, **options)
 

@@ -1,10 +1,10 @@
 """Processes of secfc that start in milliseconds: forked from a server that has imported everything.
 
-A new interpreter imports for about a second what a party or the command needs, and the tests start hundreds.
-`Popen` here is `subprocess.Popen`, except that `python -m secfc...` and `python -c CODE` are forked from a
-process that has imported them and run nothing. There is one for each test process. Descriptors, environment,
-folder, session, signals and exit status are as ever. New interpreters are started by tests that are marked
-`interpreters` and by those about imports and the command's start.
+A new interpreter needs about a second for the imports of a party or the command, and the tests start
+hundreds. `Popen` here is `subprocess.Popen`, except that `python -m secfc...` and `python -c CODE` are forked
+from a process that has only imported modules. There is one such server for each test process. Descriptors,
+environment, folder, session, signals and exit status are as usual. Tests marked `interpreters`, and those
+about imports and the command's start, use new interpreters.
 """
 
 import atexit
@@ -29,7 +29,7 @@ from secfc.drivers import processes
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 ADDRESS = "SECFC_TESTS_WARM"
-"""Names the server's socket to the processes that it forks, so that theirs are forked too."""
+"""Environment variable with the server's socket, so that forked processes fork theirs from it too."""
 
 IMPORTED = (
     "numpy",
@@ -44,13 +44,13 @@ IMPORTED = (
     "secfc.prepare.files",
     "secfc.tables",
 )
-"""Modules that start no thread when they are imported; a process with threads cannot be forked."""
+"""Modules that start no thread on import: a process with threads cannot be forked."""
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
 
 
 def asked(args):
-    """What a command line runs: "-m" or "-c", module or code, arguments; None if it is not for the server."""
+    """What a command line runs: "-m" or "-c", module or code, arguments; None if the server cannot run it."""
     words = [str(word) for word in args] if isinstance(args, (list, tuple)) else []
     if not words or words[0] != sys.executable:
         return None
@@ -61,12 +61,12 @@ def asked(args):
 
 
 class Popen(subprocess.Popen):
-    """A process that is forked from the server, where its command line is for it."""
+    """A process that is forked from the server, if the server can run its command line."""
 
     def __init__(self, args, **options):
         self._connection = None
         if CAN_FORK and asked(args):
-            options.pop("preexec_fn", None)  # forked processes heed Ctrl-C
+            options.pop("preexec_fn", None)  # forked processes react to Ctrl-C
         super().__init__(args, **options)
 
     def _execute_child(self, args, *rest):
@@ -102,7 +102,7 @@ class Popen(subprocess.Popen):
                 os.close(mine)
 
     def _take_status(self, timeout):
-        """Take the exit status that the server tells, if it does in time."""
+        """Take the exit status from the server, if it arrives in time."""
         with self._waitpid_lock:
             if self.returncode is None and select.select([self._connection], [], [], timeout)[0]:
                 (self.returncode,) = struct.unpack("=q", _receive(self._connection, 8))
@@ -123,7 +123,7 @@ class Popen(subprocess.Popen):
 
 
 def run(args, *, input=None, capture_output=False, check=False, timeout=None, **options):
-    """`subprocess.run`, with a process that is forked."""
+    """`subprocess.run` with a forked process."""
     if input is not None:
         options["stdin"] = subprocess.PIPE
     if capture_output:
@@ -141,7 +141,7 @@ def run(args, *, input=None, capture_output=False, check=False, timeout=None, **
 
 
 def start_party(_forks):
-    """Stands for `secfc.drivers.processes.ForkServer.start`."""
+    """Replaces `secfc.drivers.processes.ForkServer.start`."""
     path = os.pathsep.join(filter(None, (PACKAGE, os.environ.get("PYTHONPATH"))))
     return Popen(
         [sys.executable, "-P", "-m", "secfc.drivers.party_process"],
@@ -153,13 +153,13 @@ def start_party(_forks):
 
 
 def patch(monkeypatch):
-    """Have the processes of parties forked, wherever secfc starts some."""
+    """Fork all processes of parties that secfc starts."""
     monkeypatch.setattr(processes.ForkServer, "start", start_party)
 
 
 @cache
 def address():
-    """The socket of the server that forks, which is started where there is none."""
+    """The socket of the server that forks. Starts a server if there is none."""
     if ADDRESS in os.environ:
         return os.environ[ADDRESS]
     folder = tempfile.TemporaryDirectory(prefix="warm-")
@@ -197,10 +197,10 @@ def _receive(connection, count):
 
 
 def serve(path):
-    """Fork what is asked for and tell how it ended, until standard input closes. A child returns its work."""
+    """Fork on request and report how children end, until standard input closes. A child returns its work."""
     for module in IMPORTED:
         import_module(module)
-    gc.freeze()  # no page is copied because an object of ours is counted
+    gc.freeze()  # counting references to our objects must not copy pages
     os.environ[ADDRESS] = path
     processes.ForkServer.start = start_party
     listening, children = socket.socket(socket.AF_UNIX), {}
@@ -229,7 +229,7 @@ def serve(path):
                 (length,) = struct.unpack("=Q", _receive(connection, 8))
                 _, descriptors, _, _ = socket.recv_fds(connection, 1, 16)
                 request = json.loads(_receive(connection, length))
-            except OSError:  # who asks was killed as it asked
+            except OSError:  # the requester was killed during its request
                 for one in (connection.fileno(), *descriptors):
                     os.close(one)
                 connection.detach()
@@ -255,7 +255,7 @@ def _tell(connection, number):
 
 
 def work(request, descriptors, connection):
-    """Run what was requested; the requester gets this process number once session and folder are set."""
+    """Run a request. The requester gets this process number after session and folder are set."""
     if request["session"]:
         os.setsid()
     for at in range(3):
@@ -278,7 +278,7 @@ def work(request, descriptors, connection):
 
 
 def leave(function, *given):
-    """Call a function and end as an interpreter does, but do not take apart what the server had imported."""
+    """Call a function and end as an interpreter does, but do not finalise what the server had imported."""
     status = 0
     try:
         function(*given)

@@ -1,4 +1,7 @@
-"""A fake wire that joins a server and its clients, and pictures of roles that show whether one changed."""
+"""A fake wire between a server and its clients, and pictures of roles, which show whether a role changed.
+
+A picture of an object is its whole state as values that == can compare.
+"""
 
 import math
 import struct
@@ -89,8 +92,6 @@ Link = tuple[int, int]
 
 
 class CountedMasks(MaskSource):
-    """Masks that tell how many were drawn."""
-
     def __init__(self) -> None:
         super().__init__()
         self.drawn = 0
@@ -101,7 +102,7 @@ class CountedMasks(MaskSource):
 
 
 class Wire:
-    """A server, its clients and helpers, and the mail between them: one queue a sender and recipient."""
+    """A server, its clients and helpers, and their mail: one queue for each sender and recipient."""
 
     def __init__(
         self,
@@ -177,7 +178,7 @@ class Wire:
             self.post(client.start())
 
     def client(self, number: int, **other: Any) -> Client:
-        """A client as the run has it, some of what it is given replaced."""
+        """A client as in the run, with some of its arguments replaced."""
         given: dict[str, Any] = {
             "job": self.job,
             "session": self.session,
@@ -221,7 +222,6 @@ class Wire:
 
     @property
     def transcript(self) -> bytes:
-        """Of the handshake."""
         return transcript_of(self.session, {j: one for j, one in enumerate(self._planned, 1) if one})
 
     def seal(
@@ -233,7 +233,7 @@ class Wire:
         purpose: bytes = b"share",
         round_: int = 0,
     ) -> Sealed:
-        """What the sender would seal, whatever it has sealed before."""
+        """What the sender would seal; it may seal the same place again."""
         channel = self.channels[sender][recipient]
         channel._sealed.clear()
         return channel.seal(purpose, part=part, payload=payload, round_=round_)
@@ -254,7 +254,7 @@ class Wire:
         return PackedResidues(shape=shape, payload=payload)
 
     def introduction(self, number: int, **changes: Any) -> Introduction:
-        """A client's introduction, changed and signed by it all the same."""
+        """A client's introduction with changes, signed by the client."""
         said = replace(self.introductions[number - 1], **changes)
         head = b"secfc introduction 1" + RUN + self.session.agreement + struct.pack("<HI", number, said.rows)
         signature = self.identities[number - 1].sign(
@@ -263,14 +263,14 @@ class Wire:
         return replace(said, signature=signature)
 
     def signed(self, hello: Hello, *, rows: int | None = None, start: Any = None) -> Hello:
-        """A Hello about other rows and start labels, signed."""
+        """A Hello with other rows and start labels, signed."""
         held = hello.introduction.rows if rows is None else rows
         labels = hello.start if start is None else start
         said = self.introduction(hello.sender, rows=held, start=start_digest(labels))
         return replace(hello, introduction=said, start=labels)
 
     def altered(self, message: Any, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:
-        """An honest party's message with residues of another shape, or one residue replaced."""
+        """An honest party's message with residues of another shape, or with one residue replaced."""
         if isinstance(message, Share):
             size = len(message.sealed.payload) - TAG_BYTES
             payload = bytearray(size if shape is None else 3 * math.prod(shape))
@@ -283,7 +283,6 @@ class Wire:
         return replace(message, residues=residues)
 
     def wrong(self, message: MaskedAnswer) -> MaskedAnswer:
-        """A masked answer, its first residue another one."""
         sender, recipient, place = message.sender, message.recipient, message.place
         opened = self.channels[recipient][sender].open(
             message.purpose, part=place, sealed=message.sealed.payload, round_=message.round
@@ -305,22 +304,20 @@ class Wire:
             self.links[link].append((self._posted, self.encode(message)))
 
     def encode(self, message: Message) -> bytes:
-        """The bytes that its sender would send."""
         return encode(message, k=self.job.k, signer=self.signer)
 
     def decode(self, data: bytes) -> Message:
-        """What its recipient reads."""
         return decode(data, k=self.job.k, session=self.session)
 
     def proof(self, message: FromServer) -> Proof:
-        """The server's proof of a message, which it need not send."""
+        """The server's proof of a message, whether it is sent or not."""
         given = self.decode(self.encode(message))
         assert isinstance(given, FromServer)
         assert given.proof is not None
         return given.proof
 
     def pending(self) -> list[Link]:
-        """Links with mail, the one with the oldest message first."""
+        """Links with mail; the link with the oldest message is first."""
         return sorted((link for link, mail in self.links.items() if mail), key=lambda at: self.links[at][0])
 
     def take(self, link: Link) -> Message:
@@ -329,7 +326,7 @@ class Wire:
         return opened(decode(self.links[link].popleft()[1], k=self.job.k, session=self.session, most=most))
 
     def deliver(self, message: Message) -> None:
-        """Hand a message over; whatever a test made of it, the server has signed it if it is the server's."""
+        """Deliver a message. If it is the server's, the server signs it first, even if a test changed it."""
         if isinstance(message, FromServer):
             message = self.decode(self.encode(message))
         self.post(self.role(message.recipient).receive(message))
@@ -341,14 +338,14 @@ class Wire:
         choose: Callable[[list[Link]], Link] = lambda links: links[0],
         drop: Callable[[Message], bool] = lambda message: False,
     ) -> None:
-        """Deliver messages, the oldest first unless `choose` says otherwise."""
+        """Deliver messages, the oldest first unless `choose` decides otherwise."""
         while not until() and (links := self.pending()):
             message = self.take(choose(links))
             if not drop(message):
                 self.deliver(message)
 
     def hold(self, kind: type[Message], *, recipient: int, sender: int | None = None) -> Message:
-        """Deliver everything older than the first such message, and give that one out undelivered."""
+        """Deliver everything older than the first such message, and return that one undelivered."""
         while True:
             message = self.take(self.pending()[0])
             if (
@@ -363,16 +360,15 @@ class Wire:
         return [client.labels.tolist() for j, client in self.clients.items() if j <= self.job.n]
 
     def parts(self) -> Parts:
-        """How shares and answers are cut."""
         return Layout(tuple(part.shape[0] for part in self.rows)).parts(self.job)
 
     def residues(self, columns: int, rows: slice) -> PackedResidues:
-        """Zeros of the right number of primes; every round of these small jobs takes as many."""
+        """Zeros for the right number of primes, which is the same in every round of these small jobs."""
         assert self.job.residues(1) == self.job.residues(self.m)
         return zeros((self.job.residues(self.m), columns, rows.stop - rows.start))
 
     def turn(self, kind: type[Message], *, sender: int, recipient: int) -> tuple[int, int]:
-        """Round and part of the next message of a type that the recipient waits for, as far as it does."""
+        """Round and part of the next message of a type that the recipient waits for, if it waits for one."""
         role = self.role(recipient)
         if kind is CodedDistances and isinstance(role, Server):
             return role.gathering.expected.get(sender, (1, 0))
@@ -396,9 +392,9 @@ class Wire:
     def message(
         self, kind: type[Message], *, sender: int, recipient: int, at: tuple[int, int] | None = None
     ) -> Message:
-        """A well-formed message of a type that the recipient can act on when it is its turn.
+        """A well-formed message of a type that the recipient accepts at its turn.
 
-        `at` is another round and part than those of its turn.
+        `at` gives another round and part.
         """
         round_, part = at or self.turn(kind, sender=sender, recipient=recipient)
         parts = self.parts()
@@ -470,7 +466,7 @@ class Wire:
         return self.seal(sender, recipient, place, payload, kind.purpose, round_=1)
 
     def _witness(self, sender: int, recipient: int) -> Sealed:
-        """The server's proof of an assignment that nobody else was given."""
+        """The server's proof of an assignment that no other client got."""
         if SERVER in (sender, recipient):
             return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
         sets = np.zeros(self.m, dtype=np.int32)
@@ -478,7 +474,7 @@ class Wire:
         return self.seal(sender, recipient, 0, shown(self.proof(given)), b"witness", round_=300)
 
     def _echo(self, sender: int, recipient: int) -> Sealed:
-        """What is no proof of a challenge."""
+        """An invalid proof of a challenge."""
         if SERVER in (sender, recipient):
             return Sealed(payload=bytes(SHOWN_BYTES + TAG_BYTES))
         return self.seal(sender, recipient, 0, bytes(SHOWN_BYTES), b"echo")
@@ -517,7 +513,7 @@ class Wire:
         return Report(**envelope, residues=residues, signature=self.identities[sender - 1].sign(statement))
 
     def lying(self, report: Report, dealers: set[int], *, by: Sequence[int] = (1,) * 8) -> Report:
-        """A client's report, off by a number for each prime in the columns of some dealers, and signed."""
+        """A client's signed report, wrong by a number for each prime in the columns of some dealers."""
         inquiry, planes = self.inquiry(report.round), []
         about = np.array([dealer in dealers for dealer, _ in inquiry._columns])
         for plane, prime, off in zip(report.residues.planes(), PRIMES, by, strict=False):
@@ -534,7 +530,7 @@ class Wire:
         return replace(report, residues=residues, signature=signature)
 
     def lie_about(self, recipient: int, dealers: set[int]) -> None:
-        """Let a client's report be wrong about what some dealers gave it."""
+        """Let a client's report be wrong about what some dealers dealt to it."""
         client = self.clients[recipient]
         said = client.receive
 
@@ -549,12 +545,12 @@ class Wire:
         client.receive = lambda message: [lie(answer) for answer in said(message)]
 
     def inquiry(self, round_: int = 0) -> Any:
-        """The server's check of this number, if it is open."""
+        """The server's check with this number, if it is open."""
         checks = getattr(self.server.phase, "checks", None)
         return checks and checks._open.get(round_)
 
     def _reports(self) -> tuple[SignedReport, ...]:
-        """Such reports of all clients."""
+        """All-zero reports of all clients, signed."""
         said = {j: self._report(j, {"run": RUN, "sender": j, "recipient": SERVER}) for j in self.clients}
         return tuple(
             SignedReport(client=j, residues=one.residues, signature=one.signature) for j, one in said.items()
@@ -569,7 +565,7 @@ class Wire:
         part: int | None = None,
         by: int = 1,
     ) -> None:
-        """Let a client add to an entry of each part, or one, that it deals to some others."""
+        """Let a client add `by` to an entry of each part, or of one part, that it deals to some others."""
         client, dealt = self.clients[dealer], count()
         honest = client.receive
 
@@ -580,7 +576,7 @@ class Wire:
                 packed = real(sharer, rows)
                 hit = part in (None, next(dealt)) and rows.size
                 for victim in victims if hit else ():
-                    # Modulo every prime: the entry stays within the bound.
+                    # Added modulo every prime, so the entry stays within the bound.
                     for prime, plane in zip(PRIMES, packed[victim - 1].planes(), strict=False):
                         octets = plane.reshape(-1)[3 * at : 3 * at + 3]
                         value = int.from_bytes(octets.tobytes(), "little")
@@ -613,7 +609,7 @@ class Wire:
 
 
 def opened(message: Message) -> Message:
-    """A message whose labels a test can look at."""
+    """A message with unpacked labels."""
     held = {name: getattr(message, name, None) for name in ("sets", "labels", "start")}
     packed = {name: one.unpack() for name, one in held.items() if isinstance(one, PackedLabels)}
     return replace(message, **packed) if packed else message
@@ -638,7 +634,7 @@ def zeros(shape: tuple[int, int, int]) -> PackedResidues:
 
 
 def picture(value: Any) -> Any:
-    """All that a role holds, down to bytes of arrays and generator states, as values that == compares."""
+    """All that a role holds, with bytes of arrays and generator states, as values that == can compare."""
     return _pictured(value, {})
 
 
@@ -646,7 +642,7 @@ _AS_THEY_ARE = {int, float, str, bytes, bool, type(None)}
 
 
 def _pictured(value: Any, seen: dict[int, Any]) -> Any:
-    """A picture; `seen` has those of the objects that were met, by their id."""
+    """A picture; `seen` has the pictures of objects met before, by id."""
     kind = type(value)
     if kind in _AS_THEY_ARE:
         return value
@@ -664,15 +660,15 @@ def _pictured(value: Any, seen: dict[int, Any]) -> Any:
         case Payload():
             return bytes(value.payload)
         case Channel():
-            return dict(value._sealed)  # the rest follows from what it was given
+            return dict(value._sealed)  # the rest follows from its arguments
         case np.random.Generator():
             return _pictured(value.bit_generator.state, seen)
         case Decoder() | ConsistencyCheck():
-            return None  # buffers and what follows from the job
+            return None  # buffers, and values that follow from the job
         case CountedMasks():
             return value.drawn
         case MaskSource():
-            return None  # of the server's coefficients, drawn and never used again
+            return None  # of the server's coefficients, which are drawn and never used again
         case dict():
             return {key: _pictured(one, seen) for key, one in value.items()}
         case list() | tuple() | deque():
@@ -689,5 +685,5 @@ def _pictured(value: Any, seen: dict[int, Any]) -> Any:
 
 @cache
 def _following(kind: type) -> frozenset[str]:
-    """What follows from the rest of an object: it is computed when it is first asked for."""
+    """Cached properties, which follow from the rest of an object."""
     return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))

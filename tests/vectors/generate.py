@@ -1,12 +1,12 @@
 """Known answers of the Lagrange code, computed without secfc and without NumPy: ``python generate.py``.
 
-Everything is Python integers and the textbook: Newton's divided differences to interpolate, Horner to
-evaluate, AES-256-CTR of `cryptography` for masks, the Chinese remainder theorem for distances. What is
-written has been verified here: shares give back the rows, and decoded distances are the distances of the
-rows themselves.
+Everything uses Python integers and textbook methods: Newton's divided differences to interpolate, Horner to
+evaluate, AES-256-CTR of `cryptography` for masks, the Chinese remainder theorem for distances. The script
+verifies what it writes: shares give back the rows, and decoded distances are the distances of the rows
+themselves.
 
 The file holds residues in [0, p). The last axis of segments, masks, shares and distances is the row. Clients
-are numbered from 1. Integers that may pass 2**53 are decimal strings.
+are numbered from 1. Integers that may exceed 2**53 are decimal strings.
 """
 
 import json
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 FILE = Path(__file__).with_name("lagrange.json")
 
-# The primes of the ring in their order, each with its smallest primitive root.
+# The primes of the ring in order, each with its smallest primitive root.
 PRIMES = (
     (16760833, 7),
     (16736257, 5),
@@ -101,7 +101,7 @@ CASES: tuple[dict[str, Any], ...] = (
 
 
 def evaluation_points(p: int, generator: int, *, n: int, coded: int) -> tuple[list[int], list[int]]:
-    """(alpha, beta): beta_u = w**u, alpha_j = g w**j; w of the least order 2**a >= max(n, coded)."""
+    """(alpha, beta): beta_u = w**u, alpha_j = g w**j; w has the least order 2**a >= max(n, coded)."""
     order = 1
     while order < max(n, coded):
         order *= 2
@@ -110,7 +110,7 @@ def evaluation_points(p: int, generator: int, *, n: int, coded: int) -> tuple[li
 
 
 class Polynomial:
-    """Through (nodes, values) modulo p, by Newton's divided differences."""
+    """The polynomial through (nodes, values) modulo p, by Newton's divided differences."""
 
     def __init__(self, nodes: Sequence[int], values: Sequence[int], p: int) -> None:
         self.nodes, self.p = list(nodes), p
@@ -148,7 +148,6 @@ def nested(flat: Sequence[int], *shape: int) -> list[Any]:
 
 
 def transposed(matrix: list[list[int]]) -> list[list[int]]:
-    """Rows to columns."""
     return [list(column) for column in zip(*matrix, strict=True)]
 
 
@@ -181,7 +180,6 @@ def encode(values: list[list[list[int]]], *, alpha: list[int], beta: list[int], 
 
 
 def residue_part(case: dict[str, Any], index: int) -> dict[str, Any]:
-    """One case modulo one prime."""
     (p, generator), n, t, ell = PRIMES[index], case["n"], case["t"], case["ell"]
     rows, sets, k = case["rows"], case["sets"], case["k"]
     alpha, beta = evaluation_points(p, generator, n=n, coded=ell + t)
@@ -199,7 +197,7 @@ def residue_part(case: dict[str, Any], index: int) -> dict[str, Any]:
     decodings = []
     for responders in case["responders"]:
         nodes = [alpha[j - 1] for j in responders]
-        # The weight of a client is what decodes from 1 at its point and 0 at the others'.
+        # A client's weight is the decoded value if its answer is 1 and all others are 0.
         units = [[int(i == j) for i in range(len(nodes))] for j in range(len(nodes))]
         weights = [sum(Polynomial(nodes, unit, p)(b) for b in beta[:ell]) % p for unit in units]
         decoded = [
@@ -265,12 +263,12 @@ def case_of(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def packed(*residues: int) -> str:
-    """Three bytes a residue, little endian, in hexadecimal."""
+    """Three bytes for each residue, little endian, in hexadecimal."""
     return b"".join(residue.to_bytes(3, "little") for residue in residues).hex()
 
 
 def checks() -> list[dict[str, Any]]:
-    """Single operations that succeed ("error": null), with a result or none, or fail with this error."""
+    """Single operations that succeed ("error": null), with or without a result, or fail with this error."""
     (p, _), (q, _) = PRIMES[:2]
 
     def unpack(
@@ -332,7 +330,6 @@ def compact(value: Any, indent: str = "") -> str:
 
 
 def text() -> str:
-    """The whole file."""
     source = "tests/vectors/generate.py; verified there and, with galois, in tests/test_vectors.py"
     return compact({"source": source, "cases": [case_of(case) for case in CASES], "checks": checks()}) + "\n"
 

@@ -1,7 +1,7 @@
-"""Certificates by which FLARE's server, sites and administrator know each other, made by FLARE's functions.
+"""Certificates for FLARE's server, sites and administrator, made by FLARE's functions.
 
-A party makes its private key and a signing request; the authority, which is the coordinator's, signs. The
-authority takes nothing from a request but the public key: names and roles are the roster's.
+A party makes its private key and a signing request. The coordinator's authority signs. The authority takes
+only the public key from a request. Names and roles come from the roster.
 """
 
 from dataclasses import dataclass, field
@@ -25,14 +25,14 @@ _LEAST_BITS, _MOST_BITS = 2048, 8192
 
 @dataclass(frozen=True)
 class Authority:
-    """Who signs certificates of a project."""
+    """The certificate authority of a project."""
 
     key: RSAPrivateKey = field(repr=False)
     certificate: x509.Certificate
 
     @classmethod
     def new(cls, project: str) -> "Authority":
-        """An authority of its own, with a fresh key."""
+        """A new authority with a fresh key."""
         key, public = utils.generate_keys()
         begin = datetime.now(UTC) - _CLOCKS_DIFFER
         certificate = utils.generate_cert(
@@ -53,11 +53,11 @@ class Authority:
 
     @property
     def key_pem(self) -> str:
-        """Its private key, which the coordinator keeps."""
+        """Its private key. The coordinator keeps it."""
         return str(utils.serialize_pri_key(self.key).decode())
 
     def certify(self, public: RSAPublicKey, *, name: str, role: Role, hosts: tuple[str, ...] = ()) -> str:
-        """A certificate, PEM; `hosts` are the addresses at which a server is reached."""
+        """A certificate, PEM. `hosts` are the addresses of a server."""
         admin = role == "lead"
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH, *([] if admin else [ExtendedKeyUsageOID.SERVER_AUTH])]
         usage = x509.KeyUsage(
@@ -92,13 +92,13 @@ class Authority:
 
 
 def new_key() -> tuple[RSAPrivateKey, str]:
-    """A private key for TLS, and it as PEM, which its owner keeps."""
+    """A private key for TLS, also as PEM. Its owner keeps it."""
     key, _ = utils.generate_keys()
     return key, utils.serialize_pri_key(key).decode()
 
 
 def read_tls_key(text: str, *, name: str) -> RSAPrivateKey:
-    """The private key of a PEM text; ParameterError, which shows nothing of it."""
+    """The private key of a PEM text. A ParameterError shows nothing of it."""
     try:
         key = load_pem_private_key(text.encode(), password=None)
     except (ValueError, TypeError):
@@ -115,17 +115,17 @@ def signing_request(key: RSAPrivateKey, name: str) -> str:
 
 
 def requested_key(pem: str, *, party: str, name: str) -> RSAPublicKey:
-    """The public key of a party's signing request, whose holder has made it.
+    """The public key of a party's signing request, which the owner of the key has made.
 
-    Raises ParameterError, with `name`, for another party's request, another kind of key, a text with anything
-    else in it, and a request that is not signed by the key.
+    Raises ParameterError, with `name`, for another party's request, another kind of key, a text with other
+    contents, and a request that the key has not signed.
     """
     try:
         request = x509.load_pem_x509_csr(pem.encode())
         whole = request.public_bytes(Encoding.PEM).decode() == pem and request.is_signature_valid
         public, names = request.public_key(), request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     except Exception:
-        # What the library raises for hostile bytes is of many types.
+        # For hostile bytes the library raises errors of many types.
         raise ParameterError(f"{name}: tls: no signing request") from None
     if not whole:
         raise ParameterError(f"{name}: tls: not one signing request that its key has signed")
@@ -137,7 +137,7 @@ def requested_key(pem: str, *, party: str, name: str) -> RSAPublicKey:
 
 
 def check_certificate(pem: str, authority: str, key: RSAPrivateKey, *, party: str, name: str) -> None:
-    """Raise ParameterError, with `name`, unless the authority certified a party's own key for it."""
+    """Raise ParameterError, with `name`, unless the authority has certified the party's own key."""
     own, issuer = (_certificate(text, name=name) for text in (pem, authority))
     if _raw(own.public_key()) != _raw(key.public_key()):
         raise ParameterError(f"{name}: the certificate of {party} is of another key than this party's")
@@ -156,7 +156,7 @@ def check_certificate(pem: str, authority: str, key: RSAPrivateKey, *, party: st
 
 
 def _certificate(pem: str, *, name: str) -> x509.Certificate:
-    """The certificate of a PEM text with nothing else in it."""
+    """The certificate of a PEM text without other contents."""
     try:
         found = x509.load_pem_x509_certificate(pem.encode())
         whole = as_pem(found) == pem
@@ -170,7 +170,7 @@ def _certificate(pem: str, *, name: str) -> x509.Certificate:
 
 
 def as_pem(certificate: x509.Certificate) -> str:
-    """A certificate as files show it."""
+    """A certificate as PEM text."""
     return certificate.public_bytes(Encoding.PEM).decode()
 
 

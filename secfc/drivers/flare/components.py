@@ -1,4 +1,4 @@
-"""The two classes that FLARE builds from a job, one a side. They hold no logic of a run.
+"""The two classes that FLARE builds from a job, one for each side. They have no logic of a run.
 
 A site's `class_allow_list` needs `secfc.drivers.flare.components.SiteExecutor`, the server's
 `secfc.drivers.flare.components.CoordinatorController` (docs/deployment.md).
@@ -38,21 +38,21 @@ from secfc.public_errors import COMPLETE
 _LOG = logging.getLogger(__name__)
 
 TOPIC = "secfc"
-_DATA = "data"  # the one entry of what travels: bytes of ours
+_DATA = "data"  # the only entry of a message: our bytes
 LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 
 
 class SiteExecutor(Executor):  # type: ignore[misc]
     """A site. Rows, key, limits and job come from its site file.
 
-    It takes nothing from FLARE's job but signatures of the others, which it verifies.
+    From FLARE's job it takes only signatures of the other parties, and verifies them.
     """
 
     def __init__(self, signatures: object = "") -> None:
         super().__init__()
         self._signatures = signatures
         self._site: Callee | None = None
-        self._file = ExitStack()  # of where the run stands
+        self._file = ExitStack()  # of the file with the state of the run
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Open and end the site with FLARE's run."""
@@ -60,7 +60,7 @@ class SiteExecutor(Executor):  # type: ignore[misc]
             file = Path(fl_ctx.get_workspace().get_site_config_dir()) / SITE_FILE
             try:
                 take_signatures(file, self._signatures)
-            except SecFCError as error:  # the site refuses the job then, and says why
+            except SecFCError as error:  # later the site refuses the job and gives the reason
                 _LOG.error("%s", detail(error))
             self._site = site = callee_of(name=fl_ctx.get_identity_name(), file=file)
             kit = Path(fl_ctx.get_workspace().get_root_dir())
@@ -87,19 +87,19 @@ class SiteExecutor(Executor):  # type: ignore[misc]
 
 
 class CoordinatorController(Controller):  # type: ignore[misc]
-    """The coordinator, of an agreement as `secfc.drivers.flare.jobs.to_argument` writes it.
+    """The coordinator of an agreement that `secfc.drivers.flare.jobs.to_argument` wrote.
 
-    A resumable one keeps a log in the server's kit: a job that was interrupted goes on when it is submitted
+    A resumable coordinator keeps a log in the server's kit. An interrupted job continues when it is submitted
     again.
     """
 
     def __init__(self, agreement: str, deadline: float, resumable: bool) -> None:
         super().__init__()
         self._agreement_text, self._deadline, self._resumable = agreement, deadline, resumable
-        self._changed, self._ready = threading.Condition(), set[str]()  # sites that take calls
+        self._changed, self._ready = threading.Condition(), set[str]()  # sites that can take calls
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """A site asks for tasks once it takes calls; FLARE would log an error for one that came before."""
+        """Record that a site asks for tasks: it can take calls. FLARE logs an error for an earlier call."""
         if event_type == EventType.BEFORE_PROCESS_TASK_REQUEST:
             peer = fl_ctx.get_peer_context()
             if isinstance(peer, FLContext):
@@ -108,10 +108,10 @@ class CoordinatorController(Controller):  # type: ignore[misc]
                     self._changed.notify_all()
 
     def start_controller(self, fl_ctx: FLContext) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
-        """Nothing to tidy up."""
+        """Do nothing."""
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """Run to the end and write the summary into FLARE's folder of the job."""

@@ -26,10 +26,10 @@ def free_port() -> int:
 
 
 class Federation:
-    """A server and sites, provisioned in a folder of their own, which is made and not removed.
+    """A server and sites, provisioned in a new folder, which is not removed.
 
-    `ports` are those of this machine at which sites find the server, its own by default; the caller forwards
-    from them.
+    `ports` are the ports of this machine at which sites reach the server, by default the server's own. The
+    caller forwards from other ports.
     """
 
     def __init__(self, folder: Path, sites: Sequence[str], *, ports: Mapping[str, int] | None = None) -> None:
@@ -71,10 +71,10 @@ class Federation:
         return self.parties[name].alive
 
     def start(self, *names: str) -> None:
-        """Start these parties, all by default, and wait until the server knows all sites that run.
+        """Start these parties, by default all, and wait until the server knows all running sites.
 
-        A server that was started again knows none: a job that came before a site would run without it. Raises
-        PartyError with the sites that have not registered.
+        A restarted server knows no sites: a job submitted too early would run without some. Raises PartyError
+        with the sites that have not registered.
         """
         names = names or (SERVER, *self.sites)
         for name in names:

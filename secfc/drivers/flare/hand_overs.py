@@ -1,7 +1,7 @@
 """The two files that are handed over before a run: a party's request, and the coordinator's consortium file.
 
-Both are TOML that people can read. They come from others, so every field is checked before any is used.
-Neither has a place for a private key.
+Both are TOML that people can read. They come from other parties, so every field is checked before any is
+used. Neither has a field for a private key.
 """
 
 import json
@@ -22,7 +22,7 @@ from secfc.params import MAX_CLIENTS
 from secfc.sealing.identity import Identity, Roster
 
 JOB, ROSTER, SCHEMA = "job.toml", "roster.toml", "schema.toml"
-"""Names of the files in a consortium's folder; a job file names the other two."""
+"""Names of the files in a consortium's folder. A job file names the other two."""
 
 COORDINATOR = "coordinator"  # its name in the roster
 _SIGNED_REQUEST, _SIGNED_CONSORTIUM = b"secfc request 1", b"secfc consortium 1"
@@ -30,7 +30,7 @@ _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _MOST_PORT = (1 << 16) - 1
 
-_MOST_REQUEST = 1 << 15  # bytes: others' keys and names, and no more
+_MOST_REQUEST = 1 << 15  # bytes: a request has only a few keys and names
 
 Pem = Annotated[str, Field(max_length=10_000)]
 
@@ -48,7 +48,7 @@ class RequestSchema(FileSchema):
 
 
 class ConsortiumSchema(FileSchema):
-    """Who takes part in what, where the server is, and the certificates of all sites."""
+    """The parties, the job, the server's address, and the certificates of all sites."""
 
     format: Literal["secfc consortium 1"]
     project: str
@@ -63,14 +63,14 @@ class ConsortiumSchema(FileSchema):
 
 
 def check_party(name: str, organisation: str) -> None:
-    """Raise ParameterError unless a party can be called this, to FLARE too."""
+    """Raise ParameterError unless FLARE too allows this name for a party."""
     check_member(name, organisation)
     if name.lower() == COORDINATOR:
         raise ParameterError(f"name: {name!r} is the coordinator's")
 
 
 def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) -> str:
-    """A party's request, which its key signs; `tls` is its signing request, PEM."""
+    """A party's request, signed by its key. `tls` is its signing request, PEM."""
     schema = RequestSchema(
         format="secfc request 1",
         name=member.name,
@@ -88,7 +88,7 @@ def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) 
 
 
 def read_request(path: Path) -> tuple[Member, RequestSchema]:
-    """The party that made a request, with its key; ParameterError names the file and what is wrong."""
+    """The party that made a request, with its key. ParameterError names the file and the fault."""
     file = TomlFile(path, read_text(path, most=_MOST_REQUEST))
     schema = file.check(RequestSchema)
     try:
@@ -110,15 +110,15 @@ def consortium_text(schema: ConsortiumSchema, identity: Identity) -> str:
 
 
 def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
-    """A consortium file that the coordinator of the roster in it has signed, and that roster.
+    """A consortium file with its roster. The coordinator of that roster must have signed the file.
 
-    Who compares the roster's words with the others knows whose file it is. That all have the same job shows
-    when they have signed it.
+    To know whose file it is, parties compare the roster's words with each other. Their signatures show later
+    that all have the same job.
 
     Raises
     ------
     ParameterError
-        Naming the file, and the line or the part that is wrong.
+        With the file, and the line or the part that is wrong.
     AgreementError
         The coordinator's key has not signed it.
     """
@@ -136,12 +136,12 @@ def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
 
 
 def address_of(schema: ConsortiumSchema) -> Address:
-    """Where the server is."""
+    """The address of the server."""
     return Address(project=schema.project, host=schema.host, port=schema.port)
 
 
 def check_address(address: Address, *, name: str) -> None:
-    """Raise ParameterError, with `name`, unless a server can be there: all of it goes into FLARE's files."""
+    """Raise ParameterError, with `name`, unless the address is valid. All of it goes into FLARE's files."""
     if not _PROJECT.fullmatch(address.project):
         raise ParameterError(f"{name}: project: 1 to 63 letters, digits, '-' and '_' are possible")
     if not _HOST.fullmatch(address.host):
@@ -151,7 +151,7 @@ def check_address(address: Address, *, name: str) -> None:
 
 
 def check_job_names(job: TomlFile, *, prepares: bool) -> None:
-    """Raise ParameterError unless a job file names roster and schema as they stand beside it."""
+    """Raise ParameterError unless a job file names the roster and schema files in its own folder."""
     schema = job.check(JobSchema)
     for key, given, needed in (("roster", schema.roster, ROSTER), ("prepare", schema.prepare, SCHEMA)):
         if key == "prepare" and given is None and not prepares:
@@ -171,12 +171,11 @@ def _verify(file: TomlFile, schema: "RequestSchema | ConsortiumSchema", key: byt
 
 
 def _signed(schema: "RequestSchema | ConsortiumSchema", kind: bytes) -> bytes:
-    """What is signed: all but the signature."""
+    """The signed bytes: all fields except the signature."""
     return kind + json.dumps(schema.model_dump(exclude={"signature"}), sort_keys=True).encode()
 
 
 def _text(head: str, schema: "RequestSchema | ConsortiumSchema", signature: str) -> str:
-    """A TOML file of these values."""
     values = schema.model_dump(exclude_none=True) | {"signature": signature}
     tables = {key: value for key, value in values.items() if isinstance(value, dict)}
     lines = [f"# {head}"]
@@ -187,7 +186,7 @@ def _text(head: str, schema: "RequestSchema | ConsortiumSchema", signature: str)
 
 
 def _value(value: object) -> str:
-    """A value as TOML has it; a text of several lines as such."""
+    """A value in TOML. A text of several lines becomes a multi-line string."""
     if not isinstance(value, str) or "\n" not in value:
         return as_toml(value) if isinstance(value, str) else json.dumps(value)
     inside = value.replace("\\", "\\\\").replace('"""', '""\\"')

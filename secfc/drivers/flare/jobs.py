@@ -23,16 +23,16 @@ SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 
 
 def to_argument(agreement: Agreement) -> str:
-    """An agreement in a FLARE configuration; with whose deposits count, where owners deposit rows."""
+    """An agreement for a FLARE configuration. If owners deposit rows: with the deposits that count."""
     job = agreement.job
     deposits = "" if job.owners is None else "\n" + json.dumps([job.owners, job.deposits])
     return _encoded(agreement.to_json() + deposits)
 
 
 def of_argument(text: str) -> Agreement:
-    """The agreement that `to_argument` wrote; ParameterError when it is none."""
+    """The agreement that `to_argument` wrote. ParameterError for any other text."""
     name = "the FLARE job's agreement"
-    said, _, deposits = _decoded(text, "agreement").partition("\n")  # of which the first line has none
+    said, _, deposits = _decoded(text, "agreement").partition("\n")  # the first part has no newline
     agreement = agreement_of(said, name=name)
     if not deposits:
         return agreement
@@ -44,10 +44,10 @@ def of_argument(text: str) -> Agreement:
 
 
 def take_signatures(site_file: Path, text: object) -> None:
-    """Add the signatures that come with a FLARE job to those beside a site's job, unless it has all.
+    """Add the signatures from a FLARE job to those in the folder of a site's job, unless it has all.
 
-    Each is verified by the site's own roster. Raises SecFCError when one is not of the site's job, or wrong;
-    nothing is added then.
+    The site's own roster verifies each. Raises SecFCError if one is wrong or not of the site's job. Then
+    none is added.
     """
     job = read_site(site_file.resolve()).job
     agreement, path = read_job(job), signatures_path(job)
@@ -59,9 +59,9 @@ def take_signatures(site_file: Path, text: object) -> None:
 
 
 def least_sites(agreement: Agreement) -> int:
-    """How many sites, helpers included, have to be there when a job begins.
+    """How many sites, including helpers, must be there when a job begins.
 
-    With membership privacy, or where data is prepared first, nobody can be left out from the start.
+    With membership privacy, or if data is prepared first, all must be there from the start.
     """
     job = agreement.job
     needs_all = job.ids_cap is not None or bool(agreement.opened)
@@ -69,7 +69,7 @@ def least_sites(agreement: Agreement) -> int:
 
 
 def _encoded(text: str) -> str:
-    """In base64, for FLARE takes braces in a text for its own."""
+    """Encode in base64, because FLARE interprets braces in a text."""
     return base64.b64encode(text.encode()).decode()
 
 
@@ -81,10 +81,10 @@ def _decoded(text: str, what: str) -> str:
 
 
 def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = False) -> None:
-    """Write the folder that a FLARE server takes, which must not exist: configuration only, no code.
+    """Write the folder for a FLARE server. It must not exist. It has configuration only, no code.
 
-    All parties' signatures are beside the job file, and sites get them with the job; AgreementError when a
-    party has not signed, or a member has not closed the deposits of owners.
+    All parties' signatures are in the folder of the job file. Sites get them with the job. AgreementError if
+    a party has not signed, or a member has not closed the deposits of owners.
     """
     agreement, signed = deposited(read_job(file)), signatures_path(file)
     check_signed(agreement, signed)

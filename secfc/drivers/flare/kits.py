@@ -1,4 +1,4 @@
-"""What a FLARE startup kit's `local` folder must say, so that a party runs nothing that others ship."""
+"""The `local` folder of a FLARE startup kit, written so that a party runs no code of other parties."""
 
 import json
 from pathlib import Path
@@ -7,16 +7,16 @@ from typing import Any, Literal
 from secfc.agreement.consortium import RESERVED
 
 Role = Literal["server", "client", "lead"]
-"""FLARE's names; "lead" submits jobs, and does nothing at the sites."""
+"""FLARE's names. "lead" submits jobs and can do nothing at the sites."""
 
 SERVER, ADMIN = RESERVED, "admin@example.com"
-"""Names of the coordinator's participants in FLARE, which wants an address of e-mail for the second."""
+"""Names of the coordinator's participants in FLARE. FLARE needs an e-mail address for the second."""
 
 CLASSES: dict[Role, str] = {
     "server": "secfc.drivers.flare.components.CoordinatorController",
     "client": "secfc.drivers.flare.components.SiteExecutor",
 }
-"""The one class of a job that each side builds."""
+"""The only class of a job that each side builds."""
 
 SITE_FILE = "site.toml"  # name of the site file, in the kit's `local` folder
 _NOBODY = dict.fromkeys(("clone_job", "shell_commands", "byoc", "server-predeployed-flwr"), "none")
@@ -32,24 +32,24 @@ AUTHORIZATION: dict[str, Any] = {
         "member": _VIEW | _NOBODY,
     },
 }
-"""Nobody, not even the administrator, ships code (`byoc`) or reads a party's files (`shell_commands`)."""
+"""Nobody, not even the administrator, can send code (`byoc`) or read a party's files (`shell_commands`)."""
 
 _TELLS_OTHERS = {"site_log_streamer"}
-"""Components that send a site's logs to the server: a log may quote what is nobody else's."""
+"""Components that send a site's logs to the server. A log can quote private values."""
 
 _SHARED_STORE = "/tmp/nvflare"  # noqa: S108 - not used but replaced
-"""Where a server keeps jobs by default: in a folder that all users and servers of a machine share."""
+"""FLARE's default folder for jobs. All users and servers of a machine share it."""
 
 _COMMUNICATION = {"streaming_retry_wait": 120.0, "streaming_retry_timeout": 600.0}
-"""Seconds until FLARE sends a part of a call or answer again without an answer, and then until it stops.
+"""Seconds until FLARE repeats an unanswered part of a call or answer, and seconds until it stops.
 
-Its own are 5 and 60: on a slow line 8 MiB take longer, are queued again before they have left, and do not
-arrive. What a broken connection lost comes with its call, which `conversation` repeats after 30.
+FLARE's defaults are 5 and 60. On a slow line 8 MiB take longer. Then they are queued again before they are
+sent, and do not arrive. `conversation` repeats a call after 30 s, also after a broken connection.
 """
 
 
 def organisation_of(name: str, role: Role) -> str:
-    """What FLARE calls the organisation of a participant."""
+    """FLARE's name for the organisation of a participant."""
     return name.replace("-", "_") if role == "client" else "coordinator"
 
 
@@ -62,7 +62,7 @@ def refuse_code(kit: Path, role: Role, home: Path) -> None:
     if role == "client":
         resources["allow_log_streaming"] = False
     resources["components"] = [one for one in resources["components"] if one["id"] not in _TELLS_OTHERS]
-    store = json.dumps(str(home.absolute() / "store"))[1:-1]  # as it stands in a text of JSON
+    store = json.dumps(str(home.absolute() / "store"))[1:-1]  # escaped for a JSON string
     written = {
         "resources.json": resources,
         "authorization.json": AUTHORIZATION,

@@ -1,6 +1,6 @@
-"""The program of a FLARE server or site that `federation` starts: it ends, with its jobs, with its starter.
+"""The program of a FLARE server or site that `federation` starts. It ends, with its jobs, with its starter.
 
-A starter that is killed cannot end its processes, so they watch their standard input, which ends with it.
+A starter that is killed cannot end its processes. So they watch their standard input, which is closed then.
 """
 
 import os

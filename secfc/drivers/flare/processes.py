@@ -1,6 +1,6 @@
-"""FLARE's server and sites as processes of this machine, which end with their starter; jobs of the server.
+"""FLARE's server and sites as processes on this machine, and the server's jobs. They end with their starter.
 
-Submitting and asking are FLARE's own commands.
+Jobs are submitted and queried with FLARE's own commands.
 """
 
 import json
@@ -31,7 +31,7 @@ _WORKER = "nvflare.private.fed.app.client.worker_process"  # program of a job at
 
 
 class KitProcess:
-    """The process of a server or a site, and those of its jobs."""
+    """The process of a server or a site, and the processes of its jobs."""
 
     def __init__(self, kit: Path, name: str) -> None:
         self.kit, self.name = kit.resolve(), name
@@ -44,15 +44,15 @@ class KitProcess:
 
     @property
     def console(self) -> Path:
-        """The file of what it says."""
+        """The file with its output."""
         return self.kit / "console.txt"
 
     def said(self) -> str:
-        """What it has said since it was started."""
+        """Its output since it was started."""
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
     def start(self) -> None:
-        """Start it, again if it has ended."""
+        """Start it, or start it again if it has ended."""
         (self.kit / "transfer").mkdir(exist_ok=True)
         self._reap()
         side: Role = "server" if self.name == SERVER else "client"
@@ -90,7 +90,6 @@ class KitProcess:
         stop([self])
 
     def _reap(self) -> None:
-        """Wait for a process that has ended."""
         if self._process is not None:
             self._process.wait()
             assert self._process.stdin is not None
@@ -103,7 +102,7 @@ def stop(parties: Collection[KitProcess]) -> None:
     started = [one for one in parties if one._process is not None]
     found = [process for one in started for process in one._processes()]
     for process in found:
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # somebody else's, who names the kit too
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # not ours, but names the kit too
             process.terminate()
     _, alive = psutil.wait_procs(found, timeout=_GRACE_SECONDS)
     for process in alive:
@@ -115,7 +114,7 @@ def stop(parties: Collection[KitProcess]) -> None:
 
 
 class ServerProcess(KitProcess):
-    """The server, and who submits its jobs, by the administrator's kit."""
+    """The server. It submits jobs with the administrator's kit."""
 
     def __init__(self, kit: Path, admin: Path) -> None:
         super().__init__(kit, SERVER)
@@ -131,12 +130,12 @@ class ServerProcess(KitProcess):
         }
 
     def check_alive(self) -> None:
-        """Raise PartyError when the server has ended."""
+        """Raise PartyError if the server has ended."""
         if not self.alive:
             raise PartyError(f"the FLARE server has ended; {self.console} says why")
 
     def _nvflare(self, *arguments: str) -> Any:
-        """What a command of FLARE's answers; PartyError has FLARE's reason."""
+        """The answer of a FLARE command. A PartyError has FLARE's reason."""
         command = [sys.executable, "-m", "nvflare.cli", "--format", "json", *arguments]
         command += ["--startup-kit", str(self._admin)]
         try:
@@ -170,11 +169,12 @@ class ServerProcess(KitProcess):
         begin: float = _BEGIN_SECONDS,
         each: Callable[[], None] = lambda: None,
     ) -> tuple[str, Path | None]:
-        """Submit a job's folder and wait until its summary is written, or FLARE has ended the job.
+        """Submit a job's folder and wait until its summary is written or FLARE has ended the job.
 
-        `each` is called at each look. Returns the job's number at FLARE, and a copy of the summary, None when
-        the job ended before. Raises PartyError when FLARE has not begun the job after `begin` seconds, or it
-        has not ended after `timeout`, and the job is aborted then; and when the server has ended.
+        `each` is called in every poll. Returns FLARE's job number and a copy of the summary, or None if the
+        job ended before. Raises PartyError if the server has ended, if FLARE has not begun the job after
+        `begin` seconds, or if the job has not ended after `timeout` seconds. In the last two cases it aborts
+        the job.
         """
         number: str = self._nvflare("job", "submit", "-j", str(job.resolve()))["job_id"]
         submitted = asked = time.monotonic()
@@ -199,7 +199,7 @@ class ServerProcess(KitProcess):
         raise PartyError(why)
 
     def _summary(self, number: str) -> Path | None:
-        """A copy of a job's summary: FLARE removes the job's folder when it has put it into its store."""
+        """A copy of a job's summary. FLARE moves the job's folder into its store at the end."""
         copy = self.kit / f"{number}.json"
         with suppress(FileNotFoundError):
             shutil.copy2(self.kit / number / SUMMARY, copy)
@@ -215,7 +215,7 @@ class ServerProcess(KitProcess):
         return str(self._nvflare("job", "meta", number)["status"])
 
     def ended(self, number: str, *, timeout: float) -> str:
-        """FLARE's status of a job once FLARE is done with it, or after these seconds."""
+        """FLARE's status of a job when FLARE has finished it, or after `timeout` seconds."""
         until = time.monotonic() + timeout
         while not (status := self.status(number)).startswith("FINISHED") and time.monotonic() < until:
             time.sleep(1.0)

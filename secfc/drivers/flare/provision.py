@@ -1,4 +1,4 @@
-"""FLARE's startup kits, made by its provisioner of keys and certificates that are there."""
+"""FLARE's startup kits. FLARE's provisioner makes them, with existing keys and certificates."""
 
 import logging
 import shutil
@@ -16,13 +16,13 @@ from nvflare.lighter.provisioner import Provisioner
 from secfc.drivers.flare.kits import CLASSES, SERVER, Role, organisation_of, refuse_code
 from secfc.errors import ParameterError
 
-_FILES = {"server": "server", "client": "client", "lead": "client"}  # what FLARE calls key and certificate
+_FILES = {"server": "server", "client": "client", "lead": "client"}  # FLARE's names of key files
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Of a FLARE server."""
+    """Address of a FLARE server."""
 
     project: str
     host: str
@@ -32,10 +32,10 @@ class Address:
 def make_kit(
     kit: Path, *, name: str, role: Role, address: Address, files: Mapping[str, str], home: Path | None = None
 ) -> None:
-    """Write the startup kit of a participant, a new folder that later is at `home`.
+    """Write the startup kit of a participant into a new folder. `home` is its later path.
 
     `files` are its private "key", its "certificate" and that of the "authority", PEM. Raises ParameterError
-    when FLARE's provisioner fails.
+    if FLARE's provisioner fails.
     """
     project = Project(name=address.project, description="")
     ports = {"fed_learn_port": address.port, "admin_port": address.port, "default_host": address.host}

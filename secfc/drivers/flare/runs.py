@@ -21,21 +21,21 @@ from secfc.drivers.past_runs import STATEMENT
 from secfc.errors import AgreementError, ParameterError, PartyError
 
 _POLL_SECONDS = 1.0
-_END_SECONDS = 60.0  # how long FLARE may take to end a job whose summary is written
-_SAY_SECONDS = 10.0  # between two lines on where the run stands
+_END_SECONDS = 60.0  # for FLARE to end a job whose summary is written
+_SAY_SECONDS = 10.0  # between two lines about the state of the run
 
 Say = Callable[[str], None]
 
 
 class Telling:
-    """Says where the run stands when that has changed, not too often."""
+    """Reports the state of the run when it has changed, with a minimum interval."""
 
     def __init__(self, kit: Path, say: Say) -> None:
         self._kit, self._say, self._said, self._next = kit, say, "", 0.0
         (kit / STANDING).unlink(missing_ok=True)  # of an earlier run
 
     def __call__(self) -> None:
-        """Say what is new."""
+        """Report the state if it is new."""
         told = read_standing(self._kit)
         if told is not None and told[1] != self._said and time.monotonic() >= self._next:
             self._said, self._next = told[1], time.monotonic() + _SAY_SECONDS
@@ -52,12 +52,12 @@ def run_server(
     resumable: bool,
     say: Say,
 ) -> str:
-    """Start the server, wait for sites, run the job that all have signed, and stop; the summary's text.
+    """Start the server, wait for sites, run the signed job, and stop. Return the summary's text.
 
-    The kits are in the job's folder. Sites are waited for `wait` seconds. After that the job is run
-    `without_absent` ones, if enough are there. Raises AgreementError when a party has not signed, or the key
-    there is not that of the roster; PartyError when sites are missing, FLARE does not begin the job within
-    the deadline, or the job has not ended after `timeout` seconds.
+    The kits are in the job's folder. After `wait` seconds the job runs without absent sites, if
+    `without_absent` is set and enough are there. Raises AgreementError if a party has not signed the job or
+    the key in the folder is not the roster's. Raises PartyError if sites are missing, FLARE does not begin
+    the job within the deadline, or the job has not ended after `timeout` seconds.
     """
     agreement, folder = read_job(job), job.absolute().parent
     key = folder / COORDINATOR_KEY
@@ -87,7 +87,7 @@ def run_server(
 
 
 def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, seconds: float, say: Say) -> None:
-    """Until the server knows all sites, or for these seconds, until it knows at least so many."""
+    """Wait until the server knows all sites. After `seconds` it must know at least `least`."""
     known: set[str] = set()
     until = time.monotonic() + seconds
     then = "the run is given up"
@@ -112,11 +112,11 @@ def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, second
 
 
 def run_site(site: Site, *, timeout: float, say: Say) -> Path:
-    """Take part in a run of the site's job; the run's folder among its results, once the run has ended here.
+    """Take part in a run of the site's job until it has ended here. Return the run's folder of results.
 
-    A process of this site that is killed, or whose run is interrupted, goes on when this is called again, if
-    the site has a storage. Raises AgreementError when the site has not signed the job, and PartyError when
-    the run ended here without a statement, or has not ended after `timeout` seconds.
+    With a storage, another call continues after the site's process was killed or its run interrupted. Raises
+    AgreementError if the site has not signed the job. Raises PartyError if the run ended here without a
+    statement, or has not ended after `timeout` seconds.
     """
     agreement = read_job(site.job)
     state = standing(agreement, read_signatures(signatures_path(site.job))).get(site.party)
@@ -153,7 +153,7 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
 
 
 def told_of(file: Path) -> tuple[KitProcess, tuple[str, str] | None]:
-    """The FLARE process of a site file, or of a coordinator's job file; when and what was last said.
+    """The FLARE process of a site file, or of a coordinator's job file. Also its last state, with the time.
 
     Raises ParameterError for a file without a startup kit.
     """
@@ -167,7 +167,7 @@ def told_of(file: Path) -> tuple[KitProcess, tuple[str, str] | None]:
 
 
 def ending_of(folder: Path) -> str:
-    """How a run ended for a site, as its statement in the run's folder says."""
+    """How a run ended for a site, from the statement in the run's folder."""
     return statement_of(read_json(folder / STATEMENT), name=str(folder)).statement.ended
 
 

@@ -1,6 +1,6 @@
-"""A consortium from nothing: a party's request, the coordinator's consortium, and a party's acceptance.
+"""Setting up a consortium: a party's request, the coordinator's consortium, and a party's acceptance.
 
-Each writes all of its files or none. Private keys stay where they were made.
+Each step writes all of its files or none. Private keys stay where they were made.
 """
 
 import os
@@ -41,11 +41,11 @@ from secfc.drivers.flare.provision import Address, make_kit
 from secfc.errors import ParameterError, SecFCError
 from secfc.outputs import check_new_folder, whole_folder
 
-CONSORTIUM = "consortium.toml"  # what the coordinator hands over, in the consortium's folder
+CONSORTIUM = "consortium.toml"  # the file that the coordinator hands over, in the consortium's folder
 FOLDER = "consortium"  # name of that folder, at the coordinator and at each site
 KIT = "kit"  # a site's startup kit, in that folder
-IDENTITY_KEY, TLS_KEY = "identity.key", "tls.key"  # beside the site file
-_LOCAL = "localhost"  # where the coordinator itself reaches its server
+IDENTITY_KEY, TLS_KEY = "identity.key", "tls.key"  # in the folder of the site file
+_LOCAL = "localhost"  # the coordinator's own address of its server
 
 _SITE = """\
 # What this site does in its consortium. The file does not leave it; docs/agreeing-on-a-job.md has its keys.
@@ -67,10 +67,10 @@ def request(
     data: dict[str, str] | None,
     helper: bool = False,
 ) -> Path:
-    """Make a party's keys, its site file and its request, which is returned, in a folder.
+    """Make a party's keys, its site file and its request in a folder. Return the request's path.
 
-    `data` is the table [data] of the site file; without one the party is a helper, or in a committee. Raises
-    ParameterError when one of the files exists or cannot be written; nothing is left then.
+    `data` is the table [data] of the site file. Without it the party is a helper, or in a committee. Raises
+    ParameterError if one of the files exists or cannot be written. Then no file is left.
     """
     check_party(member_name, organisation)
     paths = [folder / name for name in (IDENTITY_KEY, TLS_KEY, SITE_FILE, f"{member_name}.request")]
@@ -104,10 +104,10 @@ def request(
 
 
 def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -> Agreement:
-    """Make a consortium of those who asked for it: its keys, its kits and the file to hand over.
+    """Make a consortium of the parties that requested it: its keys, its kits and the file to hand over.
 
-    The order of requests is that of client numbers. Raises SecFCError, which names the file and what is
-    wrong; `out` is then as it was.
+    The order of requests is that of client numbers. SecFCError names the file and the fault. Then `out` is
+    unchanged.
     """
     check_new_folder("--out", out)
     check_address(address, name="the server")
@@ -153,9 +153,9 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
 
 
 def accept(file: Path, site: Site) -> Consortium:
-    """Take a consortium file: job, roster and startup kit in the folder of the site's job, which is new.
+    """Accept a consortium file: write job, roster and startup kit into the new folder of the site's job.
 
-    Raises SecFCError, which names the file and what is wrong; nothing is left then.
+    SecFCError names the file and the fault. Then no file is left.
     """
     schema, consortium = read_consortium(file)
     consortium.number_of(site.party, read_key(site.key).public, file=site.key)
@@ -187,7 +187,7 @@ def accept(file: Path, site: Site) -> Consortium:
 
 
 def _write_job(draft: Path, job: str, roster: str, schema: str | None, *, before: str) -> Agreement:
-    """Write the files of a job and read them; `before` is what errors have before the names of files."""
+    """Write the files of a job and read them. In errors `before` replaces the draft folder in file names."""
     for name, text in ((JOB, job), (ROSTER, roster), (SCHEMA, schema)):
         if text is not None:
             (draft / name).write_text(text, encoding="utf-8")
@@ -198,7 +198,7 @@ def _write_job(draft: Path, job: str, roster: str, schema: str | None, *, before
 
 
 def _write_server(draft: Path, authority: Authority, address: Address, *, home: Path) -> None:
-    """Write the authority, and the kits of the server and of who submits jobs."""
+    """Write the authority, and the kits of the server and of the administrator."""
     write_new(draft / "authority.key", authority.key_pem.encode(), mode=OWNER_ONLY)
     write_new(draft / "authority.pem", authority.pem.encode())
     server_key, admin_key = new_key(), new_key()

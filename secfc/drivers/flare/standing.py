@@ -1,4 +1,4 @@
-"""Where a run stands, in a file beside a kit: the process of a FLARE job writes it, the commands read it."""
+"""The state of a run in a file in the kit: the process of a FLARE job writes it, the commands read it."""
 
 import json
 import threading
@@ -16,15 +16,15 @@ from secfc.protocol.progress import Progress
 from secfc.report.sizes import bytes_text
 
 STANDING = "standing.json"  # in the kit
-_SECONDS = 1.0  # between two looks at what is said
+_SECONDS = 1.0  # between two looks at the state
 _MOST_BYTES = 10_000
 _ROOM = 200  # characters
 
 
 class StandingFile:
-    """Writes what is said of a run into a file, each second in which it has changed, and at the end.
+    """Writes the state of a run into a file, every second if it has changed, and at the end.
 
-    `said` is called by a thread. What cannot be written is left: nothing rests on it.
+    A thread calls `said`. Write errors are ignored, because nothing depends on the file.
     """
 
     def __init__(self, path: Path, said: Callable[[], str]) -> None:
@@ -59,7 +59,7 @@ class StandingFile:
 
 
 def read_standing(kit: Path) -> tuple[str, str] | None:
-    """When and what was last said of a run, in a kit; None without a file, or with another file."""
+    """When and what was last reported of a run in a kit. None without a file, or with an invalid one."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         told = json.loads((kit / STANDING).read_bytes()[:_MOST_BYTES])
         at, said = told["at"], told["said"]
@@ -69,7 +69,7 @@ def read_standing(kit: Path) -> tuple[str, str] | None:
 
 
 def at_the_coordinator(standing: Progress, awaited: Sequence[str]) -> str:
-    """Phase, iteration, rows moved, bytes that all have sent, and who is waited for."""
+    """Phase, iteration, rows moved, bytes that all parties have sent, and the parties that are waited for."""
     if standing.phase == "iterate":
         said = f"iterate: {iteration_text(standing, room=_ROOM)}"
     else:

@@ -1,5 +1,5 @@
-"""The phases of a run: identify, union, share, iterate, reveal; a client's and the server's half of each.
+"""The phases of a run: identify, union, share, iterate, reveal. Each has a client half and a server half.
 
-A phase is an object. Its step takes a message and gives the phase that follows, itself or the next, and the
-messages that it causes. It is constructed with all that it needs, and an error leaves no next phase.
+A phase is an object. Its `step` takes a message and returns the following phase (itself or the next one) and
+the messages to send. The constructor gets everything the phase needs. After an error there is no next phase.
 """

@@ -1,4 +1,7 @@
-"""The phase *iterate* of a helper, a party without rows and shares: it compares, and answers nothing."""
+"""The phase *iterate* of a helper: a party without rows and shares that only compares.
+
+A *comparer* is one of the three parties that compare masked distances: a dealer and two evaluators.
+"""
 
 from dataclasses import replace
 
@@ -31,12 +34,12 @@ from secfc.row_layout import WINDOW, Layout
 
 
 class ClientCompare(ClientPhase):
-    """From the plan to the result, as a comparer of each question, or one who may have to compare.
+    """From the plan to the result. The helper is a comparer, or a reserve that may become one.
 
-    Who is left out, and with membership privacy how many rows there are, it learns from the first question;
-    the layout has the most that there can be. Clients compare questions among themselves. A helper need not:
-    the first message of each type that somebody sends it in a round says which question that is about
-    (docs/protocol.md, "Labels by three comparers").
+    The first question says which clients are left out and, with membership privacy, how many rows there are.
+    `layout` has the maximum. Clients compare questions among themselves. A helper need not, because the first
+    message of each type from a party in a round has the digest of the question (docs/protocol.md, "Labels by
+    three comparers").
     """
 
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout) -> None:
@@ -51,15 +54,15 @@ class ClientCompare(ClientPhase):
         self._left_out: tuple[int, ...] = tuple(sorted(peers.left_out))
         self._lost: tuple[int, ...] = ()
         self._round = self._asked = self._parts = 0
-        self._told = False  # its value of the coin
+        self._told = False  # whether it has sent its value of the coin
 
     @property
     def state(self) -> State:
-        """DONE with the result."""
+        """DONE once the result has arrived."""
         return State.ITERATE if self.labels is None else State.DONE
 
     def step(self, message: Message) -> ClientStep:
-        """Take part in each question; the result ends the run."""
+        """Take part in each question. The result ends the run."""
         match message:
             case Assignment():
                 return self, self._on_assignment(message)
@@ -102,7 +105,7 @@ class ClientCompare(ClientPhase):
         return [caused for part in range(self._asked) for caused in disclosure.begin(part)]
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:
-        """Say that it is there, or tell its value. Who is left out by then is left out of the questions."""
+        """Confirm its presence, or send its value. `left_out` is final once the value is sent."""
         if self._told or self._disclosure is not None:
             raise MessageError("CoinRequest: a second one, or after a question")
         self._check_left_out(message)
@@ -119,7 +122,7 @@ class ClientCompare(ClientPhase):
             raise MessageError(f"{kind}: left out are others than clients that did not come")
 
     def _layout(self, message: Assignment) -> Layout:
-        """The rows that are in, as a question has them; MessageError for others than planned or before."""
+        """The layout of a question's rows. MessageError if it contradicts the plan or an earlier question."""
         rows, job = message.sets.size, self._job
         self._check_left_out(message)
         if job.ids_cap is not None and self._disclosure is None and rows <= self.planned.m:

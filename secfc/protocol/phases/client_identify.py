@@ -1,4 +1,4 @@
-"""The phase *identify* of a client or helper: it introduces itself, and meets the others in the plan."""
+"""The phase *identify* of a client or helper: it sends its introduction and checks the plan."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class ClientIdentify(ClientPhase):
         self, context: ClientContext, *, rows: Floats, ids: RowIds | None, ephemeral: bytes | None
     ) -> None:
         self._context, self._rows, self._ids = context, rows, ids
-        self.handshake = Handshake(  # its private key goes with this phase
+        self.handshake = Handshake(  # its private key is dropped with this phase
             session=context.session,
             number=context.number,
             identity=context.identity,
@@ -55,7 +55,7 @@ class ClientIdentify(ClientPhase):
         )
 
     def step(self, message: Message) -> ClientStep:
-        """Take the plan, or keep what overtook it."""
+        """Take the plan, or keep a message that arrived before it."""
         match message:
             case Plan():
                 return self._join(message)
@@ -72,14 +72,14 @@ class ClientIdentify(ClientPhase):
         return self, []
 
     def unreadable(self, sender: int) -> list[Message]:
-        """Remember it until shares are opened."""
+        """Note the sender until shares are opened."""
         self.early_shares.spoilt.add(sender)
         return []
 
     def _layout(self, clients: Sequence[Introduction | None], weights: Ints | None) -> Layout:
-        """Whose rows there are, with the weights that each client signed, if rows have weights.
+        """The layout of all rows, with weights if rows have them. Each client must have signed its weights.
 
-        Given start labels are signed with them, so they are checked together in the first question.
+        With given start labels the signature covers labels and weights, so the first question checks both.
         """
         job = self._context.job
         layout = Layout(tuple(0 if one is None else one.rows for one in clients), weights=weights)
@@ -92,7 +92,7 @@ class ClientIdentify(ClientPhase):
         return layout
 
     def _join(self, message: Plan) -> ClientStep:
-        """Meet the others; with IDs the union follows, else sharing. A helper takes part in neither."""
+        """Check the plan. With IDs the union follows, otherwise sharing. A helper takes part in neither."""
         context, job, introductions = self._context, self._context.job, message.introductions
         channels = self.handshake.channels(introductions)
         present = {j: one for j, one in enumerate(introductions, 1) if one is not None}

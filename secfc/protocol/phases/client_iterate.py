@@ -1,4 +1,4 @@
-"""The phase *iterate* of a client: it answers each question with distances on its shares, in parts."""
+"""The phase *iterate* of a client: it answers each question with distances of its shares, in parts."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ from secfc.row_layout import WINDOW
 
 
 class ClientIterate(ClientPhase):
-    """From the first question, or the result if none comes, to the result; sharing is complete."""
+    """From the first question (or the result, if there is no question) to the result. Sharing is complete."""
 
     state = State.ITERATE
 
@@ -45,13 +45,13 @@ class ClientIterate(ClientPhase):
         self._layout = held.sharing.remaining()
         self._parts = self._layout.parts(self._job)
         self._disclosure = client_side(context, peers, held)
-        self.round = 0  # the last one asked, from 1
-        self.begun = True  # whether this round's answer may be sent, or need not be
-        self.sent = 0  # parts of it
-        self.asked = 0  # for by the server: at first `WINDOW`, more than were sent until the answer begins
+        self.round = 0  # of the last question, from 1
+        self.begun = True  # whether this round's answer may be sent, or none is needed
+        self.sent = 0  # parts of the answer sent
+        self.asked = 0  # parts that the server asked for: at first `WINDOW`, while none is sent
 
     def step(self, message: Message) -> ClientStep:
-        """Answer what is asked; the result ends the iterations."""
+        """Answer questions. The result ends the iterations."""
         match message:
             case Assignment():
                 return self, self._on_assignment(message)
@@ -73,7 +73,7 @@ class ClientIterate(ClientPhase):
         return self, self.held.take(message)
 
     def _on_assignment(self, message: Assignment) -> list[Message]:
-        # Rounds may be missed, and the rest of one left unanswered: the server went on without this client.
+        # The server may have continued without this client, so rounds may be missing or partly unanswered.
         if message.round <= self.round:
             raise MessageError(f"Assignment: round {message.round} after round {self.round}")
         if self._sharing.lacking:
@@ -95,19 +95,19 @@ class ClientIterate(ClientPhase):
         return messages + self._confirmed()
 
     def _check_view(self, message: Assignment | Finish | RecheckRequest) -> None:
-        """Have equal messages mean equal views of whose rows are in."""
+        """Refuse a message whose `left_out` is not this client's, so equal messages mean equal views."""
         if message.left_out != tuple(sorted(self._left_out)):
             raise MessageError(
                 f"{type(message).__name__}: without other clients than this one was told are left out"
             )
 
     def _close(self) -> None:
-        """Nothing is shared or checked from the first question, or the result, on."""
+        """End sharing and its checks, at the first question or the result."""
         if self.round == 0:
             self._sharing.close()
 
     def _ask(self, message: Assignment, sets: Labels, sizes: Ints) -> list[Message]:
-        """Prepare to answer; a client that is not asked has nothing left to send."""
+        """Prepare to answer. A client that is not asked has nothing to send."""
         self.round, self.sent, self.begun = message.round, 0, False
         self.asked = min(WINDOW, self._parts.answers)
         residues, disclosure = self._job.round_residues(sizes, self._layout.weight), self._disclosure
@@ -120,22 +120,22 @@ class ClientIterate(ClientPhase):
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
 
     def _on_recheck(self, message: Recheck) -> list[Message]:
-        """Answer about past questions. The rest of the last answer would be about these: drop it."""
+        """Answer about past questions, and drop the rest of the last answer."""
         messages = self._disclosure.recheck(message)
         self.sent = self.asked = self._parts.answers
         return messages
 
     def _confirmed(self) -> list[Message]:
-        """The first parts of an answer that waits until the other clients were asked the same."""
+        """The first parts of the answer, once enough other clients confirm the same question."""
         if not self.begun and self._witnesses.confirmed(self.round, clients=self._job.threshold):
             self.begun = True
             return self._answers()
         return []
 
     def _on_continue(self, round_: int, part: int) -> list[Message]:
-        """Answer the next part; before the answer begins, note that it was asked for.
+        """Answer the next part. Before the answer begins, only note the request.
 
-        A round may go on with R others before this client knows that enough were asked the same.
+        R others may let the round continue before this client knows that enough were asked the same.
         """
         if round_ != self.round or part != self.asked:
             raise MessageError(
@@ -148,7 +148,7 @@ class ClientIterate(ClientPhase):
         return messages + self._answers()
 
     def _answers(self) -> list[Message]:
-        """The parts of this round's answer that can be sent by now."""
+        """The parts of this round's answer that can be sent now."""
         messages: list[Message] = []
         while self.begun and self.sent < self.asked and self._disclosure.can_leave(self.sent):
             part = self.sent
@@ -176,7 +176,7 @@ class ClientIterate(ClientPhase):
         start = context.start
         if self._job.predict and start is not None and (own != start)[start >= 0].any():
             raise MessageError("Finish: a prediction has another label for a row that has one")
-        self._close()  # who was excluded was asked nothing
+        self._close()  # an excluded client gets the result without any question
         self.held.mail.close()
         self._witnesses.note(message)
         messages = self._witnesses.tell(END, self._left_out)

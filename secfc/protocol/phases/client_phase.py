@@ -31,7 +31,7 @@ from secfc.row_layout import Layout
 
 
 class ClientPhase(ABC):
-    """A phase of a client, with all rows as planned; the rest is as `secfc.protocol.client.Client` has it."""
+    """A phase of a client. `planned` has all rows of the plan; for the rest see `Client`."""
 
     planned: Layout | None = None
     union_rows: Ints | None = None
@@ -40,20 +40,20 @@ class ClientPhase(ABC):
     deviations: Floats | None = None
 
     def labels_of(self, client: int) -> Labels | None:
-        """Those of the rows that a client shares, once they are final: all, with membership privacy."""
+        """Final labels of the rows that a client shares (all rows with membership privacy), else None."""
         return None
 
     @property
     @abstractmethod
     def state(self) -> State:
-        """What tells which messages it takes."""
+        """The state, which decides which messages it takes."""
 
     @abstractmethod
     def step(self, message: Message) -> "ClientStep":
-        """Take a message that its state allows; as `secfc.protocol.client.Client.receive` raises."""
+        """Take a message that its state allows. Raises what `secfc.protocol.client.Client.receive` does."""
 
     def unreadable(self, sender: int) -> list[Message]:
-        """Take it that another client sent what is no message."""
+        """Note that another client sent bytes that are no message."""
         return []
 
 
@@ -65,9 +65,9 @@ def check_question(
     peers: Peers,
     layout: Layout,
 ) -> tuple[Assignment, Labels, Ints]:
-    """A question about the rows that are in, with its sets unpacked, these, and what divides their sums.
+    """The question with unpacked sets, the sets, and the divisors of their sums.
 
-    MessageError when it is not what it must be, LimitError when this party's limits forbid it.
+    MessageError when the question is not valid, LimitError when this party's limits forbid it.
     """
     job, sets = context.job, labels_of(message.sets)
     message, sizes = replace(message, sets=sets), layout.divisors(sets, job.k)
@@ -89,12 +89,12 @@ def check_question(
 
 
 ClientStep = tuple[ClientPhase, list[Message]]
-"""The phase that follows, itself or the next, and the messages caused."""
+"""The following phase (itself or the next one), and the messages to send."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Held:
-    """What a client holds from sharing on, through all phases that follow."""
+    """What a client holds from sharing on, in all later phases."""
 
     planned: Layout
     union_rows: Ints | None
@@ -104,7 +104,7 @@ class Held:
     mail: Mail
 
     def take(self, message: Message) -> list[Message]:
-        """Take what another client sends when it is ahead, or behind."""
+        """Take a message of another client, which may be ahead or behind."""
         match message:
             case Share():
                 return self.sharing.on_share(message)

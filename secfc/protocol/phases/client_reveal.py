@@ -1,4 +1,4 @@
-"""The phase *reveal* of a client: it has the result, compares it with others', and opens centres."""
+"""The phase *reveal* of a client: it compares its result with that of others, and opens centres."""
 
 from secfc.array_types import Labels
 from secfc.params import Job
@@ -11,7 +11,7 @@ from secfc.protocol.witness import END
 
 
 class ClientReveal(ClientPhase):
-    """From the result, checked and with unpacked labels, to the end of the run; `labels` are its rows'."""
+    """From the checked result, with unpacked labels, to the end of the run. `labels` are of its own rows."""
 
     def __init__(self, job: Job, peers: Peers, held: Held, *, result: Finish, labels: Labels) -> None:
         self.planned, self.union_rows = held.planned, held.union_rows
@@ -25,18 +25,18 @@ class ClientReveal(ClientPhase):
         return self._state
 
     def labels_of(self, client: int) -> Labels | None:
-        """Those of the rows that a client shares, empty when they are not in."""
+        """Labels of the rows that a client shares; empty if these rows are left out."""
         if self._state is State.COMPARE:
             return None
         return labels_of(self.result.labels)[self.held.sharing.remaining().rows(client)]
 
     def step(self, message: Message) -> ClientStep:
-        """Take what shows that others have the same result, and their shares of centres."""
+        """Take other clients' proofs of the result, and their shares of centres."""
         messages = self.held.take(message)
         return self, messages + self.settle()
 
     def settle(self) -> list[Message]:
-        """Take the result that R clients have; of the one that a quorum has, open centres where agreed."""
+        """Accept the result once R clients have it. Open centres, where agreed, once a quorum has it."""
         witnesses, opening, messages = self.held.witnesses, self.held.opening, list[Message]()
         if self._state is State.COMPARE and witnesses.confirmed(END, clients=self._job.threshold):
             self._state = State.REVEAL

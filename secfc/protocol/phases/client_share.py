@@ -1,4 +1,4 @@
-"""The phase *share* of a client, with the check of shares: until it is asked, or hears the result."""
+"""The phase *share* of a client, with the check of shares, until the first question or the result."""
 
 from secfc.array_types import Ints
 from secfc.errors import MessageError, ParameterError
@@ -26,9 +26,9 @@ from secfc.row_layout import Layout
 
 
 class ClientShare(ClientPhase):
-    """From the first share on; with membership privacy `union_rows` are its rows' numbers in the union.
+    """From the first share on. With membership privacy `union_rows` are the numbers of its rows in the union.
 
-    LimitError when its limits forbid a start label for so many rows.
+    LimitError for more rows than its limits allow, or for sets that must be too small.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ClientShare(ClientPhase):
             raise MessageError(f"Plan: {error}") from None
         context.limits.check_start(context.job, name=context.name, m=layout.m)
         self._context, self._peers = context, peers
-        self._told = False  # its value of the coin
+        self._told = False  # whether it has sent its value of the coin
         self.sharing = ClientSharing(context, peers, layout=layout, own=own)
         self.held = Held(
             planned=layout,
@@ -60,13 +60,13 @@ class ClientShare(ClientPhase):
 
     @property
     def state(self) -> State:
-        """ITERATE when every share has come and gone, so that it can be asked; DONE when it was left out."""
+        """ITERATE when all shares were sent and received, so a question may come; DONE if it is left out."""
         if self._context.number in self.sharing.left_out:
             return State.DONE
         return State.ITERATE if self.sharing.complete else State.SHARE
 
     def step(self, message: Message) -> ClientStep:
-        """Share, take others' shares, have them checked; the first question begins the iterations."""
+        """Send shares, take and check those of others. The first question begins the iterations."""
         sharing = self.sharing
         match message:
             case Continue():
@@ -87,7 +87,7 @@ class ClientShare(ClientPhase):
         return self, self.held.take(message)
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:
-        """Say that it is there, or tell its value of the coin. Nobody is left out from then on."""
+        """Confirm its presence, or send its value of the coin. Afterwards no client may be left out."""
         if self._told or not self.sharing.seed:
             raise MessageError("CoinRequest: a second one, or before shares were checked")
         told = tell(message, self._context, self._peers, left_out=self.sharing.left_out)
@@ -95,7 +95,7 @@ class ClientShare(ClientPhase):
         return told
 
     def unreadable(self, sender: int) -> list[Message]:
-        """Report it in place of the sender's shares, while these are awaited."""
+        """Report it in place of the sender's shares, while it waits for these."""
         if self.state is not State.SHARE or not self.sharing.unreadable(sender):
             return []
         return self.sharing.ready()

@@ -1,4 +1,4 @@
-"""The phase *union* of a client, between messages and `secfc.psu`: what arrives when, sealed and in parts."""
+"""The phase *union* of a client. It turns messages into calls of `secfc.psu`: order, sealing and parts."""
 
 import hashlib
 import struct
@@ -38,7 +38,7 @@ _FOUND = struct.Struct("<I")  # bins
 
 
 class ClientUnion(ClientPhase):
-    """From the plan to the union; `deals` arrived before the plan, `shares` before the union is found."""
+    """From the plan to the union. `deals` arrived before the plan, `shares` before the union is found."""
 
     state = State.UNION
 
@@ -64,16 +64,16 @@ class ClientUnion(ClientPhase):
         self._context, self._peers, self._rows = context, peers, rows
         self._run, self._number, self._channels = context.session.run, context.number, peers.channels
         self._early, self.early_shares = deals, shares
-        self._said = tokens.check  # what the others' first part of this stage must begin with
+        self._said = tokens.check  # prefix that the others' first part of this stage must have
         self._checks: dict[int, Elements] = {}  # shares of what the check opens, by client
-        self._verdict: UnionVerdict | None = None  # the server's, until all of them are here
+        self._verdict: UnionVerdict | None = None  # the server's, kept until all `_checks` are here
         self._dealt = 0  # parts of this stage
         self._taken = dict.fromkeys(self._channels, 0)  # parts of this stage, by sender
 
     def step(self, message: Message) -> ClientStep:
-        """Take what is dealt, found and said of the union; sharing follows when it is found.
+        """Take deals, findings and verdicts of the union. Sharing follows when the union is found.
 
-        UnionError when it cannot be made, CheatError when the server told others something else.
+        UnionError when there can be no union, CheatError when the server sent others something else.
         """
         match message:
             case Share():
@@ -94,7 +94,7 @@ class ClientUnion(ClientPhase):
         return self._share() if self.role.finished else (self, messages)
 
     def unreadable(self, sender: int) -> list[Message]:
-        """Remember it until shares are opened."""
+        """Note the sender until shares are opened."""
         self.early_shares.spoilt.add(sender)
         return []
 
@@ -106,7 +106,7 @@ class ClientUnion(ClientPhase):
         return share, share.sharing.begin(self.early_shares)
 
     def begin(self) -> list[Message]:
-        """Deal the first parts of a stage, and take those that others have dealt already."""
+        """Deal the first parts of a stage, and take the parts that others dealt before."""
         self._dealt = 0
         self._taken = dict.fromkeys(self._channels, 0)
         messages: list[Message] = []
@@ -114,14 +114,13 @@ class ClientUnion(ClientPhase):
             messages += self._deal()
         early, self._early = self._early, EarlyDeals()
         for held in early.held:
-            # What somebody else sent too early is no reason to refuse what begins a stage: it counts as not
-            # sent.
+            # A wrong early deal must not block the message that begins a stage. It counts as not sent.
             with suppress(MessageError):
                 messages += self._on_deal(held)
         return messages
 
     def _on_deal(self, message: UnionDeal) -> list[Message]:
-        """Take what another client dealt, now or when its stage has begun."""
+        """Take another client's deal now, or keep it until its stage begins."""
         if message.round == self.role.stage + 1:
             self._early.hold(message, stage=self.role.stage + 1)
             return []
@@ -158,13 +157,13 @@ class ClientUnion(ClientPhase):
         return self._deal()
 
     def _on_found(self, message: UnionFound) -> list[Message]:
-        """Take what the server found in a table; the next stage begins."""
+        """Take what the server found in a table. The next stage begins."""
         self._check_turn(message)
         self.role.take_found(message.found)
         return self._go_on(message)
 
     def _on_verdict(self, message: UnionVerdict) -> list[Message]:
-        """Take what the server says of the check, once all clients' shares of it say so too."""
+        """Keep the server's verdict of the check until all clients' shares confirm it."""
         self._check_turn(message)
         if not self.role.checking or self._verdict is not None:
             raise MessageError(f"UnionVerdict: of stage {message.round}, which has no check or its verdict")
@@ -172,7 +171,7 @@ class ClientUnion(ClientPhase):
         return self._settle()
 
     def _on_check(self, message: UnionCheck) -> list[Message]:
-        """Take another client's share of what the check opens, then as `_on_verdict`."""
+        """Take another client's share of what the check opens. End the check if nothing is missing."""
         sender, sealed = message.sender, message.sealed.payload
         if sender not in self._channels or sender in self._checks:
             raise MessageError(f"UnionCheck: from client {sender}, itself or a second time")
@@ -227,8 +226,8 @@ class ClientUnion(ClientPhase):
         return messages + self._open(part)
 
     def _head(self, part: int) -> bytes:
-        """What comes before a stage's first shares: a hash of the ID key, later a digest of that and of what
-        the server said since. It is compared before anything of the stage is opened.
+        """The prefix of a stage's first part: in stage 1 a hash of the ID key, later a digest of that hash
+        and of what the server said since. Clients compare it before they open anything of the stage.
         """
         return b"" if part else self._said
 
@@ -243,7 +242,7 @@ class ClientUnion(ClientPhase):
         )
 
     def _open(self, part: int) -> list[Message]:
-        """Its share of what is opened of a part, once all clients have dealt it; of a check, for all."""
+        """Its share of what a part opens, once all clients dealt the part. In a check, clients get it too."""
         if not self.role.complete(part):
             return []
         stage, values = self.role.stage, self.role.opening(part)
@@ -265,7 +264,7 @@ class ClientUnion(ClientPhase):
 
 
 def _told(message: UnionFound | UnionVerdict) -> bytes:
-    """What the server said at the end of a stage, the same bytes for the same only; stages follow from it."""
+    """An injective encoding of what the server said at the end of a stage."""
     if isinstance(message, UnionVerdict):
         return b"verdict" + bytes([message.unique])
     found = message.found
@@ -274,7 +273,7 @@ def _told(message: UnionFound | UnionVerdict) -> bytes:
 
 
 def check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:
-    """Raise an error of ours unless a client of m rows has the IDs that the job asks for."""
+    """Raise ParameterError or DataError unless a client of m rows has the IDs that the job needs."""
     if (ids is None) != (job.ids_cap is None):
         raise ParameterError(f"{name}: IDs are needed exactly if the job has ids_cap")
     if ids is None or job.ids_cap is None:

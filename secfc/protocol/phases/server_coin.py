@@ -1,8 +1,8 @@
-"""Before the first question with disclosure "labels": comparers tell their values of a coin.
+"""Before the first question with disclosure "labels": comparers send their values of a coin.
 
-Where the job names reserves, those who are to toss first say that they are there. One that is lost by then is
-no loss: the next one tosses. Once they are asked for their values, nobody tosses in the place of another: a
-server that knows some values could choose between coins.
+If the job names reserves, the tossing parties first confirm their presence. If one is lost before that, the
+next one tosses. After the server has asked for values, no party may toss in place of another: a server that
+knows some values could choose between coins.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from secfc.protocol.states import State
 
 
 class ServerCoin(ServerPhase):
-    """Until all values are here. Nobody is left out any more: what the coin chooses is about these rows.
+    """Until all values have arrived. No client is left out any more: the coin's choices are about these rows.
 
-    TooManyFaultsError when too few are there to toss.
+    TooManyFaultsError when too few parties are present to toss.
     """
 
     state = State.ITERATE
@@ -31,24 +31,24 @@ class ServerCoin(ServerPhase):
         self.unread, self._cheats = shared.unread, shared.cheats
         self._shared, self._told = shared, dict[int, bytes]()
         self._asked, self._there = set[int](), set[int]()
-        self._tossing: tuple[int, ...] = ()  # once they are asked for their values
+        self._tossing: tuple[int, ...] = ()  # set when the server asks for values
         context.gathering.require_named()
 
     @property
     def _first(self) -> tuple[int, ...]:
-        """The first in the job's order who are there, as many as must toss."""
+        """The first present comparers in the job's order, as many as must toss."""
         job, gone = self.context.job, self.context.gathering.gone(self.context.job.comparers)
         return tuple(j for j in job.comparers if j not in gone)[: job.tossers]
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Who has not told its value, or before not said that it is there."""
+        """Parties that have not sent their value or, before that, not confirmed their presence."""
         if self._tossing:
             return tuple(j for j in self._tossing if j not in self._told)
         return tuple(j for j in self._first if j not in self._there)
 
     def ask(self) -> list[Message]:
-        """Ask the first who are there whether they are, then all of these for their values."""
+        """Ask the first comparers to confirm their presence, then all of these for their values."""
         first = self._first
         if not self.context.job.reserves:
             self._there.update(first)
@@ -67,7 +67,7 @@ class ServerCoin(ServerPhase):
         ]
 
     def step(self, message: Message) -> ServerStep:
-        """Take a value, as committed to and signed; ask the first question when all are here."""
+        """Take a value that fits its commitment and signature. Ask the first question when all are here."""
         if not isinstance(message, Coin):
             raise MessageError(f"{type(message).__name__}: before the first question")
         sender = message.sender
@@ -95,7 +95,7 @@ class ServerCoin(ServerPhase):
         return following, following.ask()
 
     def absent(self, client: int) -> ServerStep:
-        """Its rows stay in; nobody tosses in its place once values are told."""
+        """Its rows stay in. No other party tosses in its place after values were asked for."""
         gathering = self.context.gathering
         gathering.absent.add(client)
         if self._tossing:

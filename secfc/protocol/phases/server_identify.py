@@ -1,4 +1,4 @@
-"""The phase *identify* of the server: clients introduce themselves, and it introduces them to each other."""
+"""The phase *identify* of the server: it collects introductions and sends all of them to each party."""
 
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import Hello, Message
@@ -10,7 +10,7 @@ from secfc.protocol.withholding import Carried, preparing_late
 
 
 class ServerIdentify(ServerPhase):
-    """Until everybody who is in has introduced itself."""
+    """Until every party that takes part has introduced itself."""
 
     state = State.IDENTIFY
 
@@ -19,32 +19,32 @@ class ServerIdentify(ServerPhase):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Who has not introduced itself."""
+        """Parties that have not introduced themselves."""
         gathering = self.context.gathering
         there = [j for j in gathering.everybody if j not in gathering.absent]
         return tuple(j for j in there if j not in self.introductions)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """While rows are prepared, who has to act."""
+        """While rows are prepared, the parties that must act."""
         if not self.context.prepares:
             return self.awaited
         return preparing_late(self.awaited, n=self.context.job.n, carried=carried)
 
     def step(self, message: Message) -> ServerStep:
-        """Take an introduction; the last one is answered by the plan."""
+        """Take an introduction. After the last one the plan is sent."""
         assert isinstance(message, Hello)
         self.introductions.take(message)
         return self._plan()
 
     def absent(self, client: int) -> ServerStep:
-        """Plan without it."""
+        """Leave it out of the plan."""
         if client <= self.context.job.n:
             self.leave_out({client: "absent"})
         self.introductions.drop(client)
         return self._plan()
 
     def _plan(self) -> ServerStep:
-        """Tell everybody who holds how much, once everybody who is in has said so."""
+        """Send the plan once all introductions are here."""
         if self.awaited:
             return self, []
         following = ServerShare if self.context.job.ids_cap is None else ServerUnion

@@ -27,7 +27,7 @@ from secfc.row_layout import WINDOW
 
 
 class ServerIterate(ServerRounds):
-    """The rounds of a run whose server decodes distances, and its result."""
+    """The rounds and the result of a run whose server decodes distances."""
 
     search: Search
 
@@ -61,12 +61,12 @@ class ServerIterate(ServerRounds):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Clients whose answer to the head of the round is missing."""
+        """Clients whose answer to the next part to decode is missing."""
         return self._gathering.awaited if self.outcome is None else ()
 
     @property
     def progress(self) -> Progress:
-        """Where the search stands."""
+        """The progress of the search."""
         history = self.search.current.history
         return replace(
             super().progress,
@@ -75,7 +75,7 @@ class ServerIterate(ServerRounds):
         )
 
     def step(self, message: Message) -> ServerStep:
-        """Take a part of an answer, and decode what can be."""
+        """Take a part of an answer, and decode the parts that are complete."""
         if not isinstance(message, CodedDistances):
             raise MessageError(
                 f"{type(message).__name__}: with disclosure {self._job.disclosure!r} nobody sends this"
@@ -83,20 +83,20 @@ class ServerIterate(ServerRounds):
         return self, self._take(message)
 
     def absent(self, client: int) -> ServerStep:
-        """Go on with the others' answers; its rows stay in, and it may come back."""
+        """Continue with the others' answers. Its rows stay in, and it may come back."""
         self._gathering.absent.add(client)
         again = self._disclosure.asks_again(client, self._gathering)
         return self, self.ask() if again else self._advance()
 
     def standing(self) -> memoryview:
-        """When it has just asked: what its further messages depend on and the first round did not fix."""
+        """Right after a question: the state that later messages depend on and the first round did not fix."""
         position = self.context.secret.position
         gathering, search = self._gathering.standing(), self.search.standing()
         kept = self._kept.standing(self._about)
         return pack({"gathering": gathering, "search": search, "kept": kept, "position": position})
 
     def stand(self, state: bytes) -> list[Message]:
-        """Stand where that says; the questions asked there."""
+        """Restore this state, and return its questions."""
         standing = unpack(state)
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
@@ -105,7 +105,7 @@ class ServerIterate(ServerRounds):
         return self._questions()
 
     def ask(self) -> list[Message]:
-        """Begin a round: its question, to everybody."""
+        """Begin a round, and return its questions, one to each party."""
         self._gathering.begin(self._disclosure.responders(self._gathering))
         return self._questions()
 
@@ -126,7 +126,7 @@ class ServerIterate(ServerRounds):
         return len(self._about) or asked_about(self.search.sizes())
 
     def _take(self, message: CodedDistances) -> list[Message]:
-        """Take a part of an answer, in turn and of the shape asked for; decode what can be, as `_advance`."""
+        """Take a part of an answer. Check its order and shape, then `_advance`."""
         useful = self._gathering.expects(message) and self.outcome is None
         if useful:
             rows = self._parts.answer_rows(message.part)
@@ -140,10 +140,10 @@ class ServerIterate(ServerRounds):
         return self._advance() if useful else []
 
     def _advance(self) -> list[Message]:
-        """Decode every part that enough clients have answered; ask for more, or tell how the search ended.
+        """Decode every part that enough clients have answered. Ask for more, or send the result.
 
-        ResidueError when a client sent what is no residue, TooManyFaultsError when the answers do not agree
-        and no more are to come, RangeError when a round's distances are larger than the public bound allows.
+        ResidueError for a value that is no residue. TooManyFaultsError when answers do not agree and no more
+        can come. RangeError when distances are larger than the public bound allows.
         """
         messages: list[Message] = []
         while self.outcome is None:
@@ -153,11 +153,11 @@ class ServerIterate(ServerRounds):
                     break
             except (ResidueError, TooManyFaultsError) as error:
                 if isinstance(error, ResidueError):
-                    # Found where it is cheap, while decoding. The client's answers from this part on are
-                    # dropped, so that it can send them again; or another's take their place.
+                    # Residues are checked while decoding, where it is cheap. This client's answers from this
+                    # part on are dropped. It can send them again, or another client's answers are used.
                     self._gathering.retract(error.client)
                 if messages:
-                    break  # these must go out; what is wrong shows again with the next answer
+                    break  # send these first: the same error comes again with the next answer
                 raise
             part = self._gathering.head
             self._gathering.advance()
@@ -171,13 +171,13 @@ class ServerIterate(ServerRounds):
         return messages
 
     def _end(self) -> list[Message]:
-        # Of several k the one whose simplified silhouette is greatest, the least of equals.
+        # Of several k: the greatest simplified silhouette, among equals the least k.
         best = max(self.search.found, key=suitability)
         self.found = self.search.found
         return self._finish(best, self._job.in_data_units(best.inertia))
 
     def _decode_head(self, answers: dict[int, PackedResidues]) -> bool:
-        """Decode from R answers that agree with all others; False when more answers must tell which do."""
+        """Decode from R answers that agree with all others. False if more answers must show who lies."""
         planes = {j: residues.planes() for j, residues in answers.items()}
         if self._job.max_liars and not self._check.agree(planes, self._primes):
             most = self._gathering.locatable(len(planes))
@@ -198,7 +198,7 @@ class ServerIterate(ServerRounds):
         first = self._parts.answer_rows(self._gathering.head)
         rows, step = first.stop - first.start, max(1, BLOCK_ELEMENTS // upto.size)
         size = rows * self._asked * len(self._primes) * len(answers)
-        if not self._job.compared:  # what several k are compared by are sums of floats, block by block
+        if not self._job.compared:  # else measures sum floats by block, which must not depend on threads
             step = min(step, -(-rows // self._threads.for_work(size)))
 
         def decode(start: int) -> None:

@@ -1,4 +1,7 @@
-"""The phase *iterate* of the server with disclosure "labels": evaluators tell it labels, and what follows."""
+"""The phase *iterate* of the server with disclosure "labels": evaluators send labels and sign what follows.
+
+`secfc.protocol.attempt` says what the trio and an attempt are.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +35,7 @@ from secfc.sealing.coin import COIN_BYTES
 
 
 class ServerLabels(ServerRounds):
-    """The rounds of a run whose trio opens labels, and its result; `told` are signed values of a coin."""
+    """The rounds and the result of a run whose trio opens labels. `told` are signed values of the coin."""
 
     search: LabelSearch
 
@@ -51,7 +54,7 @@ class ServerLabels(ServerRounds):
         self._begin_attempt()
 
     def _begin_attempt(self) -> None:
-        """Search from the first question on."""
+        """Begin the search again, from the first question on."""
         job, introductions = self._job, self.introductions
         self.search = label_search(
             job,
@@ -61,7 +64,7 @@ class ServerLabels(ServerRounds):
             values={j: one[:COIN_BYTES] for j, one in self._told.items()},
             start=introductions.start(self.layout) if job.init == "labels" else None,
         )
-        self._endorsements: tuple[bytes, ...] = ()  # of the present question
+        self._endorsements: tuple[bytes, ...] = ()  # of the current question
         self._lasts: list[int] = []  # the last question of each start that has ended
         self._clear()
 
@@ -71,12 +74,12 @@ class ServerLabels(ServerRounds):
 
     @property
     def _both(self) -> str:
-        """What texts call the evaluators."""
+        """The evaluators' names in errors."""
         return " and ".join(map(self._job.called, self._evaluators))
 
     @property
     def _said(self) -> dict[str, Any]:
-        """What questions and the result say of those who compare."""
+        """Fields of questions and of the result about the comparers."""
         attempt = self._attempt
         return {"lost": attempt.lost, "since": attempt.since, "endorsements": self._endorsements}
 
@@ -86,14 +89,14 @@ class ServerLabels(ServerRounds):
         return self._attempt.range_round
 
     def _clear(self) -> None:
-        # Labels and core, by part, of each evaluator.
+        # Labels and core by evaluator and part.
         self._opened: dict[int, dict[int, tuple[Labels, Bools | None]]] = {j: {} for j in self._evaluators}
         self._signed: dict[int, Endorsement] = {}
         self._parts_done = 0
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Evaluators that are behind."""
+        """Evaluators with the fewest opened parts, then those that have not signed."""
         if self.outcome is not None:
             return ()
         least = min(map(len, self._opened.values()))
@@ -102,7 +105,7 @@ class ServerLabels(ServerRounds):
         return tuple(j for j in self._evaluators if j not in self._signed)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Evaluators that are behind; while the first waits for answers, those who owe it one."""
+        """As `awaited`. While the first evaluator waits for answers: who owes it one, or the dealer."""
         gathering, part = self._gathering, self._parts_done
         if part == self._parts.answers or part in self._opened[self._evaluators[0]]:
             return self.awaited
@@ -112,7 +115,7 @@ class ServerLabels(ServerRounds):
         return owing(gathering, self._job, self._attempt, carried, due=due) or self.awaited
 
     def step(self, message: Message) -> ServerStep:
-        """Take labels of a part, or the signature of what follows; go on when both evaluators sent it."""
+        """Take labels of a part, or the signature of what follows. Continue when both evaluators sent it."""
         match message:
             case OpenedLabels():
                 return self, self._take(message)
@@ -121,22 +124,22 @@ class ServerLabels(ServerRounds):
         raise MessageError(f"{type(message).__name__}: out of place in a round of 'labels'")
 
     def absent(self, client: int) -> ServerStep:
-        """Go on without its answers; a reserve takes the place of a comparer."""
+        """Continue without its answers. If it compares, a reserve takes its place."""
         self._gathering.absent.add(client)
         replaced = self._replace()
         self._gathering.require(len([j for j in self._gathering.members if j not in self._gathering.absent]))
         return self, self._again() if replaced else []
 
     def _again(self) -> list[Message]:
-        """Ask all questions again, of others who compare: they lack what was kept from round to round."""
+        """Ask all questions again: the new trio lacks what comparers keep from round to round."""
         self._begin_attempt()
-        self._gathering.begin()  # in which rows are shown to be within the bound
+        self._gathering.begin()  # one extra round: rows are shown to be within the bound
         return self.ask()
 
     def _replace(self) -> bool:
-        """Whether comparers are gone, and reserves have taken their places.
+        """Replace lost comparers by reserves. True if that changed the trio.
 
-        TooManyFaultsError when no reserve is left, or one who is to recheck labels is gone.
+        TooManyFaultsError when no reserve is left, or a party that rechecks labels is lost.
         """
         gathering, attempt = self._gathering, self._attempt
         since = gathering.round + 2 if gathering.round else 1
@@ -150,7 +153,7 @@ class ServerLabels(ServerRounds):
         return replaced
 
     def _check_silence(self) -> None:
-        """The first evaluator does not know who is asked nothing: without these it can tell who lies."""
+        """TooManyFaultsError if an evaluator cannot find liars: it does not know who is asked nothing."""
         gathering, needed = self._gathering, self._gathering.needed_to_evaluate
         left = len(gathering.members)
         if gathering.silent and left < needed:
@@ -185,7 +188,7 @@ class ServerLabels(ServerRounds):
         return self._questions()
 
     def ask(self) -> list[Message]:
-        """Begin a round: its question, to everybody."""
+        """Begin a round, and return its questions, one to each party."""
         self._gathering.begin()
         self._clear()
         return self._questions()
@@ -197,7 +200,7 @@ class ServerLabels(ServerRounds):
         return self._assignments(draws=self.search.draws, coin=coin, **self._said)
 
     def _evaluated(self, message: OpenedLabels | Endorsement) -> bool:
-        """Refuse what is of no evaluator, or of another round; False of what is of an earlier attempt."""
+        """MessageError unless an evaluator sent it in this round. False if it is of an earlier attempt."""
         kind = type(message).__name__
         if (
             self._attempt.lost
@@ -234,7 +237,7 @@ class ServerLabels(ServerRounds):
         return messages
 
     def _agreed(self, part: int) -> list[Message]:
-        """Both evaluators opened the next part: compare, and ask for another."""
+        """Compare the next part, which both evaluators opened, and ask for another."""
         (first, core), (second, other) = (self._opened[j][part] for j in self._evaluators)
         if (first != second).any() or (core is not None and (core != other).any()):
             raise self._differ("opened different labels")
@@ -246,12 +249,12 @@ class ServerLabels(ServerRounds):
         return self._continue(part + WINDOW, self._gathering.everybody)
 
     def _differ(self, did: str, more: str = "") -> CheatError:
-        """What to raise of evaluators that say what cannot both be."""
+        """The error for evaluators that contradict each other or send something impossible."""
         text = f"{self._both} {did} in round {self._gathering.round}{more}"
         return CheatError(text, code=Code.BAD_MESSAGE)
 
     def _core(self, bits: bytes, rows: int) -> Bools | None:
-        """Which of a part's rows are in the core, where that is asked: a bit each, zeros behind the last."""
+        """The rows of a part in the core, if asked for: one bit per row, zeros after the last."""
         if len(bits) != (-(-rows // 8) if self.search.with_core else 0):
             raise MessageError(f"OpenedLabels: {len(bits)} bytes of the core, of {rows} rows")
         if not self.search.with_core:
@@ -288,7 +291,7 @@ class ServerLabels(ServerRounds):
             signature = self._signed[j].signature
             try:
                 session.roster.verify(j, signature, signed, what="what follows from the labels")
-            except MessageError as error:  # of the one or the other, whosever came last
+            except MessageError as error:  # a wrong signature, not always of this message's sender
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
         self._exclude_liars(*(self._signed[j] for j in self._evaluators))
@@ -319,16 +322,16 @@ class ServerLabels(ServerRounds):
         return following, following.ask()
 
     def _rechecked(self, signatures: tuple[bytes, ...]) -> ServerStep:
-        """Tell the result, which these say was rechecked."""
+        """Send the result with the signatures of the evaluators that rechecked it."""
         self._endorsements += signatures
         best = self.search.result()
         return self, self._finish(best, best.opened, **self._said)
 
     def _exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
-        """Ask nothing more of those whose answers the first evaluator found wrong.
+        """Exclude the clients whose answers the first evaluator found wrong.
 
-        CheatError when the evaluators name clients that cannot be, TooManyFaultsError when all first
-        evaluators together name more than may lie.
+        CheatError when the evaluators name impossible clients, TooManyFaultsError when all first evaluators
+        together name more than `max_liars`.
         """
         gathering, called = self._gathering, self._job.called
         first, second = one.liars, other.liars
@@ -350,7 +353,7 @@ class ServerLabels(ServerRounds):
             )
 
     def _best(self, *, ended: bool) -> int:
-        """The best start so far, as both evaluators found: the best before, or one that has just ended."""
+        """The best start so far, on which both evaluators agree: the best before, or the one just ended."""
         first, second = (self._signed[j].best for j in self._evaluators)
         possible, last = {self.search.best}, len(self.search.found) - 1
         if ended:
@@ -360,7 +363,7 @@ class ServerLabels(ServerRounds):
         return first
 
     def _inertia(self, *, ended: bool) -> float | None:
-        """The inertia of the result, as both evaluators found; None where it is not opened."""
+        """The inertia of the result, on which both evaluators agree. None where it is not opened."""
         first, second = (self._signed[j].inertia for j in self._evaluators)
         opened = ended and self._job.opens_inertia
         if first != second or (first is not None) != opened or (first is not None and first < 0):
@@ -368,7 +371,7 @@ class ServerLabels(ServerRounds):
         return first
 
     def _moved(self) -> Ints:
-        """Rows that go to emptied clusters, as both evaluators found."""
+        """Rows that move to emptied clusters, on which both evaluators agree."""
         first, second = (self._signed[j].rows for j in self._evaluators)
         emptied, m = self.search.emptied.size, self.layout.m
         possible = len(set(first)) == len(first) in (0, emptied) and max(first, default=0) < m
@@ -377,7 +380,7 @@ class ServerLabels(ServerRounds):
         return np.array(first, dtype=np.int64)
 
     def _chosen(self, choices: Choices) -> tuple[int, tuple[int, ...]]:
-        """Which candidate is chosen, by number, and the rows asked about next, as both evaluators found."""
+        """Index of the chosen candidate, and the rows asked about next. Both evaluators agree on them."""
         first, second = (self._signed[j].rows for j in self._evaluators)
         chosen, drawn = first[:1], first[1:]
         taken, m = {*choices.chosen, *chosen}, self.layout.m

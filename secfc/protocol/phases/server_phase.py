@@ -25,7 +25,7 @@ from secfc.sealing.handshake import Session
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ServerContext:
-    """What a server was given, as `secfc.protocol.server.Server` says, and the clients as it goes on."""
+    """The arguments of `secfc.protocol.server.Server`, and `gathering`, which counts who still takes part."""
 
     job: Job
     session: Session
@@ -39,20 +39,20 @@ class ServerContext:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shared:
-    """What is known once rows were shared."""
+    """What the server knows when all rows are shared."""
 
-    planned: Layout  # with the rows of clients that were left out
+    planned: Layout  # includes the rows of clients that were left out
     cheats: tuple[int, ...]  # clients that lied about shares
     unread: tuple[Pair, ...]
 
 
 class ServerPhase(ABC):
-    """A phase of the server; outcome and `found` are as `secfc.protocol.server.Server` has them.
+    """A phase of the server. For `outcome` and `found` see `secfc.protocol.server.Server`.
 
-    `planned` rows, once they are known, include those of clients that are left out later; `layout` does not.
+    `planned` includes the rows of clients that are left out later, and `layout` does not.
     """
 
-    unread: tuple[Pair, ...] = ()  # in which nobody can tell who lies
+    unread: tuple[Pair, ...] = ()  # pairs of dealer and recipient: one lies, nobody can tell which
     _cheats: tuple[int, ...] = ()
     outcome: LabelResult | None = None
     found: Sequence[LabelResult] = ()
@@ -66,28 +66,28 @@ class ServerPhase(ABC):
     @property
     @abstractmethod
     def state(self) -> State:
-        """What tells which messages it takes."""
+        """The state, which decides which messages it takes."""
 
     @property
     @abstractmethod
     def awaited(self) -> tuple[int, ...]:
-        """Clients whose message could let the server go on."""
+        """Clients whose message could let the server continue."""
 
     @abstractmethod
     def step(self, message: Message) -> "ServerStep":
-        """Take a message that its state allows; as `secfc.protocol.server.Server.receive` raises."""
+        """Take a message that its state allows. Raises what `secfc.protocol.server.Server.receive` does."""
 
     @abstractmethod
     def absent(self, client: int) -> "ServerStep":
-        """Wait for a client no longer; as `secfc.protocol.server.Server.absent` raises."""
+        """Stop waiting for a client. Raises what `secfc.protocol.server.Server.absent` does."""
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Whom to count as absent when all that are awaited had the time to answer."""
+        """Clients to count as absent once all awaited clients have had time to answer."""
         return self.awaited
 
     @property
     def counted_from(self) -> int:
-        """The round from which on `overdue` is told what was carried."""
+        """The first round whose carried messages count for `overdue`."""
         return 0
 
     @property
@@ -97,7 +97,7 @@ class ServerPhase(ABC):
 
     @property
     def progress(self) -> Progress:
-        """Where the run stands."""
+        """The progress of the run."""
         return Progress(
             phase=cast(Phase, self.state.value),
             waiting_for=len(self.awaited),
@@ -114,10 +114,9 @@ class ServerPhase(ABC):
             self.context.job.check_start(self.introductions.start(layout))
 
     def leave_out(self, clients: Mapping[int, str]) -> None:
-        """Go on without the rows of some clients, for a reason each.
+        """Continue without the rows of some clients. `clients` maps each to a reason.
 
-        TooManyFaultsError when the run cannot do without one of them, or too few are left, to answer or to
-        compare.
+        TooManyFaultsError when the run needs one of them, or too few are left to answer or to compare.
         """
         for client, reason in clients.items():
             self._check_dispensable(client, reason)
@@ -127,8 +126,8 @@ class ServerPhase(ABC):
     def _check_dispensable(self, client: int, reason: str) -> None:
         job = self.context.job
         if self.context.prepares:
-            # Others wait for it before means and deviations are open. Afterwards centres, spreads or the
-            # inertia of the others would tell its values by difference.
+            # Before means and deviations are opened, the others wait for it. Afterwards centres, spreads or
+            # the inertia of the others would reveal its values by difference.
             raise TooManyFaultsError(
                 f"client {client}: {reason}; means and deviations are of all {job.n} parties' values, so "
                 "nobody can be left out"
@@ -150,4 +149,4 @@ class ServerPhase(ABC):
 
 
 ServerStep = tuple[ServerPhase, list[Message]]
-"""The phase that follows, itself or the next, and the messages caused."""
+"""The following phase (itself or the next one), and the messages to send."""

@@ -1,4 +1,4 @@
-"""When a search has ended with disclosure "labels": three others recheck labels before the result is told."""
+"""When a search with disclosure "labels" has ended: three others recheck labels before the result is sent."""
 
 import hashlib
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from secfc.sealing.coin import about_result
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ended:
-    """How a search ended, as both evaluators signed it; `last` is the question whose labels it ended with."""
+    """How a search ended, as both evaluators signed it. The labels of question `last` are the result's."""
 
     result: LabelResult = field(repr=False)
     last: int
@@ -43,11 +43,11 @@ class Ended:
 
 
 class ServerRecheck(ServerPhase):
-    """Until both evaluators of those who recheck have signed the result.
+    """Until both evaluators of the rechecking trio have signed the result.
 
-    `planned` has the rows of clients that were left out, `layout` has not. `finish` gives what follows, of
-    their signatures. `exclude` asks nothing more of those whom evaluators found lying; CheatError if these
-    cannot be, TooManyFaultsError if with those before they are too many.
+    `planned` includes the rows of clients that were left out, `layout` does not. `finish` takes the
+    signatures and returns the next step. `exclude` excludes the clients that the evaluators found lying. It
+    raises CheatError if these are impossible, TooManyFaultsError if with earlier ones they are too many.
     """
 
     state = State.ITERATE
@@ -74,13 +74,13 @@ class ServerRecheck(ServerPhase):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Those who have not told their value, then evaluators that have not signed."""
+        """Parties that have not sent their value, then evaluators that have not signed."""
         if len(self._values) < len(self._who.trio):
             return tuple(j for j in self._who.trio if j not in self._values)
         return tuple(j for j in self._who.evaluators if j not in self._signed)
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Likewise; while the first of them waits for answers, those who owe it one, or the dealer."""
+        """As `awaited`. While the first evaluator waits for answers: who owes it one, or the dealer."""
         if self.awaited != self._who.evaluators:
             return self.awaited
         return owing(self.context.gathering, self._job, self._who, carried) or self.awaited
@@ -92,11 +92,11 @@ class ServerRecheck(ServerPhase):
 
     @property
     def progress(self) -> Progress:
-        """That of the last question: nothing is written down of what follows it."""
+        """The progress at the last question. Rechecking does not change it."""
         return self._ended.progress
 
     def ask(self) -> list[Message]:
-        """Tell those who recheck the result."""
+        """Send the result to the parties that recheck it."""
         ended, left_out = self._ended, tuple(sorted(self.context.gathering.left_out))
         best = ended.result
         return [
@@ -127,7 +127,7 @@ class ServerRecheck(ServerPhase):
         raise MessageError(f"{type(message).__name__}: out of place while labels are rechecked")
 
     def _is_late(self, message: OpenedLabels | Endorsement) -> bool:
-        """Whether it is of a comparer that was lost, from before."""
+        """Whether a comparer sent it in an earlier attempt."""
         before = self._ended.attempt
         return message.round < before.since and message.sender in before.comparers
 
@@ -186,7 +186,7 @@ class ServerRecheck(ServerPhase):
         return self._finish(tuple(self._signed[j].signature for j in evaluators))
 
     def absent(self, client: int) -> ServerStep:
-        """Go on without its answers, unless it rechecks."""
+        """Continue without its answers. TooManyFaultsError if it rechecks."""
         gathering = self.context.gathering
         gathering.absent.add(client)
         gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)

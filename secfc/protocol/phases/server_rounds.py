@@ -1,4 +1,4 @@
-"""What rounds have in common at the server: questions to everybody, until the search has ended."""
+"""The common part of the server's rounds: it sends questions to all parties until the search has ended."""
 
 from abc import abstractmethod
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from secfc.protocol.states import State
 
 
 class ServerRounds(ServerPhase):
-    """The rounds of a run, and its result; ParameterError when the rows that are left do not fit the job."""
+    """The rounds and the result of a run. ParameterError when the remaining rows do not fit the job."""
 
     search: Search | LabelSearch
 
@@ -29,12 +29,12 @@ class ServerRounds(ServerPhase):
 
     @property
     def state(self) -> State:
-        """ITERATE, DONE when the search has ended."""
+        """ITERATE, then DONE when the search has ended."""
         return State.ITERATE if self.outcome is None else State.DONE
 
     @property
     def progress(self) -> Progress:
-        """Where the search stands."""
+        """The progress of the search."""
         return Progress(
             phase="iterate" if self.outcome is None else "reveal",
             waiting_for=len(self.awaited),
@@ -46,18 +46,18 @@ class ServerRounds(ServerPhase):
 
     @abstractmethod
     def ask(self) -> list[Message]:
-        """Begin a round: its question, to everybody."""
+        """Begin a round, and return its questions, one to each party."""
 
     @abstractmethod
     def standing(self) -> memoryview:
-        """When it has just asked: what its further messages depend on and the first round did not fix."""
+        """Right after a question: the state that later messages depend on and the first round did not fix."""
 
     @abstractmethod
     def stand(self, state: bytes) -> list[Message]:
-        """Stand where that says; the questions asked there."""
+        """Restore this state, and return its questions."""
 
     def _assignments(self, **said: Any) -> list[Message]:
-        """The question of this round, to everybody; with what else the disclosure says."""
+        """The questions of this round, one to each party. `said` are fields that the disclosure adds."""
         gathering, k = self._gathering, self._job.k
         # Packed once for all clients.
         sets = PackedLabels.of(self.search.sets, k, none=True)
@@ -84,7 +84,7 @@ class ServerRounds(ServerPhase):
         ]
 
     def _finish(self, best: LabelResult, inertia: float | None = None, **said: Any) -> list[Message]:
-        """End the run with a result, which everybody is told; with what else the disclosure says."""
+        """End the run, and send the result to all parties. `said` are fields that the disclosure adds."""
         self.outcome = best
         self._gathering.close()
         left_out = self._gathering.left_out

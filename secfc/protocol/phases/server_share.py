@@ -1,4 +1,4 @@
-"""The phases *share* and *check* of the server: clients share their rows, and shares are compared."""
+"""The phases *share* and *check* of the server: clients share their rows, and the shares are checked."""
 
 from collections.abc import Collection
 
@@ -21,9 +21,10 @@ from secfc.sealing.coin import COIN_BYTES
 
 
 class ServerShare(ServerPhase):
-    """Until everybody who is in holds everything undisputed; ParameterError when the rows do not fit the job.
+    """Until all remaining clients hold all shares and none is disputed.
 
-    The layout is that of the union, with membership privacy; by default it is as the clients said.
+    With membership privacy `layout` is that of the union. By default it follows from the introductions.
+    ParameterError when the rows do not fit the job.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class ServerShare(ServerPhase):
             layout=self.layout,
         )
         self._parts = plan.parts
-        self.ready = dict.fromkeys(range(1, context.job.n + 1), 0)  # parts of everybody that each holds
+        self.ready = dict.fromkeys(range(1, context.job.n + 1), 0)  # complete parts that each client holds
         planned = len(context.gathering.members)
         clients = range(1, context.job.n + 1)
         commitments = {j: introductions.checks(j) for j in clients if j not in context.gathering.left_out}
@@ -59,17 +60,17 @@ class ServerShare(ServerPhase):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Who is behind: others may wait for a part that is not asked for before these have the last one."""
+        """Clients that are behind. The server asks for another part only when all hold the current one."""
         members, least = self.context.gathering.members, self._least_ready
         asked = self.checks.settled + WINDOW if self.checks.by_part else self._parts.shares
         behind = {j for j in members if self.ready[j] == least < min(asked, self._parts.shares)}
         return tuple(sorted(behind.union(self.checks.awaited(members))))
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """Of those who are awaited, who has to act; in place of one that waits for others, these.
+        """The clients that must act: those awaited, or instead the others that these wait for.
 
-        A client waits for shares of the part that it is at, and for the others' echoes before it reports. One
-        that has all these and does not report is at fault: of those who are left a quorum is honest
+        A client waits for shares of its current part, and for the others' echoes before it reports. A client
+        that has all these and does not report is at fault: a quorum of the remaining clients is honest
         (docs/faults.md, eq. 15'').
         """
         found = set[int]()
@@ -86,7 +87,7 @@ class ServerShare(ServerPhase):
         return tuple(sorted(found))
 
     def step(self, message: Message) -> ServerStep:
-        """Ask for the next part when everybody is ready; compare reports; then begin to iterate."""
+        """Ask for the next part when all clients are ready. Compare reports. Then begin to iterate."""
         if isinstance(message, Ready):
             return self._on_ready(message)
         assert isinstance(message, Report | Evidence)
@@ -97,7 +98,7 @@ class ServerShare(ServerPhase):
         return self._checked(messages)
 
     def absent(self, client: int) -> ServerStep:
-        """Leave it out for good, rows and all."""
+        """Leave it out for the rest of the run, with its rows."""
         gathering, before = self.context.gathering, self._least_ready
         self.leave_out({client: "absent"})
         messages = self._told([client])
@@ -110,7 +111,7 @@ class ServerShare(ServerPhase):
         return min(self.ready[j] for j in self.context.gathering.members)
 
     def _told(self, clients: Collection[int]) -> list[Message]:
-        """Tell everybody, and them, who is left out."""
+        """Messages to all remaining clients, and to the clients left out, that say who is left out."""
         members, run = self.context.gathering.members, self.context.session.run
         return [
             LeaveOut(run=run, sender=SERVER, recipient=j, client=client)
@@ -138,7 +139,7 @@ class ServerShare(ServerPhase):
         return self._shared(before, [])
 
     def _shared(self, before: int, messages: list[Message]) -> ServerStep:
-        """Ask for the parts that everybody is ready for now and was not before; go on after the last."""
+        """Ask for the parts for which all clients are ready since `before`. Continue after the last part."""
         after = self._least_ready
         for part in range(before, after):
             if self.checks.by_part:
@@ -157,13 +158,13 @@ class ServerShare(ServerPhase):
         return self, messages
 
     def _values_of(self, check: int) -> bytes:
-        """What the clients that are in told for a check, zeros for others; nothing where none are told."""
+        """The clients' values for a check, zeros for clients left out. Empty where no values are sent."""
         told, members = self._said.pop(check, {}), self.context.gathering.members
         every = (told[j] if j in members else bytes(COIN_BYTES) for j in range(1, self.context.job.n + 1))
         return b"".join(every) if told else b""
 
     def _checked(self, messages: list[Message]) -> ServerStep:
-        """When no share is disputed any more, go on without those who lied about shares."""
+        """When no share is disputed any more, continue without the clients that lied about shares."""
         if self._state is not State.CHECK or not self.checks.over:
             return self, messages
         gathering, convicted = self.context.gathering, self.checks.convicted
@@ -181,7 +182,7 @@ class ServerShare(ServerPhase):
         return self._begin(messages)
 
     def _begin(self, messages: list[Message]) -> ServerStep:
-        """Everybody who is in holds everything: ask for the first time, or first for a coin."""
+        """All remaining clients hold all shares: ask the first question, or for values of the coin."""
         context, introductions = self.context, self.introductions
         shared = Shared(planned=self.layout, cheats=self.cheats, unread=self.unread)
         following: ServerIterate | ServerLabels | ServerCoin
@@ -194,7 +195,7 @@ class ServerShare(ServerPhase):
         return following, messages + following.ask()
 
     def _continue(self, part: int) -> list[Message]:
-        """Ask everybody for another part of its shares, if there is one."""
+        """Ask all clients for another part of their shares, if there is one."""
         run = self.context.session.run
         return [
             Continue(run=run, sender=SERVER, recipient=j, part=part)

@@ -1,4 +1,4 @@
-"""The phase *union* of the server, between messages and `secfc.psu`."""
+"""The phase *union* of the server. It turns messages into calls of `secfc.psu`."""
 
 from secfc.errors import MessageError
 from secfc.protocol.introductions import Introductions
@@ -23,16 +23,16 @@ class ServerUnion(ServerPhase):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """Clients whose share of the next part has not come, because of themselves or of others' deals."""
+        """Clients whose share of the next part is missing. The cause may be other clients' missing deals."""
         return self.role.missing
 
     def absent(self, client: int) -> ServerStep:
-        """No union can do without it: TooManyFaultsError."""
+        """Raise TooManyFaultsError, because a union needs every client."""
         self.leave_out({client: "absent"})
         return self, []
 
     def step(self, message: Message) -> ServerStep:
-        """Take a client's share; the last of a part asks for another part or ends the stage; UnionError."""
+        """Take a share. The last of a part asks for another or ends the stage. UnionError if it cannot."""
         assert isinstance(message, UnionOpening)
         messages = self._opened(message)
         if not self.role.finished:

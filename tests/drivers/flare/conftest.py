@@ -1,4 +1,4 @@
-"""Sites on disk as organisations keep them: a job file, and each site's rows and configuration."""
+"""Files of sites as organisations have them: a job file, and each site's rows and configuration."""
 
 import copy
 import csv
@@ -36,11 +36,11 @@ _NEED_FLARE = (
     "test_slow_lines.py",
 )
 collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
-"""They need the extra flare."""
+"""These need the extra flare."""
 
 
 class Organisations:
-    """Files of some organisations in a folder; all have signed."""
+    """Files of some organisations in a folder. All have signed."""
 
     def __init__(self, folder: Path, rows: list[np.ndarray], *, helpers: int = 0, **job: Any) -> None:
         self.folder, self.rows = folder, rows
@@ -73,7 +73,6 @@ class Organisations:
         self.sign(self.job)
 
     def sign(self, job: Path) -> None:
-        """All sign a job file."""
         agreement = read_job(job)
         keys = [(name, read_key(self.folder / f"{name}.key")) for name in (*self.sites, *self.helpers)]
         signed = [
@@ -83,7 +82,7 @@ class Organisations:
         collect(agreement, signatures_path(job), signed)
 
     def hide(self, job: Path | None = None) -> bytes:
-        """Have the job, or another like it, hide whose rows are whose; rows have IDs then. The ID key."""
+        """Turn on membership privacy in the job or one like it, with IDs for rows; return the ID key."""
         job = job or self.job
         cap = 2 * sum(map(len, self.rows))
         job.write_text(self.job.read_text().replace("[columns]", f"ids_cap = {cap}\n[columns]"))
@@ -104,14 +103,13 @@ class Organisations:
 
     @property
     def ids(self) -> list[list[str]]:
-        """IDs of each site's rows."""
         return [
             [f"{name}/{at}" for at in range(len(part))]
             for name, part in zip(self.sites, self.rows, strict=True)
         ]
 
     def another_job(self) -> str:
-        """A job that differs in k, signed by all; its name."""
+        """Make a job that differs in k, signed by all; return its name."""
         path = self.folder / "other.toml"
         path.write_text(self.job.read_text().replace("k = 3", "k = 4"))
         self.sign(path)
@@ -141,17 +139,16 @@ class Organisations:
         )
 
     def written(self, name: str) -> list[Path]:
-        """What the site has in its folder of results."""
+        """Contents of the site's folder of results."""
         folder = self.folder / f"results-{name}"
         return sorted(folder.iterdir()) if folder.exists() else []
 
     def forget(self, name: str) -> None:
-        """Empty the site's folder of results."""
         for folder in self.written(name):
             shutil.rmtree(folder)
 
     def statement(self, name: str) -> dict[str, Any]:
-        """What the site stated of the one run it took part in."""
+        """The site's statement of the one run it took part in."""
         (folder,) = self.written(name)
         signed: dict[str, Any] = json.loads((folder / "statement.json").read_text())
         statement: dict[str, Any] = signed["statement"]
@@ -164,7 +161,6 @@ class Organisations:
 
 
 def blobs(*counts: int, d: int = 4) -> list[np.ndarray]:
-    """Rows of three blobs."""
     rng = np.random.default_rng(2)
     return [rng.normal(size=(m, d)) + rng.integers(3, size=(m, 1)) * 4 for m in counts]
 
@@ -205,7 +201,7 @@ def made(set_up_once: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def network_of(clock: object, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """A network in which sites die, as `support.missed.dying` has it."""
+    """A network in which sites die (`support.missed.dying`)."""
     from support.missed import dying  # noqa: PLC0415 - it imports the drivers
 
     return lambda made, *dies, **when: dying(made, monkeypatch, *dies, **when)
@@ -213,7 +209,7 @@ def network_of(clock: object, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
 
 @pytest.fixture(scope="session")
 def missed_once(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Five organisations of which the fourth died with the result; their summary is written."""
+    """Five organisations. The fourth died when it got the result; the summary is written."""
     from support import clock  # noqa: PLC0415 - it imports the drivers
     from support.missed import dying, summary_of  # noqa: PLC0415
 
@@ -223,7 +219,7 @@ def missed_once(tmp_path_factory: pytest.TempPathFactory) -> Any:
         made.network = dying(made, patches, [4])
         made.network.run()
     summary_of(made.network, made)
-    made.network.coordinator.lost.clear()  # its labels are looked at once they are fetched
+    made.network.coordinator.lost.clear()  # its labels are read after they are fetched
     return made
 
 

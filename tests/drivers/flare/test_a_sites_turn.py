@@ -1,4 +1,4 @@
-"""`secfc consortium start` at a site: it ends when the run has ended there, however that was."""
+"""`secfc consortium start` at a site ends when the run has ended there, with any ending."""
 
 import pytest
 from support.hospitals import NAMES, accept, command
@@ -15,7 +15,7 @@ def nothing():
 
 
 class Process:
-    """FLARE's client in a test: what it does at each look, a script."""
+    """FLARE's client in a test. A script says what it does at each look."""
 
     def __init__(self, kit, name):
         self.kit, self.console, self.name = kit, kit / "console.txt", name
@@ -46,7 +46,7 @@ def site(made):
 
 @pytest.fixture
 def take_part(site, monkeypatch):
-    """Run the site's turn by a script; what it says."""
+    """Run the site's turn with a script; return what it prints."""
 
     def take(*script, timeout=5000.0):
         kind = type("Scripted", (Process,), {"script": script, "stops": 0})
@@ -63,7 +63,7 @@ def take_part(site, monkeypatch):
 
 
 def states(site, run):
-    """A step in which the site's statement of a run is written."""
+    """A step that writes the site's statement of a run."""
 
     def write():
         (site.results / run).mkdir(parents=True)

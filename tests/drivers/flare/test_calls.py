@@ -1,4 +1,4 @@
-"""Bodies of calls and streams of messages that a hostile peer makes up."""
+"""Bodies of calls and streams of messages invented by a hostile peer."""
 
 import struct
 import tracemalloc

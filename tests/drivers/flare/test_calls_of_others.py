@@ -1,4 +1,4 @@
-"""A site takes calls of the coordinator alone. In FLARE every site can call every other one."""
+"""A site accepts calls only from the coordinator. In FLARE every site can call every other one."""
 
 import struct
 from dataclasses import replace
@@ -24,7 +24,7 @@ def call(made, kind, number, *, key=COORDINATOR_KEY, run=RUN, recipient=1, body=
 
 
 def test_calls_of_another_site_are_dropped_and_the_run_is_exact(organisations):
-    """Before every call of the coordinator another site calls in its name, with what it has seen."""
+    """Before every call of the coordinator, another site calls in its name, with everything it has seen."""
     made = organisations(20, 0, 30)
     seen, answers = [], []
 

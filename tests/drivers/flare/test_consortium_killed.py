@@ -1,4 +1,4 @@
-"""`secfc consortium run --resumable`: FLARE's server is killed by signal 9, and the same command goes on."""
+"""`secfc consortium run --resumable`: signal 9 kills FLARE's server, and the same command continues."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Coordinator and sites in one process: every failure that a network, a site or its disk can have."""
+"""Coordinator and sites in one process: every failure of a network, a site or its disk."""
 
 import json
 import re
@@ -142,7 +142,7 @@ def test_a_site_keeps_evidence_of_a_coordinator_that_gave_two_results(organisati
         assert not report.exists()
 
 
-# What a network does
+# Faults of a network
 
 
 def test_a_call_whose_answer_was_lost_is_repeated_and_not_handled_twice(organisations):
@@ -198,7 +198,7 @@ def test_a_message_in_another_sites_name_is_refused(organisations):
         answer = decode_answer(deliver())
         if call.kind is Kind.OPEN and site == "site-1":
             body = bytearray(answer.body)
-            body[8 + 4 + 1 + 16] = 2  # the sender, behind the length, magic, type and run
+            body[8 + 4 + 1 + 16] = 2  # the sender, after the length, magic, type and run
             return replace(answer, body=bytes(body)).encode()
         return answer.encode()
 

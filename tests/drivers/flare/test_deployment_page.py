@@ -1,4 +1,4 @@
-"""docs/deployment.md as it stands: its commands run, in order, by three hospitals and a coordinator."""
+"""Three hospitals and a coordinator run the commands of docs/deployment.md in order."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def write_rows(folder, letter):
 
 
 def hand_over(folder):
-    """Copy each file of the page's table that is there to whom it is for."""
+    """Copy each existing file of the page's table to its recipients."""
     sites = [f"hospital-{letter}" for letter in LETTERS]
     for who, file, name in HAND_OVERS:
         for site in sites:

@@ -1,4 +1,4 @@
-"""Copies of labels that were changed, swapped, forged, or are of another run or other rows."""
+"""Copies of labels that were changed, swapped or forged, or that belong to another run or other rows."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def test_a_summary_with_a_copy_of_another_form_is_refused(missed, act, told):
 
 
 def test_copies_of_another_run_and_for_another_site_are_of_no_use(organisations, network_of, monkeypatch):
-    """A coordinator keeps copies of a run and shows them as those of another, or to another site."""
+    """A coordinator keeps copies of a run and presents them as those of another run, or to another site."""
     made = organisations(20, 10, 30, 5, 5)
     network = network_of(made, [4, 5])
     network.run()
@@ -167,7 +167,7 @@ def test_t_clients_that_lie_with_a_coordinator_that_withholds_all_other_copies_f
     change(missed, lambda values: [one["copies"].clear() for one in values[1:]])
     with pytest.raises(AgreementError, match=r"equal copies of its labels by 1 clients, 2 are needed$"):
         fetch(missed, "site-4")
-    change(missed, lambda values: values.append(values[0]))  # its word twice is one client's
+    change(missed, lambda values: values.append(values[0]))  # twice, but it counts as one client
     with pytest.raises(AgreementError, match="by 1 clients, 2 are needed"):
         fetch(missed, "site-4")
     assert missed.written("site-4") == []

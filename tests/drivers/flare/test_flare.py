@@ -38,7 +38,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def consortium(tmp_path_factory, organisations_of):
-    """Seven organisations that hold digits, their server and sites up; nothing of them stays behind."""
+    """Seven organisations with digits as rows, with running server and sites. Nothing is left at the end."""
     folder = tmp_path_factory.mktemp("flare")
     made = organisations_of(folder, digits(), k=10, t=T, ell=ELL)
     plan = folder / "sabotage.json"
@@ -65,7 +65,7 @@ def consortium(tmp_path_factory, organisations_of):
 
 @pytest.fixture
 def run(consortium, tmp_path):
-    """Run the consortium's job, its sites broken as told; lost sites are up again afterwards."""
+    """Run the consortium's job with some sites broken. Lost sites run again afterwards."""
     made, federation, plan = consortium
     for name in made.sites:
         made.forget(name)
@@ -84,9 +84,9 @@ def run(consortium, tmp_path):
 
 
 def assert_exact(made, lost=(), left_out=()):
-    """Labels of all sites that have some equal those of Lloyd in exact integers on the rows that are in.
+    """All labels that exist equal those of Lloyd in exact integers on the rows that took part.
 
-    Those of left-out sites would have moved the start, so the parties here are the others alone.
+    Rows of left-out sites would have changed the start, so the parties here are only the others.
     """
     agreement = made.agreement
     inside = [at for at, name in enumerate(made.sites) if name not in left_out]
@@ -110,7 +110,7 @@ def assert_exact(made, lost=(), left_out=()):
 
 
 def assert_audited(summary, made, silent=()):
-    """All statements but those of silent sites are there, signed, and agree."""
+    """All statements except those of silent sites exist, are signed, and agree."""
     wrong = [finding.text for finding in audit(summary, made.agreement) if not finding.holds]
     assert wrong == [f"{name}: its statement is missing" for name in silent]
 

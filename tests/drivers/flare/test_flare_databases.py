@@ -1,4 +1,4 @@
-"""Sites on FLARE that ask their databases, with credentials of their own environment."""
+"""Sites on FLARE that query their databases, with credentials from their own environment."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""MNIST on a FLARE server, three sites and two helpers: a part of it, so that it ends in a minute."""
+"""A part of MNIST on a FLARE server with three sites and two helpers, which takes less than a minute."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ LIMITS = "[limits]\nreveal_inertia = true\npredict = true\n"
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory):
-    """Three hospitals, their server and sites up."""
+    """Three hospitals, with their server and sites running."""
     folder = tmp_path_factory.mktemp("questions")
     made = Organisations(folder)
     with pytest.MonkeyPatch.context() as patch, Federation(folder / "flare", NAMES) as federation:
@@ -36,7 +36,7 @@ def up(tmp_path_factory):
 
 @pytest.fixture
 def ran(up, tmp_path):
-    """Sign and run a job; each site's table of labels, and the result in the summary, which holds."""
+    """Sign and run a job; return each site's table of labels and the result in the audited summary."""
     made, federation = up
     for name in NAMES:
         shutil.rmtree(made.folder / f"results-{name}", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A FLARE server and three sites, real processes with mutual TLS: what they refuse, how they end."""
+"""A FLARE server and three sites, real processes with mutual TLS: what they refuse, and how they end."""
 
 import errno
 import json
@@ -43,7 +43,7 @@ def taken(port):
 
 
 def assert_free(port):
-    """A process that is ending has no command line any more and may still hold its port for a moment."""
+    """A process that is ending has no command line any more, but may still have its port for a moment."""
     until = time.monotonic() + 20
     while taken(port) and time.monotonic() < until:
         time.sleep(0.2)
@@ -55,7 +55,7 @@ def consortium(tmp_path_factory, organisations_of, blobs_of):
     folder = tmp_path_factory.mktemp("flare")
     made = organisations_of(folder, blobs_of(20, 10, 30))
     (folder / "sabotage.json").write_text("{}")
-    # The server is one that would run anything: it is the sites that refuse.
+    # The server would run anything, so only the sites can refuse.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(SABOTAGE), os.environ.get("PYTHONPATH", "")]))
@@ -76,7 +76,7 @@ def consortium(tmp_path_factory, organisations_of, blobs_of):
 
 @pytest.fixture
 def job(consortium, tmp_path):
-    """A job's folder, and what it may spoil; the organisations' files are whole again afterwards."""
+    """A job's folder, which a test may change. The organisations' files are restored afterwards."""
     made, _ = consortium
     for name in made.sites:
         made.forget(name)
@@ -87,7 +87,7 @@ def job(consortium, tmp_path):
 
 
 def ship_code(job, folder):
-    """Put code into a job; the file that it would make."""
+    """Put code into a job; return the path of the file that the code would make."""
     marker = folder / "ran"
     custom = job / "secfc" / "custom"
     custom.mkdir()
@@ -104,13 +104,12 @@ def ship_code(job, folder):
 
 
 def spoil(job, name, **changes):
-    """Change entries of a configuration of the job."""
     path = job / name
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def ended(path):
-    """How the run ended, as the coordinator's summary says."""
+    """The ending of the run in the coordinator's summary."""
     return read_summary(path).coordinator["ended"]
 
 
@@ -128,14 +127,14 @@ def test_three_sites_end_with_labels_and_flare_says_completed(consortium, job):
 
 @pytest.fixture
 def hidden(consortium):
-    """A job of the same organisations that hides whose rows are whose, and the ID key."""
+    """A job of the same organisations with membership privacy, and the ID key."""
     made, federation = consortium
     path = made.folder / "hidden.toml"
     for name in made.sites:
         made.forget(name)
     key = made.hide(path)
     (made.folder / "ids.key").rename(made.folder / "kept.key")
-    for name in made.sites:  # each its own copy
+    for name in made.sites:  # each with its own copy
         shutil.copy(made.folder / "kept.key", made.folder / f"{name}.ids")
         text = made.config(name).read_text()
         made.config(name).write_text(text.replace('"ids.key"', f'"{name}.ids"'))

@@ -1,4 +1,4 @@
-"""A FLARE server and four sites, of which three suffice: what is killed by signal 9 goes on from its log."""
+"""A FLARE server and four sites, three of them enough: processes killed by signal 9 continue from logs."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Consortium:
         self.federation.give_key(made.folder / COORDINATOR_KEY)
 
     def run(self, deadline=240.0, **sabotage):
-        """Submit the job, parties broken as told; the summary, if one was written."""
+        """Submit the job, with parties broken by a plan; return the summary if one was written."""
         self.plan.write_text(json.dumps({name.replace("_", "-"): how for name, how in sabotage.items()}))
         job = self._folder / "job"
         shutil.rmtree(job, ignore_errors=True)
@@ -66,7 +66,7 @@ class Consortium:
         assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
         for name, labels in zip(made.sites, self._exact(), strict=True):
             np.testing.assert_array_equal(made.labels(name), labels)
-        until = time.monotonic() + 60.0  # the log goes after the summary is written
+        until = time.monotonic() + 60.0  # the log is removed after the summary is written
         while self.logs and time.monotonic() < until:
             time.sleep(0.1)
         assert self.logs == []
@@ -106,7 +106,7 @@ def up(tmp_path_factory, organisations_of):
 
 @pytest.fixture
 def consortium(up):
-    """Four sites, up, without results of other runs."""
+    """Four running sites, without results of other runs."""
     for name in up.made.sites:
         up.made.forget(name)
     return up

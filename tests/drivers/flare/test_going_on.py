@@ -1,4 +1,4 @@
-"""Sites and coordinators that are killed and started again go on from their logs, byte for byte."""
+"""Killed sites and coordinators continue from their logs after a restart, byte for byte."""
 
 import random
 import struct
@@ -101,7 +101,7 @@ def test_a_site_that_does_not_answer_interrupts_the_run_and_a_later_start_comple
 
 
 def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisations):
-    """Five sites, of which three suffice: two vanish one after the other, then a third."""
+    """Five sites, of which three are enough. Two vanish one after the other, then a third."""
     made = organisations(12, 5, 9, 7, 8)
     machines = Machines(made)
     away = []
@@ -117,14 +117,14 @@ def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisatio
     assert sorted(machines.coordinator.lost) == [2, 3, 4]
     away.clear()
     machines.watch = None
-    # Those that came back have answered when the coordinator is killed again, and again.
+    # The sites that came back have answered. Then the coordinator is killed several times.
     machines.plan = {machines.calls + at: "coordinator after" for at in range(4, 60, 3)}
     assert machines.run() > 3
     machines.assert_exact()
 
 
 def test_only_one_process_of_a_site_works_on_a_run(organisations):
-    """The call is dropped, and will come again: the other process may be about to end."""
+    """The call is dropped and will come again, because the other process may be about to end."""
     made = organisations(20, 5, 30)
     machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
@@ -164,7 +164,7 @@ def test_a_coordinator_whose_log_was_changed_says_nothing(organisations):
 
 
 def stopped_at(machines, calls):
-    """Run until so many calls were made; then nothing gets through."""
+    """Run until `calls` calls were made; after that no call reaches a site."""
     machines.reaches = lambda name: machines.calls < calls
     machines.start()
     machines.reaches = lambda name: True
@@ -172,7 +172,7 @@ def stopped_at(machines, calls):
 
 
 def test_a_site_that_refused_a_call_refuses_it_again_and_its_statement_says_why(organisations, monkeypatch):
-    """Neither a kill nor the end of FLARE's job gives a coordinator that cheated a second try."""
+    """A coordinator that cheated gets no second try, neither by a kill nor by the end of FLARE's job."""
     machines = stopped_at(Machines(organisations(20, 5, 30)), 14)
     made, last = machines.made, decode_call(machines.last["site-1"])
     real = Participant.receive
@@ -223,7 +223,7 @@ def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations
 
 
 def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisations):
-    """Sites without a log: FLARE ended the job when the server had the result, and nobody had labels."""
+    """Sites without a log: FLARE ended the job when the server had the result and no site had labels."""
     machines = Machines(organisations(20, 5, 30), keep=[])
 
     def watch(call):
@@ -258,7 +258,7 @@ def test_an_answer_that_announces_more_has_bytes(organisations):
 
 
 def change(path, text):
-    """Change a byte of the file's last occurrence of the text, or of what follows it."""
+    """Change the last byte of the file's last occurrence of the text."""
     data = bytearray(path.read_bytes())
     data[data.rindex(text) + len(text) - 1] ^= 1
     path.write_bytes(bytes(data))

@@ -1,4 +1,4 @@
-"""Membership privacy and start labels with coordinator and sites in one process."""
+"""Membership privacy and start labels, with coordinator and sites in one process."""
 
 import json
 from dataclasses import replace
@@ -42,7 +42,7 @@ def test_labels_equal_exact_lloyd_on_the_union_and_nobody_is_told_whose_rows_are
     assert [step[0] for step in network.coordinator.timeline[:4]] == ["identify", "union", "share", "iterate"]
     sent = [one.statement.sent for one in summary.statements]
     assert sent[0] == sent[1] == sent[2]
-    # How long a site works tells how many rows it holds.
+    # A site's working time would reveal how many rows it has.
     assert not any(
         phase.seconds for phase in network.coordinator.meter.costs().phases if phase.role == "client"
     )

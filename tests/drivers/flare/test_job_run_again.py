@@ -1,7 +1,7 @@
-"""A coordinator that works with a recipient of centres submits a signed job again, to subtract two runs.
+"""A coordinator that colludes with a recipient of centres submits a signed job again, to subtract two runs.
 
 Start labels of the second run would differ in one row, and the difference of the opened sums would be that
-row. The coordinator chooses start labels, so sites refuse the run before they say anything.
+row. The coordinator chooses start labels, so sites refuse the run before they send anything.
 """
 
 import pytest
@@ -19,7 +19,7 @@ SECOND = bytes(reversed(range(16)))
 
 @pytest.fixture
 def once(organisations):
-    """Three sites that agreed on one run; the first is told the centres."""
+    """Three sites that agreed on one run; the first one gets the centres."""
     made = organisations(20, 5, 30, reveal_centres=["site-1"])
     made.job.write_text(made.job.read_text().replace("runs = 100\n", ""))
     for name in made.sites:

@@ -1,4 +1,4 @@
-"""A site that was lost in a run takes its labels from the copies that others sealed to it."""
+"""A site that was lost in a run gets its labels from the copies that others sealed to it."""
 
 import json
 import re
@@ -37,7 +37,7 @@ from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment, Finish, Plan, Share
 from secfc.sealing.identity import Identity, Roster
 
-# Labels are fetched
+# Fetching labels
 
 
 @pytest.mark.some(1)
@@ -121,7 +121,7 @@ def test_with_membership_privacy_a_site_finds_its_rows_in_the_union(organisation
     network = network_of(made, [2, 4], kind=Assignment, round_=2)
     network.run()
     sent = read_summary(summary_of(network, made)).statements
-    # Copies for sites with 0 and 5 rows have one size, that of the public union.
+    # Copies for sites with 0 and 5 rows have the same size, that of the public union.
     assert len({len(copy.sealed) for one in sent for copy in one.copies}) == 1
     assert sum(len(one.copies) for one in sent) == 6
     exact = expected(made.agreement, made.rows, made.ids, key=key, transcript=network.transcript)
@@ -133,7 +133,7 @@ def test_with_membership_privacy_a_site_finds_its_rows_in_the_union(organisation
 
 
 def without_results(made, name):
-    """A site's labels of a run; its folder of results is lost."""
+    """A site's labels of a run, after its folder of results was lost."""
     labels = made.labels(name)
     for folder in made.written(name):
         shutil.rmtree(folder)
@@ -199,7 +199,7 @@ def test_a_process_that_was_killed_fetches_by_the_command(organisations, monkeyp
     said = " ".join(done.output.split())
     assert done.exit_code == 0
     assert "5 labels, as site-1, site-2, site-3, site-5 have copied them" in said
-    for name, labels in zip(made.sites, outcome.labels, strict=True):  # the lost one's are the server's
+    for name, labels in zip(made.sites, outcome.labels, strict=True):  # the lost site's are the server's
         np.testing.assert_array_equal(made.labels(name), labels)
 
 
@@ -211,7 +211,7 @@ def test_fetching_is_no_run(missed):
     assert sorted(path.name for path in past._counted.iterdir()) == before == [RUN.hex()]
 
 
-# Who has none
+# Sites without labels
 
 
 @pytest.mark.parametrize("kind", [Plan, Share])
@@ -268,7 +268,7 @@ def test_of_a_run_that_did_not_complete_there_are_no_copies(organisations, netwo
         fetch(made, "site-4")
 
 
-# What a coordinator does
+# What a coordinator may do
 
 
 def test_a_site_that_missed_nothing_is_copied_for_itself_alone(organisations, network_of, monkeypatch):
@@ -423,7 +423,7 @@ def test_a_client_whose_key_shares_no_secret_gets_no_copy_and_costs_others_nothi
     assert [copy.recipient for copy in made] == [2]
 
 
-# What is said
+# What the commands print
 
 
 def test_an_audit_says_who_copied_and_misses_one_statement(missed):
@@ -480,7 +480,7 @@ def test_while_another_process_of_the_site_works_on_the_run_nothing_is_fetched(m
     finally:
         log.close()
     assert missed.written("site-4") == []
-    fetch(missed, "site-4")  # the log is left by nobody, and goes with the run
+    fetch(missed, "site-4")  # the log belongs to no site, and is removed with the run
     assert not log.path.exists()
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 
 def on_prepare(monkeypatch, number, act):
-    """Have a site's part in preparing act on a message before it takes it; what that gives is taken."""
+    """Have a site call `act` on each message of the preparation. The site takes the result."""
     real = Participant.receive
 
     def receive(self, data):

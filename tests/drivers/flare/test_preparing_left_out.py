@@ -1,4 +1,4 @@
-"""A job that opens totals and centres, and a site that is lost in between: a difference has its values."""
+"""A job opens totals and centres, and a site is lost in between: a difference would have its values."""
 
 import csv
 
@@ -49,7 +49,7 @@ class Four(Preparing):
 
 @pytest.mark.parametrize("kind", [Plan, Share])
 def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(tmp_path, monkeypatch, kind):
-    """Totals less sums of clusters are east's one age (tests/protocol/test_composition.py)."""
+    """Totals minus sums of clusters would be east's one age (tests/protocol/test_composition.py)."""
     made, gone = Four(tmp_path), []
 
     def act(message):
@@ -93,7 +93,7 @@ def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_oth
         return None if site == "east" and gone else answer
 
     text = "LeaveOut: without client 4, whose values are in the means and deviations that were opened"
-    # How many sites have refused when the run ends is chance.
+    # How many sites have refused when the run ends depends on timing.
     refused = (MessageError, TooManyFaultsError)
     with pytest.raises(refused, match="bad-message: a message is refused"):
         Network(made, deadline=1.0, spoil=spoil).run()

@@ -1,4 +1,4 @@
-"""`secfc consortium rehearse`: the rehearsal on one machine."""
+"""`secfc consortium rehearse`: a rehearsal on one machine."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def prepare_first(made):
 
 
 def assert_exact(made):
-    """Labels equal those of Lloyd in exact integers on the rows that pooling would have prepared."""
+    """Labels equal those of Lloyd in exact integers on the rows as pooled data would have been prepared."""
     agreement = made.agreement
     tables = [{str(at): column for at, column in enumerate(rows.T)} for rows in made.rows]
     rows = Prepare(agreement.preparation, t=agreement.job.t).fit_transform(tables)

@@ -1,4 +1,4 @@
-"""A site's report may hold anything: the run stays complete, and its summary can be read."""
+"""A site's report may contain anything: the run stays complete, and its summary can be read."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A consortium from nothing: what is handed over holds no secret, and what comes from others is checked."""
+"""Setting up a consortium: files for others contain no secret, and files from others are checked."""
 
 import json
 import shutil
@@ -206,7 +206,7 @@ def of_another_kind():
 
 
 def forged():
-    """A signing request whose last bytes, of its signature, are others."""
+    """A signing request with a wrong signature in its last bytes."""
     lines = signing_request(new_key()[0], "hospital-a").splitlines()
     lines[-3] = lines[-3][::-1]
     return "\n".join([*lines, ""])
@@ -352,7 +352,7 @@ def test_a_coordinator_that_signs_what_cannot_be_is_refused(made, changes, told)
 
 
 def certified(folder, *, authority=None, name="hospital-a", key=None):
-    """Certificates in which hospital-a's is another."""
+    """Certificates with another one for hospital-a."""
     schema, _ = read_consortium(folder / "consortium" / "consortium.toml")
     authority = authority or Authority.new("secfc")
     public = (key or new_key()[0]).public_key()
@@ -381,7 +381,7 @@ def test_a_certificate_of_another_key_name_or_authority_is_refused(made):
 
 
 def test_a_certificate_that_certifies_another_is_refused(made):
-    """A site's certificate is no authority."""
+    """A site's certificate is not an authority."""
     authority = Authority.new("secfc")
     site_key, _ = new_key()
     site = x509.load_pem_x509_certificate(

@@ -1,4 +1,4 @@
-"""No site runs a job, and no coordinator starts one, that not all have signed."""
+"""Unless all have signed a job, no site runs it and no coordinator starts it."""
 
 import json
 import shutil

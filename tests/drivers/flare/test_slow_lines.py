@@ -15,7 +15,7 @@ NO_DELAY, SLOW = (0.0, None, 0.0), (50.0, 100.0, 0.0)
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where rehearsals have their files; no process that knows of it is left in the end, and no file."""
+    """The folder for files of rehearsals. At the end no file and no process that uses it may be left."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     yield tmp_path
     known = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]

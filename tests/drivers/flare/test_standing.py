@@ -1,4 +1,4 @@
-"""What people are told while a run goes on: where it stands, who is waited for, and how it ended."""
+"""What people see during a run: its progress, the sites that are awaited, and how it ended."""
 
 import json
 from pathlib import Path
@@ -110,7 +110,7 @@ def test_with_membership_privacy_nobody_may_be_absent(organisations):
 
 
 class Server:
-    """FLARE's server in a test: `script` has the sites that it knows at each look."""
+    """FLARE's server in a test. `script` has the sites that it knows at each look."""
 
     def __init__(self, kit, _admin):
         self.kit, self.console, self.alive, self.stopped = kit, kit / "console.txt", True, False
@@ -142,7 +142,7 @@ class Server:
 
 @pytest.fixture
 def coordinate(made, monkeypatch):
-    """Have the coordinator take its turn with sites that come by a script; what it says."""
+    """Have the coordinator take its turn with sites that appear by a script; return what it prints."""
     for name in NAMES:
         accept(made, name, status=0)
         command("job", "sign", made / name / "site.toml")
@@ -211,7 +211,7 @@ def test_another_key_is_refused_before_anything_starts(made, coordinate):
         coordinate([])
 
 
-# What the commands show
+# What the commands print
 
 
 def test_a_run_that_went_on_without_a_site_is_no_failure_of_the_command(capsys):

@@ -1,4 +1,4 @@
-"""Every byte that leaves a site whose data is wrong, and every file and log of the others, is searched."""
+"""If a site's data is wrong, all bytes from it and all files of the others are searched for its data."""
 
 import errno
 import logging
@@ -19,11 +19,11 @@ from secfc.public_errors import is_ending
 pytestmark = pytest.mark.usefixtures("clock")
 
 NUMBER = 2
-"""Of the site."""
+"""Client number of the site."""
 
 
 class Overheard:
-    """A run of which everything that leaves a party is kept."""
+    """A run that records everything that leaves a party."""
 
     def __init__(self, made):
         self.left, self.made = [], made
@@ -45,19 +45,18 @@ class Overheard:
 
     @property
     def told(self):
-        """What the coordinator holds of the site's error."""
         lost = self.network.coordinator.lost
         return lost.get(NUMBER, self.error)
 
 
 def marks(folder):
-    """Whatever only the site has, as bytes."""
+    """Everything that only the site has, as bytes."""
     texts = [MARK, str(folder), repr(VALUE), f"{VALUE:.6g}", f"{VALUE:g}", "73914"]
     return [*(text.encode() for text in texts), struct.pack("<d", VALUE), struct.pack("<f", VALUE)]
 
 
 def assert_nothing_of_the_site(run, caplog):
-    """Search what left, the files of everybody else, and everybody else's logs."""
+    """Search what left the site, and the files and logs of all others."""
     made = run.made
     others = [run.summary, *made.folder.glob("results-north/**/*"), *made.folder.glob("results-west/**/*")]
     found = {f"message {at}": data for at, data in enumerate(run.left)}
@@ -79,7 +78,7 @@ def own_log(caplog):
 
 
 def assert_told(run, code):
-    """The code arrived, and every statement and the summary say how the run ended by the list alone."""
+    """The code arrived. Every statement and the summary describe the ending only with texts of the list."""
     assert run.told is not None
     assert run.told.code is code
     assert code is Code.TIMEOUT or str(code) in str(run.told)  # the coordinator says that in its own words
@@ -102,7 +101,7 @@ def test_of_a_data_error_its_type_and_code_leave_and_nothing_else(tmp_path, capl
     made = case.kind(tmp_path)
     case.spoil(made)
     run = Overheard(made)
-    # Without the roster, to which its file leads, a site verifies nobody and has no answer.
+    # The site file leads to the roster. Without the roster, a site verifies nobody and does not answer.
     unread = name in ("unknown key in the site file", "site file that is no TOML")
     assert_told(run, Code.TIMEOUT if unread else case.code)
     assert_nothing_of_the_site(run, caplog)
@@ -146,11 +145,11 @@ def test_an_unexpected_error_is_told_as_one_in_the_program(tmp_path, caplog, mon
     assert_told(run, Code.INTERNAL)
     assert_nothing_of_the_site(run, caplog)
     assert "ValueError at " in own_log(caplog)
-    assert MARK not in own_log(caplog)  # the text of an error that is not ours may hold any value
+    assert MARK not in own_log(caplog)  # an error text that is not secfc's may contain any value
 
 
 def test_the_words_of_the_coordinator_are_not_stated(tmp_path):
-    """Whoever closes a run cannot have a site sign or log words of its choice."""
+    """The party that closes a run cannot have a site sign or log a text of its choice."""
     made = Plain(tmp_path)
     run = Overheard.__new__(Overheard)
     run.left, run.made = [], made

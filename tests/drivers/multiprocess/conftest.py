@@ -1,4 +1,4 @@
-"""Processes of parties that tests watch and sabotage."""
+"""Processes of parties that tests observe and sabotage."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
 @pytest.fixture
 def sabotage(monkeypatch):
-    """Code that a process executes before it starts to work: that of client 1, then 2 and so on."""
+    """Code that a process executes before it starts to work, for clients 1, 2 and so on."""
     codes = {}
     real = ForkServer.start
     count = iter(range(1, 1000))
@@ -43,7 +43,7 @@ def sabotage(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch, sabotage):
-    """The processes that the test starts; none of them, their pipes and threads is left behind."""
+    """The processes that the test starts. None of them, of their pipes or of their threads may be left."""
     processes, real = [], ForkServer.start
     threads = set(threading.enumerate())
 
@@ -56,7 +56,7 @@ def started(monkeypatch, sabotage):
     assert [process.poll() for process in processes if process.poll() is None] == []
     assert all(process.stdin.closed and process.stdout.closed for process in processes)
     for thread in set(threading.enumerate()) - threads:
-        thread.join(300)  # who waited for an answer of a process that was ended
+        thread.join(300)  # threads that waited for an answer of an ended process
     assert set(threading.enumerate()) == threads
 
 
@@ -76,5 +76,5 @@ def written(monkeypatch, started):
 
 @pytest.fixture
 def long(setup_of):
-    """A run of thousands of rounds, for those who end it."""
+    """A run of thousands of rounds, for tests that end it early."""
     return setup_of((50, 60, 70), n_init=2000)

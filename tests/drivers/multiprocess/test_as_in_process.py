@@ -71,7 +71,7 @@ def test_progress_is_that_of_the_in_process_driver(setup_of):
     one, other = [], []
     run_multiprocess(setup_of(), one.append)
     run_in_process(setup_of(), other.append)
-    # How much was sent when the server took a message depends on who was faster.
+    # How much was sent when the server took a message depends on timing.
     alike = [[replace(standing, sent_bytes=0) for standing in seen] for seen in (one, other)]
     assert alike[0] == alike[1]
 

@@ -1,4 +1,4 @@
-"""Where the driver is called from: scripts, threads, programs that are interrupted."""
+"""Callers of the driver: scripts, threads, programs that are interrupted."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.interpreters]
 
 
 def ended(pid):
-    """Whether a process has ended; a zombie that nobody waits for has."""
+    """Whether a process has ended. A zombie has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -107,7 +107,7 @@ def test_no_party_outlives_a_script_that_is_interrupted_or_killed(script, number
         pids.append(int(line.split()[1]))
     assert len(pids) == 3
     assert not any(map(ended, pids))
-    os.killpg(process.pid, number)  # as a terminal does: whoever is in the script's group gets it
+    os.killpg(process.pid, number)  # like a terminal: the script's whole process group gets it
     assert process.wait(300) != 0
     deadline = time.monotonic() + 300
     while not all(map(ended, pids)) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The process that forks the parties' processes: what it hands on, what it tells, and when it ends."""
+"""The process that forks the parties' processes: what it passes on, what it reports, and when it ends."""
 
 import errno
 import json
@@ -50,7 +50,7 @@ sys.exit(fork_server.main())
 
 @pytest.fixture
 def servers(monkeypatch):
-    """The programs of fork servers that the test starts; none is left behind."""
+    """The programs of fork servers that the test starts. None may be left."""
     programs, real = [], processes._program
 
     def program(*given, **named):
@@ -64,7 +64,7 @@ def servers(monkeypatch):
 
 @pytest.fixture
 def forks(monkeypatch):
-    """A fork server whose processes tell of themselves, and end with the status that they are given."""
+    """A fork server whose processes report about themselves and end with a given status."""
 
     def program(_module, *_, stdin, stdout):
         command = [sys.executable, "-P", "-c", WORK]
@@ -142,9 +142,9 @@ def test_no_other_process_gets_the_number_of_one_whose_end_was_not_told(forks):
     stat = Path(f"/proc/{process.pid}/stat")
     while stat.read_text().rpartition(")")[2].split()[0] != "Z":
         time.sleep(0.01)
-    forks()  # the server has done something since
+    forks()  # the server has done some work since
     assert stat.read_text().rpartition(")")[2].split()[0] == "Z"
-    process.kill()  # it is told that there is nothing to kill any more
+    process.kill()  # gets the answer that there is nothing to kill
     assert process.poll() == -signal.SIGKILL
     while stat.exists():
         time.sleep(0.01)
@@ -157,7 +157,7 @@ def test_processes_end_with_the_server_that_was_killed(forks):
     server = int(Path(f"/proc/{processes_[0].pid}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(server, signal.SIGKILL)
     for one in processes_:
-        assert one.wait(300) == 256  # nobody knows how
+        assert one.wait(300) == 256  # the status is unknown
         assert one.stdout.read() == b""  # its end is closed
     assert not any(Path(f"/proc/{one.pid}/fd/0").exists() for one in processes_)
 
@@ -211,7 +211,7 @@ def test_a_server_whose_end_is_not_known_yet_is_replaced(forks, monkeypatch):
     told_by(forks())
     server = forks.server._server
     with monkeypatch.context() as patched:
-        # The system closes a killed process's sockets before it tells its parent of the end.
+        # The system closes a killed process's sockets before it reports the end to its parent.
         patched.setattr(server, "poll", lambda: None)
         os.kill(server.pid, signal.SIGKILL)
         os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)

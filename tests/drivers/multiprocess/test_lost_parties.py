@@ -1,4 +1,4 @@
-"""Parties that are killed, hang or break: named, and done without where that is possible."""
+"""Parties that are killed, hang or break are named, and the run continues without them if possible."""
 
 import signal
 from dataclasses import replace
@@ -71,7 +71,7 @@ def test_a_killed_party_is_named_with_the_signal(long, started, number):
 
 
 def test_a_killed_member_of_a_committee_takes_no_rows_with_it(started):
-    """The others' copies of labels are enough for every owner."""
+    """The other members' copies of labels are enough for every owner."""
     rng = np.random.default_rng(2)
     rows = [rng.normal(size=(m, 2)) for m in (40, 1, 0, 30, 9, 25, 60)]
     job = Job(n=5, k=4, t=1, ell=1, d=2, bound=9.0, seed=3)
@@ -201,7 +201,7 @@ FORGED = """
 
 
 def test_a_client_whose_answer_is_refused_is_absent_from_then_on(setup_of, sabotage):
-    setup = setup_of((4, 3, 5, 6, 2))  # client 2 is one of those that a round cannot do without
+    setup = setup_of((4, 3, 5, 6, 2))  # no round can do without client 2
     sabotage(2, FORGED.format(kind="CodedDistances", round=2))
     outcome = run_multiprocess(setup)
     assert outcome.faults.absent == (2,)
@@ -229,7 +229,7 @@ def test_why_a_client_was_lost_is_said_in_the_warning(setup_of, sabotage):
 def test_where_too_few_are_left_to_open_the_centres_clients_have_their_labels(
     setup_of, sabotage, monkeypatch
 ):
-    # Four of five are needed to open: the last vanishes with its result, and client 4 confirms to nobody.
+    # Four of five are needed to open. The last one vanishes with its result, and client 4 confirms to nobody.
     real = Coordinator._carry
 
     def carry(self, client, data):

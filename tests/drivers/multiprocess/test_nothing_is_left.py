@@ -1,4 +1,4 @@
-"""However a run ends, nothing is left: the fixture `started` asserts it."""
+"""After any ending of a run nothing is left: the fixture `started` asserts it."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a process says that is no message: exceptions, prints, rubbish, forged senders."""
+"""Output of processes that is not a message: exceptions, prints, garbage, forged senders."""
 
 import os
 import threading
@@ -76,7 +76,8 @@ def test_output_that_is_no_frame_ends_the_run_and_names_the_party(setup_of, sabo
 
 @pytest.mark.parametrize("output", [b"A library's text", b"A" + b"\xff" * 8])
 def test_output_that_begins_as_an_array_frame_of_any_size_is_no_frame(output):
-    # In the reading thread anything but EOFError is lost, and with it the event that ends the run: it hangs.
+    # In the reading thread any error but EOFError is lost, and with it the event that ends the run, which
+    # hangs.
     reader, writer = os.pipe()
     os.write(writer, output)
     os.close(writer)
@@ -85,7 +86,7 @@ def test_output_that_begins_as_an_array_frame_of_any_size_is_no_frame(output):
 
 
 def test_a_client_that_announces_an_answer_larger_than_any_is_lost(setup_of, sabotage):
-    """Nothing comes after the head of the frame: who waited for it would wait for ever."""
+    """Nothing follows the head of the frame, so a reader that waited for it would never stop."""
     code = """
         import struct, sys, time
         sys.stdout.buffer.write(struct.pack("<cQ", b"R", 1 << 30))

@@ -1,4 +1,4 @@
-"""What reaches whom in a run with a process per party."""
+"""Which messages reach which party in a run with a process per party."""
 
 import json
 

@@ -18,7 +18,7 @@ def many(wire, by_twos):
 
 @pytest.fixture(scope="module")
 def expected(wire):
-    """How the run of MANY ends when all is one part."""
+    """How the run of MANY ends if everything is one part."""
     net = wire(MANY, k=4, seed=3)
     assert (net.parts().shares, net.parts().answers) == (1, 1)
     return ending(net)

@@ -1,4 +1,4 @@
-"""Parts of answers: asked for, out of turn."""
+"""Parts of answers: the requests for them, and parts out of turn."""
 
 from dataclasses import replace
 
@@ -187,7 +187,7 @@ def test_a_part_of_an_answer_of_the_size_of_another_is_refused(many, refuses):
 @pytest.mark.some(1)
 @pytest.mark.parametrize("lag", [1, 5, 13])
 def test_late_parts_of_the_same_round_change_nothing(many, expected, lag):
-    # Client 5's parts reach the server only when `lag` more have been decoded without it.
+    # Client 5's parts reach the server only after `lag` more have been decoded without it.
     net = many()
 
     def choose(links):
@@ -243,7 +243,7 @@ def test_all_parts_of_an_old_round_are_taken_in_order_and_dropped(many, expected
 
 
 def test_a_slow_client_that_catches_up_in_the_middle_of_a_round_is_heard(many, expected):
-    # Clients 1 and 2 stop at part 5 of round 2; client 5, who was a round behind, makes up for them.
+    # Clients 1 and 2 stop at part 5 of round 2. Client 5, which was a round behind, replaces them.
     net, late = many(), []
     caught_up = []
 

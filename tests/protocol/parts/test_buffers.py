@@ -1,4 +1,4 @@
-"""What is ever buffered."""
+"""Limits on what is buffered."""
 
 import gc
 import random
@@ -127,7 +127,7 @@ def test_a_refused_plan_allocates_nothing(many, refuses):
 
 
 def test_finish_may_overtake_nothing(many, refuses):
-    # A Finish in the middle of an answer ends the client: it owes nothing more.
+    # A Finish during an answer ends the client, so it owes nothing more.
     net = many()
     client = asked(net)
     client.receive(net.message(Finish, sender=SERVER, recipient=1))

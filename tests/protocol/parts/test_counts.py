@@ -1,4 +1,4 @@
-"""Who sends how many parts."""
+"""How many parts each party sends."""
 
 import gc
 import weakref
@@ -166,7 +166,8 @@ def test_a_client_is_ready_for_a_part_when_it_has_been_sent_and_has_come_from_ev
     for sender in (2, 4, 5):
         for _ in range(-(-COUNTS[sender - 1] // 2)):
             seen += client.receive(net.message(Share, sender=sender, recipient=1))
-    # Parts 0 and 1 from everybody; part 2, its own last, is here from the others but not yet sent to them.
+    # Parts 0 and 1 came from all clients. Part 2, its own last one, came from the others but is not yet sent
+    # to them.
     assert [(type(message), message.part) for message in seen] == [(Ready, 0), (Ready, 1)]
     seen = client.receive(net.message(Continue, sender=SERVER, recipient=1))
     assert [type(message) for message in seen] == [Share] * 4 + [Ready]

@@ -1,4 +1,4 @@
-"""How rows are cut into parts, and that many parts give the results of one."""
+"""How rows are cut into parts, and that many parts give the same results as one."""
 
 import random
 from dataclasses import replace
@@ -65,7 +65,7 @@ class TestCut:
             assert 3 * primes * columns * (rows + PART_ROWS) > size
 
     def test_everybody_cuts_alike(self):
-        # The cut follows the job and the counts alone, so it is no part of any message.
+        # The cut follows from the job and the counts alone, so it is in no message.
         layout = Layout(COUNTS)
         assert layout.parts(self.JOB) == Layout(COUNTS).parts(self.JOB)
 
@@ -132,7 +132,7 @@ def test_the_answers_of_two_slow_clients_are_not_waited_for(wire, part_rows, exp
         prompt = [link for link in links if link[0] not in slow or link[1] != SERVER]
         return chance.choice(prompt or links)
 
-    # Everybody's Hello and Ready are needed; then the slow clients' mail arrives when nothing else does.
+    # Every client's Hello and Ready are needed. Mail of the slow clients then arrives after all other mail.
     assert ending(net, choose=choose) == expected
 
 

@@ -87,7 +87,7 @@ def test_a_part_of_the_size_of_another_is_refused(many, refuses):
 
 
 def test_a_refused_part_can_be_followed_by_the_right_one(many, expected, refuses):
-    net = many(t=2)  # every answer is needed, so none is late and taken unread
+    net = many(t=2)  # every answer is needed, so none is late and accepted unread
     refused = Counter()
 
     def tamper(message):
@@ -110,9 +110,9 @@ def test_a_refused_part_can_be_followed_by_the_right_one(many, expected, refuses
 
 
 def with_a_bad_answer(net, part, *, again):
-    """Run with a residue of client 1's answer in round 1 spoilt; how often that was refused.
+    """Run with a wrong residue in client 1's answer in round 1; return how often that was refused.
 
-    What client 1 has sent since is refused, too; `again` sends all that, rightly.
+    What client 1 has sent since is refused too. `again` sends all of that again, correctly.
     """
     sent, refused, spoilt = [], 0, False
 
@@ -232,7 +232,7 @@ def test_a_client_keeps_no_more_than_a_window_of_early_shares_for_each_sender(ma
         kept.append(max(Counter(one.sender for one in held).values(), default=0))
         return False
 
-    # Nobody is told to go on before client 1 is ready, and it cannot be without its Plan.
+    # No client gets a Continue before client 1 is ready, and it cannot be ready without its Plan.
     net.run(until=note)
     assert net.server.state is State.SHARE
     assert max(kept) == WINDOW

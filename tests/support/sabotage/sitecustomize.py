@@ -1,8 +1,7 @@
-"""Breaks a party at a chosen message. Python imports this at its start where PYTHONPATH names this folder.
+"""Breaks a party at a chosen message. Python imports this at its start if PYTHONPATH names this folder.
 
-`SECFC_SABOTAGE` names a JSON file: for a site's name or "server", a message type, a round, and what happens.
-"site" and "job" kill the party's every process or that of the job only; another text is raised as an
-exception.
+`SECFC_SABOTAGE` names a JSON file. It gives a site's name or "server", a message type, a round and an action.
+"site" kills every process of the party, "job" only that of the job; any other text is raised as an exception.
 """
 
 import json
