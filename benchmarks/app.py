@@ -344,11 +344,12 @@ def precision(
     dataset: Annotated[str, typer.Argument(help="Its name in tests/support/datasets.py.")],
     seeds: Annotated[int, typer.Option(help="Random starts.")] = 10,
     bits: Annotated[str, typer.Option(help="Precisions, separated by commas.")] = "24,26,28,30,32",
+    step: Annotated[float | None, typer.Option(help="Also with rows as multiples of this step.")] = None,
 ) -> None:
-    """How many bits whole runs of exact Lloyd need to end with scikit-learn's labels (SECFC_DATA)."""
+    """How many bits, and primes, whole runs of exact Lloyd need for scikit-learn's labels (SECFC_DATA)."""
     from benchmarks.studies.precision import measure
 
-    measure(dataset, seeds, _numbers("--bits", bits))
+    measure(dataset, seeds, _numbers("--bits", bits), step)
 
 
 @app.command(rich_help_panel=_STUDIES)
@@ -371,6 +372,7 @@ def tail(
     case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "190000,4,12,4,1,1",
     tolerances: Annotated[str, typer.Option(help="tol_moved, separated by commas.")] = "0,0.001,0.01",
     coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
+    step: Annotated[float | None, typer.Option(help="Rows as multiples of it: 0.01 or less.")] = None,
 ) -> None:
     """A run that converges slowly, at several tol_moved: iterations, bytes and seconds."""
     from benchmarks.costs.setting import Case
@@ -380,7 +382,7 @@ def tail(
         chosen = list(map(float, _several(tolerances)))
     except ValueError:
         raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
-    measure(Case.parse(case), chosen, "coded" if coded else "distances")
+    measure(Case.parse(case), chosen, "coded" if coded else "distances", step)
 
 
 @app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")

@@ -6,7 +6,9 @@ Where the bound does not decide, rationals do. Sums and the inertia are always e
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from math import lcm
 
 import numpy as np
 from gmpy2 import mpq
@@ -24,15 +26,16 @@ class Centre:
     size: int
 
     @classmethod
-    def of_floats(cls, point: FloatArray, exponent: int) -> "Centre":
-        """``point * 2^exponent``, without rounding."""
-        scaled = [mpq(entry) * mpq(2) ** exponent for entry in point.tolist()]
-        size = max(entry.denominator for entry in scaled)  # all are powers of 2
+    def of_floats(cls, point: FloatArray, unit: Fraction) -> "Centre":
+        """Exactly ``point / unit``."""
+        scaled = [mpq(entry) / mpq(unit) for entry in point.tolist()]
+        size = lcm(*(int(entry.denominator) for entry in scaled))
         return cls(np.array([int(entry * size) for entry in scaled], dtype=object), int(size))
 
-    def to_floats(self, exponent: int) -> list[float]:
-        """``total / size / 2^exponent``, correctly rounded."""
-        return [ratio_to_float(entry, self.size, exponent) for entry in self.total.tolist()]
+    def to_floats(self, unit: Fraction) -> list[float]:
+        """``total / size * unit``, correctly rounded."""
+        above, below = unit.as_integer_ratio()
+        return [ratio_to_float(entry * above, self.size * below) for entry in self.total.tolist()]
 
     def squared_distance(self, row: FloatArray) -> mpq:
         """Squared distance to a row of whole numbers."""
@@ -46,19 +49,19 @@ Centres = Sequence[Centre | None]  # one for each cluster, None for an empty one
 class ExactRows:
     """Exact arithmetic on the rows of the pool, fewer than 2^26 rows with fewer than 2^22 columns.
 
-    Rows are whole numbers in float64: the data times ``2^exponent``, rounded. `weights`, int64 of shape
-    (n_rows,), are at least 1 each and below 2^30 in all.
+    Rows are whole numbers in float64: the data over the unit, rounded. `weights`, int64 of shape
+    (n_rows,), are at least 1 and below 2^30 in all.
     """
 
     def __init__(
-        self, rows: FloatArray, n_clusters: int, exponent: int, weights: IntArray | None = None
+        self, rows: FloatArray, n_clusters: int, unit: Fraction, weights: IntArray | None = None
     ) -> None:
         assert 0 < len(rows) < 2**26
         self._weights = np.ones(len(rows), dtype=np.int64) if weights is None else weights
         assert 0 < self._weights.min() <= self._weights.sum() < 2**30
         assert 0 < rows.shape[1] < 2**22
         self.n_clusters = n_clusters
-        self._exponent = exponent
+        self._unit = unit
         self._rows = rows
         self._bits = int(np.frexp(np.abs(rows).max())[1])
         with np.errstate(over="ignore"):
@@ -103,7 +106,8 @@ class ExactRows:
             if centre and size:
                 above = size * (centre.total @ centre.total) - 2 * centre.size * (centre.total @ sums)
                 total += mpq(above, centre.size**2)
-        return ratio_to_float(int(total.numerator), int(total.denominator), 2 * self._exponent)
+        above, below = (self._unit**2).as_integer_ratio()
+        return ratio_to_float(int(total.numerator) * above, int(total.denominator) * below)
 
     def score(self, centres: Centres, assignment: NearestCentres) -> int:
         """The score of a start: distances weighted by whole numbers (see `n_init` of `ExactLloyd`)."""
@@ -201,7 +205,7 @@ class Filter:
 
     def __init__(self, rows: FloatArray, squares: FloatArray, centres: Centres) -> None:
         self.clusters = np.array([h for h, centre in enumerate(centres) if centre], dtype=np.int64)
-        floats = np.array([centre.to_floats(0) for centre in centres if centre])
+        floats = np.array([centre.to_floats(Fraction(1)) for centre in centres if centre])
         self._rows, self._squares = rows, squares
         with np.errstate(over="ignore"):
             self._offsets = np.einsum("ij,ij->i", floats, floats)
@@ -243,10 +247,8 @@ def squared_norms(whole: FloatArray, bits: int) -> Integers:
     return total
 
 
-def ratio_to_float(above: int, below: int, exponent: int) -> float:
-    """``above / (below * 2^exponent)`` rounded to the nearest float64, inf beyond its range."""
-    above <<= max(-exponent, 0)
-    below <<= max(exponent, 0)
+def ratio_to_float(above: int, below: int) -> float:
+    """The float64 nearest to ``above / below``, inf beyond its range."""
     try:
         return above / below  # Python rounds this quotient correctly, GMP would truncate it
     except OverflowError:

@@ -1,6 +1,7 @@
 """Convert floats to the whole numbers that exact k-means uses."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,34 @@ def scale_exponent(bound: float, precision: int) -> int:
     return precision - (int(exponent) - 1 if mantissa == 0.5 else int(exponent))
 
 
-def quantise(data: Sequence[FloatArray], exponent: int) -> FloatArray:
-    """Pool of all parties times 2^exponent, rounded to the nearest whole number, halves to even.
+def check_step(step: Any, bound: float, data: Sequence[FloatArray]) -> Fraction:
+    """The decimal number that a step is written as; no value of the data is further than 2^-50 of the bound
+    from a multiple of it.
+
+    ValueError for a number that is no step, or a party with another value.
+    """
+    if isinstance(step, bool) or not isinstance(step, (int, float, np.integer, np.floating)):
+        raise TypeError(f"step must be a number or None, got {step!r}")
+    if not (np.isfinite(step) and step > 0 and bound <= 2.0**44 * float(step)):
+        raise ValueError(f"step must be above 0, and at least 2^-44 of the bound {bound}, got {step}")
+    unit = Fraction(str(float(step)))
+    for index, rows in enumerate(data):
+        quotients = rows / float(step)
+        if (np.abs(quotients - np.rint(quotients)) > 2.0**-50 * (bound / float(step))).any():
+            raise ValueError(f"party {index} has a value that is no multiple of step={step}")
+    return unit
+
+
+def quantise(data: Sequence[FloatArray], unit: Fraction) -> FloatArray:
+    """Pool of all parties over the unit, rounded to the nearest whole number, halves to even.
 
     The magnitude is at most 2^precision for rows within the bound. Entries beyond float64 are inf.
     """
-    pool = np.concatenate(data)
+    pool, (above, below) = np.concatenate(data), unit.as_integer_ratio()
     with np.errstate(over="ignore"):
-        np.ldexp(pool, exponent, out=pool)
+        if above.bit_count() == below.bit_count() == 1:  # a power of two, beyond float64 maybe
+            np.ldexp(pool, below.bit_length() - above.bit_length(), out=pool)
+        else:
+            pool /= float(unit)
     np.rint(pool, out=pool)
     return pool

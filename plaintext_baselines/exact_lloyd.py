@@ -14,7 +14,7 @@ from plaintext_baselines._base import check_count, check_parties, check_weights
 from plaintext_baselines._exact import Centre, Centres, ExactRows
 from plaintext_baselines._plus_plus import plus_plus_rows
 from plaintext_baselines._pooled import PooledClusterer
-from plaintext_baselines._quantise import MAX_PRECISION, check_bound, quantise, scale_exponent
+from plaintext_baselines._quantise import MAX_PRECISION, check_bound, check_step, quantise, scale_exponent
 from plaintext_baselines._rounds import Rounds, run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
 
@@ -23,11 +23,11 @@ from plaintext_baselines._start import given_centres, starting_sets
 class ExactLloyd(PooledClusterer):
     """Lloyd's algorithm in exact arithmetic: the labels that a secure protocol on integers must reproduce.
 
-    Rows are multiplied by ``2^exponent_``, ``exponent_ = precision - ceil(log2(bound))``, and rounded to the
-    nearest integers (halves to even). Nothing is rounded after that. A centre is a rational vector mu_h / s_h
-    (sum and size of a set of rows). Distances ||mu_h - s_h x||^2 / s_h^2 are compared as rationals, and ties
-    go to the lowest cluster. Rounds, relocation of empty clusters and the stopping rule are those of
-    :class:`Lloyd`; ties among the farthest rows go to the lowest row.
+    Rows are divided by ``unit_ = 2^(ceil(log2(bound)) - precision)``, or by the step, and rounded to the
+    nearest integers (halves to even). From then on nothing is rounded: a centre is a rational vector mu_h /
+    s_h (sum and size of a set of rows), distances ||mu_h - s_h x||^2 / s_h^2 are compared as rationals, and
+    ties go to the lowest cluster. Rounds, relocation of empty clusters and the stop are those of
+    :class:`Lloyd`, with ties among the farthest rows going to the lowest row.
 
     Parameters
     ----------
@@ -46,7 +46,10 @@ class ExactLloyd(PooledClusterer):
         At least 0, below 1. Also stop after a round in which fewer labels changed than this fraction of all
         rows, and assign once more. The fraction counts as its decimal number: 0.1 of 30 rows are exactly 3.
     precision : int
-        Bits of a quantised row relative to `bound`, 1 to 52.
+        Bits of a quantised row relative to `bound`, 1 to 52; without part in it where a step is given.
+    step : float, optional
+        A number above 0, the decimal one that is written, that no value is further than ``2^-50 bound`` from
+        a multiple of; at least ``2^-44 bound``.
     bound : float, optional
         Public bound on a row's Euclidean norm, in the data's units. Default: the largest norm (float64).
     random_state : None or int
@@ -59,8 +62,8 @@ class ExactLloyd(PooledClusterer):
         False if more labels than `tol_moved` allows still changed in round `max_iter`. In this case, and if
         `tol_moved` ended the rounds, `labels_` come from one more assignment.
     bound_ : float
-    exponent_ : int
-        Binary logarithm of the scale between data and quantised rows.
+    unit_ : Fraction
+        The length in the data that is 1 between quantised rows.
 
     Examples
     --------
@@ -68,8 +71,8 @@ class ExactLloyd(PooledClusterer):
     >>> from plaintext_baselines import ExactLloyd
     >>> parties = [np.array([[0.0], [10.0]]), np.array([[1.0], [11.0]])]
     >>> model = ExactLloyd(2, init=[np.array([0, 1]), np.array([1, 1])], precision=4).fit(parties)
-    >>> model.exponent_, model.inertia_, [labels.tolist() for labels in model.labels_]
-    (0, 1.0, [[0, 1], [0, 1]])
+    >>> model.unit_, model.inertia_, [labels.tolist() for labels in model.labels_]
+    (Fraction(1, 1), 1.0, [[0, 1], [0, 1]])
     """
 
     n_clusters: int
@@ -79,10 +82,11 @@ class ExactLloyd(PooledClusterer):
     max_iter: int = 300
     tol_moved: float = 0.0
     precision: int = 32
+    step: float | None = None
     bound: float | None = None
     random_state: int | None = None
     bound_: float = field(init=False)
-    exponent_: int = field(init=False)
+    unit_: Fraction = field(init=False)
 
     _arithmetic = ExactRows
     _weights: IntArray | None = None
@@ -129,35 +133,38 @@ class ExactLloyd(PooledClusterer):
             raise ValueError(f"precision must be at most {MAX_PRECISION} bits, got {self.precision}")
         centres = given_centres(self.init, self.n_clusters, data[0].shape[1])
         bound = check_bound(self.bound, data)
-        exponent = scale_exponent(bound, self.precision)
+        if self.step is None:
+            unit = Fraction(2) ** -scale_exponent(bound, self.precision)
+        else:
+            unit = check_step(self.step, bound, data)
         weighted = {} if self._weights is None else {"weights": self._weights}
-        arithmetic = self._arithmetic(quantise(data, exponent), self.n_clusters, exponent, **weighted)
+        arithmetic = self._arithmetic(quantise(data, unit), self.n_clusters, unit, **weighted)
         if centres is None:
             rounds = self._best(arithmetic, data)
         else:
-            first = [Centre.of_floats(point, exponent) for point in centres]
+            first = [Centre.of_floats(point, unit) for point in centres]
             rounds = self._rounds(arithmetic, first)
 
         self.bound_ = bound
-        self.exponent_ = exponent
+        self.unit_ = unit
         self._centres: Centres = rounds.centres
         absent = [np.nan] * data[0].shape[1]
-        self.cluster_centers_ = np.array([c.to_floats(exponent) if c else absent for c in rounds.centres])
+        self.cluster_centers_ = np.array([c.to_floats(unit) if c else absent for c in rounds.centres])
         self._keep(rounds, data)
 
     def _nearest(self, data: Sequence[FloatArray]) -> list[IntArray]:
         """Label every row, quantised as in ``fit``, with its nearest centre, by exact comparison.
 
-        Rows may exceed the bound. ValueError if an entry times ``2^exponent_`` is beyond float64.
+        Rows may exceed the bound. ValueError if an entry over ``unit_`` is beyond float64.
         """
         labels = []
         for index, rows in enumerate(data):
-            pool = quantise([rows], self.exponent_)
+            pool = quantise([rows], self.unit_)
             if not np.isfinite(pool).all():
-                raise ValueError(f"party {index} has an entry beyond float64 at scale 2^{self.exponent_}")
+                raise ValueError(f"party {index} has an entry beyond float64 over the unit {self.unit_}")
             if len(rows):
                 labels.append(
-                    self._arithmetic(pool, self.n_clusters, self.exponent_).assign(self._centres).labels
+                    self._arithmetic(pool, self.n_clusters, self.unit_).assign(self._centres).labels
                 )
             else:
                 labels.append(np.empty(0, dtype=np.int64))

@@ -53,6 +53,11 @@ class Code(StrEnum):
         "a value is outside the range that the job states, or too large",
         "Correct the values, or agree on another range.",
     )
+    OFF_STEP = (
+        "off-step",
+        "a value is no multiple of the step that the parties agreed on",
+        "Round the values, or agree on another step or on none.",
+    )
     TOO_MANY_DEVIATIONS = (
         "too-many-deviations",
         "a value is further from the mean than the job allows",

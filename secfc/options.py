@@ -195,6 +195,14 @@ class Agreed:
         unit="bits",
         help="Bits of a row relative to the bound.",
     )
+    step: float | None = option(
+        None,
+        "float, optional",
+        "A public number above 0 that every value is a multiple of, within rounding of floats: 1 for whole "
+        "numbers, 0.01 for two decimals. Rows are then represented exactly, and with the fewest primes; "
+        "`precision` is not used. A party with another value is refused before anything is sent.",
+        help="Number that every value is a multiple of, 1 or 0.01: exact, and cheaper.",
+    )
     disclosure: Disclosure = option(
         "labels",
         '{"labels", "distances", "coded"}',

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import inf, isfinite, ldexp
+from math import inf, isfinite
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -26,7 +26,7 @@ from secfc.comparing.minima import start_residues
 from secfc.comparing.question import comparison_residues
 from secfc.comparing.scores import score_residues
 from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
-from secfc.field.fixed_point import quantised_radius, scale_exponent
+from secfc.field.fixed_point import MAX_STEPS, quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
 from secfc.lagrange.sharing import segment_width
 from secfc.options import AUTO, AgreedClustering, Auto, CentreNoise, Option, again, choices_of, options_of
@@ -256,6 +256,7 @@ class Job(AgreedClustering, CentreNoise):
             raise ParameterError(f"parties: at most {MAX_CLIENTS}, {self.n} were given")
         if not isinstance(self.bound, float) or not isfinite(self.bound) or self.bound < 0:
             raise ParameterError(f"bound: a finite number >= 0 is needed, {self.bound!r} was given")
+        self._check_step()
         check_choice("init", self.init, get_args(Start))
         check_seed(self.seed)
         if self.init == "labels" and self.n_init != 1:
@@ -287,6 +288,24 @@ class Job(AgreedClustering, CentreNoise):
             raise ThresholdError(
                 f"max_liars: n >= R + 2A must hold, but {self.n} < {self.threshold} + 2 * {self.max_liars}; "
                 f"with {self.n} clients, t={self.t} and ell={self.ell} at most max_liars={most} fits"
+            )
+
+    def _check_step(self) -> None:
+        if self.step is None:
+            return
+        if isinstance(self.step, bool) or not isinstance(self.step, int | float):
+            raise ParameterError(f"step: a number is needed, {type(self.step).__name__} was given")
+        if not 0 < self.step <= sys.float_info.max:
+            raise ParameterError(f"step: a finite number above 0 is needed, {self.step!r} was given")
+        object.__setattr__(self, "step", float(self.step))  # 1 and 1.0 are one job
+        if self.precision != Job.precision:
+            raise ParameterError(
+                f"precision: not with step, which represents rows exactly; {self.precision} was given"
+            )
+        if self.bound > MAX_STEPS * self.unit:
+            raise ParameterError(
+                f"step: the bound {self.bound!r} has more than 2**{MAX_STEPS.bit_length() - 1} steps of "
+                f"{self.step!r}; leave step out, precision is cheaper then"
             )
 
     def _check_liars(self) -> None:
@@ -469,8 +488,8 @@ class Job(AgreedClustering, CentreNoise):
     def digest(self) -> bytes:
         """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr.
 
-        `owners` and `deposits` are included only if there are owners, `weighted` only if it is true, and
-        `centres_epsilon` and `centres_delta` only if they are given.
+        The digest has `owners` and `deposits` only if there are owners, `weighted` only if it is true,
+        `centres_epsilon` and `centres_delta` only if they are given, and `step` only if there is one.
         """
         given = asdict(self)
         if self.owners is None:
@@ -479,6 +498,8 @@ class Job(AgreedClustering, CentreNoise):
             del given["weighted"]
         if self.centres_epsilon is None:
             del given["centres_epsilon"], given["centres_delta"]
+        if self.step is None:
+            del given["step"]
         return hashlib.sha256(b"secfc job 1" + json.dumps(given, sort_keys=True).encode()).digest()
 
     @property
@@ -563,8 +584,18 @@ class Job(AgreedClustering, CentreNoise):
 
     @property
     def exponent(self) -> int:
-        """E: rows are multiplied by 2**E before rounding."""
+        """E: without a step rows are multiplied by 2**E before rounding."""
         return scale_exponent(self.bound, self.precision)
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """The length that becomes 1: rows are divided by it before rounding."""
+        return unit_of(self.bound, self.precision, self.step)
+
+    @property
+    def bits(self) -> int:
+        """Bits of a quantised row."""
+        return self.precision if self.step is None else self.radius.bit_length()
 
     @property
     def checks_shares(self) -> bool:
@@ -576,8 +607,8 @@ class Job(AgreedClustering, CentreNoise):
 
     @cached_property
     def radius(self) -> int:
-        """An integer that is at least the norm of every quantised row."""
-        return quantised_radius(self.bound, self.precision, self.d)
+        """An integer that no quantised row's norm exceeds."""
+        return quantised_radius(self.bound, self.precision, self.d, self.step)
 
     def residues(self, m: int) -> int:
         """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
@@ -605,14 +636,14 @@ class Job(AgreedClustering, CentreNoise):
     def in_data_units(self, inertia: Fraction) -> float:
         """A sum of squared quantised distances in the data's units squared, correctly rounded."""
         try:
-            return float(inertia / Fraction(4) ** self.exponent)
+            return float(inertia * self.unit**2)
         except OverflowError:
             return inf
 
-    def distance_in_data_units(self, distance: float) -> float:
-        """A quantised distance in the data's units, at most the largest float64."""
+    def distance_in_data_units(self, distance: Fraction) -> float:
+        """A quantised distance in the data's units, correctly rounded, at most the largest float64."""
         try:
-            return ldexp(distance, -self.exponent)
+            return float(distance * self.unit)
         except OverflowError:
             return sys.float_info.max
 

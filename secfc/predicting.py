@@ -10,12 +10,13 @@ import numpy as np
 from secfc.array_types import Ints, Labels
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, each
+from secfc.field.fixed_point import MAX_STEPS
 from secfc.options import PredictOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job, check_positive
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
-from secfc.rows import as_labels, check_rows
+from secfc.rows import as_labels, check_rows, largest_norm
 from secfc.running import check_consent, is_number, limits_of, run_outcome, weights_of
 
 
@@ -127,10 +128,14 @@ def predict_members(
     """`predict` for parties that already have names: `members` with old rows, `added` with new rows."""
     check_positive("k", k)
     check_consent("predict", members, limits_of(options.limits, members))
-    bound = options.bound
+    bound, step = options.bound, options.step
+    if bound is None:
+        bound = max(each(lambda one: largest_norm(one.rows, name=one.name), [*members, *added]))
     if is_number(bound) and 0 <= bound <= sys.float_info.max:
+        if not (is_number(step) and 0 < step <= sys.float_info.max and bound <= MAX_STEPS * step):
+            step = None  # the job tells what is wrong with it
         for one in (*members, *added):
-            check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound))
+            check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound), step=step)
     given = _labels(labels, members, k)
     both, starts, weights = [], [], list[Ints]()
     of_rows = weights_of(options.sample_weight, members)

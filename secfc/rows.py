@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.errors import DataError
-from secfc.field.fixed_point import norm_limit, row_norms, scale_exponent
+from secfc.field.fixed_point import norm_limit, off_step, row_norms, scale_exponent
 from secfc.options import MAX_WEIGHT
 
 _FEW_STEPS = 256
@@ -20,14 +20,26 @@ _ASKED_FOR = 16
 _LOOKED_AT = 10_000
 
 
-def check_rows(rows: Floats, *, name: str, d: int, bound: float) -> None:
-    """Raise DataError unless `rows` is a finite float64 array of shape (m, d), norms within the bound."""
+def check_rows(rows: Floats, *, name: str, d: int, bound: float, step: float | None) -> None:
+    """Raise DataError unless `rows` is a finite float64 array of shape (m, d), norms within the bound.
+
+    With a step all values must be multiples of it, within rounding.
+    """
     check_finite(rows, name=name, d=d)
     beyond = np.flatnonzero(row_norms(rows) > norm_limit(bound))
     if beyond.size:
         raise DataError(
             f"{name}: {beyond.size} rows have a norm above the bound {bound!r}, the first is row {beyond[0]}",
             code=Code.OUT_OF_RANGE,
+        )
+    if step is None:
+        return
+    off = np.flatnonzero(off_step(rows, step, bound))
+    if off.size:
+        raise DataError(
+            f"{name}: {off.size} rows have a value that is no multiple of the step {step!r}, the first is "
+            f"row {off[0]}",
+            code=Code.OFF_STEP,
         )
 
 

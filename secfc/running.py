@@ -210,7 +210,7 @@ def run_outcome(
 def _check_steps(setup: Setup, members: list[Party], options: RunOptions) -> None:
     """If rounding is too coarse: DataError for a bound computed from the data, a warning for a given one."""
     precision = setup.job.precision
-    if not rounded_away(setup.rows, bound=setup.job.bound, precision=precision):
+    if setup.job.step is not None or not rounded_away(setup.rows, bound=setup.job.bound, precision=precision):
         return
     if options.bound is None:
         names = [member.name for member in members]
@@ -391,7 +391,11 @@ def _setup(
     )
     if job.reveal_inertia:
         check_consent("reveal_inertia", members, limits)
-    each(lambda member: check_rows(member.rows, name=member.name, d=job.d, bound=job.bound), members)
+
+    def check(member: Party) -> None:
+        check_rows(member.rows, name=member.name, d=job.d, bound=job.bound, step=job.step)
+
+    each(check, members)
     weights = weights_of(options.sample_weight, members)
     layout = Layout(
         tuple(member.rows.shape[0] for member in members),
@@ -469,7 +473,7 @@ def weights_of(given: object, members: list[Party]) -> list[Ints] | None:
 def _labels_by_centres(init: Any, members: list[Party], job: Job) -> list[Labels]:
     """Start labels: the nearest given centre of every row; each party computes those of its own rows."""
     centres = _as_centres(init, members, job)
-    starts = [nearest_given(member.rows, centres, job.exponent) for member in members]
+    starts = [nearest_given(member.rows, centres, job.unit) for member in members]
     lonely = np.setdiff1d(np.arange(job.k), np.concatenate(starts))
     if lonely.size:
         raise ParameterError(

@@ -66,7 +66,7 @@ def by_fractions(rows, centres, exponent):
     exponent=st.sampled_from([-3, 0, 2, 29]),
 )
 def test_the_nearest_centre_is_exact_and_ties_go_to_the_lowest(rows, centres, exponent):
-    labels = nearest_given(rows, centres, exponent)
+    labels = nearest_given(rows, centres, Fraction(2) ** -exponent)
     assert labels.dtype == np.int32
     assert labels.tolist() == by_fractions(rows, centres, exponent)
 
@@ -86,15 +86,15 @@ def test_the_nearest_centre_is_exact_and_ties_go_to_the_lowest(rows, centres, ex
     ],
 )
 def test_floats_that_cannot_decide_do_not(centres, expected):
-    assert nearest_given(np.zeros((3, 1)), np.array(centres), 40).tolist() == [expected] * 3
+    assert nearest_given(np.zeros((3, 1)), np.array(centres), Fraction(2) ** -40).tolist() == [expected] * 3
 
 
 def test_blocks_of_rows_are_put_together():
     rows = _RNG.normal(size=(5000, 2))
     centres = _RNG.normal(size=(100, 2))
     expected = ((rows[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-    assert np.array_equal(nearest_given(rows, centres, 45), expected)
-    assert nearest_given(rows[:0], centres, 45).size == 0
+    assert np.array_equal(nearest_given(rows, centres, Fraction(2) ** -45), expected)
+    assert nearest_given(rows[:0], centres, Fraction(2) ** -45).size == 0
 
 
 # Runs

@@ -31,6 +31,7 @@ DEFAULTS = {
     "max_iter": 300,
     "tol_moved": 0.0,
     "precision": 32,
+    "step": None,
     "bound": None,
     "ids": None,
     "id_key": None,

@@ -21,8 +21,9 @@ from benchmarks.costs.setting import (
     Case,
     Setting,
     median,
-    primes_of_rounds,
+    most_primes,
     quartiles,
+    residues_of_rounds,
     run_apart,
     split_evenly,
     stated,
@@ -146,8 +147,8 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
         times += [(clock.plain[turn], clock.client[turn], clock.server[turn]) for turn in turns]
         moved += [clock.moved[turn] for turn in turns]
         near_ties += outcome.near_ties or 0
-        primes = primes_of_rounds(outcome.costs.messages, m=rows.shape[0], k=job.k)
-        residues = max([residues, *primes[1:]])
+        asked = residues_of_rounds(outcome.costs.messages, m=rows.shape[0])
+        residues = max(residues, most_primes(asked, job.k))
     plaintext, client, server = np.array(times).T
     return Turns(
         plaintext=plaintext, client=client, server=server, moved=moved, near_ties=near_ties, residues=residues

@@ -16,7 +16,15 @@ import numpy as np
 
 from benchmarks.costs.memory import Sampler
 from benchmarks.costs.runs import timed
-from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, quiet_run, stated
+from benchmarks.costs.setting import (
+    PRECISION,
+    Case,
+    Setting,
+    most_primes,
+    quiet_run,
+    residues_of_rounds,
+    stated,
+)
 from secfc.array_types import Floats
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
@@ -133,11 +141,11 @@ def measure_membership(
     seconds, sent = _by_phase(hidden.costs)
     ordinary_seconds, ordinary_sent = _by_phase(ordinary.costs)
     rounds, ordinary_rounds = (
-        len(primes_of_rounds(one.costs.messages, m=case.m, k=case.k)) for one in (hidden, ordinary)
+        len(residues_of_rounds(one.costs.messages, m=case.m)) for one in (hidden, ordinary)
     )
-    primes = primes_of_rounds(hidden.costs.messages, m=case.m, k=case.k)
+    asked = residues_of_rounds(hidden.costs.messages, m=case.m)
     return MembershipRow(
-        **stated(hidden.job, m=case.m, residues=primes[-1]),
+        **stated(hidden.job, m=case.m, residues=most_primes(asked, case.k)),
         storage=storage,
         n_iter=hidden.n_iter,
         converged=hidden.converged,

@@ -23,7 +23,15 @@ import numpy as np
 
 import secfc
 from benchmarks.costs.runs import timed
-from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, quiet_run, stated
+from benchmarks.costs.setting import (
+    PRECISION,
+    Case,
+    Setting,
+    most_primes,
+    quiet_run,
+    residues_of_rounds,
+    stated,
+)
 from secfc.array_types import Floats
 from secfc.errors import ParameterError
 
@@ -238,10 +246,10 @@ def measure_memory(
     job, peaks = result.job, sampler.parties
     if len(peaks) != case.n:
         raise ParameterError(f"memory: {len(peaks)} of {case.n} processes were seen; use more rows")
-    primes = primes_of_rounds(result.costs.messages, m=case.m, k=case.k)
+    asked = residues_of_rounds(result.costs.messages, m=case.m)
     shares = 4 * job.residues(case.m) * (job.width + 1) * case.m
     return MemoryRow(
-        **stated(job, m=case.m, residues=primes[-1]),
+        **stated(job, m=case.m, residues=most_primes(asked, case.k)),
         storage=storage,
         iterations=iterations,
         client_peak=max(peaks),

@@ -21,9 +21,10 @@ from benchmarks.costs.setting import (
     Case,
     Setting,
     median,
-    primes_of_rounds,
+    most_primes,
     quartiles,
     quiet_run,
+    residues_of_rounds,
     stated,
 )
 from secfc.array_types import Floats
@@ -111,10 +112,10 @@ def measure_runs(
     plain = np.array([one[3] for one in taken])
     ratios = secure / plain
     differing = max(int((np.concatenate(one[0].labels) != one[2].labels_).sum()) for one in taken)
-    primes = primes_of_rounds(result.costs.messages, m=case.m, k=case.k)
+    asked = residues_of_rounds(result.costs.messages, m=case.m)
     assert result.inertia is not None
     return RunRow(
-        **stated(result.job, m=case.m, residues=primes[-1]),
+        **stated(result.job, m=case.m, residues=most_primes(asked, case.k)),
         driver=driver,
         repeats=repeats,
         n_iter=result.n_iter,

@@ -187,13 +187,21 @@ def cpu_seconds() -> Iterator[None]:
         yield
 
 
-def primes_of_rounds(messages: Iterable[MessageRecord], *, m: int, k: int) -> list[int]:
-    """Primes of each round, in order, from client 1's answers. Headers are smaller than one prime's part."""
+def residues_of_rounds(messages: Iterable[MessageRecord], *, m: int) -> list[int]:
+    """Residues about a row in each round, in order: client 1's answers, whose headers are smaller than one.
+
+    They are primes times sets asked about, which are all in the first round.
+    """
     sizes: dict[int, int] = defaultdict(int)
     for message in messages:
         if message.kind == "CodedDistances" and message.sender == 1:
             sizes[message.round] += message.size
-    return [sizes[number] // (BYTES_PER_RESIDUE * m * k) for number in sorted(sizes)]
+    return [sizes[number] // (BYTES_PER_RESIDUE * m) for number in sorted(sizes)]
+
+
+def most_primes(residues: Iterable[int], k: int) -> int:
+    """Primes of the round with most residues about a row, which is taken to ask about all k sets."""
+    return -(-max(residues) // k)
 
 
 def median(values: Iterable[float] | Floats) -> float:

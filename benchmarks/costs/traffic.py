@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.setting import PRECISION, Case, Setting, primes_of_rounds, split_evenly, stated
+from benchmarks.costs.setting import (
+    PRECISION,
+    Case,
+    Setting,
+    most_primes,
+    residues_of_rounds,
+    split_evenly,
+    stated,
+)
 from secfc.drivers.costs import MessageRecord
 from secfc.drivers.in_process import run_in_process
 from secfc.params import Job
@@ -78,9 +86,9 @@ def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = I
     by_kind: defaultdict[str, list[MessageRecord]] = defaultdict(list)
     for message in sent:
         by_kind[message.kind].append(message)
-    primes = primes_of_rounds(sent, m=case.m, k=case.k)
-    elements = _elements(job, case.m, primes, by_kind)
-    setting = stated(job, m=case.m, residues=primes[-1]) | {"rounds": len(primes)}
+    asked = residues_of_rounds(sent, m=case.m)
+    elements = _elements(job, case.m, asked, by_kind)
+    setting = stated(job, m=case.m, residues=most_primes(asked, case.k)) | {"rounds": len(asked)}
     found: list[BytesRow] = []
     for phase in messages.PHASES:
         kinds = [kind for kind in by_kind if getattr(messages, kind).phase == phase]
@@ -99,7 +107,7 @@ def measure_bytes(case: Case, *, precision: int = PRECISION, iterations: int = I
 
 
 def _elements(
-    job: Job, m: int, primes: list[int], by_kind: dict[str, list[MessageRecord]]
+    job: Job, m: int, residues: list[int], by_kind: dict[str, list[MessageRecord]]
 ) -> dict[str, tuple[int, int]]:
     """Bits of an element, and number of elements, for each kind of message."""
     n = job.n
@@ -109,10 +117,10 @@ def _elements(
         "Share": (RESIDUE_BITS, job.residues(m) * job.width * m * (n - 1)),
         "Ready": (_COUNT_BITS, len(by_kind.get("Ready", ()))),
         "Continue": (_COUNT_BITS, len(by_kind.get("Continue", ()))),
-        "Assignment": (job.k.bit_length(), len(primes) * m * n),
-        "CodedDistances": (RESIDUE_BITS, sum(primes) * job.k * m * n),
+        "Assignment": (job.k.bit_length(), len(residues) * m * n),
+        "CodedDistances": (RESIDUE_BITS, sum(residues) * m * n),
         "Finish": (max(1, (job.k - 1).bit_length()), m * n),
-        "Witness": (_DIGEST_BITS, n * (n - 1) * (1 + len(primes))),
+        "Witness": (_DIGEST_BITS, n * (n - 1) * (1 + len(residues))),
     }
 
 

@@ -141,7 +141,8 @@ class LyingClient(Client):
             sets = labels_of(message.sets)
             sizes = set_sizes(sets, self._job.k)
             self._rows = sets.size
-            self._question = self._job.round_residues(sizes, sets.size), asked_about(sizes)
+            asked = len(message.asked) or asked_about(sizes)
+            self._question = self._job.round_residues(sizes, sets.size), asked
         return self._distorted(super().receive(message))
 
     def _drawn(self, what: str, recipient: int, *, sealing: bool) -> list[Lie]:

@@ -79,7 +79,7 @@ class BisectingClient(LyingClient):
         super().__init__(lies=(), rng=random.Random(0), **given)
         self._d, self._radius, self._smallest = self._job.d, self._job.radius, smallest
         self._wanted = bits * self._d
-        every = quantise(given["rows"], self._job.exponent)[::smallest]
+        every = quantise(given["rows"], self._job.unit)[::smallest]
         self._axes = np.diag(every[1 : self._d + 1]).astype(np.int64)
         self._weight = Weights(self._job).of(tuple(range(1, self._job.threshold + 1)))[:, 0]
         self._turn, self._asked = 0, False

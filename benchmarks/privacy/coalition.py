@@ -106,7 +106,7 @@ def recovered(watched: Watched, coalition: tuple[int, ...], rows: int) -> Floats
 def truth(watched: Watched, rows: int) -> Floats:
     """The first rows, quantised and padded, shape (rows, ell * width)."""
     job = watched.job
-    segments = split(quantise(watched.rows[:rows], job.exponent), job.ell)
+    segments = split(quantise(watched.rows[:rows], job.unit), job.ell)
     return segments.transpose(2, 0, 1).reshape(rows, -1)
 
 

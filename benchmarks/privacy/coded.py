@@ -125,7 +125,7 @@ def server_and_t_clients(watched: Watched, own: int) -> AttackRow:
         digits = MixedRadix(primes).digits(np.stack([one for one in moduli if one is not None]).astype(float))
         whole = MixedRadix(primes).integers(digits)
         modulus = int(np.prod([int(p) for p in primes], dtype=object))
-        true = quantise(watched.rows, job.exponent)
+        true = quantise(watched.rows, job.unit)
         shifts = np.vectorize(lambda x: float(centred(int(x), modulus)), otypes=[float])(whole)
         success = float((shifts + true[own] == true).mean())
     return EXACT.row(

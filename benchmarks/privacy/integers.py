@@ -175,8 +175,8 @@ def _lowest(numerators: Objects, denominator: int) -> tuple[Objects, int]:
 
 
 def true_integers(watched: Watched) -> Objects:
-    """The quantised rows, (m, d)."""
-    return quantise(watched.rows, watched.job.exponent).astype(np.int64).astype(object)
+    """The rows as they are shared, (m, d)."""
+    return quantise(watched.rows, watched.job.unit).astype(np.int64).astype(object)
 
 
 def up_to_order_and_sign(found: Objects | None, true: Objects) -> float:

@@ -149,7 +149,7 @@ def recipient_alone(watched: Watched, *, swept: str, value: float) -> Iterator[A
     yield PLACED.row(
         error(guess[~own], rows), attack="h-alone", **common, note="the mean of others' rows in the cluster"
     )
-    step = watched.job.distance_in_data_units(1.0)
+    step = float(watched.job.unit)
     exact = np.abs(guess[~own] - rows).max(axis=1) <= step * np.bincount(labels).max()
     yield DISCLOSED.row(
         float(exact.mean()),

@@ -208,6 +208,7 @@ class WatchedServer(Server):
     ) -> None:
         super().__init__(job=job, session=session, secret=secret, search=self._recorder)
         self.view, self._script = ServerView(), script
+        self._about: dict[int, tuple[int, ...]] = {}  # by round
 
     def _recorder(self, **given: Any) -> Search:
         return cast(Search, _Recorder(Search(**given), self.view, self._job, self._script))
@@ -216,7 +217,9 @@ class WatchedServer(Server):
         """Take a message and keep an answer's residues."""
         if isinstance(message, CodedDistances):
             self._keep(message)
-        return super().receive(message)
+        caused = super().receive(message)
+        self._about |= {one.round: one.asked for one in caused if isinstance(one, Assignment)}
+        return caused
 
     def _keep(self, message: CodedDistances) -> None:
         while len(self.view.answers) < message.round:
@@ -224,9 +227,17 @@ class WatchedServer(Server):
         answers = self.view.answers[message.round - 1]
         rows = self.layout.parts(self._job).answer_rows(message.part)
         residues = unpack(message.residues.planes()).astype(np.int64)
+        about = self._about[message.round]
+        asked = list(about) or list(range(residues.shape[1]))
         if message.sender not in answers:
-            answers[message.sender] = np.zeros((*residues.shape[:2], self.layout.m), dtype=np.int64)
-        answers[message.sender][:, :, rows] = residues
+            made = np.zeros(
+                (len(residues), self._job.k if about else len(asked), self.layout.m), dtype=np.int64
+            )
+            if about and message.sender in (before := self.view.answers[message.round - 2]):
+                kept = before[message.sender]  # a server has them all the same
+                made[:, : kept.shape[1]] = kept
+            answers[message.sender] = made
+        answers[message.sender][:, asked, rows] = residues
 
 
 def watch(

@@ -1,4 +1,4 @@
-"""Iterations, bytes and seconds of one run that converges slowly, at several values of `tol_moved`."""
+"""Iterations, bytes, sets asked about and seconds of one run that ends slowly, at several `tol_moved`."""
 
 import time
 from collections.abc import Sequence
@@ -6,12 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 import secfc
-from benchmarks.costs.setting import Case
+from benchmarks.costs.setting import Case, residues_of_rounds
 from secfc.options import Disclosure
 
 
-def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> None:
-    """Print a line for each tolerance, all with the same start. Inertia is relative to the first.
+def measure(
+    case: Case, tolerances: Sequence[float], disclosure: Disclosure, step: float | None = None
+) -> None:
+    """Print a line for each tolerance, the same start in all; inertia is beside that of the first.
 
     Parameters
     ----------
@@ -19,6 +21,8 @@ def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> 
         Rows of one normal distribution, with two decimals: no border between clusters is better than others.
     tolerances : sequence of float
     disclosure : {"distances", "coded"}
+    step : float, optional
+        0.01 or less.
     """
     rows = np.random.default_rng(0).normal(size=(case.m, case.d)).round(2)
     parties = np.array_split(rows, case.n)
@@ -35,6 +39,7 @@ def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> 
             tol_moved=tolerance,
             seed=0,
             disclosure=disclosure,
+            step=step,
         )
 
     run(0.9)  # two iterations, to load compiled code before anything is timed
@@ -46,8 +51,10 @@ def measure(case: Case, tolerances: Sequence[float], disclosure: Disclosure) -> 
         assert result.inertia is not None
         first = result.inertia if first is None else first
         sent = sum(message.size for message in result.costs.messages)
+        asked = residues_of_rounds(result.costs.messages, m=case.m)
         print(
             f"tol_moved {tolerance!r}: {result.n_iter} iterations, converged {result.converged}, "
-            f"{sent / 1e9:.3g} GB, {seconds:.1f} s, inertia {result.inertia / first - 1:+.3%}",
+            f"{sent / 1e9:.3g} GB, {sum(asked) / (asked[0] * len(asked)):.3f} of the first round in each, "
+            f"{seconds:.1f} s, inertia {result.inertia / first - 1:+.3%}",
             flush=True,
         )

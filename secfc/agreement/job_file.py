@@ -20,6 +20,7 @@ from secfc.agreement.toml_file import FileSchema, TomlFile, check_values, number
 from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
+from secfc.field.fixed_point import step_of
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import MAX_ROWS, AgreedClustering, CentreNoise, ClusterOptions
 from secfc.params import COMPARERS, MAX_OWNERS, PROTOCOL_BYTES, Job, Start, default_start
@@ -132,16 +133,16 @@ class Agreement:
     def to_json(self) -> str:
         """The canonical content of job and roster: two agreements are equal if and only if their texts are.
 
-        Keys are sorted and numbers have Python's shortest form. Columns are a list, because their order
-        matters. The roster and the schema of a preparation are included as content, so the paths of their
-        files do not matter, nor does the store. A start is included as decided, never as "auto".
+        Names of keys are sorted and numbers are Python's shortest; columns are a list, as their order counts,
+        and the roster and the schema of a preparation stand in it, so where these or deposits lie does not
+        matter. Starts stand as they were decided, never as "auto", and so does the step.
         """
         job = self._content.model_dump(exclude={"roster", "prepare", "owners"})
         if self.owners is not None:
             until = self.owners.until
             job["owners"] = self.owners.model_dump(exclude={"store"})
             job["owners"]["until"] = None if until is None else until.isoformat()
-        job["clustering"] |= {"init": self.job.init, "n_init": self.job.n_init}
+        job["clustering"] |= {"init": self.job.init, "n_init": self.job.n_init, "step": self.job.step}
         job["phases"] = list(self.phases)
         job["expires"] = self.expires.isoformat()
         job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
@@ -260,7 +261,9 @@ def _agreement(
         comparers = (*range(1, COMPARERS + 1 - len(compare)), *compare)
     values |= {"reveal_to": tuple(sorted(reveal_to)), "comparers": comparers, "recheckers": recheckers}
     try:
-        job = Job(n=clients, d=len(columns), bound=norm_bound(ranges), **values)
+        bound = norm_bound(ranges)
+        values["step"] = _step(schema.clustering, preparation, bound)
+        job = Job(n=clients, d=len(columns), bound=bound, **values)
     except ParameterError as error:
         name = str(error).split(":", 1)[0]
         given = name in (*values, "recheck")
@@ -338,6 +341,18 @@ def _of_prediction(schema: ClusteringSchema, fault: Fault) -> dict[str, Any]:
         if getattr(schema, name) not in (value, default):
             raise fault(f"clustering.{name}: a prediction has {value!r}", "clustering", name)
     return fixed
+
+
+def _step(schema: ClusteringSchema, preparation: Schema | None, bound: float) -> float | None:
+    """The step that is given, or what a preparation makes multiples of where nothing is said of bits."""
+    step: float | None = schema.step  # type: ignore[attr-defined]
+    if preparation is None:
+        return step
+    multiple = preparation.multiple_of
+    if step is not None and multiple is None:
+        raise ParameterError("step: the schema does not say of each column what its values are multiples of")
+    given = step is not None or schema.precision != Job.precision  # type: ignore[attr-defined]
+    return step if given else step_of(multiple, bound)
 
 
 def _numbers(parties: list[str], consortium: Consortium, fault: Fault, *, name: str) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from secfc.params import Job
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
 from secfc.prepare.transform import Preparation
+from secfc.rows import check_rows
 from secfc.tables import Table, chosen_columns, load_table, no_column, weights_in, written_of
 
 
@@ -112,11 +113,14 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
     if wrong:
         raise all_of(wrong, before=f"{name}: ")
     if agreement.preparation is None:
-        return SiteRows(**given)
-    table, unprepared = given.pop("unprepared")
-    found = SiteRows(table=table, unprepared=unprepared, mended=unprepared.mended, **given)
-    if not agreement.opened:
-        return found.prepared(Preparation(schema=agreement.preparation, statistics={}), name=name)
+        found = SiteRows(**given)
+    else:
+        table, unprepared = given.pop("unprepared")
+        found = SiteRows(table=table, unprepared=unprepared, mended=unprepared.mended, **given)
+        if agreement.opened:
+            return found
+        found = found.prepared(Preparation(schema=agreement.preparation, statistics={}), name=name)
+    check_rows(found.table.rows, name=f"{name}: {source.rows}", d=job.d, bound=job.bound, step=job.step)
     return found
 
 

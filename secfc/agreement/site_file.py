@@ -117,8 +117,8 @@ class Site:
                     f"{asked}, this site allows {refuses.least_segment_columns} or more",
                 )
             )
-        if refuses.most_precision is not None and job.precision > refuses.most_precision:
-            asked = f"the job has a precision of {job.precision} bits"
+        if refuses.most_precision is not None and job.bits > refuses.most_precision:
+            asked = f"the job has a precision of {job.bits} bits"
             broken.append(("most_precision", f"{asked}, this site allows {refuses.most_precision} at most"))
         if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))

@@ -108,6 +108,7 @@ def show(file: JobFile) -> None:
     recipients = ", ".join(agreement.names[client - 1] for client in task.reveal_to)
     spreads = f"revealed to the same parties, for clusters with at least {task.reveal_spread} rows of others"
     columns = [f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()]
+    exact = "" if task.step is None else f"multiples of {task.step!r}, exact: "
     for name, value in (
         ("digest", agreement.digest.hex()),
         ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
@@ -125,7 +126,7 @@ def show(file: JobFile) -> None:
         ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
         *_owners(agreement),
         *_preparation(agreement),
-        ("precision", f"{task.precision} bits of the bound on a row's norm, {task.bound!r}"),
+        ("precision", f"{exact}{task.bits} bits of the bound on a row's norm, {task.bound!r}"),
         ("columns", f"{task.d}: {', '.join(columns)}"),
     ):
         table.add_row(name, value)

@@ -13,6 +13,7 @@ from secfc.limits import Limits
 from secfc.options import (
     MACHINE,
     OPENED,
+    Agreed,
     ChooseOptions,
     ClusterOptions,
     Driver,
@@ -143,8 +144,9 @@ class Prepared:
     prepared: Annotated[
         Path | None,
         typer.Option(
-            help="The preparation.json of prepared files. It gives columns and bound. Opened centres, "
-            "spreads and the centres of --init are in the data's units.",
+            help="The preparation.json of prepared files. It gives columns and bound, and --step if every "
+            "column has one and there is no --precision. Opened centres, spreads and the centres of --init are "
+            "in the data's units.",
         ),
     ] = None
 
@@ -246,6 +248,8 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
         own: dict[str, Any] = {"comparison": "rounds" if self.compare_rounds else "end"}
         if self.preparation is not None:
             own["bound"] = self.preparation.bound
+            if self.step is None and self.precision == Agreed.precision:
+                own["step"] = self.preparation.step
         return super().options(kind, **own | more)
 
 

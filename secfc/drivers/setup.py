@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from fractions import Fraction
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -216,8 +217,10 @@ class ServerReport(Figures):
         counts, largest = measured.histogram if measured else ([], 0.0)
         return cls(
             histogram=counts,
-            largest=job.distance_in_data_units(largest),
-            spreads=[job.distance_in_data_units(one) for one in measured.spreads] if measured else [],
+            largest=job.distance_in_data_units(Fraction(largest)),
+            spreads=[job.distance_in_data_units(Fraction(one)) for one in measured.spreads]
+            if measured
+            else [],
             silhouettes=measured.silhouettes if measured else [],
             found=[_figures(one, job) for one in server.found],
             found_labels=np.array([one.labels for one in server.found], dtype=np.int32),

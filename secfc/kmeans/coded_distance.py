@@ -95,21 +95,31 @@ class CodedPoints:
         if self._weights is not None:
             self._weights = np.concatenate([self._weights[run] for run in runs])
 
-    def ask(self, sets: Labels, sizes: Ints, residues: int, factors: Floats | None = None) -> None:
-        """Prepare the distances to the means of these sets, modulo the first `residues` primes.
+    def ask(
+        self,
+        sets: Labels,
+        sizes: Ints,
+        residues: int,
+        factors: Floats | None = None,
+        about: tuple[int, ...] = (),
+    ) -> None:
+        """Prepare to answer about these sets, modulo the first `residues` primes.
 
         Parameters
         ----------
         sets : ndarray of shape (m,), int32
             -1 for a row in no set.
         sizes : ndarray of shape (asked,), int64
-            Divisors of the sums (`set_weights`) of the first `asked` sets. Only these get an answer.
+            What their sums are divided by (`set_weights`), of the first sets of the k.
         residues : int
         factors : ndarray of shape (P,), float64, optional
-            Reduced residues, one for each prime. The answers are multiplied by them.
+            Reduced residues that answers are multiplied by, one for each prime.
+        about : tuple of int
+            Which of these sets to answer about, ascending; () for all of them.
         """
-        asked = self._asked = sizes.size
-        sums = np.array([one[:asked] for one in self._sums_of_sets(residues, sets)])
+        asked = list(about) or list(range(sizes.size))
+        sizes, self._asked = sizes[asked], len(asked)
+        sums = np.array([one[asked] for one in self._sums_of_sets(residues, sets)])
         primes = np.array(self._primes[:residues], dtype=np.float64)[:, np.newaxis]
         centres = reduce(sums, primes[..., np.newaxis])
         linear, square = centre(-2.0 * sizes % primes, primes), centre((sizes % primes) ** 2 % primes, primes)

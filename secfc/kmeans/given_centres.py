@@ -1,52 +1,55 @@
 """A start from given centres: the owner of each row finds the nearest centre exactly."""
 
+from fractions import Fraction
 from math import inf
 
 import numpy as np
 from gmpy2 import mpq
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Objects
-from secfc.field.fixed_point import quantise
+from secfc.field.fixed_point import in_units, quantise
 
 _BLOCK_ELEMENTS = 1 << 17
 
-_UNDERFLOW = 2.0**-1000
-"""Underflow takes less than this from a sum of fewer than 2**32 squares."""
+_UNDERFLOW = 2.0**-500
+"""More than underflow can take from the root of a sum of fewer than 2**32 squares."""
 
 
-def nearest_given(rows: Floats, centres: Floats, exponent: int) -> Labels:
+def nearest_given(rows: Floats, centres: Floats, unit: Fraction) -> Labels:
     """The nearest centre of each row, exactly, ties to the lowest index.
 
-    Rows are quantised as in the protocol: multiplied by ``2**exponent`` and rounded to whole numbers.
-    Centres are not rounded and may be any float64. `secfc.kmeans.compare` needs residues of whole numbers, so
-    it cannot be used here.
+    Rows count as the protocol has them: divided by the unit and rounded to whole numbers. Centres
+    are not rounded. `secfc.kmeans.compare` does not serve here: it takes residues of whole numbers, and a
+    centre may be any float64.
 
     Parameters
     ----------
     rows : ndarray of shape (m, d), float64
-        Within the bound from which `exponent` was computed.
+        Within the bound that `unit` is from.
     centres : ndarray of shape (k, d), float64
         Finite, in the units of the rows.
-    exponent : int
-        Exponent of the public scale (`secfc.field.fixed_point.scale_exponent`).
+    unit : Fraction
+        The length that becomes 1 (`secfc.field.fixed_point.unit_of`).
 
     Returns
     -------
     ndarray of shape (m,), int32
     """
-    # A difference, its square and a sum of d squares have an error of at most (d + 2) 2**-53 of the sum: no
-    # term is negative. The tolerance is twice the error of both sums and of the comparison. A square that
-    # overflows is inf. Two infinities are compared exactly.
+    # A difference, its square and a sum of d squares are off by (d + 2) 2**-53 of the sum at most: no term is
+    # negative; its root by less. Both roots, and the comparison itself, are covered twice over. A centre is
+    # off by 2**-52 of its norm where the unit is no power of two, and `moved` is four times that. Where a
+    # square overflows it is inf, and what is no number then is compared exactly.
     tolerance = 4 * (rows.shape[1] + 4) * 2.0**-53
-    exact = _exact(centres, exponent)
+    exact = _exact(centres, unit)
     labels = np.empty(rows.shape[0], dtype=np.int32)
     step = max(1, _BLOCK_ELEMENTS // max(centres.shape))
-    with np.errstate(over="ignore", under="ignore"):
-        scaled = np.ldexp(centres, exponent)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        scaled = in_units(centres, unit)
+        moved = np.abs(scaled).max(axis=1, keepdims=True) * (rows.shape[1] ** 0.5 * 2.0**-50)
         for start in range(0, rows.shape[0], step):
-            whole = quantise(rows[start : start + step], exponent)
-            value = np.stack([np.square(whole - centre).sum(axis=1) for centre in scaled])
-            rivals = value <= value.min(axis=0) * (1 + tolerance) + _UNDERFLOW
+            whole = quantise(rows[start : start + step], unit)
+            value = np.sqrt([np.square(whole - centre).sum(axis=1) for centre in scaled])
+            rivals = ~(value - moved > (value + moved).min(axis=0) * (1 + tolerance) + _UNDERFLOW)
             found = rivals.argmax(axis=0)
             contested = np.flatnonzero(rivals.sum(axis=0) > 1)
             if contested.size:
@@ -55,10 +58,10 @@ def nearest_given(rows: Floats, centres: Floats, exponent: int) -> Labels:
     return labels
 
 
-def _exact(centres: Floats, exponent: int) -> Objects:
-    """``centres * 2**exponent`` without rounding, as `gmpy2.mpq`."""
-    scale = mpq(2) ** exponent
-    scaled: Objects = np.frompyfunc(lambda entry: mpq(entry) * scale, 1, 1)(centres.astype(object))
+def _exact(centres: Floats, unit: Fraction) -> Objects:
+    """Exactly ``centres / unit``, as `gmpy2.mpq`."""
+    length = mpq(unit)
+    scaled: Objects = np.frompyfunc(lambda entry: mpq(entry) / length, 1, 1)(centres.astype(object))
     return scaled
 
 

@@ -54,12 +54,12 @@ class Sharer:
         return lambda values, p, out: kernels.encode(values, basis, p, out)
 
     def share(self, rows: Floats, noise: Objects | None = None) -> list[PackedResidues]:
-        """Shares of rows (b, d), each of shape (P, width, b); entry j - 1 belongs to client j alone.
+        """Shares of rows (b, d), each of shape (P, width, b). Entry j - 1 is for client j only.
 
         `noise`, (c, d), are integers of any size that are shared after the rows, of shape (P, width, b + c).
         """
         job, b, more = self._job, rows.shape[0], 0 if noise is None else len(noise)
-        segments = split(quantise(rows, job.exponent), job.ell)
+        segments = split(quantise(rows, job.unit), job.ell)
         values = np.empty((job.ell + job.t, job.width, b + more))
         columns, threads = segments.reshape(job.ell * job.width, b), self._kernels.threads
         reduced = values[: job.ell].reshape(len(columns), b + more)
@@ -89,7 +89,7 @@ class Sharer:
         It is for few rows: one call of a kernel encodes all of them modulo a prime.
         """
         job, size = self._job, self._job.width * rows.shape[0]
-        segments = split(quantise(rows, job.exponent), job.ell).reshape(job.ell, size)
+        segments = split(quantise(rows, job.unit), job.ell).reshape(job.ell, size)
         values = np.empty((job.ell + job.t, 1, size + covers))
         out = np.empty((job.n, 1, BYTES_PER_RESIDUE * (size + covers)), dtype=np.uint8)
         end, hidden = BYTES_PER_RESIDUE * size, job.t * size

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Context, Decimal
-from math import isfinite
+from fractions import Fraction
+from math import gcd, isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -15,6 +16,7 @@ from pydantic import PlainValidator
 from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
 from secfc.column_names import normal
 from secfc.errors import ParameterError
+from secfc.field.fixed_point import MAX_STEPS
 from secfc.options import MAX_ROWS
 
 Scale = Literal["none", "min-max", "standardise", "robust"]
@@ -37,7 +39,10 @@ class Column:
     date : bool
         Whether the column has dates. It is set if `low` and `high` are dates.
     categories : tuple of str
-        Agreed values of a category column, one-hot in this order. Such a column has no range.
+        Agreed values of a category column, one-hot in this order; then there is no range.
+    step : float, optional
+        A number above 0 that all values are multiples of, 1 for whole numbers: others are refused. Only with
+        ``scale = "none"``, and not of dates, whose step is a day.
     log : bool
         Natural logarithms of the values are taken before scaling; low must be above 0.
     scale : {"none", "min-max", "standardise", "robust"}
@@ -67,6 +72,7 @@ class Column:
     low: float | datetime.date | None = None
     high: float | datetime.date | None = None
     categories: tuple[str, ...] = ()
+    step: float | None = None
     log: bool = False
     scale: Scale = "none"
     bins: int | None = None
@@ -113,8 +119,9 @@ class Column:
         object.__setattr__(self, "deviations", float(self.deviations))
 
     def _check_categories(self, where: str) -> None:
-        if self.low is not None or self.high is not None or self.scale != "none" or self.clip or self.log:
-            raise ParameterError(f"{where}: categories have no range, scale, clip or log")
+        no_numbers = self.low is None and self.high is None and self.step is None
+        if not no_numbers or self.scale != "none" or self.clip or self.log:
+            raise ParameterError(f"{where}: categories have no range, step, scale, clip or log")
         if self.missing == "mean":
             raise ParameterError(f'{where}: categories have no mean; missing = "zero" is possible')
         if not all(isinstance(one, str) and one == one.strip() and one for one in self.categories):
@@ -148,6 +155,23 @@ class Column:
             raise ParameterError(f"{where}: low must be above 0 for log; with clip smaller values become low")
         if not self.ends[0] < self.ends[1]:
             raise ParameterError(f"{where}: the logarithms of low and high are equal")
+        if self.step is not None:
+            self._check_step(where, self.step)
+
+    def _check_step(self, where: str, step: object) -> None:
+        if not _is_number(step) or not step > 0:  # type: ignore[operator]
+            raise ParameterError(f"{where}: step is a number above 0")
+        object.__setattr__(self, "step", float(step))  # type: ignore[arg-type]
+        if self.date or self.log or self.scale != "none" or self.missing != "refuse":
+            raise ParameterError(
+                f'{where}: step needs numbers with scale = "none" and missing = "refuse", without log'
+            )
+        length = Fraction(repr(self.step))
+        ends = [Fraction(repr(end)) / length for end in self.range]
+        if max(map(abs, ends)) > MAX_STEPS:
+            raise ParameterError(f"{where}: low and high are more than 2**44 steps from 0")
+        if self.clip and any(end.denominator > 1 for end in ends):
+            raise ParameterError(f"{where}: low and high must be multiples of step if values are clipped")
 
     @property
     def range(self) -> tuple[float, float]:
@@ -169,6 +193,13 @@ class Column:
     def prepared(self) -> tuple[str, ...]:
         """Names of the prepared columns; for a category "column=value"."""
         return tuple(f"{self.name}={one}" for one in self.categories) or (self.name,)
+
+    @property
+    def multiple_of(self) -> Fraction | None:
+        """What every prepared value is a multiple of, if it is known."""
+        if self.categories or (self.date and self.scale == "none" and not self.opens):
+            return Fraction(1)
+        return None if self.step is None else Fraction(repr(self.step))
 
     @property
     def opens(self) -> bool:
@@ -265,6 +296,18 @@ class Schema:
         return hashlib.sha256(b"secfc schema 1" + text.encode()).digest()
 
     @property
+    def multiple_of(self) -> Fraction | None:
+        """The largest number that every prepared value is a multiple of, if it is known of all columns."""
+        found = Fraction(0)
+        for column in self.columns:
+            one = column.multiple_of
+            if one is None:
+                return None
+            below = found.denominator * one.denominator
+            found = Fraction(gcd(int(found * below), int(one * below)), below)
+        return found
+
+    @property
     def opened(self) -> tuple[Column, ...]:
         """Columns whose statistics are opened, in order."""
         return tuple(column for column in self.columns if column.opens)
@@ -307,6 +350,7 @@ class _Column(FileSchema):
     high: _End = None
     date: bool = False
     categories: list[str] | None = None
+    step: float | None = None
     log: bool = False
     scale: Scale = "none"
     bins: int | None = None

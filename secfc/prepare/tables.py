@@ -18,6 +18,7 @@ from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
 from secfc.column_names import normal_all
 from secfc.errors import DataError
+from secfc.field.fixed_point import off_step
 from secfc.options import FOUND, TextFormat
 from secfc.prepare.schema import Column, Schema
 from secfc.sources.csv_file import DECIMAL
@@ -196,8 +197,18 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
         outer_rows = _rows(outside, f"values outside {column.shown(low)} to {column.shown(high)}{unit}")
         tell(Code.OUT_OF_RANGE, f"{where} has {outer_rows}; check the unit")
     kept = np.where(missing, np.nan, np.clip(numbers, low, high))
+    _check_step(kept, column, tell)
     done.numbers[column.name] = np.clip(np.log(kept), *column.ends) if column.log else kept
     _count(done, column, missing=int(missing.sum()), clipped=int(outside.sum()))
+
+
+def _check_step(values: Floats, column: Column, tell: _Tell) -> None:
+    if column.step is None:
+        return
+    off = off_step(values[:, np.newaxis], column.step, max(map(abs, column.range)))
+    if off.any():
+        found = _rows(off, f"values that are no multiples of the step {column.step!r}")
+        tell(Code.OFF_STEP, f"column {column.name!r} has {found}")
 
 
 def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tell: _Tell) -> None:

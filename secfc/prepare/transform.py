@@ -11,6 +11,7 @@ import numpy as np
 from secfc.array_types import Floats
 from secfc.codes import Code
 from secfc.errors import DataError
+from secfc.field.fixed_point import step_of
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Counts, Quartiles, Statistics, Sums, of_column
 from secfc.prepare.tables import Checked
@@ -56,6 +57,11 @@ class Preparation:
         """Public bound on the norm of a prepared row. At most one of a category's columns is 1."""
         ends = [max(map(abs, self.ranges[one.name])) for one in self.schema.columns if not one.categories]
         return hypot(*ends, *(1.0 for one in self.schema.columns if one.categories))
+
+    @property
+    def step(self) -> float | None:
+        """What every prepared value is a multiple of; None where it is not known or tiny beside the bound."""
+        return step_of(self.schema.multiple_of, self.bound)
 
     def apply(self, table: Checked, *, name: str) -> Floats:
         """A party's prepared rows.

@@ -89,7 +89,7 @@ class Client:
                 deposits.keep(job)
             limits.check_consent(job, name=name)
             limits.check_start(job, name=name)
-            check_rows(rows, name=name, d=job.d, bound=job.bound)
+            check_rows(rows, name=name, d=job.d, bound=job.bound, step=job.step)
             if start is not None:
                 check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
             if (weights is not None) != job.weighted:

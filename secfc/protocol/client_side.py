@@ -135,7 +135,7 @@ class ClientDistances(ClientCoded):
             responders=responders,
             t=self._job.t,
             channels=self._channels,
-            question=question_digest(sets, responders, sharing.left_out),
+            question=question_digest(sets, responders, sharing.left_out, asked=message.asked),
             round_=message.round,
             primes=sharing.primes[:residues],
             kernels=sharing.kernels,

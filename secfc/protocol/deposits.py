@@ -156,7 +156,8 @@ class Owner:
     def __init__(
         self, call: Call, *, number: int, identity: Identity, rows: Floats, kernels: Kernels
     ) -> None:
-        check_rows(rows, name=f"owner {number}", d=call.job.d, bound=call.job.bound)
+        job = call.job
+        check_rows(rows, name=f"owner {number}", d=job.d, bound=job.bound, step=job.step)
         if not rows.shape[0] or call.keys[number - 1] != identity.public:
             raise ParameterError(f"owner {number}: a row, and the key that the call has, are needed")
         self._call, self._number, self._kernels = call, number, kernels

@@ -188,7 +188,7 @@ def _series(one: struct.Struct, most: Most) -> Encoding:
 
 
 def clients(most: Most) -> Encoding:
-    """Numbers of clients."""
+    """Numbers of clients, or of sets."""
     return _series(_CLIENT, most)
 
 

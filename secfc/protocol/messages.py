@@ -149,15 +149,13 @@ class Continue(FromServer):
 class Assignment(FromServer):
     """The sets whose centres are asked about, -1 for a row in no set. All clients are sent the same.
 
-    `left_out` are the clients left out, ascending. With disclosure "distances" `responders` are the R clients
-    that answer, ascending. With "labels" there are also:
-
-    - `endorsements`: the evaluators' signatures, from the second question on;
-    - `draws`: random numbers, if the question is about candidates of a start and more are drawn after them;
-    - `lost` and `since`: the attempt (`secfc.protocol.attempt`), that is the lost comparers and the round of
-      its first question;
-    - `coin`: in that first question, if a coin is tossed, the signed value of each named comparer, zeros for
-      one that does not toss.
+    With disclosure "distances" also the R clients that answer, ascending. `asked` are the sets to answer
+    about, ascending, where the server has the distances to others from the round before; () for all. All
+    clients are sent the same, and who was left out, ascending, is in it too. With "labels", from the second
+    question on, the evaluators' endorsements; `draws`, where candidates of a start are asked about and others
+    are drawn after them; the attempt (`secfc.protocol.attempt`): comparers that were lost, and the round of
+    the first question since then; and in that question, where a coin is tossed, the signed value of each that
+    the job names to compare, zeros for one that did not toss it.
     """
 
     number = 5
@@ -167,6 +165,7 @@ class Assignment(FromServer):
 
     sets: Annotated[Labels | PackedLabels, SETS] = field(repr=False)
     responders: Annotated[tuple[int, ...], clients(lambda of: of.job.threshold)] = ()
+    asked: Annotated[tuple[int, ...], clients(lambda of: of.job.k)] = ()
     left_out: Annotated[tuple[int, ...], clients(lambda of: of.job.n)] = ()
     lost: Annotated[tuple[int, ...], clients(lambda of: of.job.reserves)] = ()
     since: Annotated[int, COUNT] = 1
@@ -179,7 +178,7 @@ class Assignment(FromServer):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CodedDistances(ToServer):
-    """Coded distances of some rows to every centre, shape (primes, k, rows)."""
+    """Coded distances of some rows to the centres asked about, (primes, centres, rows)."""
 
     number = 6
     phase = work = "iterate"

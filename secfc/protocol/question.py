@@ -29,15 +29,19 @@ class Said(Enum):
 
 
 def question_digest(
-    sets: Labels, responders: tuple[int, ...], left_out: Collection[int], draws: tuple[int, ...] = ()
+    sets: Labels,
+    responders: tuple[int, ...],
+    left_out: Collection[int],
+    draws: tuple[int, ...] = (),
+    asked: tuple[int, ...] = (),
 ) -> bytes:
     """SHA-256 of what an assignment asks: masks cancel only among clients that were asked the same.
 
     `left_out` is included, because with other clients left out the same sets are of other rows.
     """
-    clients, counts = (*responders, *sorted(left_out)), (len(responders), len(left_out), len(draws))
-    digest = hashlib.sha256(_QUESTION + struct.pack("<IIII", *counts, sets.size))
-    digest.update(struct.pack(f"<{len(clients)}H{len(draws)}I", *clients, *draws))
+    small, counts = (*responders, *sorted(left_out), *asked), map(len, (responders, left_out, draws, asked))
+    digest = hashlib.sha256(_QUESTION + struct.pack("<IIIII", *counts, sets.size))
+    digest.update(struct.pack(f"<{len(small)}H{len(draws)}I", *small, *draws))
     digest.update(sets.astype("<i4").tobytes())
     return digest.digest()
 

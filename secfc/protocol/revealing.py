@@ -7,6 +7,7 @@ reveal nothing. A recipient that knows F_h learns the sum and otherwise uniform 
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from math import copysign
 
 import numpy as np
@@ -187,7 +188,9 @@ def centres_of(sums: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
     for h in np.flatnonzero(sizes).tolist():
         for column in range(job.d):
             total = sums[column][h]
-            centres[h, column] = copysign(job.distance_in_data_units(abs(total) / int(sizes[h])), total)
+            centres[h, column] = copysign(
+                job.distance_in_data_units(Fraction(abs(total), int(sizes[h]))), total
+            )
     return centres
 
 

@@ -110,7 +110,7 @@ def deviations(sums: list[list[int]], squares: list[list[int]], *, job: Job, siz
                     "share is wrong"
                 )
             root = isqrt(scaled << 2 * _ROOT_BITS)
-            found[h, column] = job.distance_in_data_units(root / (size << _ROOT_BITS))
+            found[h, column] = job.distance_in_data_units(Fraction(root, size << _ROOT_BITS))
     return found
 
 

@@ -36,6 +36,7 @@ def who_learned_what(
             "the number of IDs in all and a keyed hash of each, and the cluster of every ID in each of "
             f"{rounds} rounds; not who holds it"
         )
+    step = "" if job.step is None else ", the step that values are multiples of"
     inertia = "; the inertia" if job.tells_inertia else ""
     if job.init == "k-means++":
         inertia += "; which rows were drawn as candidates of a start"
@@ -44,7 +45,7 @@ def who_learned_what(
     if job.predict:
         inertia = "; which rows are new, whose cluster alone is found"
     lines = [
-        Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm, {rows}{inertia}"),
+        Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),
         *_opened(opened),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),

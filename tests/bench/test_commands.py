@@ -363,9 +363,10 @@ def test_starts_and_precision_read_the_tests_datasets(monkeypatch):
     done = CliRunner().invoke(app, ["starts", "fkm-beta1", "--starts", "1", "--rows", "200"])
     assert done.exit_code == 0, done.output
     assert "| fkm-beta1 | 200 | 2 | 16 |" in done.output
-    done = CliRunner().invoke(app, ["precision", "fkm-beta1", "--seeds", "1", "--bits", "24,32"])
+    done = CliRunner().invoke(app, ["precision", "s1", "--seeds", "1", "--bits", "24,32", "--step", "1"])
     assert done.exit_code == 0, done.output
     assert "start 0: " in done.output
+    assert 'of shares and of a round, "distances": 5 and 4, 5 and 5, 4 and 4' in done.output
 
 
 def test_work_in_threads_is_counted_and_measured_by_role(rows_of, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.costs import setting
 from benchmarks.costs.memory import anonymous_bytes, write_rows
 from benchmarks.costs.scaling import fit_exponent
-from benchmarks.costs.setting import Case, primes_of_rounds, same_kernels
+from benchmarks.costs.setting import Case, most_primes, residues_of_rounds, same_kernels
 from benchmarks.costs.sharing import TimedMasks
 from benchmarks.costs.tables import bytes_text, seconds_text
 from secfc.drivers.costs import MessageRecord
@@ -28,13 +28,14 @@ def test_the_error_of_an_exponent_is_that_of_least_squares():
     assert fit_exponent(values, costs) == pytest.approx((slope, np.sqrt(covariance[0, 0])))
 
 
-def test_primes_of_a_round_are_read_off_the_first_clients_answers():
+def test_residues_of_a_round_are_read_off_the_first_clients_answers():
     def answer(number, size, sender=1):
         return MessageRecord("CodedDistances", sender, 0, number, size)
 
     sent = [answer(1, 3 * 400 * 3 + 50), answer(1, 3 * 100 * 3 + 50), answer(2, 4 * 500 * 3 + 50)]
     sent += [answer(2, 10**6, sender=2), MessageRecord("Assignment", 0, 1, 1, 10**6)]
-    assert primes_of_rounds(sent, m=250, k=2) == [3, 4]
+    assert residues_of_rounds(sent, m=250) == [6, 8]
+    assert most_primes([6, 8, 4], 2) == 4
 
 
 def test_anonymous_memory_is_read_in_bytes_and_is_zero_of_an_ended_process():

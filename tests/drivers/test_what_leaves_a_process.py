@@ -17,6 +17,7 @@ CHOSEN = (
     "missing column",
     "text in a number column",
     "out of range",
+    "values off the step",
     "absent file",
     "query that fails",
     "results in a file",

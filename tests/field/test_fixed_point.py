@@ -11,7 +11,7 @@ from support.sweeps import tries
 
 from secfc.array_types import Floats
 from secfc.field import fixed_point
-from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, scale_exponent
+from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, scale_exponent, unit_of
 
 LARGEST = 1.7976931348623157e308
 SMALLEST = 5e-324
@@ -35,7 +35,7 @@ def squared_norm(row: Floats) -> Fraction:
 
 
 def quantised_squared_norm(row: Floats, exponent: int) -> int:
-    quantised = quantise(row[np.newaxis], exponent)[0]
+    quantised = quantise(row[np.newaxis], Fraction(2) ** -exponent)[0]
     assert np.array_equal(quantised, np.rint(quantised))
     return sum(int(v) ** 2 for v in quantised)
 
@@ -81,32 +81,32 @@ class TestScaleExponent:
 class TestQuantise:
     def test_rounds_half_to_even(self) -> None:
         rows = np.array([[0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5]])
-        assert quantise(rows, 0).tolist() == [[0.0, 2.0, 2.0, 4.0, 0.0, -2.0, -2.0]]
+        assert quantise(rows, Fraction(1)).tolist() == [[0.0, 2.0, 2.0, 4.0, 0.0, -2.0, -2.0]]
 
     def test_rounds_half_to_even_after_scaling(self) -> None:
         rows = np.array([[0.125, 0.375, 0.625, -0.375]])
-        assert quantise(rows, 2).tolist() == [[0.0, 2.0, 2.0, -2.0]]
+        assert quantise(rows, Fraction(1, 4)).tolist() == [[0.0, 2.0, 2.0, -2.0]]
 
     def test_rounds_to_nearest_and_not_down(self) -> None:
-        assert quantise(np.array([[0.75, -0.75, -0.25]]), 0).tolist() == [[1.0, -1.0, 0.0]]
+        assert quantise(np.array([[0.75, -0.75, -0.25]]), Fraction(1)).tolist() == [[1.0, -1.0, 0.0]]
 
     def test_negative_exponent_scales_down(self) -> None:
-        assert quantise(np.array([[1024.0, 1535.0, 1537.0]]), -10).tolist() == [[1.0, 1.0, 2.0]]
+        assert quantise(np.array([[1024.0, 1535.0, 1537.0]]), Fraction(1024)).tolist() == [[1.0, 1.0, 2.0]]
 
     def test_subnormal_values_scale_exactly(self) -> None:
-        assert quantise(np.array([[SMALLEST, -3 * SMALLEST]]), 1074).tolist() == [[1.0, -3.0]]
+        assert quantise(np.array([[SMALLEST, -3 * SMALLEST]]), Fraction(2) ** -1074).tolist() == [[1.0, -3.0]]
 
     def test_values_far_below_the_bound_become_zero(self) -> None:
-        assert quantise(np.array([[1.0, SMALLEST]]), scale_exponent(LARGEST, 52)).tolist() == [[0.0, 0.0]]
+        assert quantise(np.array([[1.0, SMALLEST]]), unit_of(LARGEST, 52)).tolist() == [[0.0, 0.0]]
 
     @laws
     @given(x=st.floats(-1.0, 1.0), precision=precisions)
     def test_error_is_at_most_half_a_unit(self, x: float, precision: int) -> None:
-        (result,) = quantise(np.array([[x]]), precision)[0]
+        (result,) = quantise(np.array([[x]]), Fraction(2) ** -precision)[0]
         assert abs(Fraction(float(result)) - Fraction(x) * 2**precision) <= Fraction(1, 2)
 
     def test_no_rows_stay_no_rows(self) -> None:
-        assert quantise(np.zeros((0, 3)), 28).shape == (0, 3)
+        assert quantise(np.zeros((0, 3)), Fraction(2) ** -28).shape == (0, 3)
 
 
 class TestQuantisedRadius:

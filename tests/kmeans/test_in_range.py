@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 from secfc.errors import RangeError
-from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, scale_exponent
+from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, unit_of
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of, residues_needed
 from secfc.kernels.compiled import CompiledKernels
@@ -52,7 +52,7 @@ def test_rows_on_the_bound_pass_with_sets_of_all_sizes(kernels, data):
     direction = rng.normal(size=(1, d))
     row = direction / np.linalg.norm(direction) * bound
     row *= min(1.0, norm_limit(bound) / max(float(row_norms(row)[0]), 5e-324))
-    integer = quantise(row, scale_exponent(bound, precision))[0].astype(object)
+    integer = quantise(row, unit_of(bound, precision))[0].astype(object)
     norm = sum(int(value) ** 2 for value in integer)
     radius = quantised_radius(bound, precision, d)
     assert norm <= radius**2

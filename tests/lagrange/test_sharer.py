@@ -59,7 +59,7 @@ def test_shares_are_those_of_the_segments_and_the_masks(n: int, t: int, ell: int
     for index, prime in enumerate(PRIMES[:3]):
         p = prime.p
         points = evaluation_points(prime, n=n, coded=ell + t)
-        segments = reduce(split(quantise(rows, job.exponent), ell), p)
+        segments = reduce(split(quantise(rows, job.unit), ell), p)
         shares = share(
             segments,
             masks.uniform(p, (t, job.width, 7)),
@@ -88,7 +88,7 @@ def test_any_ell_plus_t_clients_recover_the_quantised_rows(
     shift = 1 << 60  # rows may be negative
     moved = np.stack([reduce(r + shift % p, p) for r, p in zip(residues, system.primes, strict=True)])
     recovered = system.integers(system.digits(moved)) - shift
-    assert recovered.T.tolist() == [[int(x) for x in row] for row in quantise(rows, job.exponent)]
+    assert recovered.T.tolist() == [[int(x) for x in row] for row in quantise(rows, job.unit)]
 
 
 @tries()

@@ -29,7 +29,7 @@ def test_four_points_by_hand(exact):
     assert model.cluster_centers_.tolist() == [[0.5], [10.5]]
     assert model.history_ == [194 / 9, 1.0]
     assert (model.n_iter_, model.inertia_, model.converged_) == (2, 1.0, True)
-    assert (model.bound_, model.exponent_) == (11.0, 0)
+    assert (model.bound_, model.unit_) == (11.0, 1)
 
 
 @both
@@ -205,7 +205,7 @@ def test_exponent_next_to_a_power_of_two():
 
 
 def test_halves_are_rounded_to_even():
-    assert quantise([column(0.5, 1.5, 2.5, -0.5, -1.5)], 0).ravel().tolist() == [0, 2, 2, 0, -2]
+    assert quantise([column(0.5, 1.5, 2.5, -0.5, -1.5)], Fraction(1)).ravel().tolist() == [0, 2, 2, 0, -2]
 
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-6, 1.0, 1e300])
@@ -286,12 +286,11 @@ def test_results_are_those_of_fractions_on_ties(problem):
 @tries(2)
 @given(tied_problems())
 def test_every_operation_gives_what_fractions_give(problem):
-    pool = quantise(
-        problem["parties"], scale_exponent(max(largest_norms(problem["parties"])), problem["precision"])
-    )
+    exponent = scale_exponent(max(largest_norms(problem["parties"])), problem["precision"])
+    pool = quantise(problem["parties"], Fraction(2) ** -exponent)
     k = problem["n_clusters"]
     sets = random_start(k, len(pool), problem["random_state"])
-    slow, fast = FractionRows(pool, k, 0), ExactRows(pool, k, 0)
+    slow, fast = FractionRows(pool, k, Fraction(1)), ExactRows(pool, k, Fraction(1))
     centres = fast.means(sets)
     assert as_fractions(slow.means(sets)) == as_fractions(centres)
     reference, assignment = slow.assign(centres), fast.assign(centres)
@@ -343,7 +342,7 @@ def test_sums_beyond_53_and_64_bits_are_exact():
     pool[:, 1] = -(2.0**52) + 1
     pool[0] = 0.0
     sets = np.zeros(n_rows, dtype=np.int64)
-    rows = ExactRows(pool, 1, 0)
+    rows = ExactRows(pool, 1, Fraction(1))
     centres = rows.means(sets)
     assert centres[0].total.tolist() == [(n_rows - 1) * 2**52, (n_rows - 1) * (1 - 2**52)]
     assert centres[0].size == n_rows

@@ -81,7 +81,7 @@ def test_predict_rounds_rows_as_fit_does_and_takes_rows_beyond_the_bound(exact):
 
 def test_given_bound_sets_the_scale():
     model = ExactLloyd(1, bound=100.0, precision=10).fit([column(3)])
-    assert (model.bound_, model.exponent_) == (100.0, 3)
+    assert (model.bound_, model.unit_) == (100.0, 1 / 8)
 
 
 @pytest.mark.parametrize(

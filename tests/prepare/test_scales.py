@@ -74,7 +74,7 @@ def test_values_outside_are_refused_or_clipped_before_logarithms_are_taken():
     [
         ({"low": 0, "high": 9, "log": True}, "low must be above 0 for log; with clip smaller values become"),
         ({"low": -2, "high": 9, "log": True}, "low must be above 0"),
-        ({"categories": ("a",), "log": True}, "categories have no range, scale, clip or log"),
+        ({"categories": ("a",), "log": True}, "categories have no range, step, scale, clip or log"),
         ({"low": 1, "high": 9, "log": 1}, "log is true or false"),
         ({"low": 1e15, "high": 1e15 + 0.125, "log": True}, "the logarithms of low and high are equal"),
     ],

@@ -28,12 +28,12 @@ SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().
 SIGNER = Signer(SESSION, COORDINATOR)
 
 LISTS = {
-    messages.Assignment: 16 + 2 * 64,
+    messages.Assignment: 18 + 2 * 64,
     messages.Finish: 8 + 2 * 64,
     messages.RecheckRequest: 2 + 2 * 64,
     messages.OpenedLabels: 4,
 }
-"""Bytes of clients, draws, lost comparers and the coin after labels, if there are none; two endorsements."""
+"""Bytes of clients, sets, draws, lost comparers and the coin after labels, if none; two endorsements."""
 
 KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]

@@ -251,7 +251,7 @@ def moved_shares(job, rows, others, together):
     found = {}
     for client, (one, other) in enumerate(zip(rows, others, strict=True), 1):
         found[client] = {}
-        change = [split(quantise(part, job.exponent), job.ell) for part in (one, other)]
+        change = [split(quantise(part, job.unit), job.ell) for part in (one, other)]
         for index, prime in enumerate(PRIMES):
             matrix = encoding_matrix(job, index)[[j - 1 for j in together]]
             segments = (change[0] - change[1]).astype(np.int64) % prime.p
@@ -342,7 +342,7 @@ def coupled(net_of, rows, given, coalition, *, width=0.02, others=None, lost=())
     trios = [Attempt(comparers=job.comparers, lost=lost[:number]).trio for number in range(len(lost) + 1)]
     others = others or with_the_same_labels(net_of, first, rows, given, coalition, width)
     for j, (one, other) in enumerate(zip(rows, others, strict=True), 1):
-        assert j in coalition or (quantise(one, job.exponent) != quantise(other, job.exponent)).any()
+        assert j in coalition or (quantise(one, job.unit) != quantise(other, job.unit)).any()
     clients = [j for j in sorted(coalition) if 1 <= j <= job.n]
     together = (clients + [j for j in range(1, job.n + 1) if j not in clients])[: job.t]
     shares, keys = moved_shares(job, rows, others, together), {}

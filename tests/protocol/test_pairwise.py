@@ -387,6 +387,7 @@ class TestDisclosure:
         asked = [(sets, (1, 2, 3)), (sets, (1, 2, 4)), (sets[:2], (1, 2, 3)), (sets, ()), (-sets, (1, 2, 3))]
         out = [(sets, (1, 2, 3), {4}), (sets, (1, 2), {3, 4}), (sets, (1, 2, 3), {4, 5})]
         digests = [question_digest(*one, set()) for one in asked] + [question_digest(*one) for one in out]
+        digests += [question_digest(sets, (1, 2, 3), set(), asked=about) for about in ((0,), (1,), (0, 1))]
         assert len(set(digests)) == len(digests)
         assert all(a != b for a, b in pairwise(digests))
 

@@ -32,6 +32,7 @@ SETTINGS = {
     "separation": {"disclosure": "distances", "init": "separation"},
     "k-means++": {"disclosure": "distances", "init": "k-means++"},
     "compared": {"disclosure": "distances", "compared": (2, 3), "k": 3},
+    "steps": {"disclosure": "distances", "precision": 32, "step": 0.001},
     "opened": {"disclosure": "distances", "reveal_to": (1,), "limits": Limits(reveal_centres=True)},
 }
 each_setting = pytest.mark.parametrize("setting", SETTINGS)

@@ -101,6 +101,18 @@ def test_a_row_beyond_the_bound_by_one_ends_the_run_and_names_its_client(liar, b
     assert str(error).startswith(f"rows of clients {liar} are beyond the public bound, or a client answered")
 
 
+@pytest.mark.parametrize("by", [0, 1])
+def test_a_row_of_more_steps_than_the_bound_has_ends_the_run(by):
+    net = labelled(3, precision=32, step=0.01)
+    assert net.job.radius == 900
+    deal_integers(net, 3, {(0, 1): -(900 + by)})
+    if by:
+        assert ended(net).clients == (3,)
+        return
+    net.run()
+    assert net.server.state is State.DONE
+
+
 @pytest.mark.parametrize("liar", [2, 4])
 def test_integers_that_wrap_around_end_the_run(liar):
     rng = np.random.default_rng(liar)

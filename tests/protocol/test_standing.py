@@ -66,9 +66,9 @@ def test_a_dict_that_looks_like_something_else_stays_a_dict():
     assert unpack(pack({"plain": value, "half": Fraction(1, 2)})) == {"plain": value, "half": Fraction(1, 2)}
 
 
-CHANGES = {"gathering", "_gathering", "search", "rng", "secret"}
-"""Attributes in a server's standing, on which its further messages depend. The rest follows from it."""
-FOLLOWS = {"_primes", "_asked", "_decoder", "_check", "_disclosure", "_sizes"}
+CHANGES = {"gathering", "_gathering", "search", "rng", "secret", "_kept"}
+"""What a server's further messages depend on, written down in its standing; the rest follows from it."""
+FOLLOWS = {"_primes", "_about", "_decoder", "_check", "_disclosure", "_sizes"}
 
 
 def attributes(server, pictured):

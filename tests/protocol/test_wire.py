@@ -308,6 +308,7 @@ def messages(draw):
         body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
         body |= {"coin": draw(st.binary(max_size=288)), "since": draw(st.integers(0, U32))}
         body["lost"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
+        body["asked"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
     elif kind is CoinRequest:
         some = st.lists(st.integers(0, U16), max_size=4).map(tuple)
         body = {"left_out": draw(some), "tossing": draw(some)}
@@ -482,18 +483,27 @@ def test_assignment_is_laid_out_as_documented():
     head = b"SFC2\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
     first = b"\x00\x00\x01\x00\x00\x00"  # nobody is lost, since round 1
-    assert data == head + sets + bytes(4) + first + bytes(2) + bytes(4)
-    given = {"responders": (1, 2, 300), "left_out": (3,), "lost": (9, 4), "since": 6, "draws": (4, U32)}
+    assert data == head + sets + bytes(6) + first + bytes(2) + bytes(4)
+    given = {
+        "responders": (1, 2, 300),
+        "asked": (0, 2),
+        "left_out": (3,),
+        "lost": (9, 4),
+        "since": 6,
+        "draws": (4, U32),
+    }
     named = encode(replace(examples()["Assignment"], **given), k=3)
     responders, left_out = b"\x03\x00\x01\x00\x02\x00\x2c\x01", b"\x01\x00\x03\x00"
+    asked = b"\x02\x00\x00\x00\x02\x00"
     lost, since = b"\x02\x00\x09\x00\x04\x00", b"\x06\x00\x00\x00"
     draws = b"\x02\x00\x04\x00\x00\x00\xff\xff\xff\xff"
-    assert named == head + sets + responders + left_out + lost + since + draws + bytes(4)
+    assert named == head + sets + responders + asked + left_out + lost + since + draws + bytes(4)
     tossed = encode(replace(examples()["Assignment"], coin=TOLD), k=3)
-    assert tossed == head + sets + bytes(4) + first + bytes(2) + b"\x20\x01\x00\x00" + TOLD
+    assert tossed == head + sets + bytes(6) + first + bytes(2) + b"\x20\x01\x00\x00" + TOLD
     assert decode(tossed, k=3).coin == TOLD
     assert decode(named, k=3).draws == (4, U32)
     assert decode(named, k=3).responders == (1, 2, 300)
+    assert decode(named, k=3).asked == (0, 2)
     assert decode(named, k=3).left_out == (3,)
     assert (decode(named, k=3).lost, decode(named, k=3).since) == ((9, 4), 6)
 
@@ -501,7 +511,7 @@ def test_assignment_is_laid_out_as_documented():
 @pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
 def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
     message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
-    more = 10 + 6  # responders, left out, draws and coin; lost comparers and round
+    more = 12 + 6  # responders, sets asked about, left out, draws and coin; lost comparers and round
     assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + more
 
 
@@ -698,9 +708,10 @@ def test_oversized_bytes_are_refused_before_they_are_read():
         ("Dispute", HEADER, struct.pack("<BII", 255, U32, U32)),
         ("UnionFound", HEADER, struct.pack("<I", U32)),
         ("Assignment", LABELS + 2, struct.pack("<H", U16)),
-        ("Assignment", LABELS + 6, struct.pack("<H", U16)),
-        ("Assignment", LABELS + 12, struct.pack("<H", U16)),
-        ("Assignment", LABELS + 14, struct.pack("<I", U32)),
+        ("Assignment", LABELS + 4, struct.pack("<H", U16)),
+        ("Assignment", LABELS + 8, struct.pack("<H", U16)),
+        ("Assignment", LABELS + 14, struct.pack("<H", U16)),
+        ("Assignment", LABELS + 16, struct.pack("<I", U32)),
     ],
 )
 def test_a_count_beyond_the_bytes_is_refused_without_an_allocation(name, at, count):

@@ -258,6 +258,14 @@ class Narrow(Prepared):
         super().__init__(folder, DEVIATIONS)
 
 
+def _off_step(made):
+    made.replace(made.job, "seed = 7", "seed = 7\nstep = 1")
+    for name in set(NAMES) - {SITE}:
+        lines = [f"{name}-{at},{age:.0f},{bmi:.0f}" for at, (age, bmi) in enumerate(made.rows[name].tolist())]
+        (made.folder / f"{name}.csv").write_text("\n".join(["patient,age,bmi", *lines, ""]))
+    made.sign()
+
+
 CASES = {
     "missing column": Case(_drop("bmi"), Code.MISSING_COLUMN),
     "missing ID column": Case(_drop("patient"), Code.MISSING_COLUMN),
@@ -269,6 +277,7 @@ CASES = {
     "NaN": Case(_text("bmi", "nan"), Code.MISSING_VALUE),
     "infinity": Case(_text("bmi", "inf"), Code.MISSING_VALUE),
     "out of range": Case(_text("age", repr(VALUE)), Code.OUT_OF_RANGE),
+    "values off the step": Case(_off_step, Code.OFF_STEP),
     "too large for float64": Case(_text("age", "9" * 17), Code.OUT_OF_RANGE),
     "absent file": Case(lambda made: made.file.unlink(), Code.MISSING_FILE),
     "folder for a file": Case(lambda made: made.point(path=made.secret), Code.MISSING_FILE),

@@ -15,9 +15,9 @@ from plaintext_baselines._rounds import NearestCentres
 class FractionRows:
     """What `ExactRows` does, directly from its definition."""
 
-    def __init__(self, rows, n_clusters, exponent):
+    def __init__(self, rows, n_clusters, unit):
         self.n_clusters = n_clusters
-        self._exponent = exponent
+        self._unit = unit
         self._rows = [[int(entry) for entry in row] for row in rows.tolist()]
 
     def means(self, sets):
@@ -41,7 +41,7 @@ class FractionRows:
 
     def inertia(self, centres, assignment):
         total = sum(assignment.distances, Fraction(0))
-        return ratio_to_float(total.numerator, total.denominator, 2 * self._exponent)
+        return ratio_to_float(*Fraction(total * self._unit**2).as_integer_ratio())
 
     def score(self, centres, assignment):
         own = zip(assignment.distances, (centres[h].size for h in assignment.labels), strict=True)

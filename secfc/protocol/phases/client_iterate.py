@@ -115,7 +115,8 @@ class ClientIterate(ClientPhase):
             self.sent, self.begun = self._parts.answers, True
             self.asked = self.sent
             return []
-        self._sharing.points.ask(sets, sizes[: asked_about(sizes)], residues, disclosure.factors)
+        asked = sizes[: asked_about(sizes)]
+        self._sharing.points.ask(sets, asked, residues, disclosure.factors, message.asked)
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
 
     def _on_recheck(self, message: Recheck) -> list[Message]:

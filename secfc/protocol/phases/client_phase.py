@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError
@@ -74,6 +75,12 @@ def check_question(
         raise MessageError("Assignment: every set is empty")
     if job.init == "labels" and (message.round == message.since or job.predict):
         check_start(sets, peers, layout, message.left_out, round_=message.round)
+    asked = message.asked
+    about = 0 <= min(asked, default=0) <= max(asked, default=0) < sizes.size and all(sizes[list(asked)])
+    if not about or any(a >= b for a, b in pairwise(asked)):
+        raise MessageError(f"Assignment: asks about {len(asked)} sets, ascending ones with rows are needed")
+    if asked and job.disclosure == "labels":
+        raise MessageError("Assignment: asks about some sets, comparers compare all")
     disclosure.check(message, sets)
     hidden = sizes if layout.weights is None else layout.hidden_among(sets, job.k)
     smallest, question = int(hidden[hidden > 0].min()), message.round - message.since + 1

@@ -11,6 +11,7 @@ from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.in_range import RangeCheck
+from secfc.kmeans.kept import KeptDistances
 from secfc.kmeans.search import Search, suitability
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.consistency import ConsistencyCheck
@@ -55,7 +56,8 @@ class ServerIterate(ServerRounds):
         self._disclosure = server_side(job)
         self._decoder, self._threads = Decoder(self._disclosure.weights, kernels), kernels.threads
         self._check = ConsistencyCheck(job, context.secret, kernels)
-        self._primes, self._asked = self._question()
+        self._kept = KeptDistances(layout.m, job.k)
+        self._primes, self._about = self._question()
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -90,13 +92,15 @@ class ServerIterate(ServerRounds):
         """Right after a question: the state that later messages depend on and the first round did not fix."""
         position = self.context.secret.position
         gathering, search = self._gathering.standing(), self.search.standing()
-        return pack({"gathering": gathering, "search": search, "position": position})
+        kept = self._kept.standing(self._about)
+        return pack({"gathering": gathering, "search": search, "kept": kept, "position": position})
 
     def stand(self, state: bytes) -> list[Message]:
         """Restore this state, and return its questions."""
         standing = unpack(state)
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
+        self._kept.stand(standing["kept"])
         self.context.secret.go_on_from(standing["position"])
         return self._questions()
 
@@ -106,14 +110,20 @@ class ServerIterate(ServerRounds):
         return self._questions()
 
     def _questions(self) -> list[Message]:
-        """The questions of this round, one to each party."""
-        self._primes, self._asked = self._question()
-        return self._assignments()
+        """The question of this round, to everybody."""
+        self._primes, self._about = self._question()
+        return self._assignments(asked=self._about)
 
-    def _question(self) -> tuple[tuple[int, ...], int]:
-        """The primes of the answers, and the number of sets asked about."""
+    def _question(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The primes of the answers, and the sets that they are about; () for all."""
         sizes = self.search.sizes()
-        return primes_of(self._job.round_residues(sizes, self.layout.weight)), asked_about(sizes)
+        primes = primes_of(self._job.round_residues(sizes, self.layout.weight))
+        return primes, self._kept.question(self.search.sets, sizes, primes)
+
+    @property
+    def _asked(self) -> int:
+        """How many sets answers are about."""
+        return len(self._about) or asked_about(self.search.sizes())
 
     def _take(self, message: CodedDistances) -> list[Message]:
         """Take a part of an answer. Check its order and shape, then `_advance`."""
@@ -155,10 +165,9 @@ class ServerIterate(ServerRounds):
                 messages += self._continue(
                     part + WINDOW, self._gathering.responders or self._gathering.members
                 )
-            elif self.search.end_round():
-                messages += self.ask()
-            else:
-                messages += self._end()
+                continue
+            self._kept.end_round(self.search.sets)
+            messages += self.ask() if self.search.end_round() else self._end()
         return messages
 
     def _end(self) -> list[Message]:
@@ -183,18 +192,20 @@ class ServerIterate(ServerRounds):
         return True
 
     def _decode(self, answers: dict[int, Bytes]) -> None:
-        """Decode the next part from R answers, block by block."""
-        sizes, radix = self.search.sizes()[: self._asked], MixedRadix(self._primes)
+        """Decode the head from R answers, block by block."""
+        sizes, radix = self.search.sizes(), MixedRadix(self._primes)
+        upto = sizes[: asked_about(sizes)]
         first = self._parts.answer_rows(self._gathering.head)
-        rows, step = first.stop - first.start, max(1, BLOCK_ELEMENTS // self._asked)
+        rows, step = first.stop - first.start, max(1, BLOCK_ELEMENTS // upto.size)
         size = rows * self._asked * len(self._primes) * len(answers)
         if not self._job.compared:  # else measures sum floats by block, which must not depend on threads
             step = min(step, -(-rows // self._threads.for_work(size)))
 
         def decode(start: int) -> None:
             stop = min(start + step, rows)
-            residues = self._decoder.decode(answers, start, stop, self._primes)
-            distances = SquaredDistances(residues=residues, radix=radix, sizes=sizes)
-            self.search.add(slice(first.start + start, first.start + stop), distances)
+            decoded = self._decoder.decode(answers, start, stop, self._primes)
+            whole = slice(first.start + start, first.start + stop)
+            residues = self._kept.take(whole, decoded, self._about, sizes)
+            self.search.add(whole, SquaredDistances(residues=residues, radix=radix, sizes=upto))
 
         self._threads.each(decode, range(0, rows, step), size=size)

@@ -1,0 +1,374 @@
+"""Rounds that ask about the sets that changed alone: what is asked, that nothing else changes, and lies."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.sweeps import crossed, tries
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc.errors import MessageError
+from secfc.field.packing import unpack
+from secfc.field.primes import PRIMES, primes_of
+from secfc.kmeans import kept
+from secfc.kmeans.kept import KeptDistances
+from secfc.protocol.messages import SERVER, Assignment, CodedDistances
+from secfc.protocol.states import State
+
+K = 6
+
+
+def rows_of(n, seed=3, each=12):
+    """Groups far from each other, two of which touch: their border moves while other sets stay."""
+    rng = np.random.default_rng(seed)
+    middles = np.array([[0, 0], [1.5, 0], [9, 9], [-9, 9], [9, -9], [-9, -9]], dtype=float)
+    pooled = np.concatenate([rng.normal(middle, 0.8, (each, 2)) for middle in middles]).round(3)
+    return np.array_split(pooled[rng.permutation(len(pooled))], n)
+
+
+def asked_in(net, **more):
+    """Sets that each assignment to client 1 asks about, of a run to its end."""
+    asked = {}
+
+    def note(message):
+        if isinstance(message, Assignment) and message.recipient == 1:
+            asked[message.round] = message.asked
+        return False
+
+    net.run(drop=note, **more)
+    return asked
+
+
+def answered(result):
+    return sum(one.size for one in result.costs.messages if one.kind == "CodedDistances")
+
+
+def everything(result):
+    measured = result.distance_counts.tolist(), result.distance_edges.tolist()
+    return [one.tolist() for one in result.labels], result.history.tolist(), result.near_ties, measured
+
+
+@pytest.fixture
+def whole(monkeypatch):
+    """Have the server keep nothing."""
+    return lambda: monkeypatch.setattr(kept, "MOST_BYTES", 0)
+
+
+# Results
+
+
+@pytest.mark.parametrize("disclosure", ["distances", "coded"])
+def test_fewer_bytes_have_the_same_result(disclosure, whole):
+    given = {"init": "random", "seed": 1, "disclosure": disclosure}
+    few = secfc.run(rows_of(4), K, 1, 1, **given)
+    whole()
+    every = secfc.run(rows_of(4), K, 1, 1, **given)
+    assert everything(few) == everything(every)
+    assert answered(few) < 0.8 * answered(every)
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize(
+    ("more", "disclosure"),
+    crossed(
+        [
+            {"n_init": 3},
+            {"init": "k-means++"},
+            {"init": "separation"},
+            {"tol_moved": 0.1},
+            {"max_iter": 3},
+            {"sample_weight": True},
+            {"comparison": "rounds"},
+            {"step": 0.001},
+            {"threads": 2},
+            {"ids": True},
+            {"committee": 3},
+        ],
+        ["distances", "coded"],
+        together=1,
+    ),
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_options_have_the_result_of_rounds_about_all_sets(more, disclosure, whole):
+    rows = rows_of(5)
+    given = {"init": "random", "seed": 2, "disclosure": disclosure} | more
+    if "sample_weight" in more:
+        given["sample_weight"] = [np.arange(len(part)) % 3 + 1 for part in rows]
+    if "ids" in more:
+        given["ids"] = [[f"{at}-{row}" for row in range(len(part))] for at, part in enumerate(rows)]
+        given["id_key"] = bytes(32)
+    few = secfc.run(rows, K, 1, 1, **given)
+    whole()
+    every = secfc.run(rows, K, 1, 1, **given)
+    assert everything(few) == everything(every)
+    assert answered(few) <= answered(every)
+
+
+def test_numbers_of_clusters_have_the_measures_of_rounds_about_all_sets(whole):
+    given = {"seed": 2, "disclosure": "distances", "init": "random"}
+    few = secfc.choose_k(rows_of(3), range(1, 5), 1, 1, **given)
+    whole()
+    every = secfc.choose_k(rows_of(3), range(1, 5), 1, 1, **given)
+    measures = [
+        [(one[k].inertia, one[k].silhouette, one[k].davies_bouldin) for k in range(1, 5)]
+        for one in (few, every)
+    ]
+    np.testing.assert_array_equal(*measures)
+    assert all(
+        np.array_equal(*pair)
+        for k in range(1, 5)
+        for pair in zip(few[k].labels, every[k].labels, strict=True)
+    )
+
+
+@given(
+    seed=st.integers(0, 200),
+    k=st.integers(1, 6),
+    disclosure=st.sampled_from(["distances", "coded"]),
+    init=st.sampled_from(["random", "k-means++", "separation"]),
+)
+@tries(4)
+@pytest.mark.filterwarnings("ignore")
+def test_emptied_clusters_and_ties_end_as_in_exact_lloyd(seed, k, disclosure, init):
+    rows = np.array_split(np.random.default_rng(seed).integers(-2, 3, (14, 2)).astype(float), 3)
+    result = secfc.run(rows, k, 1, 1, init=init, n_init=2, seed=seed, disclosure=disclosure)
+    exact = ExactLloyd(k, init=init, n_init=2, random_state=seed).fit(rows)
+    assert all(map(np.array_equal, result.labels, exact.labels_))
+    assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
+
+
+# What is asked
+
+
+def test_a_round_asks_about_the_sets_that_changed(wire):
+    net, sets = wire(rows_of(3), k=K, n_init=4, disclosure="distances"), {}
+
+    def note(message):
+        if isinstance(message, Assignment) and message.recipient == 1:
+            sets[message.round] = net.server.phase.search.sets.copy(), message.asked
+        return False
+
+    net.run(drop=note)
+    fewer = 0
+    for round_ in range(2, len(sets) + 1):
+        (before, _), (now, asked) = sets[round_ - 1], sets[round_]
+        changed = {h for h in range(K) if ((before == h) != (now == h)).any() and (now == h).any()}
+        assert set(asked or range(K)) == (changed if asked else set(range(K)))
+        fewer += 0 < len(asked) < K
+    assert sets[1][1] == ()
+    assert fewer > 2
+
+
+SIZES = np.array([2, 1, 0, 3])
+SETS = np.array([0, 0, 1, 3, 3, 3], dtype=np.int32)
+TWO = primes_of(2)
+
+
+def kept_of(sets=SETS, primes=TWO):
+    """After a first round, and one about the same sets, whose distances are kept."""
+    found = KeptDistances(6, 4)
+    residues = np.arange(len(primes) * 4 * 6, dtype=float).reshape(-1, 4, 6)
+    for _ in range(2):
+        assert found.question(sets, SIZES, primes) == ()
+        found.take(slice(0, 6), residues.copy(), (), SIZES)
+        found.end_round(sets)
+    return found, residues
+
+
+def test_distances_are_kept_when_a_set_stayed_for_a_round():
+    found = KeptDistances(6, 4)
+    moved = np.array([0, 0, 1, 3, 3, -1], dtype=np.int32)
+    back = np.array([0, 0, 1, 3, 3, 3], dtype=np.int32)
+    for sets, asked in ((SETS, ()), (np.roll(SETS, 1), ()), (SETS, ()), (moved, ()), (back, (3,))):
+        sizes = np.array([2, 1, 0, (sets == 3).sum()])
+        assert found.question(sets, sizes, TWO) == asked
+        found.take(slice(0, 6), np.zeros((2, len(asked) or 4, 6)), asked, sizes)
+        found.end_round(sets)
+
+
+def test_distances_to_other_sets_are_those_of_the_round_before():
+    found, residues = kept_of()
+    sets = np.array([0, 0, 1, 3, 3, -1], dtype=np.int32)
+    sizes = np.array([2, 1, 0, 2])
+    assert found.question(sets, sizes, TWO) == (3,)
+    every = found.take(slice(2, 4), np.full((2, 1, 2), 7.0), (3,), sizes)
+    assert every[:, :2].tolist() == residues[:, :2, 2:4].tolist()
+    assert every[:, 2].tolist() == [[0.0, 0.0]] * 2  # an empty set
+    assert every[:, 3].tolist() == [[7.0, 7.0]] * 2
+
+
+def test_a_round_with_more_or_fewer_primes_asks_about_all_sets():
+    for primes in (primes_of(1), primes_of(3)):
+        found, _ = kept_of()
+        changed = np.array([0, 0, 1, 3, 3, -1], dtype=np.int32)
+        assert found.question(changed, np.array([2, 1, 0, 2]), primes) == ()
+
+
+def test_a_round_about_the_same_sets_again_asks_about_all():
+    # Nothing is left to ask, and an answer has one set at least.
+    assert kept_of()[0].question(SETS, SIZES, TWO) == ()
+
+
+def test_a_round_that_was_not_decoded_whole_is_asked_again():
+    found, residues = kept_of()
+    sets = np.array([0, 0, 1, 1, 3, 3], dtype=np.int32)
+    sizes = np.array([2, 2, 0, 2])
+    assert found.question(sets, sizes, TWO) == (1, 3)
+    found.take(slice(0, 3), np.full((2, 2, 3), 7.0), (1, 3), sizes)
+    assert found.question(sets, sizes, TWO) == (1, 3)
+    every = found.take(slice(0, 6), np.full((2, 2, 6), 9.0), (1, 3), sizes)
+    assert every[:, 0].tolist() == residues[:, 0].tolist()
+    assert (every[:, [1, 3]] == 9.0).all()
+
+
+def test_where_distances_take_too_much_memory_nothing_is_kept(monkeypatch):
+    monkeypatch.setattr(kept, "MOST_BYTES", 4 * 2 * 4 * 6 - 1)
+    found, _ = kept_of()
+    assert found.question(np.roll(SETS, 1), SIZES, TWO) == ()
+    assert found._residues.size == 0
+
+
+# Clients that vanish, servers that are started again
+
+
+def until_partial(net):
+    net.run(until=lambda: getattr(net.server.phase, "_about", ()) != ())
+
+
+@pytest.mark.parametrize("disclosure", ["distances", "coded"])
+@pytest.mark.parametrize("parts", [0, 1, 3])
+def test_a_responder_that_vanishes_in_such_a_round_changes_nothing(wire, part_rows, disclosure, parts):
+    part_rows(16)
+    rows = rows_of(4)
+    net, other = (wire(rows, k=K, disclosure=disclosure) for _ in range(2))
+    other.run()
+    until_partial(net)
+    net.run(until=lambda: net.server.gathering.head >= parts)
+    assert net.server.phase._about
+    net.post(net.server.absent(2))
+    net.run(drop=lambda message: 2 in (message.sender, message.recipient))
+    assert net.server.state is State.DONE
+    assert net.server.outcome.labels.tolist() == other.server.outcome.labels.tolist()
+    assert net.server.outcome.history == other.server.outcome.history
+
+
+@pytest.mark.parametrize("disclosure", ["distances", "coded"])
+def test_a_server_that_is_started_again_in_such_a_round_goes_on_with_the_same_question(wire, disclosure):
+    net, other = (wire(rows_of(4), k=K, disclosure=disclosure) for _ in range(2))
+    other.run()
+    until_partial(net)
+    phase = net.server.phase
+    about, state = phase._about, bytes(net.server.standing())
+    phase._kept = KeptDistances(phase.layout.m, K)  # of another process
+    again = net.server.stand(state)
+    assert {message.asked for message in again} == {about}
+    net.run()
+    assert net.server.outcome.labels.tolist() == other.server.outcome.labels.tolist()
+    assert net.server.outcome.history == other.server.outcome.history
+
+
+@pytest.mark.parametrize("round_", range(1, 8))
+def test_a_server_that_is_started_again_asks_what_it_would_have_asked(wire, round_):
+    net, other = (wire(rows_of(4), k=K, n_init=4, disclosure="distances") for _ in range(2))
+    expected = asked_in(other)
+    assert len(expected) > 7
+    net.run(until=lambda: net.server.progress.round == round_)
+    phase = net.server.phase
+    state = bytes(net.server.standing())
+    phase._kept = KeptDistances(phase.layout.m, K)  # of another process
+    net.server.stand(state)
+    found = asked_in(net)
+    assert {at: found[at] for at in found if at > round_} == {
+        at: expected[at] for at in expected if at > round_
+    }
+
+
+def test_a_standing_has_distances_to_sets_that_are_not_asked_about_alone(wire):
+    net = wire(rows_of(4), k=K, disclosure="distances")
+    until_partial(net)
+    phase = net.server.phase
+    standing = phase._kept.standing(phase._about)
+    assert standing["kept"].shape[1] == K - len(phase._about)
+    assert phase._kept.standing(())["kept"] is None
+
+
+# Lies
+
+
+def test_a_wrong_answer_about_some_sets_is_found_and_its_sender_named(wire):
+    rows = rows_of(5)
+    net, other = (wire(rows, k=K, max_liars=1) for _ in range(2))
+    other.run()
+    until_partial(net)
+
+    def lie(message):
+        if isinstance(message, CodedDistances) and message.sender == 3:
+            payload = bytearray(message.residues.payload)
+            payload[0] ^= 1
+            residues = replace(message.residues, payload=bytes(payload))
+            net.deliver(replace(message, residues=residues))
+            return True
+        return False
+
+    net.run(drop=lie)
+    assert set(net.server.gathering.liars) == {3}
+    assert net.server.outcome.labels.tolist() == other.server.outcome.labels.tolist()
+
+
+def test_an_answer_about_other_sets_than_were_asked_is_refused(wire, refuses):
+    net = wire(rows_of(3), k=K)
+    until_partial(net)
+    answer = net.hold(CodedDistances, recipient=SERVER)
+    wide = net.altered(answer, shape=(answer.residues.shape[0], K, answer.residues.shape[2]))
+    refuses(net.server, wide, MessageError, "expected")
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ((1, 0), "ascending ones with rows"),
+        ((1, 1), "ascending ones with rows"),
+        ((K,), "ascending ones with rows"),
+        ((60_000,), "ascending ones with rows"),
+    ],
+)
+@pytest.mark.parametrize("disclosure", ["distances", "coded"])
+def test_a_question_about_sets_that_cannot_be_is_refused(wire, refuses, disclosure, asked, text):
+    net = wire(rows_of(3), k=K, disclosure=disclosure)
+    question = replace(net.hold(Assignment, recipient=1), asked=asked)
+    refuses(net.clients[1], question, MessageError, text)
+
+
+def test_a_question_about_a_set_without_rows_is_refused(wire, refuses):
+    net = wire(rows_of(3), k=K)
+    question = net.hold(Assignment, recipient=1)
+    sets = np.zeros(net.m, dtype=np.int32)
+    refuses(net.clients[1], replace(question, sets=sets, asked=(2,)), MessageError, "with rows")
+
+
+def test_with_labels_every_question_is_about_all_sets(wire, refuses):
+    net = wire(rows_of(3), k=K, disclosure="labels")
+    question = net.hold(Assignment, recipient=1)
+    refuses(net.clients[1], replace(question, asked=(0,)), MessageError, "comparers compare all")
+
+
+@pytest.mark.parametrize("other", [(0, 2), (0, 3), (0,)])
+def test_nothing_cancels_among_clients_that_were_asked_about_other_sets(wire, other):
+    net = wire(rows_of(3), k=K, disclosure="distances")
+    net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
+    sets = np.arange(net.m, dtype=np.int32) % K
+    total = plain = 0
+    for j, client in net.clients.items():
+        about = (0, 2) if j < 3 else other
+        said = {"run": net.session.run, "sender": SERVER, "recipient": j}
+        asked = Assignment(**said, round=1, sets=sets, responders=(1, 2, 3), asked=about)
+        (answer,) = client.receive(net.decode(net.encode(asked)))
+        total = total + unpack(answer.residues.planes()[:, :1])
+        plain = plain + unpack(client.phase.held.sharing.points.answer(0, net.m).planes()[:, :1])
+    primes = np.array([prime.p for prime in PRIMES[: len(total)]])[:, np.newaxis, np.newaxis]
+    cancelled = (total - plain) % primes == 0
+    assert cancelled.all() if other == (0, 2) else cancelled.mean() < 0.01
