@@ -149,7 +149,7 @@ def test_copies_of_another_run_and_for_another_site_are_of_no_use(organisations,
     for act in (replay, swap):
         summary_of(network, made)
         change(made, act)
-        with pytest.raises(AgreementError, match="copies of its labels from 0 clients, 2 are needed; sit"):
+        with pytest.raises(AgreementError, match="copies of its labels from 0 clients; 2 are needed; sit"):
             fetch(made, "site-4")
     assert made.written("site-4") == []
     summary_of(network, made)
@@ -165,7 +165,7 @@ def test_t_clients_that_lie_forge_no_labels(missed):
 def test_t_clients_that_lie_with_a_coordinator_that_withholds_all_other_copies_forge_none(missed):
     forged(missed, 1)
     change(missed, lambda values: [one["copies"].clear() for one in values[1:]])
-    with pytest.raises(AgreementError, match=r"equal copies of its labels by 1 clients, 2 are needed$"):
+    with pytest.raises(AgreementError, match=r"equal copies of its labels from 1 clients; 2 are needed$"):
         fetch(missed, "site-4")
     change(missed, lambda values: values.append(values[0]))  # its word twice is one client's
     with pytest.raises(AgreementError, match="from 1 clients; 2 are needed"):

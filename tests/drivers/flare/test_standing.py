@@ -171,9 +171,9 @@ def test_it_waits_for_all_sites_and_says_for_whom(coordinate):
     assert said[0].startswith(f"waiting for {', '.join(NAMES)} until ")
     assert said[0].endswith("; after that the run is aborted")
     assert said[1:4] == [
-        "hospital-b is there; waiting for hospital-a, hospital-c",
-        "hospital-a is there",
-        "hospital-c is there",
+        "hospital-b is connected; waiting for hospital-a, hospital-c",
+        "hospital-a is connected",
+        "hospital-c is connected",
     ]
     assert said[4:] == [
         "share: 3 B sent",
