@@ -97,7 +97,7 @@ def test_one_party_that_answers_for_no_single_rows_is_spared_the_start_and_not_r
     limits = [secfc.Limits(), secfc.Limits(smallest_set=2), secfc.Limits()]
     result = secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits)
     assert result.job.init == "random"
-    with pytest.raises(secfc.LimitError, match=r"init='k-means\+\+' asks about single rows"):
+    with pytest.raises(secfc.LimitError, match=r"init='k-means\+\+' uses sets of a single row"):
         secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits, init="k-means++")
 
 

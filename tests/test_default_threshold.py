@@ -47,7 +47,7 @@ def test_what_is_given_is_kept(given):
 
 
 def test_a_run_without_them_says_what_it_promises():
-    text = r"^3 parties: t = 1 and ell = 1 by default; up to 1 of them together learn nothing$"
+    text = r"^3 parties: t = 1 and ell = 1 by default; up to 1 of the parties together learn nothing$"
     with pytest.warns(secfc.PrivacyWarning, match=text):
         result = secfc.run(MANY[:3], 2, seed=1)
     same = secfc.run(MANY[:3], 2, 1, 1, seed=1)

@@ -302,7 +302,9 @@ class TestSeveralK:
         assert one.best == other.best
 
     def test_need_consent(self):
-        with pytest.raises(ParameterError, match=r"^reveal_inertia: with disclosure 'labels' several k are"):
+        with pytest.raises(
+            ParameterError, match=r"^reveal_inertia: True is needed to compare several k with"
+        ):
             self.choose(reveal_inertia=False)
         with pytest.raises(secfc.LimitError, match=r"^reveal_inertia: .* did not consent"):
             self.choose(limits=None)

@@ -224,7 +224,7 @@ def test_centres_that_cannot_be_used_are_refused(init, more, text):
 
 
 def test_several_numbers_of_clusters_have_no_given_centres():
-    with pytest.raises(secfc.ParameterError, match=r"^init: given centres or start labels are of one k"):
+    with pytest.raises(secfc.ParameterError, match=r"^init: given centres or start labels have one k"):
         secfc.choose_k(PARTIES, [2, 4], 1, 1, init=CENTRES)
 
 

@@ -151,14 +151,14 @@ def test_an_estimator_takes_weights_and_predicts_by_weighted_means():
 
 class TestSetsThatAreTooSmall:
     def test_a_weight_makes_no_set_of_one_row_large(self):
-        with pytest.raises(LimitError, match=r"at least 2 rows, round 1 has one of 1$"):
+        with pytest.raises(LimitError, match=r"at least 2 rows, but round 1 has a set of 1$"):
             run(init=[[0, 0], [0, 0, 1], [0]], limits=Limits(smallest_set=2))
 
     def test_a_row_with_nearly_all_the_weight_of_a_set_is_not_hidden_in_it(self):
         start = [[0, 0], [1, 1, 1], [0]]
         given = {"init": start, "limits": Limits(smallest_set=2), "max_iter": 1}
         run(sample_weight=[[1, 1], [1, 1, 1], [1]], **given)
-        with pytest.raises(LimitError, match=r"at least 2 rows, round 1 has one of 1$"):
+        with pytest.raises(LimitError, match=r"at least 2 rows, but round 1 has a set of 1$"):
             run(sample_weight=[[1, 1], [5, 1, 1], [1]], **given)
 
     def test_centres_are_not_opened_of_such_a_cluster(self):

@@ -112,7 +112,7 @@ class TestWhoCompares:
 
     def test_every_helper_of_the_roster_compares(self, organisations):
         organisations.replace(organisations.job, "k = 2", 'k = 2\ncomparers = ["first", "west", "south"]')
-        text = r"roster: helpers that compare in the job: 1, those in the roster: 2"
+        text = r"roster: the job needs 1 helpers, the roster has 2"
         with pytest.raises(ParameterError, match=text):
             read_job(organisations.job)
 

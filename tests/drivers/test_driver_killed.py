@@ -156,7 +156,9 @@ def test_the_drivers_record_is_its_owners_alone_and_holds_no_row(left):
 
 def test_a_call_that_does_not_say_what_to_do_is_refused(left):
     setup, folder = left
-    with pytest.raises(StorageError, match=rf"{folder.name} was left by a run .*resume=True.*resume=False"):
+    with pytest.raises(
+        StorageError, match=rf"{folder.name} was left by an interrupted run.*resume=True.*resume=False"
+    ):
         run_multiprocess(setup)
     assert folder.exists()
 
@@ -173,14 +175,14 @@ def test_a_run_that_fails_leaves_nothing_to_go_on_with(stored):
     with pytest.raises(LimitError):
         run_multiprocess(setup)
     assert list(setup.storage.iterdir()) == []
-    with pytest.raises(StorageError, match=r"no run to go on with; a run that has ended leaves nothing$"):
+    with pytest.raises(StorageError, match=r"no run to continue; a run that has ended leaves no files$"):
         run_multiprocess(replace(setup, resume=True))
 
 
 def test_what_a_driver_left_that_was_killed_while_it_removed_the_folder_goes_with_the_next_run(left):
     setup, folder = left
     (folder / "driver.log").unlink()
-    with pytest.raises(StorageError, match=r"there is no run to go on with"):
+    with pytest.raises(StorageError, match=r"there is no run to continue"):
         run_multiprocess(replace(setup, resume=True))
     run_multiprocess(setup)
     assert list(setup.storage.iterdir()) == []
@@ -268,7 +270,7 @@ def test_a_client_whose_journal_was_cut_is_named_where_nobody_is_to_spare(stored
     assert interrupted(setup, round_=3) is None
     (folder,) = setup.storage.iterdir()
     cut(folder / "client-2.log", entries=4)
-    text = r"too few clients are left: .*the last: parties\[1\]: its log lacks what had been written"
+    text = r"too few clients are left: .*the last: parties\[1\]: entries are missing from its log"
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(replace(setup, resume=True))
 
@@ -313,7 +315,7 @@ def test_another_version_is_refused(stored, monkeypatch):
     setup = stored()
     begun(setup)
     monkeypatch.setattr(secfc, "__version__", "9.9")
-    with pytest.raises(StorageError, match=r"it was begun by version \S+, this is 9\.9;"):
+    with pytest.raises(StorageError, match=r"it was written by version \S+, this is 9\.9;"):
         run_multiprocess(replace(setup, resume=True))
 
 
@@ -329,7 +331,7 @@ def test_of_two_runs_of_the_same_call_none_goes_on(stored):
     setup = stored()
     begun(setup)
     begun(setup)
-    with pytest.raises(StorageError, match=r"were begun by the same call; remove all but one$"):
+    with pytest.raises(StorageError, match=r"were started by the same call; remove all but one$"):
         run_multiprocess(replace(setup, resume=True))
     assert len(list(setup.storage.iterdir())) == 2
 
@@ -338,7 +340,7 @@ def test_row_ids_without_a_seed_cannot_be_hashed_again(stored):
     setup = stored("union")
     setup = replace(setup, job=replace(setup.job, seed=None))
     begun(setup)
-    with pytest.raises(ParameterError, match=r"^resume: with ids only a run with a seed"):
+    with pytest.raises(ParameterError, match=r"^resume: with ids, a seed is needed"):
         run_multiprocess(replace(setup, resume=True))
 
 
@@ -352,7 +354,7 @@ def test_interrupted_a_run_that_cannot_go_on_leaves_nothing(stored):
 def test_a_run_that_a_driver_works_on_is_neither_gone_on_with_nor_removed(left):
     setup, folder = left
     held = RunFolder.open(folder)
-    with pytest.raises(StorageError, match=rf"no run to go on with; another process works on {folder.name}$"):
+    with pytest.raises(StorageError, match=rf"no run to continue; another process works on {folder.name}$"):
         run_multiprocess(replace(setup, resume=True))
     run_multiprocess(replace(setup, resume=False))
     assert list(setup.storage.iterdir()) == [folder]

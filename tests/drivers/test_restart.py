@@ -257,7 +257,7 @@ def test_a_client_whose_journal_was_changed_is_absent(stored):
 
 @pytest.mark.usefixtures("corrupted")
 def test_without_spare_clients_a_changed_journal_ends_the_run_and_is_named(stored):
-    text = r"too few clients are left: .*the last: parties\[1\]: .*its log lacks what had been written to it$"
+    text = r"too few clients are left: .*the last: parties\[1\]: .*entries are missing from its log$"
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(stored("random"))
 

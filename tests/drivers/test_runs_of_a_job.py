@@ -81,7 +81,7 @@ def test_a_job_is_run_as_often_as_was_agreed_on_whatever_the_endings(organisatio
         one = again(organisations, "north", bytes([run]) * 16)
         one._past.count(one._run)  # as it does before it sends its first shares
     with pytest.raises(
-        AgreementError, match=r"^north: the job [0-9a-f]{16} had 2 runs, it was agreed on 2$"
+        AgreementError, match=r"^north: the job [0-9a-f]{16} had 2 runs; 2 were agreed$"
     ) as caught:
         again(organisations, "north", bytes([6]) * 16)
     assert caught.value.code is Code.NO_RUNS_LEFT

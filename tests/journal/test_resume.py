@@ -124,7 +124,7 @@ def test_a_log_of_another_version_run_or_party_is_refused(setup_of, stopped, tmp
         run_id = bytes(16)
     else:
         (tmp_path / "client-1.log").rename(tmp_path / "client-2.log")
-    with pytest.raises(StorageError, match=rf"client-2\.log: (it was begun by )?{name} "):
+    with pytest.raises(StorageError, match=rf"client-2\.log: (it was written by )?{name} "):
         run.parties[2].open_log(run_id)
 
 
@@ -132,7 +132,7 @@ def test_a_party_that_would_send_something_else_sends_nothing(setup_of, stopped,
     run = stopped(setup_of())
     real = Sharer.share
     monkeypatch.setattr(Sharer, "share", lambda sharer, rows, *noise: real(sharer, rows + 1.0, *noise))
-    with pytest.raises(TooManyFaultsError, match=r"call \d+ of the log has another answer than it had"):
+    with pytest.raises(TooManyFaultsError, match=r"call \d+ of the log now has a different answer"):
         run.run()
 
 

@@ -157,7 +157,9 @@ def test_an_answer_about_candidates_is_no_wider_than_they_are():
 
 def test_a_client_that_answers_for_no_single_row_refuses_before_anything_is_shared():
     told = []
-    with pytest.raises(secfc.LimitError, match=r"parties\[0\] .* at least 2 rows, init='k-means\+\+' asks"):
+    with pytest.raises(
+        secfc.LimitError, match=r"parties\[0\] .* at least 2 rows, but init='k-means\+\+' uses"
+    ):
         secfc.run(ROWS, 2, 1, 2, init="k-means++", limits=secfc.Limits(smallest_set=2), progress=told.append)
     assert told == []
 

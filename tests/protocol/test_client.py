@@ -382,7 +382,7 @@ def test_rows_too_few_for_sets_of_the_smallest_size_are_refused_before_a_share_i
 def test_a_start_from_single_rows_is_refused_before_anything_is_sent(wire, monkeypatch):
     monkeypatch.setattr("secfc.limits.SINGLETON_STARTS", frozenset({"random"}))
     with pytest.raises(
-        LimitError, match=r"^client 1 answers for sets of at least 2 rows, init='random' asks"
+        LimitError, match=r"^client 1 answers for sets of at least 2 rows, but init='random' uses"
     ):
         wire(ROWS, limits=Limits(smallest_set=2))
     wire(ROWS, limits=Limits(smallest_set=1))

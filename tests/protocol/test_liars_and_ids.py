@@ -135,7 +135,7 @@ class TestBadDealers:
         net = union()
         net.deal_badly(2, victims)
         with pytest.raises(
-            TooManyFaultsError, match=r"client 2: (its shares lie on no|\d clients dispute its shares)"
+            TooManyFaultsError, match=r"client 2: (its shares are not on|\d clients dispute its shares)"
         ):
             net.run(drop=lambda message: pytest.fail("shown") if isinstance(message, Evidence) else False)
 

@@ -125,7 +125,7 @@ def test_nobody_can_be_left_out(wire, refuses):
 def test_a_client_that_deals_badly_ends_the_prediction(wire):
     net = wired(wire, max_liars=1)
     net.deal_badly(2, (1,))
-    with pytest.raises(TooManyFaultsError, match=r"^client 2: .*; a prediction leaves nobody out"):
+    with pytest.raises(TooManyFaultsError, match=r"^client 2: .*; a prediction can leave no party out"):
         net.run()
 
 

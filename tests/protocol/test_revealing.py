@@ -123,7 +123,8 @@ class TestConsent:
     def test_a_cluster_that_is_too_small_is_not_opened(self, four):
         net = four(starts=[[0, 0], [1, 1, 1], [0, 1], [1]], limits=replace(WILLING, smallest_set=3))
         with pytest.raises(
-            LimitError, match=r"^client \d opens centres of at least 3 rows, cluster 0 has 1 that"
+            LimitError,
+            match=r"^client \d opens centres only of clusters of at least 3 rows, but cluster 0 has 1 that",
         ):
             net.run()
         assert centres(net) == {}
@@ -155,7 +156,7 @@ class TestConsent:
         layout, labels = Layout((2, 3, 2)), np.array([0, 0, 1, 1, 1, 0, 1], dtype=np.int32)
         replace(WILLING, smallest_set=1).check_revealed(job, name="client 1", layout=layout, labels=labels)
         with pytest.raises(
-            LimitError, match=r"^client 1 opens .* 2 rows, cluster 1 has 1 that are not client 2's"
+            LimitError, match=r"^client 1 opens .* 2 rows, but cluster 1 has 1 that are not client 2's"
         ):
             replace(WILLING, smallest_set=2).check_revealed(
                 job, name="client 1", layout=layout, labels=labels

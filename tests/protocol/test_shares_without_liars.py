@@ -56,7 +56,7 @@ def test_a_share_on_no_polynomial_ends_the_run_and_names_its_dealer_and_who_diff
 def test_three_clients_show_whose_shares_are_bad_and_nothing_of_who_lies(dealer, victims):
     net = labelled(THREE)
     net.deal_badly(dealer, victims)
-    text = rf"^part 0 of the shares that client {dealer} dealt .*, as clients report of it: "
+    text = rf"^part 0 of the shares that client {dealer} dealt .*, according to the clients' reports: "
     with pytest.raises(TooManyFaultsError, match=text) as caught:
         not_asked(net)
     assert caught.value.clients == (dealer,)
@@ -75,7 +75,7 @@ def test_one_wrong_entry_of_a_later_part_is_found(part_rows, rows):
 def test_a_wrong_report_leaves_open_who_lies_and_nobody_shows_a_share(liar):
     net, about = labelled(), liar % 5 + 1
     net.lie_about(liar, {about})
-    text = rf"that of {liar} apart from the others: client {about} dealt badly or a report is wrong"
+    text = rf"the report of {liar} differs from the others: client {about} dealt wrong shares or a report is wrong"
     with pytest.raises(TooManyFaultsError, match=text):
         net.run(drop=lambda message: pytest.fail("asked") if isinstance(message, Dispute) else asked(message))
 

@@ -142,7 +142,9 @@ class TestConsent:
             five(limits=Limits(reveal_centres=True))
 
     def test_to_larger_clusters_is_none_to_smaller_ones(self, five):
-        with pytest.raises(LimitError, match=r"spreads of at least 11 rows .*, the job reveals those of 10$"):
+        with pytest.raises(
+            LimitError, match=r"spreads of clusters of at least 11 rows .*, but the job has 10$"
+        ):
             five(limits=replace(WILLING, reveal_spread=11))
         five(limits=WILLING, reveal_spread=11)
 
@@ -154,7 +156,8 @@ class TestConsent:
     def test_a_cluster_that_is_too_small_opens_nothing_at_all(self, five):
         net = five(reveal_spread=30)
         with pytest.raises(
-            LimitError, match=r"^client \d opens spreads of at least 30 rows, cluster \d has "
+            LimitError,
+            match=r"^client \d opens spreads only of clusters of at least 30 rows, but cluster \d has ",
         ):
             net.run()
         assert found(net) == {}
@@ -260,7 +263,9 @@ class TestRefused:
 
         monkeypatch.setattr(ClientSharing, "hidden_squares", lie)
         net = five(ROWS[:3], reveal_to=(1,))
-        with pytest.raises(TooManyFaultsError, match=r"^spreads: no \d+ rows of cluster \d have such sums"):
+        with pytest.raises(
+            TooManyFaultsError, match=r"^spreads: the sums of cluster \d are not possible for \d+ rows"
+        ):
             net.run()
         assert found(net) == {}
 
@@ -276,7 +281,7 @@ class TestRefused:
     def test_where_it_is_not_another_inertia_tells(self, five, monkeypatch, liar, off):
         adds(monkeypatch, liar, {(1, 0): off})
         net = five(ROWS[:3], reveal_to=(1,))
-        with pytest.raises(TooManyFaultsError, match=r"^spreads: sums of squares have another inertia"):
+        with pytest.raises(TooManyFaultsError, match=r"^spreads: the inertia by sums of squares differs"):
             net.run()
         assert found(net) == {}
 
@@ -322,7 +327,9 @@ class TestRefused:
         )
         assert deviations([[2]], [[10]], job=job, sizes=sizes) == 2.0 / 16  # -1 and 3
         for total, square in ((2, 1), (2, 11), (0, 2 * job.radius**2 + 2)):
-            with pytest.raises(TooManyFaultsError, match=r"^spreads: no 2 rows of cluster 0"):
+            with pytest.raises(
+                TooManyFaultsError, match=r"^spreads: the sums of cluster 0 are not possible for 2 rows"
+            ):
                 deviations([[total]], [[square]], job=job, sizes=sizes)
 
 

@@ -58,7 +58,7 @@ def united(n, m=600, **options):
 def test_false_shares_that_nobody_can_tell_apart_end_the_run_at_once(liars, tables) -> None:
     # With n = R any values can be opened; here they give bins that are overfull.
     liars(2)
-    with pytest.raises(UnionError, match=r"or a client sent a false share of what is opened$"):
+    with pytest.raises(UnionError, match=r"or a client sent a wrong share of the opened values$"):
         united(3)
     assert tables == {1: 600}
 
@@ -94,7 +94,7 @@ def test_a_client_whose_share_does_not_fit_is_named_where_two_more_than_needed_a
 ) -> None:
     liars(liar, check=check)
     with pytest.raises(
-        UnionError, match=rf"do not fit together \(client {liar}\): such a share is false, or"
+        UnionError, match=rf"contradict each other \(client {liar}\): such a share is wrong, or"
     ):
         united(5, m=60)
     assert len(tables) == 1
@@ -109,7 +109,7 @@ def test_too_many_false_shares_to_say_whose_are_an_error_without_a_name(liars, n
 
 def test_two_are_named_where_four_more_than_needed_answer(liars) -> None:
     liars(2, 6)
-    with pytest.raises(UnionError, match=r"do not fit together \(client 2, 6\)"):
+    with pytest.raises(UnionError, match=r"contradict each other \(client 2, 6\)"):
         united(7, m=60)
 
 
@@ -136,5 +136,5 @@ def test_a_client_finds_a_false_share_of_the_check_itself() -> None:
                 client.take_found(found)
     assert clients[0].unique(opened)
     opened[4] = random_elements(opened[4].shape, 1)
-    with pytest.raises(UnionError, match=r"do not fit together \(client 4\)"):
+    with pytest.raises(UnionError, match=r"contradict each other \(client 4\)"):
         clients[0].unique(opened)

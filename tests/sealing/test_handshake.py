@@ -236,13 +236,13 @@ def test_an_introduction_under_another_roster_is_refused(group):
 @pytest.mark.parametrize("changes", [{"rows": 9}, {"start": bytes(32)}, {"ephemeral": bytes(32)}], ids=str)
 def test_the_own_introduction_comes_back_as_it_was_sent(group, changes):
     # Even if signed with its own identity, as by a second process of the same party.
-    with pytest.raises(SealError, match=r"^client 1: its own introduction came back changed$"):
+    with pytest.raises(SealError, match=r"^client 1: the server returned its own introduction with changes$"):
         group.sides[0].channels(group.with_(1, group.sign(1, **changes)))
 
 
 def test_the_own_introduction_of_another_attempt_is_refused(group):
     again = Group(identities=group.identities, coordinator=group.coordinator)
-    with pytest.raises(SealError, match=r"^client 1: its own introduction came back changed$"):
+    with pytest.raises(SealError, match=r"^client 1: the server returned its own introduction with changes$"):
         group.sides[0].channels(again.introductions)
 
 

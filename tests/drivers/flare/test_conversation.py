@@ -301,7 +301,7 @@ def test_where_labels_alone_are_opened_the_inertia_is_told_by_consent(organisati
 
 def test_where_labels_alone_are_opened_a_lost_comparer_ends_the_run_by_name(organisations, monkeypatch):
     made = organisations(20, 10, 30, 5, disclosure="labels")
-    with pytest.raises(TooManyFaultsError, match=r"client 2 is absent, who compares.*lost of 4: site-2"):
+    with pytest.raises(TooManyFaultsError, match=r"client 2, a comparer, is absent.*lost of 4: site-2"):
         Network(made, spoil=third_round(monkeypatch, 2), deadline=1.0).run()
 
 
@@ -415,7 +415,9 @@ def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_t
     for name in made.sites:
         made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')
     network = Network(made, spoil=vanishes(monkeypatch, Finish, 2, 4), deadline=1.0)
-    with pytest.raises(TooManyFaultsError, match=r"^nobody confirms the result to site-1, site-3; lost of 4"):
+    with pytest.raises(
+        TooManyFaultsError, match=r"^too few parties can confirm the result to site-1, site-3; lost of 4"
+    ):
         network.run()
     for name in ("site-1", "site-3"):
         assert not (made.written(name)[0] / "labels.csv").exists()

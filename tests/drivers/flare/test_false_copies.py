@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 def test_labels_are_never_written_over(missed):
     fetch(missed, "site-4")
     written = (missed.written("site-4")[0] / "labels.csv").read_bytes()
-    with pytest.raises(AgreementError, match=r"labels\.csv: the site has its labels of the run$"):
+    with pytest.raises(AgreementError, match=r"labels\.csv: the site already has its labels of this run$"):
         fetch(missed, "site-4")
     assert (missed.written("site-4")[0] / "labels.csv").read_bytes() == written
 
@@ -38,7 +38,7 @@ def test_other_rows_than_were_shared_get_no_labels(missed):
 
 def test_a_site_without_its_mark_took_no_part(missed):
     (missed.folder / "results-site-4.runs" / missed.agreement.digest.hex() / RUN.hex()).unlink()
-    with pytest.raises(AgreementError, match=r"by 0 clients.*in which this site shared nothing"):
+    with pytest.raises(AgreementError, match=r"from 0 clients.*in which this site shared nothing"):
         fetch(missed, "site-4")
 
 
@@ -149,7 +149,7 @@ def test_copies_of_another_run_and_for_another_site_are_of_no_use(organisations,
     for act in (replay, swap):
         summary_of(network, made)
         change(made, act)
-        with pytest.raises(AgreementError, match="copies of its labels from 0 clients, 2 are needed; sit"):
+        with pytest.raises(AgreementError, match="copies of its labels from 0 clients; 2 are needed; sit"):
             fetch(made, "site-4")
     assert made.written("site-4") == []
     summary_of(network, made)
@@ -165,7 +165,7 @@ def test_t_clients_that_lie_forge_no_labels(missed):
 def test_t_clients_that_lie_with_a_coordinator_that_withholds_all_other_copies_forge_none(missed):
     forged(missed, 1)
     change(missed, lambda values: [one["copies"].clear() for one in values[1:]])
-    with pytest.raises(AgreementError, match=r"equal copies of its labels by 1 clients, 2 are needed$"):
+    with pytest.raises(AgreementError, match=r"equal copies of its labels from 1 clients; 2 are needed$"):
         fetch(missed, "site-4")
     change(missed, lambda values: values.append(values[0]))  # its word twice is one client's
     with pytest.raises(AgreementError, match="from 1 clients; 2 are needed"):
@@ -192,7 +192,9 @@ def test_copies_of_two_results_that_enough_clients_made_are_refused(missed):
 
 def test_copies_of_another_number_of_rows_are_refused_though_enough_clients_made_them(missed):
     forged(missed, 1, 2, 3, 5, labels=np.zeros(6, dtype=np.int32))
-    with pytest.raises(AgreementError, match=r"^site-4: the copies are of 6 labels, not of its rows$"):
+    with pytest.raises(
+        AgreementError, match=r"^site-4: the copies have 6 labels, which are not those of its rows$"
+    ):
         fetch(missed, "site-4")
 
 
@@ -214,7 +216,7 @@ def test_a_payload_that_is_none_is_refused(missed, payload):
 
 def test_a_summary_of_another_job_is_refused(missed):
     missed.configure("site-4", job=missed.another_job())
-    with pytest.raises(AgreementError, match=r"summary\.json: not of the job [0-9a-f]{16}$"):
+    with pytest.raises(AgreementError, match=r"summary\.json: it is not of the job [0-9a-f]{16}$"):
         fetch(missed, "site-4")
 
 

@@ -221,7 +221,7 @@ def test_a_site_that_was_left_out_has_no_labels(organisations, network_of, kind)
     report = network.run()
     assert report.faults.left_out == (4,)
     assert [one.copies for one in read_summary(summary_of(network, made)).statements] == [[], [], [], []]
-    with pytest.raises(AgreementError, match=r"equal copies of its labels by 0 clients, 2 are needed$"):
+    with pytest.raises(AgreementError, match=r"equal copies of its labels from 0 clients; 2 are needed$"):
         fetch(made, "site-4")
 
 
@@ -279,7 +279,7 @@ def test_a_site_that_missed_nothing_is_copied_for_itself_alone(organisations, ne
     assert_exact(made, network)
     summary = read_summary(summary_of(network, made))
     assert [[copy.recipient for copy in one.copies] for one in summary.statements] == [[3], [3], [], [3], [3]]
-    with pytest.raises(AgreementError, match="the site already has its labels of the run"):
+    with pytest.raises(AgreementError, match="the site already has its labels of this run"):
         fetch(made, "site-3")
 
 

@@ -171,9 +171,9 @@ def test_it_waits_for_all_sites_and_says_for_whom(coordinate):
     assert said[0].startswith(f"waiting for {', '.join(NAMES)} until ")
     assert said[0].endswith("; after that the run is aborted")
     assert said[1:4] == [
-        "hospital-b is there; waiting for hospital-a, hospital-c",
-        "hospital-a is there",
-        "hospital-c is there",
+        "hospital-b is connected; waiting for hospital-a, hospital-c",
+        "hospital-a is connected",
+        "hospital-c is connected",
     ]
     assert said[4:] == [
         "share: 3 B sent",
@@ -182,12 +182,12 @@ def test_it_waits_for_all_sites_and_says_for_whom(coordinate):
 
 
 def test_a_site_that_does_not_come_in_time_is_named(coordinate):
-    with pytest.raises(PartyError, match=r"^sites that did not come: hospital-a, hospital-c$"):
+    with pytest.raises(PartyError, match=r"^these sites did not connect: hospital-a, hospital-c$"):
         coordinate([1], *[[1]] * 10_000, wait=0.05)
 
 
 def test_without_absent_sites_it_needs_as_many_as_the_protocol(coordinate):
-    with pytest.raises(PartyError, match=r"^sites that did not come: hospital-c$"):
+    with pytest.raises(PartyError, match=r"^these sites did not connect: hospital-c$"):
         coordinate([0, 1], *[[0, 1]] * 10_000, wait=0.05, without_absent=True)
 
 

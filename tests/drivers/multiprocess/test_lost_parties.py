@@ -44,7 +44,7 @@ def test_a_partys_error_about_start_labels_names_the_party(setup_of):
 
 
 def test_a_clients_limit_error_names_the_client_and_the_numbers(setup_of):
-    text = r"client \d answers for sets of at least 4 rows, round 1 has one of \d$"
+    text = r"client \d answers for sets of at least 4 rows, but round 1 has a set of \d$"
     with pytest.raises(LimitError, match=text):
         run_multiprocess(setup_of(limits=Limits(smallest_set=4)))
 
@@ -233,9 +233,7 @@ def test_a_client_whose_message_is_refused_while_rows_are_shared_ends_the_run(se
 def test_why_a_client_was_lost_is_said_in_the_warning(setup_of, sabotage):
     sabotage(2, BROKEN.format(kind="Assignment", round=2, error="ValueError"))
     rows = setup_of((4, 3, 5, 6, 2)).rows
-    with pytest.warns(
-        secfc.FaultWarning, match=r"did not answer to the end; .*ValueError at <string>:9"
-    ) as told:
+    with pytest.warns(secfc.FaultWarning, match=r"stopped answering; .*ValueError at <string>:9") as told:
         secfc.run(rows, 3, 1, 1, seed=1, driver="multiprocess", disclosure="distances")
     assert "123456" not in str(told[0].message)
 
@@ -265,7 +263,9 @@ def test_where_too_few_are_left_to_open_the_centres_clients_have_their_labels(
 def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_too(setup_of, sabotage):
     sabotage(3, BROKEN.format(kind="Finish", round=0, error="ValueError"))
     setup = setup_of((4, 3, 5), reveal_to=(1,), limits=Limits(reveal_centres=True))
-    with pytest.raises(secfc.TooManyFaultsError, match=r"^nobody confirms the result to parties\[0\]"):
+    with pytest.raises(
+        secfc.TooManyFaultsError, match=r"^too few parties can confirm the result to parties\[0\]"
+    ):
         run_multiprocess(setup)
 
 
