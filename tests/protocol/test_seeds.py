@@ -360,8 +360,8 @@ class TestProofs:
     def test_clients_that_lie_cannot_make_an_honest_server_a_cheat_however_many_they_are(self, wire):
         """With seeds alone two clients of one tolerated ended the run of every other one by its name.
 
-        They show other seeds with signatures of their own, of the server for their own seed and for another
-        client's, and proofs of what the server sent in another message.
+        They show other seeds with signatures of their own, of the server for their own seed and in other
+        checks, and proofs of what the server sent in another message.
         """
         net, liars = wire(SIXTEEN, max_liars=1), {2, 3, 4, 5, 6}
         while links := net.pending():
@@ -384,7 +384,7 @@ class TestProofs:
         payload = {
             2: digest + own.signature,
             3: digest + net.identities[2].sign(statement),
-            4: shown(net.proof(Challenge(**head, recipient=7, seed=seed))),
+            4: shown(net.proof(Challenge(**head, recipient=4, round=2, seed=seed))),
             5: shown(net.proof(Challenge(**head, recipient=5, round=1, seed=seed_of(0)))),
             6: shown(net.proof(Continue(**head, recipient=6, part=1))),
         }[echo.sender]
