@@ -361,8 +361,8 @@ class TestProofs:
         """If echoes had only seeds, two liars (one is tolerated) could end the run of every other client and
         blame the server.
 
-        They show other seeds, with one of these: their own signature; the server's signature for their own
-        seed or for another client's; a proof of what the server sent in another message.
+        They show other seeds: signed by themselves, signed by the server for their own seed or in other
+        checks, and proofs of what the server sent in another message.
         """
         net, liars = wire(SIXTEEN, max_liars=1), {2, 3, 4, 5, 6}
         while links := net.pending():
@@ -385,7 +385,7 @@ class TestProofs:
         payload = {
             2: digest + own.signature,
             3: digest + net.identities[2].sign(statement),
-            4: shown(net.proof(Challenge(**head, recipient=7, seed=seed))),
+            4: shown(net.proof(Challenge(**head, recipient=4, round=2, seed=seed))),
             5: shown(net.proof(Challenge(**head, recipient=5, round=1, seed=seed_of(0)))),
             6: shown(net.proof(Continue(**head, recipient=6, part=1))),
         }[echo.sender]
