@@ -43,8 +43,8 @@ def test_a_share_on_no_polynomial_ends_the_run_and_names_its_dealer_and_who_diff
     net.deal_badly(dealer, (victim,), by=by)
     text = (
         rf"^part 0 of the shares that client {dealer} dealt is not on a polynomial, according to the "
-        rf"clients' reports; the report of {victim} differs from the others: client {dealer} dealt wrong shares or a "
-        rf"report is wrong, and with max_liars=0 no client may lie$"
+        rf"clients' reports; the report of {victim} differs from the others: client {dealer} dealt wrong "
+        rf"shares or a report is wrong, and with max_liars=0 no client may lie$"
     )
     with pytest.raises(TooManyFaultsError, match=text) as caught:
         not_asked(net)
