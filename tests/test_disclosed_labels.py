@@ -313,7 +313,7 @@ class TestSeveralK:
 @pytest.mark.parametrize("comparers", [(1, 2), (1, 2, 2), (1, 2, 7), (1, 2, 3, 3)])
 def test_a_job_names_three_different_parties(comparers):
     with pytest.raises(
-        ParameterError, match=r"^comparers: (three different parties are needed|.* without a gap)"
+        ParameterError, match=r"^comparers: (three different parties are needed|clients have the numbers)"
     ):
         Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
 

@@ -243,7 +243,7 @@ def test_weights_that_take_too_many_bits_are_named_with_what_they_count_as():
     ("more", "text"),
     [
         ({"ids": [["a", "b"], ["c", "d", "e"], ["f"]]}, r"^sample_weight: not with ids "),
-        ({"committee": 3}, r"^committee: not with sample_weight: "),
+        ({"committee": 3}, r"^committee: not with sample_weight "),
     ],
 )
 def test_what_does_not_work_with_weights_is_one_clear_error(more, text):

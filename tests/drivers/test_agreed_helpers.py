@@ -108,7 +108,7 @@ class TestWhoCompares:
         shown = CliRunner().invoke(app, ["job", "show", str(organisations.job)])
         assert shown.exit_code == 0, shown.output
         text = " ".join(shown.output.split())
-        assert "north, second, first; if one is lost, west in its place; no two of all these may" in text
+        assert "north, second, first; if one is lost, west replaces it; no two of all these may" in text
 
     def test_every_helper_of_the_roster_compares(self, organisations):
         organisations.replace(organisations.job, "k = 2", 'k = 2\ncomparers = ["first", "west", "south"]')
@@ -153,9 +153,7 @@ class TestSiteFiles:
         assert self.participant(organisations, "first").number == 4
         site = organisations.site("first")
         site.write_text(site.read_text() + '[data]\npath = "north.csv"\n')
-        with pytest.raises(
-            ParameterError, match=r"first\.toml:\d+: data: first is a helper, which has no rows"
-        ):
+        with pytest.raises(ParameterError, match=r"first\.toml:\d+: data: first is a helper and has no rows"):
             self.participant(organisations, "first")
 
     def test_of_another_party_has(self, organisations):
