@@ -145,8 +145,8 @@ class Prepared:
         Path | None,
         typer.Option(
             help="The preparation.json of prepared files. It gives columns and bound, and --step if every "
-            "column has one and there is no --precision. Opened centres, spreads and the centres of --init are "
-            "in the data's units.",
+            "column has one and there is no --precision. Opened centres, spreads and the centres of --init "
+            "are in the data's units.",
         ),
     ] = None
 
