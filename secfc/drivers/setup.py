@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -218,9 +218,7 @@ class ServerReport(Figures):
         return cls(
             histogram=counts,
             largest=job.distance_in_data_units(Fraction(largest)),
-            spreads=[job.distance_in_data_units(Fraction(one)) for one in measured.spreads]
-            if measured
-            else [],
+            spreads=[_in_data_units(one, job) for one in measured.spreads] if measured else [],
             silhouettes=measured.silhouettes if measured else [],
             found=[_figures(one, job) for one in server.found],
             found_labels=np.array([one.labels for one in server.found], dtype=np.int32),
@@ -280,6 +278,11 @@ class ServerReport(Figures):
         """Labels of the rows in the run, by client. `outside` for a client that is not in the run."""
         parts = np.split(labels, np.cumsum(self.counts)[:-1])
         return [part if part.size else out for part, out in zip(parts, outside, strict=True)]
+
+
+def _in_data_units(distance: float, job: Job) -> float:
+    """A distance that may be NaN, for a cluster without rows, in the data's units."""
+    return distance if isnan(distance) else job.distance_in_data_units(Fraction(distance))
 
 
 def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:

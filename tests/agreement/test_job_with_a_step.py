@@ -133,7 +133,7 @@ def test_a_sites_most_precision_holds_for_the_bits_of_a_step(stepped):
     stepped.write_site("south", more="[limits]\nmost_precision = 11\n")
     check_site(read_site(stepped.site("south")))
     stepped.write_site("south", more="[limits]\nmost_precision = 10\n")
-    with pytest.raises(LimitError, match="the job has a precision of 11 bits, 10 are the most"):
+    with pytest.raises(LimitError, match="the job has a precision of 11 bits, this site allows 10 at most"):
         check_site(read_site(stepped.site("south")))
 
 

@@ -173,7 +173,7 @@ def test_deposits_are_possible_until_the_last_day_and_closed_after_it(tmp_path):
     made = Clinics(tmp_path, owners=f"{OWNERS}until = {today + timedelta(days=3)}\n")
     made.admit()
     made.deposit("clinic-1")
-    with pytest.raises(AgreementError, match=r"deposits are possible until .* is over"):
+    with pytest.raises(AgreementError, match=r"deposits are possible until the end of .*, in UTC"):
         made.member("north").close()
     made.replace(made.job, str(today + timedelta(days=3)), str(today - timedelta(days=2)))
     made.sign()
@@ -259,7 +259,7 @@ class TestWhoMayDeposit:
 
     def test_rows_that_do_not_fit_the_job_are_refused_at_the_owner(self, clinics):
         clinics.write_rows("clinic-1", np.full((10, 2), 20.0))
-        with pytest.raises(DataError, match=r"clinic-1: .*: 10 rows; 1 to 9 are possible"):
+        with pytest.raises(DataError, match=r"clinic-1: .*: it has 10 rows; 1 to 9 are possible"):
             clinics.deposit("clinic-1")
         clinics.write_rows("clinic-1", np.array([[130.0, 20.0]]))
         with pytest.raises(DataError, match="age"):

@@ -20,7 +20,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
     for name, rows in (("north", 24), ("south", 22), ("west", 25)):
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["patient", "age", "dose", "marker", "stay", "admitted", "smoker"])
+            writer.writerow(["patient", "age", "dose", "marker", "stay", "admitted", "visits", "smoker"])
             for row in range(rows):
                 smoker = rng.choice(["never", "former", "current", ""])
                 writer.writerow(
@@ -31,6 +31,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
                         rng.lognormal(3, 2),
                         rng.integers(0, 30),
                         f"2024-02-{rng.integers(10, 29)}",
+                        rng.integers(0, 60),
                         smoker,
                     ]
                 )
@@ -63,6 +64,7 @@ def test_commands_of_the_page_work_with_its_schema(tmp_path):
         "marker",
         "stay",
         "admitted",
+        "visits",
         "smoker=never",
         "smoker=former",
         "smoker=current",

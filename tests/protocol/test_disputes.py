@@ -148,7 +148,8 @@ def test_more_liars_than_tolerated_stop_the_run_with_their_names(seven):
     net.deal_badly(1, (2,))
     net.lie_about(3, {4})
     with pytest.raises(
-        TooManyFaultsError, match=r"2 clients lied about shares, at most max_liars=1 may: client 1"
+        TooManyFaultsError,
+        match=r"2 clients lied about shares, at most max_liars=1 clients may lie: client 1",
     ):
         net.run()
     assert net.server.outcome is None

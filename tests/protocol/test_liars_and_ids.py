@@ -218,7 +218,9 @@ class TestLyingRecipients:
         net = union()
         net.lie_about(2, {1})
         net.lie_about(3, {4})
-        with pytest.raises(TooManyFaultsError, match=r"2 clients lied about shares, at most max_liars=1 may"):
+        with pytest.raises(
+            TooManyFaultsError, match=r"2 clients lied about shares, at most max_liars=1 clients may lie"
+        ):
             net.run()
 
     def test_who_disputes_and_shows_nothing_ends_the_run_at_the_deadline(self):

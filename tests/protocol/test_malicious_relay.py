@@ -275,8 +275,8 @@ def test_no_residue_that_a_client_shares_passes_the_server(net, monkeypatch):
     made, seen = [], bytearray()
     real = Sharer.share
 
-    def share(self, rows):
-        packed = real(self, rows)
+    def share(self, rows, *noise):
+        packed = real(self, rows, *noise)
         made.extend(bytes(one.payload) for one in packed)
         return packed
 

@@ -267,7 +267,7 @@ class TestMalicious:
     def test_without_max_liars_it_ends_the_run_and_nothing_is_opened(self, five):
         net = five()
         net.deal_badly(4, (2,), at=len(ROWS[3]))
-        with pytest.raises(TooManyFaultsError, match="shares that client 4 dealt lies on no polynomial"):
+        with pytest.raises(TooManyFaultsError, match="shares that client 4 dealt is not on a polynomial"):
             net.run()
         assert not centres(net)
 

@@ -115,7 +115,7 @@ def test_statement_and_transcript_are_what_their_documentation_says(group):
     assert transcript_of(group.session, dict(enumerate(group.introductions, 1))) == expected
 
 
-_NOT_ALWAYS = "owners", "deposits", "weighted"
+_NOT_ALWAYS = "owners", "deposits", "weighted", "step", "centres_epsilon", "centres_delta"
 """Parameters that are in a digest only if they are given."""
 
 

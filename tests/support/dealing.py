@@ -43,8 +43,8 @@ def change_shares(net: Wire, dealer: int, change: Callable[[list[PackedResidues]
     def dealing(message: Any) -> list[Message]:
         real = sharing.Sharer.share
 
-        def share(sharer: Any, rows: Any) -> Any:
-            packed = real(sharer, rows)
+        def share(sharer: Any, rows: Any, *noise: Any) -> Any:
+            packed = real(sharer, rows, *noise)
             change(packed)
             return packed
 
