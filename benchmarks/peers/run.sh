@@ -1,10 +1,10 @@
 #!/bin/sh
 # SecFC, NumPy, MPyC, SPU and CrypTen on the same data, one after another: benchmarks/peers/run.sh OUT.json [SIZE...]
 #
-# SIZE is a, b or c (data.py), all three by default. The peers are installed from PyPI (about 5 GB with PyTorch
-# for graphics cards, which CrypTen gets by default) into virtual environments of their own, in a temporary folder that is removed at the end. A peer
-# that does not install or run is left out, with a line on standard error. PYTHON names the interpreter that
-# has secfc.
+# SIZE is a, b or c (data.py), all three by default. The peers are installed from PyPI into virtual environments of
+# their own, in a temporary folder that is removed at the end. CrypTen's takes about 5 GB, with PyTorch for graphics
+# cards. A peer that does not install or run is left out, with a line on standard error. PYTHON names the interpreter
+# that has secfc.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
