@@ -307,6 +307,8 @@ class Job(AgreedClustering, CentreNoise):
                 f"step: the bound {self.bound!r} has more than 2**{MAX_STEPS.bit_length() - 1} steps of "
                 f"{self.step!r}; leave step out, precision is cheaper then"
             )
+        if self.step < sys.float_info.min:  # such floats have fewer digits than the decimal number
+            raise ParameterError(f"step: at least {sys.float_info.min!r} is needed, {self.step!r} was given")
 
     def _check_liars(self) -> None:
         if self.max_liars and self.disclosure == "distances":

@@ -301,11 +301,12 @@ def test_new_rows_that_are_no_multiples_are_refused_by_name(off):
         ),
         ({"step": 1e-12}, "step: the bound 100.0 has more than 2**44 steps of 1e-12"),
         ({"step": 5e-324}, "step: the bound 100.0 has more than 2**44 steps of 5e-324"),
+        ({"step": 1e-320, "bound": 1e-310}, "step: at least 2.2250738585072014e-308 is needed"),
     ],
 )
 def test_a_step_that_cannot_be_is_refused(given, text):
     with pytest.raises(secfc.ParameterError) as caught:
-        Job(**JOB, **given)
+        Job(**JOB | given)
     assert str(caught.value).startswith(text)
 
 

@@ -38,6 +38,7 @@ from secfc.sealing.identity import Identity
 _LOG = logging.getLogger(__name__)
 _SIGNED = b"secfc holding 1"
 _ENTRY_BYTES = 256  # more than the entry of an owner takes in a file
+_LINE_BYTES = 128  # more than a signature takes as text
 _MOST_SERIAL = 1000  # more holdings of one member come from a program that does not end
 Number = Annotated[int, Field(ge=1)]
 
@@ -77,12 +78,19 @@ class HoldingSchema(FileSchema):
 
     def statement(self) -> bytes:
         """The bytes that are signed."""
-        said = self.model_dump(exclude={"signature"})
-        return _SIGNED + hashlib.sha256(_canonical(said)).digest()
+        return _signed(self._body())
 
     def to_bytes(self) -> bytes:
-        """The content of its file."""
-        return _canonical(self.model_dump())
+        """The content of its file: a line with the signature, then what is signed."""
+        return self.signature.encode() + b"\n" + self._body()
+
+    def _body(self) -> bytes:
+        return _canonical(self.model_dump(exclude={"signature"}))
+
+
+def _signed(body: bytes) -> bytes:
+    """The statement that a member signs about the bytes of its holding."""
+    return _SIGNED + hashlib.sha256(body).digest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,19 +137,20 @@ def signed_holding(
 def holding_of(data: bytes, agreement: Agreement, *, member: int) -> HoldingSchema:
     """The holding in a file; AgreementError unless this member signed it for this job, about its owners."""
     name = f"the holding of {agreement.names[member - 1]}"
+    # Anybody can write a file. So nothing is parsed before the signature of its bytes is verified.
+    line, _, body = data.partition(b"\n")
     try:
-        values = json.loads(data)
-    except (ValueError, RecursionError):
-        raise AgreementError(f"{name}: not JSON") from None
+        signature = decoded(line[:_LINE_BYTES].decode())
+        agreement.consortium.roster.verify(member, signature, _signed(body), what="its holding")
+    except (ParameterError, ValueError, SealError):
+        raise AgreementError(f"{name}: it did not sign this file", code=Code.BAD_SIGNATURE) from None
     try:
+        values = json.loads(body)
+        if isinstance(values, dict):
+            values["signature"] = line.decode()
         schema = check_values(values, HoldingSchema, name=name)
-        signature = decoded(schema.signature)
-    except (ParameterError, ValueError) as error:
+    except (ParameterError, ValueError, RecursionError) as error:
         raise AgreementError(f"{name}: {error}") from None
-    try:
-        agreement.consortium.roster.verify(member, signature, schema.statement(), what="its holding")
-    except SealError as error:
-        raise AgreementError(f"{name}: {error}", code=Code.BAD_SIGNATURE) from None
     if schema.job != agreement.digest.hex() or schema.member != member:
         raise AgreementError(f"{name}: of another job, or another member")
     numbers = [one.owner for one in schema.entries]
@@ -272,7 +281,7 @@ class Deposits:
     def _signed(self, member: int, serials: Sequence[int]) -> HoldingSchema:
         """The first of these holdings that its member has signed; if there is none, the first one's error."""
         most, name = _ENTRY_BYTES * (owners_of(self.agreement) + 4), self.agreement.names[member - 1]
-        failed: list[AgreementError | StorageError] = []
+        first: AgreementError | StorageError | None = None
         for serial in serials:
             try:
                 data = self.store.read(f"{self.folder}/holdings/{member}-{serial}", most=most)
@@ -281,10 +290,12 @@ class Deposits:
                     raise AgreementError(f"the holding of {name}: of another serial")
             except (AgreementError, StorageError) as error:
                 _LOG.warning("holding %d of %s was passed over: %s", serial, name, error)
-                failed.append(error)
+                # A new one: the traceback of `error` refers to the whole file.
+                first = first or type(error)(str(error), code=error.code)
             else:
                 return schema
-        raise failed[0]
+        assert first is not None
+        raise first
 
 
 @dataclass(frozen=True, kw_only=True)

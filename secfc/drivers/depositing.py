@@ -126,7 +126,7 @@ class Depositor:
         if not receipts:
             raise AgreementError(f"{self._site.party}: {self._receipts}: there is no receipt of a deposit")
         found: list[Opened] = []
-        failed: list[TooManyFaultsError] = []
+        failed: TooManyFaultsError | None = None
         past = PastRuns(self._site, self.agreement)
         for run in self._runs():
             if (self._site.results / run.hex() / LABELS).exists():
@@ -135,7 +135,8 @@ class Depositor:
             try:
                 receipt, labels = self._opened(call, receipts, run)
             except TooManyFaultsError as error:
-                failed.append(error)
+                # A new one: the traceback of `error` refers to all copies.
+                failed = failed or TooManyFaultsError(str(error), code=error.code)
                 continue
             rows = read_rows(self._site, self.agreement)
             if not is_marked(receipt.row_mark, rows):
@@ -143,8 +144,8 @@ class Depositor:
             with past.new_results(run) as folder:
                 write_labels(folder / LABELS, rows.table, labels)
             found.append(Opened(folder=self._site.results / run.hex(), rows=labels.size))
-        if failed and not found:
-            raise failed[0]
+        if failed is not None and not found:
+            raise failed
         return found
 
     def _opened(self, call: Call, receipts: list[ReceiptSchema], run: bytes) -> tuple[ReceiptSchema, Labels]:

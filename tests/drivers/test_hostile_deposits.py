@@ -244,21 +244,21 @@ class TestMembers:
 
     def test_a_holding_that_its_member_did_not_sign_ends_before_the_run(self, closed_clinics):
         path = self.path(closed_clinics, 2)
-        given = json.loads(path.read_bytes())
+        signature, _, body = path.read_bytes().partition(b"\n")
+        given = json.loads(body)
         for wrong in (
             given | {"held": given["held"][1:]},
             given | {"job": "00" * 32},
-            given | {"member": 1},
-            given | {"signature": encoded(bytes(64))},
             given | {"more": 1},
             [],
         ):
-            path.write_text(json.dumps(wrong))
-            with pytest.raises(AgreementError, match="the holding of south"):
+            path.write_bytes(signature + b"\n" + json.dumps(wrong).encode())
+            with pytest.raises(AgreementError, match="the holding of south: it did not sign this file"):
                 closed(closed_clinics.store)
-        path.write_bytes(b"\xff" * 9)
-        with pytest.raises(AgreementError, match="the holding of south: not JSON"):
-            closed(closed_clinics.store)
+        for line in (encoded(bytes(64)).encode(), b"", b"\xff" * 9, b"A" * 1000):
+            path.write_bytes(line + b"\n" + body)
+            with pytest.raises(AgreementError, match="the holding of south: it did not sign this file"):
+                closed(closed_clinics.store)
         path.write_bytes(bytes(1 << 20))
         with pytest.raises(StorageError, match="more than"):
             closed(closed_clinics.store)
@@ -277,13 +277,23 @@ class TestMembers:
                 north = self.signed(closed_clinics, "north", member=2, serial=9, held=[])
                 path.write_bytes(north.to_bytes())
             case "changed":
-                path.write_text(json.dumps(json.loads(given.read_bytes()) | {"serial": 9, "held": []}))
+                line, _, body = given.read_bytes().partition(b"\n")
+                path.write_bytes(line + b"\n" + json.dumps(json.loads(body) | {"held": []}).encode())
             case _:
                 data = {"junk": b"{", "large": bytes(1 << 20)}
                 path.write_bytes(data.get(what, given.read_bytes()))
         assert closed(closed_clinics.store) == before
         assert "holding 9 of south was passed over: " in caplog.text
         assert closed_clinics.member("north").closed().agreement.run_digest == before.agreement.run_digest
+
+    def test_nothing_is_parsed_of_a_holding_that_its_member_did_not_sign(self, closed_clinics, monkeypatch):
+        given, path = self.path(closed_clinics, 2), self.path(closed_clinics, 2, 9)
+        path.write_bytes(given.read_bytes().replace(b'"rows":', b'"rows": '))
+        parsed, real = [], json.loads
+        monkeypatch.setattr(json, "loads", lambda data: parsed.append(bytes(data)) or real(data))
+        closed(closed_clinics.store)
+        assert len(parsed) == 3
+        assert not any(b'"rows": ' in data for data in parsed)
 
     def test_a_run_ends_well_beside_forged_holdings_of_all_members(self, closed_clinics):
         for member in (1, 2, 3):
