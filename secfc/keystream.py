@@ -60,9 +60,14 @@ def draw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Ker
     A word of the keystream is uniform below 2**24. Each word that is not below p is replaced by the next
     spare word below p. So every word is uniform below p, independently of the others.
     """
+    _draw_words(stream, words, spare)
+    _redraw(stream, words, spare, p, kernels)
+
+
+def _draw_words(stream: CipherContext, words: Bytes, spare: Bytes) -> None:
+    """Write the next words of the keystream, and the spare words after them."""
     stream.update_into(ZEROS[: words.size], words.data)
     stream.update_into(ZEROS[: spare.size], spare.data)
-    _redraw(stream, words, spare, p, kernels)
 
 
 def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
@@ -71,12 +76,10 @@ def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: 
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
-def _draw_and_add(
+def _redraw_and_add(
     stream: CipherContext, part: Bytes, words: Bytes, spare: Bytes, p: int, kernels: Kernels
 ) -> None:
-    """Add the residues of `draw` to a part, in one pass over both."""
-    stream.update_into(ZEROS[: words.size], words.data)
-    stream.update_into(ZEROS[: spare.size], spare.data)
+    """As `_redraw`, and add the words to a part, in one pass over both."""
     done = kernels.add_drawn(part, words, spare, p)
     while done < part.size:
         stream.update_into(ZEROS[: spare.size], spare.data)
@@ -119,11 +122,11 @@ class ResidueStream(Guarded):
             every = np.empty(ends[-1], dtype=np.uint8)
             stream.update_into(ZEROS[: ends[-1]], every.data)
             for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
-                words = every[low : low + size]
-                _redraw(stream, words, every[low + size : high], p, kernels)
+                words, spare = every[low : low + size], every[low + size : high]
                 if add:
-                    kernels.add_masks(plane, words[np.newaxis], _ADDED, p)
+                    _redraw_and_add(stream, plane, words, spare, p, kernels)
                 else:
+                    _redraw(stream, words, spare, p, kernels)
                     plane[...] = words
             return
         turns, alone = Turns(), kernels.threads.for_work(planes.size // BYTES_PER_RESIDUE) == 1
@@ -135,7 +138,8 @@ class ResidueStream(Guarded):
                 BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p), dtype=np.uint8
             )
             if add and alone:
-                _draw_and_add(stream, part, words, spare, p, kernels)
+                _draw_words(stream, words, spare)
+                _redraw_and_add(stream, part, words, spare, p, kernels)
                 return
             with turns.take(number):
                 draw(stream, words, spare, p, kernels)

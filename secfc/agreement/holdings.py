@@ -78,7 +78,7 @@ class HoldingSchema(FileSchema):
 
     def statement(self) -> bytes:
         """The bytes that are signed."""
-        return _signed(self._body())
+        return _statement(self._body())
 
     def to_bytes(self) -> bytes:
         """The content of its file: a line with the signature, then what is signed."""
@@ -88,7 +88,7 @@ class HoldingSchema(FileSchema):
         return _canonical(self.model_dump(exclude={"signature"}))
 
 
-def _signed(body: bytes) -> bytes:
+def _statement(body: bytes) -> bytes:
     """The statement that a member signs about the bytes of its holding."""
     return _SIGNED + hashlib.sha256(body).digest()
 
@@ -141,7 +141,7 @@ def holding_of(data: bytes, agreement: Agreement, *, member: int) -> HoldingSche
     line, _, body = data.partition(b"\n")
     try:
         signature = decoded(line[:_LINE_BYTES].decode())
-        agreement.consortium.roster.verify(member, signature, _signed(body), what="its holding")
+        agreement.consortium.roster.verify(member, signature, _statement(body), what="its holding")
     except (ParameterError, ValueError, SealError):
         raise AgreementError(f"{name}: it did not sign this file", code=Code.BAD_SIGNATURE) from None
     try:

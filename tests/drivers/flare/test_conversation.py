@@ -423,33 +423,30 @@ def test_labels_that_fewer_than_r_confirm_are_nobodys_where_centres_are_opened_t
         assert not (made.written(name)[0] / "labels.csv").exists()
 
 
-def test_spreads_go_to_the_named_sites(organisations):
-    made = organisations(40, 30, 50, 35, reveal_centres=["site-2"], reveal_spread=10)
+def opened_to_site_2(made, what, consent=""):
+    """Run a job that opens numbers to site 2 alone, which has them in a file of its results."""
     for name in made.sites:
-        made.configure(name, more='[limits]\nreveal_centres = ["site-2"]\nreveal_spread = 10\n')
+        made.configure(name, more=f'[limits]\nreveal_centres = ["site-2"]\n{consent}')
     network = Network(made)
     network.run()
     assert_exact(made, network)
-    (path,) = made.folder.glob("results-*/*/spreads.csv")
+    (path,) = made.folder.glob(f"results-*/*/{what}.csv")
     assert path.parent.parent.name == "results-site-2"
-    spreads = np.loadtxt(path, delimiter=",", skiprows=1)[:, 1:]
-    assert spreads.shape == (made.agreement.job.k, made.agreement.job.d)
-    assert (spreads > 0).all()
+    numbers = np.loadtxt(path, delimiter=",", skiprows=1)[:, 1:]
+    assert numbers.shape == (made.agreement.job.k, made.agreement.job.d)
+    return numbers
+
+
+def test_spreads_go_to_the_named_sites(organisations):
+    made = organisations(40, 30, 50, 35, reveal_centres=["site-2"], reveal_spread=10)
+    assert (opened_to_site_2(made, "spreads", "reveal_spread = 10\n") > 0).all()
 
 
 def test_centres_with_noise_go_to_the_named_sites(organisations):
     made = organisations(
         40, 30, 50, 35, disclosure="labels", reveal_centres=["site-2"], centres_epsilon=1, centres_delta=1e-6
     )
-    for name in made.sites:
-        made.configure(name, more='[limits]\nreveal_centres = ["site-2"]\n')
-    network = Network(made)
-    network.run()
-    assert_exact(made, network)
-    (path,) = made.folder.glob("results-*/*/centres.csv")
-    assert path.parent.parent.name == "results-site-2"
-    centres = np.loadtxt(path, delimiter=",", skiprows=1)[:, 1:]
-    assert centres.shape == (made.agreement.job.k, made.agreement.job.d)
+    centres = opened_to_site_2(made, "centres")
     labels = np.concatenate([made.labels(name) for name in made.sites])
     rows = np.concatenate(made.rows)
     exact = [rows[labels == h].mean(axis=0) for h in range(made.agreement.job.k)]
