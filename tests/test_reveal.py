@@ -307,6 +307,14 @@ def test_noise_is_as_large_as_epsilon_says():
     assert 0 < off.max() < 1e-3
 
 
+def test_the_page_of_a_recipient_says_beside_the_means_that_they_have_noise(tmp_path):
+    text = "Means have noise (epsilon 1, delta 1e-06), and so has what follows from them."
+    for more, expected in (({}, False), (NOISE, True)):
+        page = reveal(**more).report(tmp_path / "own.html", party=1).read_text(encoding="utf-8")
+        assert "The mean of each column in each cluster." in page
+        assert (text in page) is expected
+
+
 def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
     model = SecureKMeans(
         3,
