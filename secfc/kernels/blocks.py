@@ -20,14 +20,17 @@ ROUND = 1.5 * 2.0**52
 BLOCK = 192
 """Rows in a block of a product. A column is 3 KiB of float64, so 128 columns fit in half an L2 cache."""
 
-_STRIDE = BLOCK + LANES
+STRIDE = BLOCK + LANES
 """An odd number of cache lines between columns, so that columns do not evict each other from the cache."""
 
 LONG = 2048
 """Rows in a block that is only unpacked. In short blocks the start would take longer than the work."""
 
 PAIR = 2 * LANES
-"""Rows decoded at a time."""
+"""Rows multiplied or decoded at a time."""
+
+_AHEAD = 4 * 4 * PAIR
+"""How many bytes ahead a product reads a column of shares: so much of 128 columns fits in an L1 cache."""
 
 INNER = 128
 """Columns of exact products between reductions; see secfc.field.residues.BLOCK."""
@@ -39,12 +42,12 @@ BYTES_2 = types.Array(uint8, 2, "C", readonly=True)
 BYTES_3 = types.Array(uint8, 3, "C", readonly=True)
 
 
-@njit(float64[:, ::1](int64), **OPTIONS)
-def lines(count):
-    """Zeros: `count` lines of a block of rows, each aligned to a cache line."""
-    flat = np.zeros(count * _STRIDE + LANES)
+@njit(float64[:, ::1](int64, int64), **OPTIONS)
+def lines(count, length):
+    """Zeros: `count` lines of `length` numbers, a multiple of LANES. Each begins with a cache line."""
+    flat = np.zeros(count * length + LANES)
     first = -(uint64(flat.ctypes.data) // uint64(8)) % uint64(LANES)
-    return flat[first : first + uint64(count * _STRIDE)].reshape(count, _STRIDE)
+    return flat[first : first + uint64(count * length)].reshape(count, length)
 
 
 @njit(void(float64[:, ::1], int64, int64, float64[:, ::1], float64[::1], float64[:, ::1], int64), **OPTIONS)
@@ -54,17 +57,66 @@ def product(x, first, last, matrix, constant, z, b):
     The number of matrix rows is a multiple of four. x and z have equally many columns. They are computed
     sixteen at a time, up to a multiple of PAIR.
     """
-    lanes.multiply(
-        uint64(matrix[:, first:].ctypes.data),
-        matrix.shape[1],
-        last - first,
-        uint64(x.ctypes.data),
-        uint64(constant.ctypes.data),
-        uint64(z.ctypes.data),
-        x.shape[1],
-        matrix.shape[0] // 4,
-        (b + PAIR - 1) // PAIR,
-    )
+    weights, length = uint64(matrix[:, first:].ctypes.data), x.shape[1]
+    for low in range(0, b, PAIR):
+        at = uint64(x.ctypes.data) + uint64(8 * low)
+        lanes.multiply(
+            weights,
+            matrix.shape[1],
+            last - first,
+            at,
+            length,
+            uint64(constant.ctypes.data),
+            uint64(z.ctypes.data) + uint64(8 * low),
+            length,
+            matrix.shape[0] // 4,
+            at + uint64(8 * PAIR),
+            8 * length,
+        )
+
+
+@njit(
+    void(
+        float32[:, ::1],
+        int64,
+        int64,
+        int64,
+        int64,
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[:, ::1],
+    ),
+    **OPTIONS,
+)
+def product_of_shares(shares, first, last, start, b, x, matrix, constant, z):
+    """As `product`, of shares[first:last, start : start + b], in float32.
+
+    x has lines of PAIR numbers. PAIR rows of the shares at a time are widened to it, and stay in the L1 cache
+    while all rows of the matrix are multiplied.
+    """
+    line = 4 * shares.shape[1]
+    for low in range(0, b, PAIR):
+        source = uint64(shares[first:].ctypes.data) + uint64(4 * (start + low))
+        if low + PAIR <= b:
+            lanes.widen(source, line, last - first, uint64(x.ctypes.data))
+        else:
+            for c in range(first, last):
+                for i in range(b - low):
+                    x[c - first, i] = shares[c, start + low + i]
+        lanes.multiply(
+            uint64(matrix[:, first:].ctypes.data),
+            matrix.shape[1],
+            last - first,
+            uint64(x.ctypes.data),
+            PAIR,
+            uint64(constant.ctypes.data),
+            uint64(z.ctypes.data) + uint64(8 * low),
+            z.shape[1],
+            matrix.shape[0] // 4,
+            source + uint64(_AHEAD),
+            line,
+        )
 
 
 @njit(void(float64[:, ::1], int64, int64, float64[:, ::1], boolean), **OPTIONS)
@@ -101,12 +153,3 @@ def unpack(source, b, residues):
     lanes.unpack(uint64(source.ctypes.data), groups, uint64(residues.ctypes.data))
     for i in range(groups * LANES, b):
         residues[i] = source[3 * i] | (source[3 * i + 1] << 8) | (source[3 * i + 2] << 16)
-
-
-@njit(void(float32[::1], int64, float64[::1]), **OPTIONS)
-def widen(source, b, target):
-    """target[:b] = source, a block of a column. The column's next block is prefetched."""
-    groups = b // PAIR
-    lanes.widen(uint64(source.ctypes.data), groups, uint64(target.ctypes.data), 4 * BLOCK)
-    for i in range(groups * PAIR, b):
-        target[i] = source[i]

@@ -13,13 +13,15 @@ from secfc.kernels.blocks import (
     INNER,
     LONG,
     OPTIONS,
+    PAIR,
     ROUND,
+    STRIDE,
     lines,
     pack,
     product,
+    product_of_shares,
     reduce_into,
     unpack,
-    widen,
 )
 from secfc.kernels.lanes import LANES
 
@@ -35,7 +37,7 @@ def encode(values, basis, p, start, stop, out):
     """Pack columns [start, stop) of basis @ values modulo p. The basis is padded to multiples of four."""
     coded, _, rows = values.shape
     padded_n, padded = basis.shape
-    x, z, total = lines(padded), lines(padded_n), lines(padded_n)
+    x, z, total = lines(padded, STRIDE), lines(padded_n, STRIDE), lines(padded_n, STRIDE)
     zero = np.zeros(padded_n)
     single = padded <= INNER
     for c in range(start, stop):
@@ -247,26 +249,17 @@ def move_rows(shares, rows, old, new, sums):
 def answer(shares, start, stop, matrix, constant, p, out, origin):
     """Pack constant + matrix @ shares[:, start:stop] modulo p to `out`, which begins with row `origin`.
 
-    The matrix is padded. `shares` and `out` are not.
+    The matrix is padded: its rows to a multiple of four. `shares` and `out` are not.
     """
-    columns = shares.shape[0]
-    k, padded = matrix.shape
-    chunk = min(padded, INNER)
-    x, z, total = lines(chunk), lines(k), lines(k)
+    columns, k = shares.shape[0], matrix.shape[0]
+    x, z, total = lines(min(columns, INNER), PAIR), lines(k, STRIDE), lines(k, STRIDE)
     zero = np.zeros(k)
-    single = padded <= INNER
+    single = columns <= INNER
     for low in range(start, stop, BLOCK):
         b = min(BLOCK, stop - low)
-        for first in range(0, padded, chunk):
-            last = min(padded, first + chunk)
-            for c in range(first, last):
-                target = x[c - first]
-                if c < columns:
-                    widen(shares[c, low : low + b], b, target)
-                else:
-                    for i in range(b):
-                        target[i] = 0.0
-            product(x, first, last, matrix, constant if first == 0 else zero, z, b)
+        for first in range(0, columns, INNER):
+            last = min(columns, first + INNER)
+            product_of_shares(shares, first, last, low, b, x, matrix, constant if first == 0 else zero, z)
             if not single:
                 reduce_into(z, b, p, total, first == 0)
         done = z if single else total

@@ -120,22 +120,21 @@ def lowest(_, bits):
 
 
 @intrinsic
-def widen(_, source, groups, target, ahead):
-    """float64 target[: 16 groups] = float32 `source`. The memory `ahead` bytes further on is prefetched."""
+def widen(_, source, line, count, target):
+    """float64 target[: count, : 16] = float32 `source`, whose columns are `line` bytes apart."""
 
     def generate(context, builder, signature, arguments):
-        source, groups, target, ahead = arguments
+        source, line, count, target = arguments
         kind = ir.VectorType(ir.FloatType(), LANES)
-        with cgutils.for_range(builder, groups) as loop:
-            at = builder.add(source, builder.mul(loop.index, _I64(2 * 4 * LANES)))
-            end = builder.add(target, builder.mul(loop.index, _I64(2 * 8 * LANES)))
-            _foresee(builder, at, ahead)
+        with cgutils.for_range(builder, count) as column:
+            at = builder.add(source, builder.mul(column.index, line))
+            end = builder.add(target, builder.mul(column.index, _I64(2 * 8 * LANES)))
             for i in range(2):
                 narrow = _load(builder, builder.add(at, _I64(4 * LANES * i)), kind)
                 _store(builder, builder.fpext(narrow, _FLOATS), builder.add(end, _I64(8 * LANES * i)))
         return context.get_dummy_value()
 
-    return types.void(types.uint64, types.int64, types.uint64, types.int64), generate
+    return types.void(types.uint64, types.int64, types.int64, types.uint64), generate
 
 
 @intrinsic
@@ -242,21 +241,20 @@ def weigh(_, addresses, weights, count, offset, groups, target, largest):
 
 
 @intrinsic
-def multiply(_, matrix, stride, columns, x, constant, z, length, fours, groups):
-    """float64 z[: 4 fours, : 16 groups] = constant + matrix[:, : columns] @ x[: columns].
+def multiply(_, matrix, stride, columns, x, length, constant, z, height, fours, ahead, line):
+    """float64 z[: 4 fours, :16] = constant + matrix[:, : columns] @ x[: columns, :16].
 
-    Rows of the matrix are `stride` numbers apart, those of x and z `length`. Eight vectors of eight sums stay
-    in registers until they are complete.
+    Rows of the matrix, of x and of z are `stride`, `length` and `height` numbers apart. Eight vectors of
+    eight sums stay in registers until they are complete. Meanwhile a cache line is prefetched for each
+    column, `line` bytes apart from `ahead` on. Prefetches issued together would wait for each other.
     """
 
     def generate(context, builder, signature, arguments):
-        matrix, stride, columns, x, constant, z, length, fours, groups = arguments
+        matrix, stride, columns, x, length, constant, z, height, fours, ahead, line = arguments
         sums = [[cgutils.alloca_once(builder, _FLOATS) for _ in range(2)] for _ in range(4)]
-        row = builder.mul(stride, _I64(8))
-        line = builder.mul(length, _I64(8))
-        with cgutils.for_range(builder, groups) as group, cgutils.for_range(builder, fours) as four:
+        row, across, below = (builder.mul(count, _I64(8)) for count in (stride, length, height))
+        with cgutils.for_range(builder, fours) as four:
             high = builder.mul(four.index, _I64(4))
-            across = builder.mul(group.index, _I64(2 * 8 * LANES))
             for h, pair in enumerate(sums):
                 start = builder.add(constant, builder.mul(builder.add(high, _I64(h)), _I64(8)))
                 value = _broadcast(builder, _load(builder, start, _F64))
@@ -264,7 +262,8 @@ def multiply(_, matrix, stride, columns, x, constant, z, length, fours, groups):
                     builder.store(value, total)
             first = builder.add(matrix, builder.mul(high, row))
             with cgutils.for_range(builder, columns) as column:
-                at = builder.add(builder.add(x, across), builder.mul(column.index, line))
+                _foresee(builder, ahead, builder.mul(column.index, line))
+                at = builder.add(x, builder.mul(column.index, across))
                 points = [_load(builder, builder.add(at, _I64(8 * LANES * i)), _FLOATS) for i in range(2)]
                 for h, pair in enumerate(sums):
                     place = builder.add(first, builder.mul(_I64(h), row))
@@ -274,10 +273,10 @@ def multiply(_, matrix, stride, columns, x, constant, z, length, fours, groups):
                         term = builder.fmul(point, factor, flags=_CONTRACT)
                         builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
             for h, pair in enumerate(sums):
-                end = builder.add(builder.add(z, across), builder.mul(builder.add(high, _I64(h)), line))
+                end = builder.add(z, builder.mul(builder.add(high, _I64(h)), below))
                 for i, total in enumerate(pair):
                     _store(builder, builder.load(total), builder.add(end, _I64(8 * LANES * i)))
         return context.get_dummy_value()
 
     word, count = types.uint64, types.int64
-    return types.void(word, count, count, word, word, word, count, count, count), generate
+    return types.void(word, count, count, word, count, word, word, count, count, word, count), generate
