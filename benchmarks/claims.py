@@ -18,7 +18,10 @@ class Claim:
 
 
 CLIENT_BOUNDS = {4: 1.0, 2: 1.6, 1: 3.0}
-SERVER_BOUNDS = {(60_000, 784, 10): 1.0, (100_000, 100, 16): 3.0}
+SERVER_BOUNDS = {(60_000, 784, 10): 1.0, (100_000, 100, 16): 1.5}
+CLIENT_RATE = 0.6
+"""A client's multiplications a second to those of the machine's product of large matrices."""
+
 SHARING_RATE = 100.0
 MOST_BYTES = 1.02
 CLIENT_MEMORY = 1.0 * GIB
@@ -58,6 +61,8 @@ def _iteration(row: dict[str, Any]) -> list[Claim]:
     if size not in SERVER_BOUNDS or row["ell"] not in CLIENT_BOUNDS:
         return []
     judged = [_most(f"client iteration, {_size(row)}", CLIENT_BOUNDS[row["ell"]], row["client_ratio"])]
+    rate, text = row["client_rate"], f"client's rate to the matrix product's, {_size(row)}"
+    judged.append(Claim(text, f"at least {CLIENT_RATE:.0%}", f"{rate:.0%}", rate >= CLIENT_RATE))
     if row["R"] == 11:
         judged.append(
             _most(f"server iteration, {_size(row)}, R = 11", SERVER_BOUNDS[size], row["server_ratio"])

@@ -4,6 +4,9 @@ A client's iteration goes from a new assignment to its encoded coded distances. 
 encoded answers to the next assignment. Plaintext is scikit-learn's own Lloyd step. They take turns in each
 iteration of a real run, so that changes in machine speed affect all of them. A ratio compares the two times
 of one turn. The results are medians over the turns with their quartiles.
+
+A product of two large float64 matrices is timed in each turn too. A client's iteration is a product of k
+vectors with its shares for each prime, and more. Its rate is that of these products alone.
 """
 
 import time
@@ -36,6 +39,8 @@ from secfc.protocol.progress import Progress
 from secfc.protocol.wire import Envelope
 from secfc.rows import largest_norm
 
+SIDE = 1000
+
 ITERATIONS = 12
 """Turns of a case. The first one is skipped, because it sums every row and may load compiled code."""
 
@@ -53,6 +58,7 @@ class IterationRow(Setting):
 
     `turns` is the number of iterations for the medians. `moved` is the median number of rows that changed
     cluster in one. `near_ties` is the number of comparisons in the run that exact integers decided.
+    `matrix_rate` is the machine's, in 10^9 operations a second. `client_rate` is relative to it.
     """
 
     turns: int
@@ -61,6 +67,8 @@ class IterationRow(Setting):
     plaintext_seconds: float
     client_seconds: float
     server_seconds: float
+    matrix_rate: float
+    client_rate: float
     client_ratio: float
     client_ratio_quartiles: tuple[float, float]
     server_ratio: float
@@ -74,9 +82,20 @@ class Turns:
     plaintext: Floats
     client: Floats
     server: Floats
+    matrices: Floats
     moved: list[int]
     near_ties: int
     residues: int
+
+
+def matrix_product() -> Iterator[float]:
+    """Seconds of each of many products of two float64 matrices with `SIDE` rows and columns."""
+    rng = np.random.default_rng(0)
+    left, right, out = rng.random((SIDE, SIDE)), rng.random((SIDE, SIDE)), np.empty((SIDE, SIDE))
+    while True:
+        started = time.perf_counter()
+        np.matmul(left, right, out=out)
+        yield time.perf_counter() - started
 
 
 def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:
@@ -94,13 +113,14 @@ def plaintext_steps(rows: Floats, start: Labels, k: int) -> Iterator[float]:
 
 
 class _Clock:
-    """Adds up the seconds of each round as messages arrive. In each round scikit-learn takes one turn."""
+    """Adds up the seconds of each round. scikit-learn and a matrix product take one turn in each round."""
 
     def __init__(self, plaintext: Iterator[float], n: int) -> None:
         self._plaintext, self._n = plaintext, n
         self.client: dict[int, float] = defaultdict(float)
         self.server: dict[int, float] = defaultdict(float)
         self.plain: dict[int, float] = {}
+        self._product, self.matrices = matrix_product(), dict[int, float]()
         self.moved: dict[int, int] = {}
 
     def delivered(self, header: Envelope, seconds: float) -> None:
@@ -112,6 +132,7 @@ class _Clock:
             self.client[header.round] += seconds / self._n
             if header.round not in self.plain:
                 self.plain[header.round] = next(self._plaintext)
+                self.matrices[header.round] = next(self._product)
 
     def progressed(self, standing: Progress) -> None:
         self.moved[standing.round] = standing.moved
@@ -135,7 +156,7 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
         Seeds of the random starts.
     """
     setups = [split_evenly(replace(job, seed=seed), rows) for seed in seeds]
-    times: list[tuple[float, float, float]] = []
+    times: list[tuple[float, ...]] = []
     moved: list[int] = []
     near_ties = residues = 0
     for one in setups:
@@ -144,14 +165,21 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
         with threadpool_limits(1):
             outcome = run_apart(one, clock.progressed, clock.delivered)
         turns = sorted(clock.plain)[1:]
-        times += [(clock.plain[turn], clock.client[turn], clock.server[turn]) for turn in turns]
+        kinds = (clock.plain, clock.client, clock.server, clock.matrices)
+        times += [tuple(kind[turn] for kind in kinds) for turn in turns]
         moved += [clock.moved[turn] for turn in turns]
         near_ties += outcome.near_ties or 0
         asked = residues_of_rounds(outcome.costs.messages, m=rows.shape[0])
         residues = max(residues, most_primes(asked, job.k))
-    plaintext, client, server = np.array(times).T
+    plaintext, client, server, matrices = np.array(times).T
     return Turns(
-        plaintext=plaintext, client=client, server=server, moved=moved, near_ties=near_ties, residues=residues
+        plaintext=plaintext,
+        client=client,
+        server=server,
+        matrices=matrices,
+        moved=moved,
+        near_ties=near_ties,
+        residues=residues,
     )
 
 
@@ -161,6 +189,8 @@ def measure(
     """Run the first iterations of a case and time clients, server and scikit-learn in turns."""
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations)
     turns = take_turns(job, rows, seeds=range(seed, seed + 1))
+    operations = 2 * case.k * (case.d + 1) * -(-case.m // case.ell) * turns.residues
+    matrix_rates = 2 * SIDE**3 / turns.matrices
     return IterationRow(
         **stated(job, m=case.m, residues=turns.residues),
         turns=len(turns.moved),
@@ -169,6 +199,8 @@ def measure(
         plaintext_seconds=median(turns.plaintext),
         client_seconds=median(turns.client),
         server_seconds=median(turns.server),
+        matrix_rate=median(matrix_rates) / 1e9,
+        client_rate=median(operations / turns.client / matrix_rates),
         client_ratio=median(turns.client / turns.plaintext),
         client_ratio_quartiles=quartiles(turns.client / turns.plaintext),
         server_ratio=median(turns.server / turns.plaintext),

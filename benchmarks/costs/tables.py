@@ -112,6 +112,8 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _seconds("server", "server_seconds"),
         _spread("client ratio", "client_ratio"),
         _spread("server ratio", "server_ratio"),
+        _number("dgemm, 10^9/s", "matrix_rate", 1),
+        TableColumn("client's rate to it", lambda row: f"{row['client_rate']:.0%}"),
     ),
     "sharing": (
         *setting_columns(),

@@ -16,6 +16,7 @@ ROW = {
     **{"scale": 2.0**32, "residues": 4, "kernels": "compiled", "turns": 9, "moved": 10, "near_ties": 0},
     **{"plaintext_seconds": 0.01, "client_seconds": 0.015, "server_seconds": 0.04},
     **{"client_ratio": 1.5, "client_ratio_quartiles": [1.4, 1.6]},
+    **{"matrix_rate": 50.0, "client_rate": 0.5},
     **{"server_ratio": 4.0, "server_ratio_quartiles": [3.5, 4.5]},
 }
 
@@ -51,7 +52,8 @@ def test_a_page_names_machine_commit_command_and_what_does_not_hold(results):
     assert lines[0].startswith("| client iteration")
     assert "| at most 1.6x | 1.5x | yes |" in lines[0]
     assert lines[1].startswith("| server iteration")
-    assert "| at most 3x | 4x | **no** |" in lines[1]
+    assert "| at most 1.5x | 4x | **no** |" in lines[1]
+    assert "| at least 60% | 50% | **no** |" in page
 
 
 def test_the_page_is_that_of_the_stored_results(tmp_path, monkeypatch):
