@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 
 app = typer.Typer(
     cls=PlainGroup,
-    help="Costs beside plaintext, attacks and simulated faults, measured in one go on this machine. "
+    help="Costs compared with plaintext, attacks and simulated faults, measured on this machine. "
     "See benchmarks/RESULTS.md.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -72,13 +72,13 @@ def _command(name: str, text: str, *, module: str = "", cases: str = "--quick", 
 
 _command(
     "iteration",
-    "A client's and the server's iteration beside one of scikit-learn's on the pooled rows.",
+    "An iteration of a client and of the server, compared with scikit-learn's on the pooled rows.",
     cases="--json --cases 20000,50,8,11,4,2",
 )
-_command("threads", "Iterations and sharing with 2 threads beside 1, and what 16 would take by counted work.")
+_command("threads", "Iterations and sharing with 1 and 2 threads, and an estimate for 16 threads.")
 _command("sharing", "Quantise, mask, encode and pack rows for all clients: MB per second per core.")
-_command("runs", "Whole runs with both drivers against n + 1 plaintext runs from the same start.", repeats=1)
-_command("bytes", "Bytes of each phase against the fewest that its elements could take.", module="traffic")
+_command("runs", "Runs with both drivers, compared with n + 1 plaintext runs from the same start.", repeats=1)
+_command("bytes", "Bytes of each phase, compared with the fewest that its elements need.", module="traffic")
 _command(
     "links",
     "Seconds of a round over 10, 100 and 1,000 Mbit/s, computed from bytes and exchanges.",
@@ -86,18 +86,18 @@ _command(
 )
 _command(
     "disclosure",
-    'An iteration with disclosure "distances" beside one with "coded".',
+    'An iteration with disclosure "distances", compared with "coded".',
     cases="--cases 20000,50,8,11,4,2",
 )
 _command(
     "protections",
-    "What the margin in Q, the range check and the server's signatures cost an iteration and a sharing.",
+    "Costs of the margin in Q, the range check and the server's signatures in an iteration and a sharing.",
     cases="--cases 20000,50,8,11,4,2",
     turns=1,
 )
 _command(
     "labels",
-    "Whole iterations, the work of all parties: labels beside coded distances and distances.",
+    "Work of all parties in an iteration with labels, compared with coded distances and distances.",
     cases="--cases 10000,50,8,5,1,2",
 )
 
@@ -136,17 +136,17 @@ def owners(
     ] = None,
     projected: Annotated[
         str | None,
-        typer.Option("--project", help="rows,owners,cores of each member: what that would cost, by parts."),
+        typer.Option("--project", help="rows,owners,cores of each member: estimate the cost of each part."),
     ] = None,
 ) -> None:
-    """CPU seconds and memory of a committee of eleven for each owner of ten rows, by number of owners."""
+    """CPU seconds and memory of a committee of eleven, by the number of owners with ten rows each."""
     from benchmarks.costs.owners import BASE, OWNERS, QUICK_BASE, QUICK_OWNERS, measure_owners
     from benchmarks.costs.owners_projected import MEASURED, QUICK_MEASURED, project
 
     if projected is not None:
         sizes = _numbers("project", projected)
         if len(sizes) != len(("rows", "owners", "cores")) or min(sizes) < 1 or sizes[0] < sizes[1]:
-            raise ParameterError("project: rows, owners and cores are needed, and a row of each owner")
+            raise ParameterError("project: rows, owners and cores are needed, with a row or more an owner")
         rows, of, cores = sizes
         base, measured = (QUICK_BASE, QUICK_MEASURED) if quick else (BASE, MEASURED)
         found = project(rows=rows, owners=of, cores=cores, base=base, measured=measured, precision=precision)
@@ -161,7 +161,7 @@ def owners(
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
 def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
-    """Runs with parties that vanish or lie: how many end exact, stop or end wrong, and what checks cost."""
+    """Runs with parties that vanish or lie: how many are exact, stop or are wrong, and the cost of checks."""
     from benchmarks.costs.resilience import measure_resilience
 
     show_rows("resilience", measure_resilience(precision=precision, quick=quick), as_json)
@@ -188,7 +188,7 @@ def memory(
     from benchmarks.costs.setting import Case
 
     if storage is not None and not storage.is_dir():
-        raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
+        raise typer.BadParameter(f"{storage} is not a folder", param_hint="--storage")
     chosen = tuple((Case.parse(one), True) for one in cases or ()) or (QUICK_CASES if quick else CASES)
     show_rows("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
 
@@ -211,7 +211,7 @@ def membership(
     from benchmarks.costs.setting import Case
 
     if storage is not None and not storage.is_dir():
-        raise typer.BadParameter(f"{storage} is no folder", param_hint="--storage")
+        raise typer.BadParameter(f"{storage} is not a folder", param_hint="--storage")
     in_files = storage is not None
     chosen = tuple((Case.parse(one), in_files) for one in cases or ())
     measured = chosen or (QUICK_CASES if quick else CASES)
@@ -262,14 +262,14 @@ def rehearsal(
     as_json: Json = False,
     quick: Quick = False,
     sites: Annotated[
-        int, typer.Option(help="Sites with rows; two helpers come on top where labels need them.")
+        int, typer.Option(help="Sites with rows; two helpers are added if labels need them.")
     ] = 11,
     delay_ms: Annotated[
         float, typer.Option(help="Milliseconds from a site to the coordinator and back.")
     ] = 50.0,
     mbit: Annotated[float, typer.Option(help="Mbit/s of each line, in each direction.")] = 100.0,
     loss: Annotated[
-        float, typer.Option(help="Probability that a segment is lost; 0 leaves this run out.")
+        float, typer.Option(help="Probability that a segment is lost; with 0 this run is skipped.")
     ] = 0.001,
     rows: Annotated[int, typer.Option(min=3, help="Rows of all sites.")] = 10_000,
     columns: Annotated[int, typer.Option(min=1, help="Columns.")] = 50,
@@ -310,10 +310,10 @@ def liars(
     runs: Annotated[int, typer.Option(help="Runs to draw.")] = 100,
     first: Annotated[int, typer.Option(help="Seed of the first run.")] = 0,
     beyond: Annotated[
-        bool, typer.Option("--beyond", help="One more than max_liars collude: count wrong labels.")
+        bool, typer.Option("--beyond", help="One liar more than max_liars: count wrong labels.")
     ] = False,
 ) -> None:
-    """Search for runs in which at most max_liars make a label wrong or get an honest party blamed."""
+    """Search for runs in which at most max_liars liars cause a wrong label or have an honest party blamed."""
     from benchmarks.faults.liars import search
 
     if search(runs=runs, first=first, beyond=beyond):
@@ -322,7 +322,7 @@ def liars(
 
 @app.command(rich_help_panel=_STUDIES)
 def crossover() -> None:
-    """From which size encoding and decoding weights are faster by transform than by matrix."""
+    """Sizes from which encoding and decoding weights are faster by transforms than by matrices."""
     from benchmarks.studies.crossover import measure
 
     measure()
@@ -358,7 +358,7 @@ def starts(
         list[str] | None, typer.Argument(help="Their names in tests/support/datasets.py; all by default.")
     ] = None,
     starts: Annotated[int, typer.Option(help="Starts of each kind.")] = 20,
-    rows: Annotated[int, typer.Option(help="More rows than these are sampled down to them.")] = 5000,
+    rows: Annotated[int, typer.Option(help="Larger datasets are sampled down to this many rows.")] = 5000,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table here.")] = None,
 ) -> None:
     """Inertia after "random" and "k-means++" starts, compared with scikit-learn's k-means++ (SECFC_DATA)."""
@@ -372,7 +372,7 @@ def tail(
     case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "190000,4,12,4,1,1",
     tolerances: Annotated[str, typer.Option(help="tol_moved, separated by commas.")] = "0,0.001,0.01",
     coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
-    step: Annotated[float | None, typer.Option(help="Rows as multiples of it: 0.01 or less.")] = None,
+    step: Annotated[float | None, typer.Option(help="Rows as multiples of this step, 0.01 or less.")] = None,
 ) -> None:
     """A run that converges slowly, at several tol_moved: iterations, bytes and seconds."""
     from benchmarks.costs.setting import Case

@@ -203,7 +203,7 @@ def test_the_promise_of_a_page_is_no_larger_than_what_holds(tmp_path, t):
     text = run(t=t, comparers=(4, 0, 2)).report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
     promised = re.findall(r"<td>(any [^<]*)</td><td>nothing else about the rows of the other clients", text)
     assert promised == [
-        "any one client" if t == 1 else "any 2 clients together, but for two of those that compare"
+        "any one client" if t == 1 else "any 2 clients together, except two of those that compare"
     ]
     assert "collude" not in text
 
@@ -329,7 +329,7 @@ def test_reserves_are_named_on_the_page_and_in_the_warning(tmp_path):
     with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 4 together learn, once both have"):
         result = run(t=2, comparers=(0, 5, 6, 3))
     text = result.report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
-    assert "party 3, where it took the place of one that was lost" in text
+    assert "party 3, if it replaced a comparer that was lost" in text
     plain = run(t=2)
     for mine, theirs in zip(result.labels, plain.labels, strict=True):
         np.testing.assert_array_equal(mine, theirs)

@@ -355,6 +355,6 @@ def test_who_learned_what_says_that_labels_are_not_covered():
     told = lines["client 2, because all consented"]
     assert told.startswith("the mean, with noise, of every column")
     assert told.endswith(
-        "differential privacy (epsilon 1, delta 1e-06) of the values of one row, given the labels, which are "
-        "exact and which it does not cover"
+        "differential privacy (epsilon 1, delta 1e-06) for the values of one row, given the labels; it does "
+        "not cover the labels, which are exact"
     )

@@ -26,15 +26,15 @@ def who_learned_what(
     called = dict(enumerate(names, start=1))
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
-        coalition += ", but for two of those that compare"
+        coalition += ", except two of those that compare"
     if job.t > 1 and sum(j <= job.n for j in job.recheckers) > 1:
-        coalition += ", but for two of those that recheck"
+        coalition += ", except two of those that recheck"
     if job.ids_cap is None:
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
         rows = (
             "the number of IDs in all and a keyed hash of each, and the cluster of every ID in each of "
-            f"{rounds} rounds; not who holds it"
+            f"{rounds} rounds; not who holds which ID"
         )
     step = "" if job.step is None else ", the step that values are multiples of"
     inertia = "; the inertia" if job.tells_inertia else ""
@@ -43,7 +43,7 @@ def who_learned_what(
     if job.weighted:
         rows += "; the weight of every row"
     if job.predict:
-        inertia = "; which rows are new, whose cluster alone is found"
+        inertia = "; which rows are new; only their clusters are found"
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),
         *_opened(opened),
@@ -57,9 +57,9 @@ def who_learned_what(
     if not job.max_liars:
         lines.append(
             Learned(
-                "a client that answered wrongly, if one did",
-                "possibly every row: two rounds tell it a bit of a column of all rows, and with max_liars=0 "
-                "nobody looks for wrong answers",
+                "a client that answered wrongly, if there was one",
+                "possibly every row: two rounds tell it one bit of a column of all rows, and with "
+                "max_liars=0 nobody checks for wrong answers",
             )
         )
     if job.reveal_to:
@@ -68,16 +68,16 @@ def who_learned_what(
         if job.centres_epsilon is not None:
             what = "the mean, with noise,"
             least = (
-                f": differential privacy (epsilon {job.centres_epsilon:g}, delta {job.centres_delta:g}) of "
-                "the values of one row, given the labels, which are exact and which it does not cover"
+                f": differential privacy (epsilon {job.centres_epsilon:g}, delta {job.centres_delta:g}) for "
+                "the values of one row, given the labels; it does not cover the labels, which are exact"
             )
         if job.reveal_spread is not None:
             what, least = "the exact mean and standard deviation", f", which are at least {job.reveal_spread}"
         lines.append(
             Learned(
                 f"{told}, because all consented",
-                f"{what} of every column in every final cluster and, own rows taken off, of the "
-                f"others' in it{least}",
+                f"{what} of every column in every final cluster and, without their own rows, of the others' "
+                f"rows in it{least}",
             )
         )
     return lines
@@ -85,15 +85,15 @@ def who_learned_what(
 
 def _of_server(job: Job, rounds: int) -> list[Learned]:
     """The lines if the server decodes distances."""
-    centres = "the centres of all sets it asked about"
+    centres = "the centres of all sets that it asked about"
     server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
     lines = [Learned("the server", server)]
     if job.disclosure == "coded":
         lines.append(
             Learned(
                 "the server, because the disclosure is 'coded'",
-                "also every client's coded distances, hence squared distances per segment of "
-                f"{job.width} columns, and products that involve masks",
+                "also every client's coded distances, so squared distances for each segment of "
+                f"{job.width} columns, and products with masks",
             )
         )
     if job.init == "k-means++":
@@ -104,12 +104,12 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
         *lines,
         Learned(
             "the server, from exact distances",
-            "possibly by how much any two rows differ in each column: once centres span all columns, columns "
-            "are fixed but for their order, sign and shift",
+            "possibly by how much any two rows differ in each column: once centres span all columns, it can "
+            "compute the columns except for their order, sign and shift",
         ),
         Learned(
             "the server with a client that owns two rows, or with two opened centres",
-            "possibly every row: known points fix order, signs and shifts",
+            "possibly every row: known points determine order, signs and shifts",
         ),
     ]
 
@@ -117,16 +117,16 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Learned]:
     """The lines if three parties compare."""
     dealer, first, second, *reserves = [called.get(one, job.called(one)) for one in job.comparers]
-    distances = f"the exact distance of every row to the centres of all sets asked about, in {rounds} rounds"
-    inertias = "the inertia of each k, which its summary tells, and of one cluster"
+    distances = f"the exact distance of every row to the centres of all sets of {rounds} rounds"
+    inertias = "the inertia of each k, which the summary has, and of one cluster"
     return [
         Learned("the server", inertias if job.compared else "nothing else"),
         Learned(f"{dealer} with {first}", "what the server learns with disclosure 'coded'"),
         Learned(f"{second} with {dealer} or {first}", distances),
         *(
             Learned(
-                f"{reserve}, where it took the place of one that was lost",
-                "with another that compared then, what that one would have learned with it",
+                f"{reserve}, if it replaced a comparer that was lost",
+                "with another comparer of that time, what the lost one would have learned with that other",
             )
             for reserve in reserves
         ),
@@ -139,7 +139,7 @@ def _of_recheckers(job: Job, called: Mapping[int, str]) -> list[Learned]:
     if not job.recheckers:
         return []
     who = ", ".join(called.get(one, job.called(one)) for one in job.recheckers)
-    distances = f"of {RECHECKED} labels, or all if there are fewer, the exact distances of their rows"
+    distances = f"the exact distances of the rows of {RECHECKED} labels, or of all labels if there are fewer"
     return [Learned(f"any two of {who}", distances)]
 
 
@@ -158,6 +158,7 @@ def _between(job: Job) -> list[Learned]:
     who = f"{first} clients together" if first == last else f"{first} to {last} clients together"
     return [
         Learned(
-            who, "equations about each row's segments, and possibly every value, as rows are small integers"
+            who,
+            "equations about each row's segments, and possibly every value, because rows are small integers",
         )
     ]

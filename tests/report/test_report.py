@@ -222,7 +222,7 @@ def test_what_is_opened_before_a_run_is_told():
 def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
     job = Job(n=3, k=2, t=1, ell=1, d=8, bound=1.0, ids_cap=9)
     line = who_learned_what(job, rounds=7)[0]
-    assert "not who holds it" in line.what
+    assert "not who holds which ID" in line.what
     assert "how many rows" not in line.what
 
 
