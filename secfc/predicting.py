@@ -12,8 +12,9 @@ from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
 from secfc.field.fixed_point import MAX_STEPS
+from secfc.option_checks import check_positive
 from secfc.options import PredictOptions, RunOptions, Threshold, again, shared
-from secfc.params import Job, check_positive
+from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
 from secfc.rows import as_labels, check_rows, largest_norm

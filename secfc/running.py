@@ -32,6 +32,7 @@ from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
+from secfc.option_checks import check_bool, check_choice, check_seed
 from secfc.options import (
     AgreedClustering,
     Auto,
@@ -50,8 +51,6 @@ from secfc.params import (
     MAX_COMPARERS,
     Job,
     Start,
-    check_choice,
-    check_seed,
     default_start,
     default_threshold,
     fitting,
@@ -331,8 +330,7 @@ def _is_position(at: object, count: int) -> TypeGuard[int]:
 
 def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:
     """The smallest cluster whose spread is opened, the largest of all limits; None opens no spread."""
-    if not isinstance(given, bool):
-        raise ParameterError(f"reveal_spread: a bool is needed, {type(given).__name__} was given")
+    check_bool("reveal_spread", given)
     if not given:
         return None
     check_consent("reveal_spread", members, limits)
