@@ -14,22 +14,11 @@ import numpy as np
 from secfc.array_types import Bools, Ints, Labels
 from secfc.kmeans.measures import Measures, calinski_harabasz
 from secfc.kmeans.plus_plus import Choices, draws, first_row
-from secfc.kmeans.search import LabelResult, suitability
+from secfc.kmeans.search import LabelResult, Step, suitability
 from secfc.kmeans.sets import set_weights
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
-
-
-class _Step(Enum):
-    """The purpose of the current sets."""
-
-    CANDIDATES = auto()
-    FIRST_OF_START = auto()
-    SECOND_OF_START = auto()
-    ITERATE = auto()
-    LAST_ASSIGNMENT = auto()
-    PREDICT = auto()
 
 
 class Follows(Enum):
@@ -98,8 +87,8 @@ class LabelSearch:
         self._m, self._starts, self._compared = m, starts, compared
         self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._rng, self._given = rng, start
-        first = {"separation": _Step.FIRST_OF_START, "k-means++": _Step.CANDIDATES}.get(init, _Step.ITERATE)
-        self._first = _Step.PREDICT if predict else first
+        first = {"separation": Step.FIRST_OF_START, "k-means++": Step.CANDIDATES}.get(init, Step.ITERATE)
+        self._first = Step.PREDICT if predict else first
         self._core = np.zeros(m, dtype=np.bool_)
         self._previous: Labels | None = None
         self._emptied: Ints | None = None  # computed on first use
@@ -110,9 +99,9 @@ class LabelSearch:
     def _begin(self) -> None:
         self._k = self._starts[len(self.found)]
         alone = self._compared and self._k == 1
-        self._step, self.moved = _Step.ITERATE if alone else self._first, self._m
+        self._step, self.moved = Step.ITERATE if alone else self._first, self._m
         self.choices: Choices | None = None
-        if self._step is _Step.CANDIDATES:
+        if self._step is Step.CANDIDATES:
             first = first_row(self._rng, self._m, self._weights)
             self.choices = Choices(m=self._m, k=self._k, first=first)
             self.sets = self.choices.sets
@@ -133,12 +122,12 @@ class LabelSearch:
         """Rows whose labels are opened, ascending."""
         if self.choices is not None:
             return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(self.sets < 0) if self._step is _Step.PREDICT else np.arange(self.sets.size)
+        return np.flatnonzero(self.sets < 0) if self._step is Step.PREDICT else np.arange(self.sets.size)
 
     @property
     def with_core(self) -> bool:
         """Whether the core membership of rows is opened too."""
-        return self._step is _Step.SECOND_OF_START
+        return self._step is Step.SECOND_OF_START
 
     def sizes(self) -> Ints:
         """The divisor of each set's sum (`set_weights`), shape (k,)."""
@@ -153,7 +142,7 @@ class LabelSearch:
     @property
     def emptied(self) -> Ints:
         """Clusters without a row, ascending, to which rows are moved. All labels must have been added."""
-        if self._step in (_Step.LAST_ASSIGNMENT, _Step.PREDICT):
+        if self._step in (Step.LAST_ASSIGNMENT, Step.PREDICT):
             return np.empty(0, dtype=np.int64)
         if self._emptied is None:
             self._emptied = np.flatnonzero(np.bincount(self._labels, minlength=self._k) == 0)
@@ -204,7 +193,7 @@ class LabelSearch:
         choices.choose(candidate, drawn)
         self.sets = choices.sets
         if not choices.candidates:
-            self.current.start, self._step, self.choices = self.sets, _Step.ITERATE, None
+            self.current.start, self._step, self.choices = self.sets, Step.ITERATE, None
         self._draw()
         self._labels, self._emptied = self.sets.copy(), None
         return Follows.QUESTION
@@ -220,16 +209,16 @@ class LabelSearch:
         sets = labels.copy()
         sets[farthest] = self.emptied[: farthest.size]
         match self._step:
-            case _Step.FIRST_OF_START:
-                self.sets, self._step = sets, _Step.SECOND_OF_START
+            case Step.FIRST_OF_START:
+                self.sets, self._step = sets, Step.SECOND_OF_START
                 return Follows.QUESTION
-            case _Step.SECOND_OF_START:
+            case Step.SECOND_OF_START:
                 self.sets = separated_sets(sets, labels, self._core, self._k)
-                run.start, self._step = self.sets, _Step.ITERATE
+                run.start, self._step = self.sets, Step.ITERATE
                 return Follows.QUESTION
         run.labels = labels
-        if self._step is not _Step.ITERATE:
-            run.converged = run.converged or self._step is _Step.PREDICT
+        if self._step is not Step.ITERATE:
+            run.converged = run.converged or self._step is Step.PREDICT
             return self._ended(run)
         run.n_iter += 1
         done = self._stopping.after(
@@ -240,7 +229,7 @@ class LabelSearch:
             return self._ended(run)
         self.sets = sets
         if done.after is After.ASSIGNMENT:
-            self._step = _Step.LAST_ASSIGNMENT
+            self._step = Step.LAST_ASSIGNMENT
         return Follows.QUESTION
 
     def _ended(self, run: LabelResult) -> Follows:
@@ -268,7 +257,7 @@ class LabelSearch:
     def stand(self, standing: dict[str, Any]) -> None:
         """Restore the state of another search that was made with the same arguments."""
         self.sets, self._previous = standing["sets"], standing["previous"]
-        self._step, self.moved = _Step[standing["step"]], standing["moved"]
+        self._step, self.moved = Step[standing["step"]], standing["moved"]
         self._labels, self._emptied, self.choices = self.sets.copy(), None, None
         self._k = standing["current"]["k"]
         if standing["choices"] is not None:

@@ -27,7 +27,7 @@ from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
 
 
-class _Step(Enum):
+class Step(Enum):
     """The purpose of the current sets."""
 
     CANDIDATES = auto()
@@ -174,20 +174,20 @@ class Search:
         self._starts_left -= 1
         self._previous: Labels | None = None
         self._seeds: PlusPlus | None = None
-        self._step = _Step.ITERATE
+        self._step = Step.ITERATE
         init = "random" if self._compared and self._k == 1 else self._init
         match init:
             case "k-means++":
                 self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng, weights=self._weights)
-                self.sets, self._step = self._seeds.sets, _Step.CANDIDATES
+                self.sets, self._step = self._seeds.sets, Step.CANDIDATES
             case "labels":
                 assert self._given is not None
                 self.sets = self._given
-                self._step = _Step.PREDICT if self._predict else _Step.ITERATE
+                self._step = Step.PREDICT if self._predict else Step.ITERATE
             case _:
                 self.sets = random_partition(self._rng, self._m, self._k)
                 if init == "separation":
-                    self._step = _Step.FIRST_OF_START
+                    self._step = Step.FIRST_OF_START
         self.current = SearchResult(start=self.sets, labels=self.sets, k=self._k)
 
     def sizes(self) -> Ints:
@@ -216,7 +216,7 @@ class Search:
     def stand(self, standing: dict[str, Any]) -> None:
         """Restore the state of another search that was made with the same arguments."""
         self._k, self._ks = standing["k"], standing["ks"]
-        self._starts_left, self._step = standing["starts_left"], _Step[standing["step"]]
+        self._starts_left, self._step = standing["starts_left"], Step[standing["step"]]
         self.moved, self._previous = standing["moved"], standing["previous"]
         self.current = _from_plain(standing["current"])
         self.best = None if standing["best"] is None else _from_plain(standing["best"])
@@ -237,11 +237,11 @@ class Search:
         """
         found = quotients(distances, self._kernels)
         self._within.take(rows, found.value, found.sizes, found.tolerance)
-        if self._step is _Step.CANDIDATES:
+        if self._step is Step.CANDIDATES:
             assert self._seeds is not None
             self._seeds.add(rows, found.digits, found.radix)
             return
-        part = nearest(found, with_core=self._step is _Step.SECOND_OF_START)
+        part = nearest(found, with_core=self._step is Step.SECOND_OF_START)
         with self._lock:
             if self._own is None or self._own.shape[0] != part.own.shape[0]:
                 self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
@@ -258,11 +258,11 @@ class Search:
         RangeError if some distance is larger than the public bound allows. The search then ends.
         """
         self._within.end_round(self.sets)
-        if self._step is _Step.CANDIDATES:
+        if self._step is Step.CANDIDATES:
             assert self._seeds is not None
             more, self.sets = self._seeds.end_round(), self._seeds.sets
             if not more:
-                self.current.start, self._step, self._seeds = self.sets, _Step.ITERATE, None
+                self.current.start, self._step, self._seeds = self.sets, Step.ITERATE, None
             return True
         assert self._own is not None
         assert self._sums is not None
@@ -271,14 +271,14 @@ class Search:
         sums, self._sums = self._sums, None
         sets, run = relocate(labels, own, self._radix, sizes), self.current
         match self._step:
-            case _Step.FIRST_OF_START:
-                self.sets, self._step = sets, _Step.SECOND_OF_START
+            case Step.FIRST_OF_START:
+                self.sets, self._step = sets, Step.SECOND_OF_START
                 return True
-            case _Step.SECOND_OF_START:
+            case Step.SECOND_OF_START:
                 self.sets = separated_sets(sets, labels, self._core, self._k)
-                self.current.start, self._step = self.sets, _Step.ITERATE
+                self.current.start, self._step = self.sets, Step.ITERATE
                 return True
-            case _Step.PREDICT:
+            case Step.PREDICT:
                 self.best = run
                 run.labels = np.where(self.sets < 0, labels, self.sets)
                 run.near_ties, run.converged = near_ties, True
@@ -287,7 +287,7 @@ class Search:
         of_sets = _sums(labels, own, self._radix, sizes.size, self._weights)
         run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._total)
         run.near_ties += near_ties
-        if self._step is _Step.ITERATE and not self._iterated(run, sets):
+        if self._step is Step.ITERATE and not self._iterated(run, sets):
             return True
         if self.best is None or run.score < self.best.score:
             self.best = run
@@ -325,7 +325,7 @@ class Search:
             return True
         self.sets = sets
         if done.after is After.ASSIGNMENT:
-            self._step = _Step.LAST_ASSIGNMENT
+            self._step = Step.LAST_ASSIGNMENT
         return False
 
 
