@@ -20,7 +20,7 @@ from secfc.codes import Code
 from secfc.column_names import are_names, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.options import FOUND, TextFormat
-from secfc.rows import check_weights
+from secfc.rows import as_weights
 from secfc.sources.blocks import EXACT, too_large
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
@@ -159,9 +159,7 @@ def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
             f"{path}: column {_shown(table, name)} of weights is not one of whole numbers ({column.type})",
             code=Code.BAD_WEIGHTS,
         )
-    weights = column.to_numpy() if len(column) else np.empty(0, dtype=np.int64)
-    check_weights(weights, name=str(path), m=table.num_rows)
-    return weights.astype(np.int64)
+    return as_weights(column.to_numpy() if len(column) else [], name=str(path), m=table.num_rows)
 
 
 def written_of(table: pa.Table) -> str:
