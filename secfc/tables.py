@@ -19,12 +19,12 @@ from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.column_names import are_names, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
-from secfc.options import FOUND, TextFormat
 from secfc.rows import as_weights
 from secfc.sources.blocks import EXACT, too_large
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
+from secfc.sources.text_format import FOUND, TextFormat
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names

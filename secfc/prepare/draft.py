@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secfc.errors import DataError
-from secfc.options import FOUND, TextFormat
 from secfc.sources.csv_file import CODES
 from secfc.sources.query import Query
+from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import are_row_numbers, load_table
 
 MOST_CATEGORIES = 20

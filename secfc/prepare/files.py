@@ -16,7 +16,6 @@ import pyarrow.parquet
 from secfc.array_types import Floats
 from secfc.column_names import normal
 from secfc.errors import DataError, each
-from secfc.options import FOUND, TextFormat
 from secfc.outputs import whole_folder
 from secfc.prepare.memory import open_totals
 from secfc.prepare.roles import Terms
@@ -27,6 +26,7 @@ from secfc.prepare.tables import checked as checked_table
 from secfc.prepare.transform import Preparation
 from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Query
+from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import party_names
 
 

@@ -19,10 +19,10 @@ from secfc.codes import Code
 from secfc.column_names import normal_all
 from secfc.errors import DataError
 from secfc.field.fixed_point import off_step
-from secfc.options import FOUND, TextFormat
 from secfc.prepare.schema import Column, Schema
 from secfc.sources.csv_file import DECIMAL
 from secfc.sources.query import Query
+from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import load_table
 
 _NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})

@@ -17,7 +17,7 @@ import pyarrow.csv
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import DataError
-from secfc.options import FOUND, DecimalMark, Separator, TextFormat
+from secfc.sources.text_format import FOUND, DecimalMark, Separator, TextFormat
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of the files that this module reads."""

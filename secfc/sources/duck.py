@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError
-from secfc.options import FOUND, TextFormat
 from secfc.sources import missing
 from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
 from secfc.sources.csv_file import Dialect, dialect_of, read_csv
+from secfc.sources.text_format import FOUND, TextFormat
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
