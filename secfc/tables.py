@@ -20,7 +20,7 @@ from secfc.codes import Code
 from secfc.column_names import are_names, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.rows import as_weights
-from secfc.sources.blocks import EXACT, too_large
+from secfc.sources.blocks import EXACT, check_exact
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
@@ -51,7 +51,6 @@ def read_table(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
-    weight_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> Table:
     """Read a party's rows with `load_table` and `chosen_columns`; the IDs of .csv files are kept as text.
@@ -59,17 +58,9 @@ def read_table(
     Raises DataError with the file and the column, never a value.
     """
     as_text = [id_column] if id_column else []
-    weighed = [weight_column] if weight_column else []
-    table = load_table(path, as_text=as_text, named=[*columns, *drop, *weighed], given=given)
-    return chosen_columns(
-        table,
-        path=path,
-        columns=columns,
-        drop=drop,
-        id_column=id_column,
-        weight_column=weight_column,
-        named=bool(columns),
-    )
+    table = load_table(path, as_text=as_text, named=[*columns, *drop], given=given)
+    named = bool(columns)
+    return chosen_columns(table, path=path, columns=columns, drop=drop, id_column=id_column, named=named)
 
 
 def chosen_columns(
@@ -456,11 +447,7 @@ def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
             f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it",
             code=Code.NOT_A_NUMBER,
         )
-    if beyond.size:
-        raise DataError(
-            f"{where} {too_large(count=beyond.size, first=int(beyond[0]))}",
-            code=Code.OUT_OF_RANGE,
-        )
+    check_exact(beyond, where)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise DataError(
