@@ -37,36 +37,15 @@ class LabelSearch:
     `sets` is the current question. `add` takes labels, some rows at a time, and `end_round` returns what
     follows. `found` has the results of the starts that have ended. `best` is the index of the best of these
     with as many clusters as the last.
-    If `choices` is not None, `sets` has candidates instead, and `choose` takes the opened values.
+    `choices` are those of an unfinished k-means++ start. If there are any, `sets` has candidates instead, and
+    `choose` takes the opened values. `draws` are random numbers that draw the next candidates, () if no
+    candidates follow the current ones.
 
-    Parameters
-    ----------
-    m, max_iter : int
-    tol_moved : float
-    starts : tuple of int
-        Clusters of each start, in order.
-    compared : tuple of int
-        Numbers of clusters to compare, () for a single number. Of one cluster only the inertia is used.
-    init : {"random", "separation", "k-means++", "labels"}
-        "separation": the first two questions make the start, from cores. "k-means++": the first questions
-        choose the rows of the start, and `sets` begins with a single row.
-    predict : bool
-        Keep these sets: one question, about the rows that are in no set.
-    rng : numpy.random.Generator
-        For public choices only.
-    weights : ndarray of shape (m,), int64, optional
-        How many times each row counts. Public, at least 1 each, at most 2**29 in all.
-    start : ndarray of shape (m,), int32, optional
-        Given sets, when `init` is "labels".
-
-    Attributes
-    ----------
-    sets : ndarray of shape (m,), int32
-        The sets of the current question.
-    draws : tuple of int
-        Random numbers that draw the next candidates, () if no candidates follow the current ones.
-    choices : Choices or None
-        The choices of an unfinished k-means++ start.
+    `starts` are the numbers of clusters of each start, in order, and `compared` those to compare, () for a
+    single number. Of one cluster only the inertia is used. By "separation" the first two questions make the
+    start, from cores. By "k-means++" the first questions choose the rows of the start, and `sets` begins with
+    a single row. With `predict` the one question is about the rows that are in no set. `rng`, `weights` and
+    `start` are as for `secfc.kmeans.search.Search`.
     """
 
     def __init__(

@@ -131,16 +131,10 @@ def calinski_harabasz(inertia: float, *, total: float, k: int, m: int) -> float:
 class Measures:
     """Measures of a clustering. They are nan with fewer than two clusters, or with as many as rows.
 
-    Attributes
-    ----------
-    calinski_harabasz : float
-        Greater is better.
-    silhouette : float or None
-        Simplified silhouette, 0 to 1: the mean of (b - a) / b, with a and b the distances to the nearest and
-        the second nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better. None if not known.
-    davies_bouldin : float or None
-        Less is better. None as for the silhouette. Exact if the distances are to the means of the labels,
-        which holds after convergence.
+    The simplified silhouette, 0 to 1, is the mean of (b - a) / b, with a and b the distances to the nearest
+    and the second nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better, but for
+    Davies-Bouldin, which is exact if the distances are to the means of the labels, as after convergence.
+    What is not known is None.
     """
 
     calinski_harabasz: float

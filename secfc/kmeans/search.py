@@ -42,56 +42,32 @@ class Step(Enum):
 class LabelResult:
     """The result of one start, as far as labels show it.
 
-    Attributes
-    ----------
-    start : ndarray of shape (m,), int32
-        The sets whose means were the centres of the first iteration; -1: in no set.
-    labels : ndarray of shape (m,), int32
-    k : int
-    n_iter : int
-        Counted as in scikit-learn: it includes the last iteration, which changes no label or moves no centre.
-    converged : bool
-        As in `secfc.kmeans.stopping.Iterated` of the last iteration.
-    opened : float or None
-        The inertia in squared units of the data, if the trio opened it.
-    measures : Measures or None
-        None unless several k are compared.
+    `start` are the sets whose means were the centres of the first iteration, -1 for a row in no set. `n_iter`
+    counts as scikit-learn: it includes the last iteration, which changes no label or moves no centre.
     """
 
     start: Labels = field(repr=False)
     labels: Labels = field(repr=False)
     k: int
     n_iter: int = 0
-    converged: bool = False
-    opened: float | None = None
-    measures: Measures | None = None
+    converged: bool = False  # as in `secfc.kmeans.stopping.Iterated` of the last iteration
+    opened: float | None = None  # the inertia in squared units of the data, if the trio opened it
+    measures: Measures | None = None  # if several k are compared
 
 
 @dataclass(kw_only=True)
 class SearchResult(LabelResult):
     """The result of one start, if distances are known.
 
-    Attributes
-    ----------
-    inertia : Fraction
-        In squared quantised units.
-    score : int
-        The score by which starts are compared (`secfc.kmeans.score`).
-    history : list of Fraction
-        Inertia of each iteration.
-    near_ties : int
-        Comparisons that floats could not decide.
-    histogram : tuple of list of int and float
-        Distances of the rows to their centres (`secfc.kmeans.measures.histogram`), in quantised units.
-    spreads, silhouettes : list of k float
-        Of each cluster the root mean square of these distances, and `RoundSums.silhouettes`; nan where there
-        is none.
+    `histogram` is of the distances of rows to their centres (`secfc.kmeans.measures.histogram`), in quantised
+    units. `spreads` and `silhouettes` have for each cluster the root mean square of these distances, and
+    `RoundSums.silhouettes`; nan where there is none.
     """
 
-    inertia: Fraction = Fraction(0)
-    score: int = 0
-    history: list[Fraction] = field(default_factory=list)
-    near_ties: int = 0
+    inertia: Fraction = Fraction(0)  # in squared quantised units
+    score: int = 0  # by which starts are compared (`secfc.kmeans.score`)
+    history: list[Fraction] = field(default_factory=list)  # inertia of each iteration
+    near_ties: int = 0  # comparisons that floats could not decide
     histogram: tuple[list[int], float] = ([], 0.0)
     spreads: list[float] = field(default_factory=list, repr=False)
     silhouettes: list[float] = field(default_factory=list, repr=False)
@@ -103,29 +79,12 @@ class Search:
     `sets` is the current question. `add` takes distances, some rows at a time. `end_round` returns whether
     another question follows. If not, `best` is the result with the least score, the first of equals.
 
-    Parameters
-    ----------
-    m, k : int
-        Rows and clusters, k <= m.
-    compared : tuple of int
-        Ascending numbers of clusters to compare, the last is k. `found` then has the best result for each.
-        () for k alone.
-    max_iter, n_init : int
-    tol_moved : float
-    init : {"random", "separation", "k-means++", "labels"}
-        See `secfc.run`; "labels": from `start`.
-    rng : numpy.random.Generator
-        For public choices only.
-    kernels : Kernels
-    within : RangeCheck
-        Checks the distances of every round before they are used.
-    weights : ndarray of shape (m,), int64, optional
-        How many times each row counts. Public, at least 1 each, at most 2**29 in all.
-    start : ndarray of shape (m,), int32, optional
-        Given sets, when `init` is "labels".
-    predict : bool
-        Keep these sets: one question, after which each row in no set gets the label of the nearest mean.
-        There is no inertia: with only one such row it would be the distance of that row.
+    `compared` are ascending numbers of clusters to compare, the last is k; `found` then has the best result
+    for each. `rng` is for public choices only. `within` checks the distances of every round before they are
+    used. `weights`, shape (m,), say how many times each row counts: public, at least 1 each, at most 2**29 in
+    all. `start`, shape (m,), are the given sets when `init` is "labels". With `predict` these sets are kept:
+    after one question each row in no set gets the label of the nearest mean. There is no inertia then: with
+    only one such row it would be the distance of that row.
     """
 
     def __init__(

@@ -36,26 +36,14 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A party's agreed columns, by name.
-
-    Attributes
-    ----------
-    numbers : ndarrays of shape (rows,), float64
-        Within the column's range; logarithms if the schema says so. nan: missing.
-    categories : ndarrays of shape (rows,), int64
-        Position in the agreed list; -1: missing.
-    clipped, missing : ints
-        How many values were moved to an end of the range, and how many are missing, for columns with some.
-    unlisted : tuple of str
-        The party's other columns, which are not used.
-    """
+    """A party's agreed columns, by name; arrays have shape (rows,)."""
 
     rows: int
-    numbers: dict[str, Floats] = field(repr=False)
-    categories: dict[str, Ints] = field(repr=False)
-    clipped: dict[str, int]
-    missing: dict[str, int]
-    unlisted: tuple[str, ...] = field(default=(), repr=False)
+    numbers: dict[str, Floats] = field(repr=False)  # in the range, or its logarithms; nan: missing
+    categories: dict[str, Ints] = field(repr=False)  # position in the agreed list; -1: missing
+    clipped: dict[str, int]  # how many values were moved to an end of the range, for columns with some
+    missing: dict[str, int]  # how many are missing, likewise
+    unlisted: tuple[str, ...] = field(default=(), repr=False)  # the party's other columns, which are not used
 
     @property
     def mended(self) -> dict[str, Any]:
