@@ -106,8 +106,8 @@ class CodedPoints:
         """Prepare to answer about these sets, shape (m,), modulo the first `residues` primes.
 
         `sizes`, shape (asked,), are what the sums of the first sets are divided by (`set_weights`). Answers
-        are multiplied by `factors`, shape (P,), reduced residues, one for each prime. `about` are those of the
-        sets to answer about, ascending, () for all of them.
+        are multiplied by `factors`, shape (P,), reduced residues, one for each prime. `about` are those of
+        the sets to answer about, ascending, () for all of them.
         """
         asked = list(about) or list(range(sizes.size))
         sizes, self._asked = sizes[asked], len(asked)
