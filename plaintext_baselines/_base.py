@@ -2,16 +2,19 @@
 
 import abc
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._floats import nearest, squared_distances
+from plaintext_baselines._rounds import Rounds
 
 
 class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]  # scikit-learn has no stubs
@@ -102,6 +105,26 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         return data
 
 
+class PooledClusterer(FederatedClusterer):
+    """Base of Lloyd's algorithm on the concatenated rows, for any arithmetic."""
+
+    max_iter: int
+    history_: list[float]
+    converged_: bool
+
+    def _keep(self, rounds: Rounds[Any], data: Sequence[FloatArray]) -> None:
+        """Set the fitted attributes that do not depend on the arithmetic; warn if the labels still change."""
+        self.labels_ = split(rounds.assignment.labels, data)
+        self.inertia_ = rounds.inertia
+        self.history_ = rounds.history
+        self.n_iter_ = len(rounds.history)
+        self.converged_ = rounds.converged
+        if not rounds.converged:
+            warnings.warn(
+                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=4
+            )
+
+
 def _is_array(X: Any) -> bool:
     """Whether `X` is one table, not several parties."""
     return len(getattr(X, "shape", ())) == 2
@@ -147,25 +170,30 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be at least 1, got {value}")
 
 
-def check_weights(given: Sequence[Any], data: Sequence[FloatArray]) -> IntArray:
-    """Pool one integer array of weights per party. Raise unless they fit and are at least 1."""
+def check_integers(
+    given: Sequence[Any], data: Sequence[FloatArray], *, name: str, arrays: str, numbers: str
+) -> list[IntArray]:
+    """An integer array of shape (rows,) for each party. `arrays` and `numbers` are their names in errors."""
     if len(given) != len(data):
-        raise ValueError(f"sample_weight has {len(given)} arrays for {len(data)} parties")
-    weights: list[IntArray] = []
+        raise ValueError(f"{name} has {len(given)} {arrays} for {len(data)} parties")
+    found = []
     for index, (one, rows) in enumerate(zip(given, data, strict=True)):
         array = np.asarray(one)
         if array.shape != (len(rows),):
-            raise ValueError(
-                f"sample_weight of party {index} has shape {array.shape}, expected ({len(rows)},)"
-            )
+            raise ValueError(f"{name} of party {index} has shape {array.shape}, expected ({len(rows)},)")
         if len(rows) and array.dtype.kind not in "ui":
-            raise TypeError(
-                f"sample_weight of party {index} must hold whole numbers, has dtype {array.dtype}"
-            )
+            raise TypeError(f"{name} of party {index} must hold {numbers}, has dtype {array.dtype}")
+        found.append(array)
+    return found
+
+
+def check_weights(given: Sequence[Any], data: Sequence[FloatArray]) -> IntArray:
+    """Pool one integer array of weights per party. Raise unless they fit and are at least 1."""
+    weights = check_integers(given, data, name="sample_weight", arrays="arrays", numbers="whole numbers")
+    for index, array in enumerate(weights):
         if (array < 1).any():
             raise ValueError(f"sample_weight of party {index} must be at least 1")
-        weights.append(array.astype(np.int64))
-    pooled = np.concatenate(weights)
+    pooled = np.concatenate([array.astype(np.int64) for array in weights])
     if pooled.sum() >= 2**30:
         raise ValueError(f"sample_weight must be below 2^30 in all, got {pooled.sum()}")
     return pooled

@@ -19,6 +19,7 @@ from secfc.array_types import Floats, Labels
 from secfc.drivers.participant import CENTRES, LABELS, SPREADS
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.kmeans.sets import set_sizes
+from secfc.options import shared
 from secfc.outputs import NO_PAGE
 from secfc.params import Job
 from secfc.prepare.summary import SUMMARY as PREPARATION
@@ -203,17 +204,10 @@ def _figures(
     agreement: Agreement,
     fit: list[Fit],
 ) -> Figures:
-    return Figures(
-        n_iter=result.n_iter,
-        converged=result.converged,
-        inertia=result.inertia,
-        near_ties=result.near_ties,
-        sizes=result.sizes,
-        counts=result.counts,
-        part=result.faults.faults().parts(agreement.job.n),
-        by_party=by_party,
-        history=result.history,
-        profile=None
+    known = {
+        "part": result.faults.faults().parts(agreement.job.n),
+        "by_party": by_party,
+        "profile": None
         if opened is None
         else profile(
             opened.centres,
@@ -222,6 +216,6 @@ def _figures(
             inertia=result.inertia,
             columns=opened.preparation or list(agreement.columns),
         ),
-        fit=fit,
-        compared=result.compared,
-    )
+        "fit": fit,
+    }
+    return Figures(**shared(result, Figures) | known)
