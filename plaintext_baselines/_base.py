@@ -2,19 +2,16 @@
 
 import abc
 import numbers
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from plaintext_baselines._arrays import FloatArray, IntArray
 from plaintext_baselines._floats import nearest, squared_distances
-from plaintext_baselines._rounds import Rounds
 
 
 class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[misc]  # scikit-learn has no stubs
@@ -103,26 +100,6 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         if self.n_clusters > n_rows:
             raise ValueError(f"n_clusters={self.n_clusters} exceeds the parties' {n_rows} rows")
         return data
-
-
-class PooledClusterer(FederatedClusterer):
-    """Base of Lloyd's algorithm on the concatenated rows, for any arithmetic."""
-
-    max_iter: int
-    history_: list[float]
-    converged_: bool
-
-    def _keep(self, rounds: Rounds[Any], data: Sequence[FloatArray]) -> None:
-        """Set the fitted attributes that do not depend on the arithmetic; warn if the labels still change."""
-        self.labels_ = split(rounds.assignment.labels, data)
-        self.inertia_ = rounds.inertia
-        self.history_ = rounds.history
-        self.n_iter_ = len(rounds.history)
-        self.converged_ = rounds.converged
-        if not rounds.converged:
-            warnings.warn(
-                f"labels still change after max_iter={self.max_iter} rounds", ConvergenceWarning, stacklevel=4
-            )
 
 
 def _is_array(X: Any) -> bool:

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._base import PooledClusterer, check_count, check_parties, check_weights
+from plaintext_baselines._base import check_count, check_parties, check_weights
 from plaintext_baselines._exact import Centre, Centres, ExactRows
 from plaintext_baselines._plus_plus import plus_plus_rows
+from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._quantise import MAX_PRECISION, check_bound, check_step, quantise, scale_exponent
 from plaintext_baselines._rounds import Rounds, run_rounds
 from plaintext_baselines._start import given_centres, starting_sets

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from plaintext_baselines._arrays import FloatArray
-from plaintext_baselines._base import PooledClusterer, check_choice, check_count
+from plaintext_baselines._base import check_choice, check_count
 from plaintext_baselines._floats import Floats, KeepingFloats
+from plaintext_baselines._pooled import PooledClusterer
 from plaintext_baselines._rounds import run_rounds
 from plaintext_baselines._start import given_centres, starting_sets
 

@@ -108,8 +108,7 @@ def chosen_columns(
     chosen = tuple(name for name in (columns or found) if name not in {*drop, *ids})
     if not chosen:
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
-    rows, told = np.empty((table.num_rows, len(chosen))), table.schema.metadata or {}
-    codes = [name for name in told.get(CODES, b"").decode().split("\n") if name]
+    rows, codes = np.empty((table.num_rows, len(chosen))), codes_of(table)
     in_silence = not named and not _has_places(path)
     for at, name in enumerate(chosen):
         if counts[name] != 1:
@@ -118,7 +117,7 @@ def chosen_columns(
         try:
             rows[:, at] = _numbers(table.column(name), where)
             if in_silence:
-                _check_no_identifier(rows[:, at], where, is_code=name in codes)
+                _check_no_identifier(rows[:, at], where, is_code=bool(name) and name in codes)
             if ranges is not None:
                 _check_range(rows[:, at], ranges[name], where)
         except DataError as error:
@@ -153,10 +152,19 @@ def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
     return as_weights(column.to_numpy() if len(column) else [], name=str(path), m=table.num_rows)
 
 
+def _told(table: pa.Table, key: bytes) -> str:
+    found: bytes = (table.schema.metadata or {}).get(key, b"")
+    return found.decode()
+
+
+def codes_of(table: pa.Table) -> list[str]:
+    """The columns of the table's text file that have values such as 007."""
+    return _told(table, CODES).split("\n")
+
+
 def written_of(table: pa.Table) -> str:
     """The format of the table's text file, if it is unusual."""
-    told: bytes = (table.schema.metadata or {}).get(WRITTEN, b"")
-    return told.decode()
+    return _told(table, WRITTEN)
 
 
 def no_column(path: Path | Query | str, names: Sequence[str], table: pa.Table) -> DataError:

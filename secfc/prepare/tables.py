@@ -168,7 +168,7 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
             bad_rows = _rows(bad, "values that are no numbers")
             tell(Code.NOT_A_NUMBER, f"{where} is not numeric: it has {bad_rows}")
             return
-    elif _is_numeric(values.type) or pa.types.is_null(values.type):
+    elif is_numeric(values.type) or pa.types.is_null(values.type):
         numbers = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
     else:
         tell(Code.NOT_A_NUMBER, f"{where} is not numeric ({values.type})")
@@ -233,7 +233,8 @@ def _count(done: Checked, column: Column, *, missing: int, clipped: int) -> None
             kept[column.name] = number
 
 
-def _is_numeric(kind: pa.DataType) -> bool:
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers."""
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     return any(test(kind) for test in tests)
 
