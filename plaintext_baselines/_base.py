@@ -93,7 +93,6 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         return data
 
     def _check_training_parties(self, parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-        """Validate the parties together with ``n_clusters``."""
         check_count("n_clusters", self.n_clusters)
         data = check_parties(parties)
         n_rows = sum(len(rows) for rows in data)

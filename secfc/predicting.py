@@ -179,7 +179,6 @@ def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Part
 
 
 def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
-    """Checked labels of the old rows, one array per party."""
     check_list("labels", labels, members)
     checked = [
         as_labels(given, name=member.name, m=member.rows.shape[0], k=k, least=-1, what="labels")

@@ -400,7 +400,6 @@ def _check_range(values: Floats, ends: tuple[float, float], where: str) -> None:
 
 
 def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
-    """Raise DataError for a column that looks like an identifier."""
     if is_code or are_row_numbers(values):
         why = "leading zeros" if is_code else "whole numbers one after the other"
         raise DataError(

@@ -50,7 +50,6 @@ def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
 
 
 def _drafted(values: pa.ChunkedArray, *, is_code: bool) -> list[str]:
-    """The lines of a schema file for a column."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     kind = values.type

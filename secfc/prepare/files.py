@@ -165,7 +165,6 @@ def _prepare(
 def _write_file(
     path: Path, names: Sequence[str], rows: Floats, table: pa.Table, id_column: str | None
 ) -> None:
-    """Write the row IDs, if any, and then the prepared columns."""
     columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(normal(id_column))}
     for at, name in enumerate(names):
         columns[name] = pa.array(rows[:, at])
@@ -177,6 +176,5 @@ def _write_file(
 
 
 def _names(files: Sequence[Path | Query]) -> list[str]:
-    """A name for each prepared file."""
     csv = [isinstance(file, Path) and kind_of(file) in TEXTS for file in files]
     return [name + (".csv" if one else ".parquet") for name, one in zip(party_names(files), csv, strict=True)]

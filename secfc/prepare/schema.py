@@ -350,7 +350,5 @@ class _Column(FileSchema):
 
 
 class _File(FileSchema):
-    """A schema file."""
-
     smallest: int = 1
     column: list[_Column]

@@ -85,12 +85,8 @@ def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
     either end: 7 is "7", and "007" is another ID. Upper and lower case, leading zeros, punctuation and blanks
     inside are not changed, so parties must agree on them.
 
-    Raises
-    ------
-    DataError
-        An ID is empty or of another type. The text has its number, never the ID.
-    DuplicateIdError
-        The party has an ID twice. The text has the numbers of the rows, from 0.
+    DataError if an ID is empty or of another type: the text has its number, never the ID. DuplicateIdError if
+    the party has an ID twice: the text has the numbers of the rows, from 0.
     """
     check_key(key)
     state = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES, person=b"secfc row ID")

@@ -51,14 +51,8 @@ def write_agreed_report(
     was opened to it, are read from its folder of results; and its rows once more, where centres were opened.
     The page is written whole or not at all, over a file there.
 
-    Raises
-    ------
-    ParameterError
-        The summary cannot be one of this job, or the file cannot be written.
-    AgreementError
-        The site's party is not in the roster.
-    DataError
-        The site's files of the run cannot be used.
+    ParameterError if the summary cannot be one of this job, or the file cannot be written. AgreementError if
+    the site's party is not in the roster. DataError if the site's files of the run cannot be used.
     """
     if agreement.owners is not None:
         raise ParameterError(NO_PAGE)

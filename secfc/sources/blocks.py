@@ -63,8 +63,6 @@ class Columns:
 
 
 class _Column:
-    """A column: its blocks and the kind of its values."""
-
     def __init__(self, name: str) -> None:
         self._name = name
         self._family: str | None = None
