@@ -116,19 +116,15 @@ def _hashed(state: hashlib.blake2b, parts: Iterable[bytes | memoryview]) -> byte
 
 
 def _encoded(given: object, *, name: str, number: int) -> bytes:
-    """An ID's normal form as bytes. It is injective: a prefix separates bytes from text."""
+    """An ID's normal form (NFC, no blanks at either end) as bytes: a prefix separates bytes from text."""
     if isinstance(given, bytes):
         coded = b"b" + given
     else:
-        coded = b"s" + normal_form(_text(given, name=name, number=number)).encode("utf-8", "surrogatepass")
+        text = unicodedata.normalize("NFC", _text(given, name=name, number=number)).strip()
+        coded = b"s" + text.encode("utf-8", "surrogatepass")
     if len(coded) == 1:
         raise DataError(f"{name}: ID {number} is empty", code=Code.BAD_ID)
     return coded
-
-
-def normal_form(text: str) -> str:
-    """The form of a text for comparisons: Unicode's NFC, without blanks at either end."""
-    return unicodedata.normalize("NFC", text).strip()
 
 
 def _text(given: object, *, name: str, number: int) -> str:
