@@ -34,9 +34,10 @@ class Follows(Enum):
 class LabelSearch:
     """Runs starts of Lloyd's algorithm on labels that the caller opens.
 
-    `sets` is the current question. `add` takes labels, some rows at a time, and `end_round` returns what
-    follows. `found` has the results of the starts that have ended. `best` is the index of the best of these
-    with as many clusters as the last.
+    `sets` is the current question, of `k` clusters. `add` takes labels, some rows at a time, and `labels` are
+    those of this round. `end_round` returns what follows. `found` has the results of the starts that have
+    ended. `best` is the index of the best of these with as many clusters as the last.
+
     `choices` are those of an unfinished k-means++ start. If there are any, `sets` has candidates instead, and
     `choose` takes the opened values. `draws` are random numbers that draw the next candidates, () if no
     candidates follow the current ones.
@@ -76,25 +77,25 @@ class LabelSearch:
         self._begin()
 
     def _begin(self) -> None:
-        self._k = self._starts[len(self.found)]
-        alone = self._compared and self._k == 1
+        self.k = self._starts[len(self.found)]
+        alone = self._compared and self.k == 1
         self._step, self.moved = Step.ITERATE if alone else self._first, self._m
         self.choices: Choices | None = None
         if self._step is Step.CANDIDATES:
             first = first_row(self._rng, self._m, self._weights)
-            self.choices = Choices(m=self._m, k=self._k, first=first)
+            self.choices = Choices(m=self._m, k=self.k, first=first)
             self.sets = self.choices.sets
         elif self._given is not None:
             self.sets = self._given
         else:
-            self.sets = random_partition(self._rng, self._m, self._k)
+            self.sets = random_partition(self._rng, self._m, self.k)
         self._draw()
-        self._labels, self._emptied, self._previous = self.sets.copy(), None, None
-        self.current = LabelResult(start=self.sets, labels=self.sets, k=self._k)
+        self.labels, self._emptied, self._previous = self.sets.copy(), None, None
+        self.current = LabelResult(start=self.sets, labels=self.sets, k=self.k)
 
     def _draw(self) -> None:
         drawing = self.choices is not None and not self.choices.last
-        self.draws = tuple(draws(self._rng, self._k)) if drawing else ()
+        self.draws = tuple(draws(self._rng, self.k)) if drawing else ()
 
     @property
     def asked(self) -> Ints:
@@ -110,11 +111,11 @@ class LabelSearch:
 
     def sizes(self) -> Ints:
         """The divisor of each set's sum (`set_weights`), shape (k,)."""
-        return set_weights(self.sets, self._k, self._weights)
+        return set_weights(self.sets, self.k, self._weights)
 
     def add(self, rows: Ints, labels: Labels, core: Bools | None = None) -> None:
         """Take labels, and the core, of some rows. Each row in `asked` must come once before `end_round`."""
-        self._labels[rows], self._emptied = labels, None
+        self.labels[rows], self._emptied = labels, None
         if core is not None:
             self._core[rows] = core
 
@@ -124,18 +125,8 @@ class LabelSearch:
         if self._step in (Step.LAST_ASSIGNMENT, Step.PREDICT):
             return np.empty(0, dtype=np.int64)
         if self._emptied is None:
-            self._emptied = np.flatnonzero(np.bincount(self._labels, minlength=self._k) == 0)
+            self._emptied = np.flatnonzero(np.bincount(self.labels, minlength=self.k) == 0)
         return self._emptied
-
-    @property
-    def labels(self) -> Labels:
-        """All labels of this round."""
-        return self._labels
-
-    @property
-    def k(self) -> int:
-        """Clusters of the current start."""
-        return self._k
 
     @property
     def first_of_k(self) -> bool:
@@ -174,7 +165,7 @@ class LabelSearch:
         if not choices.candidates:
             self.current.start, self._step, self.choices = self.sets, Step.ITERATE, None
         self._draw()
-        self._labels, self._emptied = self.sets.copy(), None
+        self.labels, self._emptied = self.sets.copy(), None
         return Follows.QUESTION
 
     def end_round(self, farthest: Ints) -> Follows:
@@ -184,7 +175,7 @@ class LabelSearch:
         (`secfc.kmeans.relocation`). It is empty if even the farthest row lies on its centre. If a start has
         ended, the caller may have to change `best`.
         """
-        labels, run = self._labels.copy(), self.current
+        labels, run = self.labels.copy(), self.current
         sets = labels.copy()
         sets[farthest] = self.emptied[: farthest.size]
         match self._step:
@@ -192,7 +183,7 @@ class LabelSearch:
                 self.sets, self._step = sets, Step.SECOND_OF_START
                 return Follows.QUESTION
             case Step.SECOND_OF_START:
-                self.sets = separated_sets(sets, labels, self._core, self._k)
+                self.sets = separated_sets(sets, labels, self._core, self.k)
                 run.start, self._step = self.sets, Step.ITERATE
                 return Follows.QUESTION
         run.labels = labels
@@ -237,10 +228,10 @@ class LabelSearch:
         """Restore the state of another search that was made with the same arguments."""
         self.sets, self._previous = standing["sets"], standing["previous"]
         self._step, self.moved = Step[standing["step"]], standing["moved"]
-        self._labels, self._emptied, self.choices = self.sets.copy(), None, None
-        self._k = standing["current"]["k"]
+        self.labels, self._emptied, self.choices = self.sets.copy(), None, None
+        self.k = standing["current"]["k"]
         if standing["choices"] is not None:
-            self.choices = Choices(m=self._m, k=self._k, first=0)
+            self.choices = Choices(m=self._m, k=self.k, first=0)
             self.choices.stand(standing["choices"])
         self.draws, self._rng.bit_generator.state = tuple(standing["draws"]), standing["generator"]
         self.best, self.current = standing["best"], LabelResult(**standing["current"])
