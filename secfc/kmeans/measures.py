@@ -4,7 +4,6 @@ All measures are quotients of distances, so the units of the quantised rows canc
 come from distances that are exact up to one rounding.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 
@@ -19,14 +18,15 @@ BINS = 24
 class RoundSums:
     """Sums over rows of an iteration's distances to the means of `sets`, taken block by block.
 
-    Every iteration takes each row's two least distances, because only its labels tell whether it is the last
-    one, and no round keeps all distances. The sums are computed at the end of a start. Without `between`
-    there are no distances between centres, and `measures` cannot be asked for.
+    Only those of a start's last iteration are used. But every iteration needs them: its labels tell only
+    afterwards whether it is the last one, and its distances are gone by then. To keep the two least distances
+    of each row would take 16 bytes per row and save little: most of the work is to find the second nearest.
+    Without `between` there are no distances between centres, and `measures` cannot be asked for.
     """
 
     def __init__(self, sets: Labels, sizes: Ints, *, between: bool) -> None:
         self._sets, self._sizes, self._between = sets, sizes, between
-        # By first row: nearest, second nearest, sums between centres. Rows that come again replace theirs.
+        # By first row: rows that are added again replace their sums.
         self._parts: dict[int, tuple[Floats, Floats, Floats]] = {}
 
     def add(self, rows: slice, labels: Labels, value: Floats) -> None:
@@ -39,24 +39,22 @@ class RoundSums:
         value[picked] = np.inf  # not a copy: it is as large as all distances
         second = value.min(axis=0)
         value[picked] = nearest
-        between = np.zeros((k, k))
+        quotient = np.divide(nearest, second, out=np.ones(labels.size), where=second > 0)
+        width = 1 - np.sqrt(quotient)  # nearest <= second
+        own, between = np.zeros(0), np.zeros((k, k))
         if self._between:
+            own = np.bincount(labels, weights=np.sqrt(nearest), minlength=k).astype(np.float64)
             finite = np.where(np.isfinite(value), value, 0.0)
             member = (self._sets[rows] == np.arange(k)[:, np.newaxis]).astype(np.float64)
             between[:, : len(value)] = member @ finite.T
-        self._parts[rows.start] = nearest, second, between
+        self._parts[rows.start] = (
+            np.bincount(labels, weights=width, minlength=k).astype(np.float64),
+            own,
+            between,
+        )
 
-    def _total(self, labels: Labels, of_rows: Callable[[Floats, Floats], Floats]) -> Floats:
-        """The sum over each cluster's rows of a function of their two least squared distances."""
-        sums = [
-            np.bincount(
-                labels[start : start + nearest.size],
-                weights=of_rows(nearest, second),
-                minlength=self._sizes.size,
-            )
-            for start, (nearest, second, _) in sorted(self._parts.items())
-        ]
-        total: Floats = np.sum(sums, axis=0)
+    def _total(self, kind: int) -> Floats:
+        total: Floats = np.sum([part[kind] for _, part in sorted(self._parts.items())], axis=0)
         return total
 
     def silhouettes(self, labels: Labels) -> Floats:
@@ -68,14 +66,13 @@ class RoundSums:
         rows = np.bincount(labels, minlength=self._sizes.size)
         if np.count_nonzero(rows) < 2:
             return np.full(rows.size, nan)
-        width = np.where(rows > 1, self._total(labels, _widths), 0.0)
+        width = np.where(rows > 1, self._total(0), 0.0)
         means: Floats = np.divide(width, rows, out=np.full(rows.size, nan), where=rows > 0)
         return means
 
     def measures(self, labels: Labels, *, inertia: float, total: float) -> "Measures":
         """The measures of a clustering; `total` is the sum of squared distances to the mean of all rows."""
-        own = self._total(labels, lambda nearest, _: np.sqrt(nearest))
-        between: Floats = np.sum([part[2] for _, part in sorted(self._parts.items())], axis=0)
+        own, between = self._total(1), self._total(2)
         rows = np.bincount(labels, minlength=self._sizes.size)
         present = np.flatnonzero(rows)
         k, m = present.size, labels.size
@@ -100,12 +97,6 @@ class RoundSums:
         squared = (mean - np.diag(mean)[:, np.newaxis])[np.ix_(present, present)]
         squared = np.nan_to_num((squared + squared.T) / 2)
         return np.sqrt(np.maximum(squared, 0.0))
-
-
-def _widths(nearest: Floats, second: Floats) -> Floats:
-    """(b - a) / b of each row, 0 where b is 0."""
-    quotient = np.divide(nearest, second, out=np.ones(nearest.size), where=second > 0)
-    return 1 - np.sqrt(quotient)  # nearest <= second
 
 
 def _davies_bouldin(spread: Floats, distance: Floats) -> float:
