@@ -20,7 +20,7 @@ from secfc.codes import Code
 from secfc.column_names import are_names, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.rows import as_weights
-from secfc.sources.blocks import EXACT, check_exact
+from secfc.sources.blocks import EXACT, check_exact, exact_floats
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
@@ -288,14 +288,11 @@ def read_labels(path: Path, table: Table) -> Labels:
     """
     read = load_table(path, as_text=[table.id_name])
     if read.num_columns != 2 or read.column_names[0] != table.id_name:
-        raise DataError(
-            f"{path}: columns {table.id_name!r} and 'label' are needed, and no other", code=Code.BAD_LABELS
-        )
+        needed = f"columns {table.id_name!r} and 'label' are needed, and no other"
+        raise DataError(f"{path}: {needed}", code=Code.BAD_LABELS)
     if read.num_rows != table.rows.shape[0]:
-        raise DataError(
-            f"{path}: {read.num_rows} labels, {table.path} has {table.rows.shape[0]} rows",
-            code=Code.BAD_LABELS,
-        )
+        counts = f"{read.num_rows} labels, {table.path} has {table.rows.shape[0]} rows"
+        raise DataError(f"{path}: {counts}", code=Code.BAD_LABELS)
     if not read.num_rows:
         return np.zeros(0, dtype=np.int32)
     column = read.column(1)
@@ -439,22 +436,18 @@ def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
             code=Code.MISSING_VALUE,
         )
     if pa.types.is_decimal(kind):
-        values = column.to_pylist()  # float() rounds each correctly
-        numbers: Floats = np.array([float(value) for value in values], dtype=np.float64)
-        beyond = np.array([at for at, value in enumerate(values) if abs(value) > EXACT], dtype=np.int64)
+        numbers: Floats = exact_floats(column.to_pylist(), where).to_numpy(zero_copy_only=False)
     elif pa.types.is_integer(kind):
         whole = column.to_numpy()
+        check_exact(np.flatnonzero((whole > EXACT) | (whole < -EXACT)), where)
         numbers = whole.astype(np.float64)
-        beyond = np.flatnonzero((whole > EXACT) | (whole < -EXACT))
     elif pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         numbers = column.to_numpy().astype(np.float64)
-        beyond = np.empty(0, dtype=np.int64)
     else:
         raise DataError(
             f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it",
             code=Code.NOT_A_NUMBER,
         )
-    check_exact(beyond, where)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise DataError(

@@ -43,6 +43,12 @@ def check_exact(beyond: Sequence[int] | Ints, where: str, *, above: int = 0) -> 
         )
 
 
+def exact_floats(values: Sequence[Any], where: str, *, above: int = 0) -> pa.Array:
+    """Numbers as float64, each rounded to the nearest; errors as of `check_exact`. None stays missing."""
+    check_exact([at for at, value in enumerate(values) if _is_too_large(value)], where, above=above)
+    return pa.array([None if value is None else float(value) for value in values], type=pa.float64())
+
+
 class Columns:
     """The columns of a query's result. `source` is its name in errors."""
 
@@ -121,9 +127,7 @@ class _Column:
                 return pa.array(values, type=pa.int64())
             except OverflowError:
                 pass
-        beyond = [at for at, value in enumerate(values) if _is_too_large(value)]
-        check_exact(beyond, self._name, above=above)
-        return pa.array([None if value is None else float(value) for value in values], type=pa.float64())
+        return exact_floats(values, self._name, above=above)
 
     def _floats(self) -> list[pa.Array]:
         blocks, above = [], 0

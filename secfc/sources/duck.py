@@ -14,7 +14,7 @@ import pyarrow as pa
 from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.sources import missing
-from secfc.sources.blocks import BLOCK_ROWS, EXACT, check_exact
+from secfc.sources.blocks import BLOCK_ROWS, exact_floats
 from secfc.sources.csv_file import Dialect, dialect_of, read_csv
 from secfc.sources.text_format import FOUND, TextFormat
 
@@ -143,8 +143,4 @@ def _from_decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:  # beyond int64
             pass
-    values = column.to_pylist()
-    beyond = [at for at, value in enumerate(values) if value is not None and abs(value) > EXACT]
-    check_exact(beyond, name)
-    floats = [None if value is None else float(value) for value in values]  # each rounded to the nearest
-    return pa.chunked_array([pa.array(floats, type=pa.float64())])
+    return pa.chunked_array([exact_floats(column.to_pylist(), name)])
