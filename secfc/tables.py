@@ -1,4 +1,7 @@
-"""Reads a party's rows from CSV, Parquet, .npy or a database, and writes labels beside the row IDs."""
+"""Reads a party's rows from CSV, Parquet, .npy or a database, and writes labels beside the row IDs.
+
+Each DataError has the file and, if there is one, the column. No error shows a value.
+"""
 
 import warnings
 import zlib
@@ -53,10 +56,7 @@ def read_table(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> Table:
-    """Read a party's rows with `load_table` and `chosen_columns`; the IDs of .csv files are kept as text.
-
-    Raises DataError with the file and the column, never a value.
-    """
+    """Read a party's rows with `load_table` and `chosen_columns`; the IDs of .csv files are kept as text."""
     as_text = [id_column] if id_column else []
     table = load_table(path, as_text=as_text, named=[*columns, *drop], given=given)
     named = bool(columns)
@@ -79,8 +79,8 @@ def chosen_columns(
     These are `columns` in this order, or positions ("0", "1") for .npy. By default they are all columns
     except `drop`, `weight_column` and `id_column`, which is written beside the labels. With `ranges` the
     values of each column must lie in its range. Unless the columns were `named` by the user, a column that
-    looks like an identifier is refused. Raises DataError with the file and each column that is wrong. A
-    column is given by its position if names may be values. No error shows a value.
+    looks like an identifier is refused. One DataError has every column that is wrong, by its position if
+    names may be values.
     """
     columns, drop = normal_all(columns), normal_all(drop)
     id_column = normal(id_column) if id_column else None
@@ -142,7 +142,7 @@ def chosen_columns(
 
 
 def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
-    """The column of weights of a table: integers of at least 1. Raises DataError, never with a value."""
+    """The column of weights of a table: integers of at least 1."""
     column = table.column(name)
     if len(column) and (not pa.types.is_integer(column.type) or column.null_count):
         raise DataError(
@@ -284,7 +284,7 @@ def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:
 def read_labels(path: Path, table: Table) -> Labels:
     """Read the labels that `write_labels` wrote for the rows of a table, shape (m,).
 
-    Raises DataError if the file is missing, has no labels, or belongs to other rows. Never shows a value.
+    Raises DataError if the file is missing, has no labels, or belongs to other rows.
     """
     read = load_table(path, as_text=[table.id_name])
     if read.num_columns != 2 or read.column_names[0] != table.id_name:
@@ -327,8 +327,7 @@ def load_table(
 
     Columns in `as_text` are read from a .csv file as text, so "007" differs from "7". The format `given` is
     used for text files; a query has its own format. `as_text` and other names that the user has `named` help
-    to decide whether the first line is a header. If nothing decides it, no error shows its names. DataError
-    gives the file, never a value.
+    to decide whether the first line is a header. If nothing decides it, no error shows its names.
     """
     table = _loaded(path, as_text, given)
     if isinstance(path, Path) and _has_first_line(path) and not are_names(table.column_names):
