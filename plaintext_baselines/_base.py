@@ -93,7 +93,6 @@ class FederatedClusterer(ClusterMixin, BaseEstimator, abc.ABC):  # type: ignore[
         return data
 
     def _check_training_parties(self, parties: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-        """Validate the parties together with ``n_clusters``."""
         check_count("n_clusters", self.n_clusters)
         data = check_parties(parties)
         n_rows = sum(len(rows) for rows in data)
@@ -147,25 +146,30 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be at least 1, got {value}")
 
 
-def check_weights(given: Sequence[Any], data: Sequence[FloatArray]) -> IntArray:
-    """Pool one integer array of weights per party. Raise unless they fit and are at least 1."""
+def check_integers(
+    given: Sequence[Any], data: Sequence[FloatArray], *, name: str, arrays: str, numbers: str
+) -> list[IntArray]:
+    """An integer array of shape (rows,) for each party. `arrays` and `numbers` are their names in errors."""
     if len(given) != len(data):
-        raise ValueError(f"sample_weight has {len(given)} arrays for {len(data)} parties")
-    weights: list[IntArray] = []
+        raise ValueError(f"{name} has {len(given)} {arrays} for {len(data)} parties")
+    found = []
     for index, (one, rows) in enumerate(zip(given, data, strict=True)):
         array = np.asarray(one)
         if array.shape != (len(rows),):
-            raise ValueError(
-                f"sample_weight of party {index} has shape {array.shape}, expected ({len(rows)},)"
-            )
+            raise ValueError(f"{name} of party {index} has shape {array.shape}, expected ({len(rows)},)")
         if len(rows) and array.dtype.kind not in "ui":
-            raise TypeError(
-                f"sample_weight of party {index} must hold whole numbers, has dtype {array.dtype}"
-            )
+            raise TypeError(f"{name} of party {index} must hold {numbers}, has dtype {array.dtype}")
+        found.append(array)
+    return found
+
+
+def check_weights(given: Sequence[Any], data: Sequence[FloatArray]) -> IntArray:
+    """Pool one integer array of weights per party. Raise unless they fit and are at least 1."""
+    weights = check_integers(given, data, name="sample_weight", arrays="arrays", numbers="whole numbers")
+    for index, array in enumerate(weights):
         if (array < 1).any():
             raise ValueError(f"sample_weight of party {index} must be at least 1")
-        weights.append(array.astype(np.int64))
-    pooled = np.concatenate(weights)
+    pooled = np.concatenate([array.astype(np.int64) for array in weights])
     if pooled.sum() >= 2**30:
         raise ValueError(f"sample_weight must be below 2^30 in all, got {pooled.sum()}")
     return pooled

@@ -76,7 +76,6 @@ class ExactRows:
         ]
 
     def _weight_of(self, sets: IntArray) -> list[int]:
-        """Sum of the weights of each set's rows."""
         inside = sets >= 0
         totals = np.bincount(sets[inside], weights=self._weights[inside], minlength=self.n_clusters)
         return [int(total) for total in totals]

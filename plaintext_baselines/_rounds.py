@@ -88,19 +88,11 @@ def run_rounds(
 ) -> Rounds[Centres]:
     """Iterate until two rounds in a row give equal labels, or the next centres are means of the same sets.
 
-    The order of the tests is that of scikit-learn's ``_kmeans_single_lloyd``.
-
-    Parameters
-    ----------
-    centres
-        The centres for the first round's labels: the means of `sets`, if these are given.
-    max_iter : int
-        If the labels still change in this round, one more assignment follows, so that the labels match the
-        last centres. It is not counted as a round.
-    settled : callable, optional
-        ``settled(old, new)`` may end the iteration because the centres hardly moved.
-    tol_moved : Fraction
-        Below 1. A round in which fewer labels than this fraction changed also ends the iteration.
+    The order of the tests is that of scikit-learn's ``_kmeans_single_lloyd``. `centres` are those for the
+    first round's labels: the means of `sets`, if these are given. If the labels still change in round
+    `max_iter`, one more assignment follows, so that the labels match the last centres; it does not count.
+    ``settled(old, new)`` may end the iteration because the centres hardly moved. So does a round in which
+    fewer labels changed than the fraction `tol_moved`, below 1.
     """
     history: list[float] = []
     previous: IntArray | None = None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from plaintext_baselines._arrays import FloatArray, IntArray
-from plaintext_baselines._base import check_choice
+from plaintext_baselines._base import check_choice, check_integers
 from plaintext_baselines._rounds import Arithmetic, Centres, relocate
 
 NAMED_STARTS = ("random", "separation")
@@ -55,19 +55,11 @@ def given_labels(
     init: Sequence[Any], n_clusters: int, data: Sequence[FloatArray], *, least: int = 0
 ) -> IntArray:
     """Validate and pool one label array per party. With `least` -1, rows may be in no set."""
-    if len(init) != len(data):
-        raise ValueError(f"init has {len(init)} label arrays for {len(data)} parties")
-    labels: list[IntArray] = []
-    for index, (given, rows) in enumerate(zip(init, data, strict=True)):
-        array = np.asarray(given)
-        if array.shape != (len(rows),):
-            raise ValueError(f"init of party {index} has shape {array.shape}, expected ({len(rows)},)")
-        if len(rows) and array.dtype.kind not in "ui":
-            raise TypeError(f"init of party {index} must hold integer labels, has dtype {array.dtype}")
+    labels = check_integers(init, data, name="init", arrays="label arrays", numbers="integer labels")
+    for index, array in enumerate(labels):
         if ((array < least) | (array >= n_clusters)).any():
             raise ValueError(f"init of party {index} has labels outside {least}..{n_clusters - 1}")
-        labels.append(array.astype(np.int64))
-    pooled = np.concatenate(labels)
+    pooled = np.concatenate([array.astype(np.int64) for array in labels])
     sizes = np.bincount(pooled[pooled >= 0], minlength=n_clusters)
     if (sizes == 0).any():
         raise ValueError(f"init leaves cluster {int(np.argmin(sizes))} empty")

@@ -30,6 +30,9 @@ HEADINGS = (
     "smallest cluster",
 )
 
+_BEST = {"silhouette": 1, "calinski_harabasz": 1, "davies_bouldin": -1}
+"""The measures, with 1 where greater is better and -1 where less is."""
+
 _WHOLE = 1000  # from here on measures are shown without decimals, never as 1.265e+04
 
 
@@ -113,9 +116,7 @@ class Choice:
             (
                 str(one.k) + (" (knee)" if one.k == self.knee else ""),
                 f"{one.inertia:.6g}",
-                _cell(one.silhouette, one.k == marked["silhouette"]),
-                _cell(one.calinski_harabasz, one.k == marked["calinski_harabasz"]),
-                _cell(one.davies_bouldin, one.k == marked["davies_bouldin"]),
+                *(_cell(getattr(one, name), one.k == marked[name]) for name in _BEST),
                 str(one.n_iter) + ("" if one.converged else " (not converged)"),
                 str(int(one.sizes.min())),
             )
@@ -125,7 +126,7 @@ class Choice:
     def _marked(self) -> dict[str, int | None]:
         """For each measure, the k with the best value."""
         marked: dict[str, int | None] = {}
-        for name, sign in (("silhouette", 1), ("calinski_harabasz", 1), ("davies_bouldin", -1)):
+        for name, sign in _BEST.items():
             defined = [(sign * value, one.k) for one in self if _is_defined(value := getattr(one, name))]
             marked[name] = max(defined, key=lambda one: one[0])[1] if defined else None
         return marked
@@ -139,10 +140,7 @@ class Choice:
                 {
                     "k": one.k,
                     "inertia": one.inertia,
-                    **{
-                        name: value if _is_defined(value := getattr(one, name)) else None
-                        for name in ("silhouette", "calinski_harabasz", "davies_bouldin")
-                    },
+                    **{name: value if _is_defined(value := getattr(one, name)) else None for name in _BEST},
                     "n_iter": one.n_iter,
                     "converged": one.converged,
                     "sizes": one.sizes.tolist(),

@@ -8,7 +8,9 @@ import numpy as np
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
-from secfc.params import Job, check_positive, check_smallest_spread
+from secfc.job_checks import check_smallest_spread
+from secfc.option_checks import check_bool, check_positive
+from secfc.params import Job
 from secfc.row_layout import Layout
 
 SINGLETON_STARTS = frozenset({"k-means++"})  # starts that ask for distances to sets of one row
@@ -65,8 +67,7 @@ class Limits:
     def __post_init__(self) -> None:
         check_positive("limits.smallest_set", self.smallest_set)
         for name in ("reveal_centres", "reveal_inertia", "predict"):
-            if not isinstance(given := getattr(self, name), bool):
-                raise ParameterError(f"limits.{name}: a bool is needed, {type(given).__name__} was given")
+            check_bool(f"limits.{name}", getattr(self, name))
         object.__setattr__(self, "never_shared", _names("limits.never_shared", self.never_shared))
         for name in ("most_rounds", "most_rows"):
             if (most := getattr(self, name)) is not None:

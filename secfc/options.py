@@ -6,7 +6,7 @@ on the command line. These are derived from the fields:
 - the arguments of `secfc.run`, `secfc.choose_k` and `secfc.predict` (`secfc.called_with`),
 - fields of `secfc.SecureKMeans` and `secfc.Job`, which inherit them,
 - options of ``secfc run``, ``choose-k`` and ``predict`` that have a help line (`secfc.cli.grouped`),
-- keys of job files that the parties agree on (`secfc.agreement.job_file`), and of site files for text files.
+- keys of job files that the parties agree on (`secfc.agreement.job_file`).
 
 To add an option, declare a field in the class that its users inherit. Then write the code that reads it, and
 a test of that code.
@@ -16,8 +16,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
-
-from secfc.errors import ParameterError
 
 if TYPE_CHECKING:  # both import the job, which has options
     from secfc.limits import Limits
@@ -36,20 +34,6 @@ AUTO: Auto = "auto"
 
 Link = Literal["lan", "wan"]  # the network between the parties
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
-Separator = Literal["comma", "semicolon", "tab", "bar"]
-DecimalMark = Literal["point", "comma"]
-Encoding = Literal[
-    "utf-8",
-    "utf-16-le",
-    "windows-1250",
-    "windows-1251",
-    "windows-1252",
-    "iso-8859-1",
-    "iso-8859-2",
-    "iso-8859-15",
-]
-"""Possible encodings of text files, with Python's names (docs/decisions/046-text-files.md)."""
-
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
 MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
 
@@ -62,7 +46,6 @@ MAX_THREADS = 1024  # more than a machine's cores
 
 MACHINE = "How the parties are run, and what is shown"  # a heading in the help of commands
 OPENED = "What is opened, if every party consents"  # a heading too
-WRITTEN = "Format of text files, if it is not detected"  # a heading too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,45 +99,6 @@ def choices_of(one: Field[Any]) -> tuple[str, ...]:
 def shared(given: object, kind: type) -> dict[str, Any]:
     """The values, by name, of those fields of `kind` that the object also has."""
     return {one.name: getattr(given, one.name) for one in fields(kind) if hasattr(given, one.name)}
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class TextFormat:
-    """The given format of text files (.csv, .tsv, compressed or not); what is None is detected."""
-
-    separator: Separator | None = option(
-        None,
-        "str, optional",
-        "The separator between values.",
-        choices=get_args(Separator),
-        help="Separator between values of .csv and .tsv files; detected by default.",
-        panel=WRITTEN,
-    )
-    decimal: DecimalMark | None = option(
-        None,
-        "str, optional",
-        "The decimal mark.",
-        choices=get_args(DecimalMark),
-        help="Decimal mark in such files; detected by default.",
-        panel=WRITTEN,
-    )
-    encoding: Encoding | None = option(
-        None,
-        "str, optional",
-        "The encoding of files that are neither UTF-8 nor UTF-16 with a mark.",
-        choices=get_args(Encoding),
-        help="The encoding of such files that are neither UTF-8 nor UTF-16 with a mark.",
-        panel=WRITTEN,
-    )
-
-    def __post_init__(self) -> None:
-        for name, (one, _) in options_of(TextFormat).items():
-            if getattr(self, name) not in (None, *choices_of(one)):
-                raise ParameterError(f"{name}: {', '.join(choices_of(one))} are possible")
-
-
-FOUND = TextFormat()
-"""Everything is detected."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

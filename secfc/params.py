@@ -11,9 +11,8 @@ import sys
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from math import inf, isfinite
-from typing import Literal, cast, get_args
+from math import inf
+from typing import Literal, cast
 
 import numpy as np
 
@@ -25,11 +24,11 @@ from secfc.comparing.inertia import inertia_residues
 from secfc.comparing.minima import start_residues
 from secfc.comparing.question import comparison_residues
 from secfc.comparing.scores import score_residues
-from secfc.errors import ParameterError, PrivacyWarning, ThresholdError
-from secfc.field.fixed_point import MAX_STEPS, quantised_radius, scale_exponent, unit_of
+from secfc.errors import ParameterError, PrivacyWarning
+from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
 from secfc.lagrange.sharing import segment_width
-from secfc.options import AUTO, AgreedClustering, Auto, CentreNoise, Option, again, choices_of, options_of
+from secfc.options import AUTO, AgreedClustering, Auto, CentreNoise, again
 
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
@@ -47,60 +46,6 @@ MAX_CLUSTERS = (1 << 16) - 1
 MAX_OWNERS = 1 << 20  # a million tiny deposits bound the work of a committee member
 MAX_ROUNDS = (1 << 32) - 2  # numbers have 4 bytes, and the last number marks the end of the run
 _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
-
-
-def _clients(numbers: tuple[int, ...]) -> str:
-    return f"clients {', '.join(map(str, numbers))} (client 1 is the first party)"
-
-
-def check_positive(name: str, value: object) -> None:
-    """Raise ParameterError unless a value is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ParameterError(f"{name}: an integer is needed, {type(value).__name__} was given")
-    if value < 1:
-        raise ParameterError(f"{name}: at least 1 is needed, {value} was given")
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise ParameterError unless a value is one of the choices."""
-    if value not in choices:
-        allowed = ", ".join(map(repr, choices))
-        raise ParameterError(f"{name}: {allowed} are possible, {value!r} was given")
-
-
-def check_option(name: str, value: object, option: Option, choices: tuple[str, ...]) -> None:
-    """Raise ParameterError unless a value is one of an option's choices and in its range."""
-    if choices:
-        check_choice(name, value, choices)
-    if option.least == 1:
-        check_positive(name, value)
-    elif option.least == 0 and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise ParameterError(f"{name}: an integer >= 0 is needed, {value!r} was given")
-    if option.below is not None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ParameterError(f"{name}: a number is needed, {type(value).__name__} was given")
-        if not 0 <= value < option.below:
-            raise ParameterError(
-                f"{name}: at least 0 and less than {option.below} is needed, {value!r} was given"
-            )
-    if option.most is not None and isinstance(value, int) and value > option.most:
-        raise ParameterError(f"{name}: at most {option.most} {option.unit}, {value} was given")
-
-
-def check_seed(seed: object) -> None:
-    """Raise ParameterError unless this is None or an integer of at least 0."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise ParameterError("seed: None or an integer >= 0 is needed")
-
-
-def check_smallest_spread(name: str, value: object) -> None:
-    """Raise ParameterError unless a value is an integer of at least `SMALLEST_SPREAD`."""
-    check_positive(name, value)
-    if isinstance(value, int) and value < SMALLEST_SPREAD:
-        raise ParameterError(
-            f"{name}: at least {SMALLEST_SPREAD} rows are needed, because sums of fewer rows disclose them; "
-            f"{value} was given"
-        )
 
 
 def recovery_threshold(t: int, ell: int) -> int:
@@ -238,253 +183,9 @@ class Job(AgreedClustering, CentreNoise):
     weighted: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("n", "k", "t", "ell", "d"):
-            check_positive(name, getattr(self, name))
-        if self.disclosure == "labels" and not self.comparers:
-            comparers = (1, 2, 3) if self.t == 1 else (1, self.n + 1, self.n + 2)
-            object.__setattr__(self, "comparers", comparers)
-        for name in ("compared", "reveal_to", "comparers", "recheckers", "owners"):
-            given = getattr(self, name)
-            object.__setattr__(self, name, None if given is None else tuple(given))  # JSON gives a list
-        for name, (one, what) in options_of(AgreedClustering).items():
-            if getattr(self, name) is not None or one.default is not None:
-                check_option(name, getattr(self, name), what, choices_of(one))
-        object.__setattr__(self, "tol_moved", abs(float(self.tol_moved)))  # 0, 0.0 and -0.0 are one job
-        if self.k > MAX_CLUSTERS:
-            raise ParameterError(f"k: at most {MAX_CLUSTERS} clusters, {self.k} was given")
-        if self.n > MAX_CLIENTS:
-            raise ParameterError(f"parties: at most {MAX_CLIENTS}, {self.n} were given")
-        if not isinstance(self.bound, float) or not isfinite(self.bound) or self.bound < 0:
-            raise ParameterError(f"bound: a finite number >= 0 is needed, {self.bound!r} was given")
-        self._check_step()
-        check_choice("init", self.init, get_args(Start))
-        check_seed(self.seed)
-        if self.init == "labels" and self.n_init != 1:
-            raise ParameterError(
-                f"n_init: 1 is needed with given centres or start labels, {self.n_init} was given"
-            )
-        if self.init == "labels" and self.ids_cap is not None:
-            raise ParameterError(
-                "init: given centres or start labels are not possible with ids, because start labels "
-                "would show the server which party has which rows"
-            )
-        self._check_liars()
-        self._check_comparers()
-        self._check_compared()
-        self._check_recipients()
-        self._check_predict()
-        self._check_spread()
-        self._check_owners()
-        self._check_weighted()
-        self._check_inertia()
-        self._check_noise()
-        self._check_threshold()
-        if self.last_round > MAX_ROUNDS:
-            raise ParameterError(
-                f"max_iter, n_init: the job has {self.last_round} rounds, {MAX_ROUNDS} are possible"
-            )
-        if self.n < self.threshold + 2 * self.max_liars:
-            most = (self.n - self.threshold) // 2
-            raise ThresholdError(
-                f"max_liars: n >= R + 2A must hold, but {self.n} < {self.threshold} + 2 * {self.max_liars}; "
-                f"with {self.n} clients, t={self.t} and ell={self.ell} at most max_liars={most} fits"
-            )
+        from secfc.job_checks import check_job  # noqa: PLC0415 - it needs the bounds above
 
-    def _check_step(self) -> None:
-        if self.step is None:
-            return
-        if isinstance(self.step, bool) or not isinstance(self.step, int | float):
-            raise ParameterError(f"step: a number is needed, {type(self.step).__name__} was given")
-        if not 0 < self.step <= sys.float_info.max:
-            raise ParameterError(f"step: a finite number above 0 is needed, {self.step!r} was given")
-        object.__setattr__(self, "step", float(self.step))  # 1 and 1.0 are one job
-        if self.precision != Job.precision:
-            raise ParameterError(
-                f"precision: not with step, which represents rows exactly; {self.precision} was given"
-            )
-        if self.bound > MAX_STEPS * self.unit:
-            raise ParameterError(
-                f"step: the bound {self.bound!r} has more than 2**{MAX_STEPS.bit_length() - 1} steps of "
-                f"{self.step!r}; leave step out, precision is cheaper then"
-            )
-        if self.step < sys.float_info.min:  # such floats have fewer digits than the decimal number
-            raise ParameterError(f"step: at least {sys.float_info.min!r} is needed, {self.step!r} was given")
-
-    def _check_liars(self) -> None:
-        if self.max_liars and self.disclosure == "distances":
-            raise ParameterError(
-                "max_liars: 0 or another disclosure ('coded' or 'labels') is needed, because wrong "
-                "answers cannot be located under masks that cancel; disclosure='distances' and "
-                f"{self.max_liars} were given"
-            )
-
-    def _check_comparers(self) -> None:
-        comparers = self.comparers
-        if self.disclosure != "labels":
-            if comparers:
-                raise ParameterError(f"comparers: with disclosure {self.disclosure!r} nobody compares")
-            if self.recheckers:
-                raise ParameterError(f"recheck: with disclosure {self.disclosure!r} nobody compares")
-            if self.link != "lan":
-                raise ParameterError(f"link: with disclosure {self.disclosure!r} nobody compares")
-            return
-        for name, clients in (("comparers", comparers), ("recheck", self.recheckers)):
-            for client in clients:
-                check_positive(name, client)
-        helpers = {client for client in comparers + self.recheckers if client > self.n}
-        if not COMPARERS <= len(set(comparers)) == len(comparers) <= MAX_COMPARERS:
-            raise ParameterError(
-                f"comparers: three different parties are needed, and at most {MAX_COMPARERS} with reserves; "
-                f"given were {_clients(comparers)}"
-            )
-        again = set(self.recheckers) - set(comparers)
-        if self.recheckers and not len(self.recheckers) == len(again) == COMPARERS:
-            raise ParameterError(
-                f"recheck: three different parties are needed that do not compare; given were "
-                f"{_clients(self.recheckers)} beside those who compare, {_clients(comparers)}"
-            )
-        if helpers != set(range(self.n + 1, self.parties + 1)):
-            raise ParameterError(
-                f"comparers: clients have the numbers 1 to {self.n}, helpers {self.n + 1}, {self.n + 2} "
-                f"and so on; given were {_clients(comparers + self.recheckers)}"
-            )
-
-    def _check_compared(self) -> None:
-        for k in self.compared:
-            check_positive("compared", k)
-        if self.compared and not (
-            self.compared[-1] == self.k and all(a < b for a, b in pairwise(self.compared))
-        ):
-            raise ParameterError(f"compared: ascending numbers up to k={self.k} are needed")
-        if self.compared and self.init == "labels":
-            raise ParameterError("init: given start labels have one k, but several k are compared")
-        if self.compared and not self.tells_inertia:
-            raise ParameterError(
-                "reveal_inertia: True is needed to compare several k with disclosure 'labels', because "
-                "they are compared by their inertia; every party must consent"
-            )
-
-    def _check_recipients(self) -> None:
-        for client in self.reveal_to:
-            check_positive("reveal_centres", client)
-        if any(a >= b for a, b in pairwise(self.reveal_to)) or max(self.reveal_to, default=1) > self.n:
-            raise ParameterError(f"reveal_centres: different clients of 1 to {self.n} are needed, ascending")
-
-    def _check_predict(self) -> None:
-        if not isinstance(self.predict, bool):
-            raise ParameterError(f"predict: a bool is needed, {type(self.predict).__name__} was given")
-        stands = self.init, self.max_iter, self.tol_moved, self.reveal_to
-        if self.predict and stands != ("labels", 1, 0.0, ()):
-            raise ParameterError(
-                "predict: init='labels', max_iter=1, tol_moved=0 and no reveal_centres are needed, "
-                "because a prediction moves and opens no centre"
-            )
-
-    def _check_spread(self) -> None:
-        if self.reveal_spread is None:
-            return
-        check_smallest_spread("reveal_spread", self.reveal_spread)
-        if not self.reveal_to:
-            raise ParameterError(
-                "reveal_spread: only with reveal_centres; the same parties receive the spreads"
-            )
-        if self.max_liars:
-            raise ParameterError(
-                "reveal_spread: max_liars=0 is needed, because the masks of sums of squares are not "
-                f"checked; {self.max_liars} was given"
-            )
-        if self.tol_moved:
-            raise ParameterError(
-                "reveal_spread: tol_moved=0 is needed, because otherwise the inertia refers to means of "
-                "earlier sets and together with spreads discloses more about the rows that moved; "
-                f"{self.tol_moved!r} was given"
-            )
-        if self.ids_cap is not None:
-            raise ParameterError("reveal_spread: not with ids (docs/decisions/024-spreads-by-consent.md)")
-
-    def _check_owners(self) -> None:
-        if (self.owners is None) != (self.deposits is None):
-            raise ParameterError("owners, deposits: both are needed, or none")
-        if self.owners is None:
-            return
-        for rows in self.owners:
-            if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
-                raise ParameterError(f"owners: numbers of rows are needed, {rows!r} was given")
-        without = {
-            "ids": self.ids_cap is not None,
-            "init by labels or centres": self.init == "labels",
-            "reveal_centres": bool(self.reveal_to),
-        }
-        for name, asked in without.items():
-            if asked:
-                raise ParameterError(
-                    f"{name}: not with a committee (docs/decisions/051-owners-and-a-committee.md)"
-                )
-
-    def _check_weighted(self) -> None:
-        if not isinstance(self.weighted, bool):
-            raise ParameterError(f"weighted: a bool is needed, {type(self.weighted).__name__} was given")
-        without = {
-            "with ids": self.ids_cap is not None,
-            "with a committee": self.owners is not None,
-            "where several k are compared": bool(self.compared),
-        }
-        for name, asked in without.items():
-            if self.weighted and asked:
-                raise ParameterError(f"sample_weight: not {name} (docs/decisions/056-weights.md)")
-
-    def _check_inertia(self) -> None:
-        if not isinstance(self.reveal_inertia, bool):
-            raise ParameterError(
-                f"reveal_inertia: a bool is needed, {type(self.reveal_inertia).__name__} was given"
-            )
-        if self.reveal_inertia and self.disclosure != "labels":
-            raise ParameterError(
-                f"reveal_inertia: only with disclosure 'labels'; with {self.disclosure!r} everybody "
-                "learns the inertia"
-            )
-        if self.reveal_inertia and self.predict:
-            raise ParameterError("reveal_inertia: a prediction has no inertia")
-
-    def _check_noise(self) -> None:
-        for name in ("centres_epsilon", "centres_delta"):
-            value, below = getattr(self, name), inf if name == "centres_epsilon" else 1
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < below:
-                raise ParameterError(
-                    f"{name}: a number above 0{' and below 1' * (below == 1)} is needed, {value!r} was given"
-                )
-            object.__setattr__(self, name, float(value))  # 1 and 1.0 are one job
-        if self.centres_epsilon is None and self.centres_delta is None:
-            return
-        if self.centres_epsilon is None or self.centres_delta is None:
-            raise ParameterError("centres_epsilon: only with centres_delta, and centres_delta only with it")
-        if not self.reveal_to:
-            raise ParameterError(
-                "centres_epsilon: only with reveal_centres, to whose parties centres are opened"
-            )
-        exact = {
-            f"disclosure {self.disclosure!r}, which tells distances": self.disclosure != "labels",
-            "reveal_inertia, which tells the inertia": self.reveal_inertia,
-            "reveal_spread, which tells sums of squares": self.reveal_spread is not None,
-        }
-        for what, asked in exact.items():
-            if asked:
-                raise ParameterError(f"centres_epsilon: not with {what} without noise")
-
-    def _check_threshold(self) -> None:
-        if self.n >= self.threshold:
-            return
-        text = (
-            f"too few clients: n >= 2(ell + t) - 1 must hold, but {self.n} < 2({self.ell} + {self.t}) - 1 = "
-            f"{self.threshold}"
-        )
-        fits = fitting(self.n, self.t, self.ell)
-        if fits:
-            options = " or ".join(f"t={t}, ell={ell}" for t, ell in fits)
-            raise ThresholdError(f"{text}; with {self.n} clients {options} fit")
-        raise ThresholdError(f"{text}; no (t, ell) fits fewer than 3 clients")
+        check_job(self)
 
     @cached_property
     def digest(self) -> bytes:

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from secfc.array_types import Ints, Labels
+from secfc.by_party import check_consent, check_list, limits_of, weights_of
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
 from secfc.field.fixed_point import MAX_STEPS
+from secfc.option_checks import check_positive
 from secfc.options import PredictOptions, RunOptions, Threshold, again, shared
-from secfc.params import Job, check_positive
+from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
 from secfc.rows import as_labels, check_rows, largest_norm
-from secfc.running import check_consent, is_number, limits_of, run_outcome, weights_of
+from secfc.running import is_number, run_outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,11 +179,7 @@ def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Part
 
 
 def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
-    """Checked labels of the old rows, one array per party."""
-    if not isinstance(labels, list | tuple) or len(labels) != len(members):
-        raise ParameterError(
-            f"labels: a list with one integer array for each of {len(members)} parties is needed"
-        )
+    check_list("labels", labels, members)
     checked = [
         as_labels(given, name=member.name, m=member.rows.shape[0], k=k, least=-1, what="labels")
         for member, given in zip(members, labels, strict=True)

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from secfc import errors
 from secfc.codes import Code
 from secfc.errors import PartyError, SecFCError
+from secfc.options import shared
 from secfc.params import MAX_CLIENTS, MAX_OWNERS, MAX_ROUNDS
 
 TYPES: Mapping[str, type[SecFCError]] = {
@@ -46,14 +47,7 @@ class PublicError:
     def of(cls, error: SecFCError) -> "PublicError":
         """The public part of an error; its text is not included."""
         kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in TYPES)
-        return cls(
-            kind=kind,
-            code=error.code,
-            clients=error.clients,
-            owners=error.owners,
-            round=error.round,
-            party=error.party,
-        )
+        return cls(kind=kind, **shared(error, cls))
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> "PublicError":

@@ -112,7 +112,7 @@ def as_labels(given: Any, *, name: str, m: int, k: int, least: int = 0, what: st
 
     Raises DataError that names the party, never a value.
     """
-    labels = _as_integers(given)
+    labels = _as_array(given)
     check_labels(labels, name=name, m=m, k=k, least=least, what=what)
     return labels.astype(np.int32)
 
@@ -121,15 +121,13 @@ def check_labels(
     labels: NDArray[np.integer], *, name: str, m: int, k: int, least: int = 0, what: str = "start labels"
 ) -> None:
     """Raise DataError unless `labels` is an integer array of shape (m,) with values in least..k-1."""
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise DataError(f"{name}: {what} must be a one-dimensional integer array", code=Code.BAD_LABELS)
-    if labels.size != m:
-        raise DataError(f"{name}: {labels.size} {what} for {m} rows", code=Code.BAD_LABELS)
+    needed = f"{what} must be a one-dimensional integer array"
+    _check_integers(labels, m, name=name, what=what, needed=needed, code=Code.BAD_LABELS)
     if labels.size and not (labels.min() >= least and labels.max() < k):
         raise DataError(f"{name}: {what} must lie in {least}..{k - 1}", code=Code.BAD_LABELS)
 
 
-def _as_integers(given: Any) -> NDArray[Any]:
+def _as_array(given: Any) -> NDArray[Any]:
     """Given values as an array that still needs checks. A ragged list becomes an array of two dimensions."""
     try:
         found = np.asarray(given)
@@ -138,25 +136,29 @@ def _as_integers(given: Any) -> NDArray[Any]:
     return found.astype(np.int64) if found.shape == (0,) else found  # an empty list has the dtype of floats
 
 
+def _check_integers(
+    given: NDArray[np.integer], m: int, *, name: str, what: str, needed: str, code: Code
+) -> None:
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise DataError(f"{name}: {needed}", code=code)
+    if given.size != m:
+        raise DataError(f"{name}: {given.size} {what} for {m} rows", code=code)
+
+
 def as_weights(given: Any, *, name: str, m: int) -> Ints:
     """Given weights for m rows, as an array of shape (m,), int64.
 
     Raises DataError that names the party, never a value.
     """
-    weights = _as_integers(given)
+    weights = _as_array(given)
     check_weights(weights, name=name, m=m)
     return weights.astype(np.int64)
 
 
 def check_weights(weights: NDArray[np.integer], *, name: str, m: int) -> None:
     """Raise DataError unless these are whole numbers from 1 to `MAX_WEIGHT`, shape (m,)."""
-    if weights.ndim != 1 or weights.dtype.kind not in "iu":
-        raise DataError(
-            f"{name}: sample_weight must be a one-dimensional array of whole numbers (an integer dtype)",
-            code=Code.BAD_WEIGHTS,
-        )
-    if weights.size != m:
-        raise DataError(f"{name}: {weights.size} weights for {m} rows", code=Code.BAD_WEIGHTS)
+    needed = "sample_weight must be a one-dimensional array of whole numbers (an integer dtype)"
+    _check_integers(weights, m, name=name, what="weights", needed=needed, code=Code.BAD_WEIGHTS)
     if weights.size and not 1 <= weights.min() <= weights.max() <= MAX_WEIGHT:
         raise DataError(
             f"{name}: weights must lie in 1..{MAX_WEIGHT}; leave a row without weight out, and predict it",

@@ -9,7 +9,17 @@ from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Labels
+from secfc.array_types import Floats, Labels
+from secfc.by_party import (
+    check_consent,
+    committee_of,
+    comparers_of,
+    computing_parties,
+    limits_of,
+    recipients,
+    smallest_spread,
+    weights_of,
+)
 from secfc.called_with import called_with
 from secfc.codes import Code
 from secfc.drivers.committee import Committee
@@ -21,7 +31,6 @@ from secfc.errors import (
     ConvergenceWarning,
     DataError,
     FaultWarning,
-    LimitError,
     ParameterError,
     PrecisionWarning,
     PrivacyWarning,
@@ -32,6 +41,7 @@ from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.membership import Membership, membership
+from secfc.option_checks import check_choice, check_seed
 from secfc.options import (
     AgreedClustering,
     Auto,
@@ -44,14 +54,9 @@ from secfc.options import (
     shared,
 )
 from secfc.params import (
-    COMPARERS,
     ELEVEN,
-    MAX_CLIENTS,
-    MAX_COMPARERS,
     Job,
     Start,
-    check_choice,
-    check_seed,
     default_start,
     default_threshold,
     fitting,
@@ -61,7 +66,7 @@ from secfc.parties import Party, as_parties, is_frame
 from secfc.protocol.noise import noise_of
 from secfc.result import Result
 from secfc.row_layout import Layout
-from secfc.rows import as_labels, as_weights, check_rows, few_steps, largest_norm, rounded_away
+from secfc.rows import as_labels, check_rows, few_steps, largest_norm, rounded_away
 
 _CALLER = 5
 """Stack level of a warning in `run_outcome`, so that it points to the line that called `run` or similar."""
@@ -136,7 +141,7 @@ def run(call: _Run) -> Result:
     except ThresholdError as error:
         if call.t is None or call.ell is None:
             raise
-        n = len(_committee(call.committee, len(call.parties)))
+        n = len(committee_of(call.committee, len(call.parties)))
         fits = fitting(n, call.t, call.ell)
         if not fits or n >= recovery_threshold(call.t, call.ell):
             raise
@@ -161,7 +166,7 @@ def run_outcome(
     """
     check_choice("driver", options.driver, get_args(Driver))
     given = parameters["t"], parameters["ell"]
-    computing = _computing(members, options)
+    computing = computing_parties(members, options)
     t, ell = default_threshold(len(computing), *given, max_liars=options.max_liars)
     parameters |= {"t": t, "ell": ell}
     seed, progress = options.seed, options.progress
@@ -219,124 +224,12 @@ def _check_steps(setup: Setup, members: list[Party], options: RunOptions) -> Non
     warnings.warn(PrecisionWarning(text), stacklevel=_CALLER + 1)
 
 
-def limits_of(given: object, members: list[Party]) -> list[Limits]:
-    """Each party's limits."""
-    if given is None:
-        return [Limits()] * len(members)
-    each = list(given) if isinstance(given, list | tuple) else [given] * len(members)
-    limits = [one for one in each if isinstance(one, Limits)]
-    if len(limits) < len(each):
-        other = next(type(one).__name__ for one in each if not isinstance(one, Limits))
-        raise ParameterError(f"limits: a secfc.Limits is needed, {other} was given")
-    if len(limits) != len(members):
-        raise ParameterError(
-            f"limits: limits of {len(limits)} parties were given, there are {len(members)} parties"
-        )
-    return limits
-
-
-def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None:
-    """Raise LimitError unless all parties consent by the limit with this name."""
-    against = [
-        one.name for one, own in zip(members, limits, strict=True) if getattr(own, name) in (None, False)
-    ]
-    if against:
-        raise LimitError(f"{name}: {', '.join(against)} did not consent (limits.{name}); nothing was sent")
-
-
-def _recipients(given: object, members: list[Party], limits: list[Limits]) -> tuple[int, ...]:
-    """Clients that receive the centres, if every party consents."""
-    if given is None:
-        return ()
-    if isinstance(given, str) and given == "all":
-        chosen = set(range(len(members)))
-    else:
-        chosen = set()
-        for at in given if isinstance(given, list | tuple) else [given]:
-            if not _is_position(at, len(members)):
-                raise ParameterError(
-                    f"reveal_centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
-                )
-            chosen.add(int(at))
-    if chosen:
-        check_consent("reveal_centres", members, limits)
-    return tuple(at + 1 for at in sorted(chosen))
-
-
-def _computing(members: list[Party], options: RunOptions) -> list[str]:
-    """The names of the computing parties; ParameterError for options that do not work with a committee."""
-    if options.committee is None:
-        return [member.name for member in members]
-    asked = {
-        "ids": options.ids is not None,
-        "centres or labels as init": not isinstance(options.init, str),
-        "reveal_centres": options.reveal_centres is not None,
-        "sample_weight": options.sample_weight is not None,
-        "storage and the multiprocess driver": options.storage is not None
-        and options.driver == "multiprocess",
-        "limits of single parties": isinstance(options.limits, list | tuple),
-    }
-    names = ", ".join(name for name, found in asked.items() if found)
-    if names:
-        raise ParameterError(f"committee: not with {names} (docs/decisions/051-owners-and-a-committee.md)")
-    n = len(members)
-    positions = _committee(options.committee, n)
-    return [members[at].name if at < n else f"member {at - n + 1}" for at in positions]
-
-
-def _committee(given: object, n: int) -> list[int]:
-    """Positions of the computing parties: by default all n; n and on are members without rows."""
-    if given is None:
-        return list(range(n))
-    positions = list(range(given)) if _is_position(given, MAX_CLIENTS + 1) else given
-    if (
-        not isinstance(positions, list | tuple | range)
-        or not positions
-        or any(not _is_position(at, n + MAX_CLIENTS) for at in positions)
-        or len(set(positions)) < len(positions)
-    ):
-        raise ParameterError(
-            f"committee: a number of parties is needed, or different positions of parties, 0 to {n - 1}, "
-            f"or from {n} on for members without rows"
-        )
-    if isinstance(given, int | np.integer) and given > n:
-        raise ParameterError(f"committee: the first {given} parties were given, there are {n} parties")
-    return [int(at) for at in positions]
-
-
 def _deposited(setup: Setup, computing: list[str], options: RunOptions) -> Setup:
     """The setup of a committee's run, after owners have dealt their rows to it."""
     keeps = options.driver == "multiprocess"
     committee = Committee.of(setup.job, setup.rows, keeps=keeps, threads=setup.threads_of())
     limits = setup.limits[0] if isinstance(setup.limits, list) else setup.limits
     return replace(setup, job=committee.job, committee=committee, names=computing, limits=limits)
-
-
-def _comparers(name: str, given: object, n: int) -> tuple[int, ...]:
-    """Parties that compare, or recheck, in order; () for the defaults of the job."""
-    if given is None:
-        return ()
-    if not isinstance(given, list | tuple) or any(
-        not _is_position(at, n + MAX_COMPARERS + COMPARERS) for at in given
-    ):
-        raise ParameterError(
-            f"{name}: positions of parties, 0 to {n - 1}, are needed, or from {n} on for helpers"
-        )
-    return tuple(int(at) + 1 for at in given)
-
-
-def _is_position(at: object, count: int) -> TypeGuard[int]:
-    return not isinstance(at, bool) and isinstance(at, int | np.integer) and at in range(count)
-
-
-def _smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:
-    """The smallest cluster whose spread is opened, the largest of all limits; None opens no spread."""
-    if not isinstance(given, bool):
-        raise ParameterError(f"reveal_spread: a bool is needed, {type(given).__name__} was given")
-    if not given:
-        return None
-    check_consent("reveal_spread", members, limits)
-    return max(own.reveal_spread for own in limits if own.reveal_spread is not None)
 
 
 def _watched(
@@ -382,10 +275,10 @@ def _setup(
         d=members[0].rows.shape[1],
         bound=float(bound),
         init=init_name,
-        reveal_to=_recipients(options.reveal_centres, members, limits),
-        comparers=_comparers("comparers", options.comparers, parameters["n"]),
-        recheckers=_comparers("recheck", options.recheck, parameters["n"]),
-        reveal_spread=_smallest_spread(options.reveal_spread, members, limits),
+        reveal_to=recipients(options.reveal_centres, members, limits),
+        comparers=comparers_of("comparers", options.comparers, parameters["n"]),
+        recheckers=comparers_of("recheck", options.recheck, parameters["n"]),
+        reveal_spread=smallest_spread(options.reveal_spread, members, limits),
         weighted=options.sample_weight is not None,
         **agreed,
     )
@@ -454,20 +347,6 @@ def _start_labels(init: Sequence[Any], members: list[Party], job: Job) -> list[L
     ]
     job.check_start(np.concatenate(starts))
     return starts
-
-
-def weights_of(given: object, members: list[Party]) -> list[Ints] | None:
-    """Checked weights of each party's rows."""
-    if given is None:
-        return None
-    if not isinstance(given, list | tuple) or len(given) != len(members):
-        raise ParameterError(
-            f"sample_weight: a list with one integer array for each of {len(members)} parties is needed"
-        )
-    return [
-        as_weights(one, name=member.name, m=member.rows.shape[0])
-        for one, member in zip(given, members, strict=True)
-    ]
 
 
 def _labels_by_centres(init: Any, members: list[Party], job: Job) -> list[Labels]:

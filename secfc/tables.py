@@ -1,4 +1,7 @@
-"""Reads a party's rows from CSV, Parquet, .npy or a database, and writes labels beside the row IDs."""
+"""Reads a party's rows from CSV, Parquet, .npy or a database, and writes labels beside the row IDs.
+
+Each DataError has the file and, if there is one, the column. No error shows a value.
+"""
 
 import warnings
 import zlib
@@ -19,12 +22,12 @@ from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.column_names import are_names, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
-from secfc.options import FOUND, TextFormat
-from secfc.rows import check_weights
-from secfc.sources.blocks import EXACT, too_large
+from secfc.rows import as_weights
+from secfc.sources.blocks import EXACT, check_exact, exact_floats
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
+from secfc.sources.text_format import FOUND, TextFormat
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
@@ -51,25 +54,13 @@ def read_table(
     columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     id_column: str | None = None,
-    weight_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> Table:
-    """Read a party's rows with `load_table` and `chosen_columns`; the IDs of .csv files are kept as text.
-
-    Raises DataError with the file and the column, never a value.
-    """
+    """Read a party's rows with `load_table` and `chosen_columns`; the IDs of .csv files are kept as text."""
     as_text = [id_column] if id_column else []
-    weighed = [weight_column] if weight_column else []
-    table = load_table(path, as_text=as_text, named=[*columns, *drop, *weighed], given=given)
-    return chosen_columns(
-        table,
-        path=path,
-        columns=columns,
-        drop=drop,
-        id_column=id_column,
-        weight_column=weight_column,
-        named=bool(columns),
-    )
+    table = load_table(path, as_text=as_text, named=[*columns, *drop], given=given)
+    named = bool(columns)
+    return chosen_columns(table, path=path, columns=columns, drop=drop, id_column=id_column, named=named)
 
 
 def chosen_columns(
@@ -88,8 +79,8 @@ def chosen_columns(
     These are `columns` in this order, or positions ("0", "1") for .npy. By default they are all columns
     except `drop`, `weight_column` and `id_column`, which is written beside the labels. With `ranges` the
     values of each column must lie in its range. Unless the columns were `named` by the user, a column that
-    looks like an identifier is refused. Raises DataError with the file and each column that is wrong. A
-    column is given by its position if names may be values. No error shows a value.
+    looks like an identifier is refused. One DataError has every column that is wrong, by its position if
+    names may be values.
     """
     columns, drop = normal_all(columns), normal_all(drop)
     id_column = normal(id_column) if id_column else None
@@ -117,8 +108,7 @@ def chosen_columns(
     chosen = tuple(name for name in (columns or found) if name not in {*drop, *ids})
     if not chosen:
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
-    rows, told = np.empty((table.num_rows, len(chosen))), table.schema.metadata or {}
-    codes = [name for name in told.get(CODES, b"").decode().split("\n") if name]
+    rows, codes = np.empty((table.num_rows, len(chosen))), codes_of(table)
     in_silence = not named and not _has_places(path)
     for at, name in enumerate(chosen):
         if counts[name] != 1:
@@ -127,7 +117,7 @@ def chosen_columns(
         try:
             rows[:, at] = _numbers(table.column(name), where)
             if in_silence:
-                _check_no_identifier(rows[:, at], where, is_code=name in codes)
+                _check_no_identifier(rows[:, at], where, is_code=bool(name) and name in codes)
             if ranges is not None:
                 _check_range(rows[:, at], ranges[name], where)
         except DataError as error:
@@ -152,22 +142,29 @@ def chosen_columns(
 
 
 def weights_in(table: pa.Table, name: str, path: Path | Query | str) -> Ints:
-    """The column of weights of a table: integers of at least 1. Raises DataError, never with a value."""
+    """The column of weights of a table: integers of at least 1."""
     column = table.column(name)
     if len(column) and (not pa.types.is_integer(column.type) or column.null_count):
         raise DataError(
             f"{path}: column {_shown(table, name)} of weights is not one of whole numbers ({column.type})",
             code=Code.BAD_WEIGHTS,
         )
-    weights = column.to_numpy() if len(column) else np.empty(0, dtype=np.int64)
-    check_weights(weights, name=str(path), m=table.num_rows)
-    return weights.astype(np.int64)
+    return as_weights(column.to_numpy() if len(column) else [], name=str(path), m=table.num_rows)
+
+
+def _told(table: pa.Table, key: bytes) -> str:
+    found: bytes = (table.schema.metadata or {}).get(key, b"")
+    return found.decode()
+
+
+def codes_of(table: pa.Table) -> list[str]:
+    """The columns of the table's text file that have values such as 007."""
+    return _told(table, CODES).split("\n")
 
 
 def written_of(table: pa.Table) -> str:
     """The format of the table's text file, if it is unusual."""
-    told: bytes = (table.schema.metadata or {}).get(WRITTEN, b"")
-    return told.decode()
+    return _told(table, WRITTEN)
 
 
 def no_column(path: Path | Query | str, names: Sequence[str], table: pa.Table) -> DataError:
@@ -287,18 +284,15 @@ def write_labels(path: Path | BytesIO, table: Table, labels: Labels) -> None:
 def read_labels(path: Path, table: Table) -> Labels:
     """Read the labels that `write_labels` wrote for the rows of a table, shape (m,).
 
-    Raises DataError if the file is missing, has no labels, or belongs to other rows. Never shows a value.
+    Raises DataError if the file is missing, has no labels, or belongs to other rows.
     """
     read = load_table(path, as_text=[table.id_name])
     if read.num_columns != 2 or read.column_names[0] != table.id_name:
-        raise DataError(
-            f"{path}: columns {table.id_name!r} and 'label' are needed, and no other", code=Code.BAD_LABELS
-        )
+        needed = f"columns {table.id_name!r} and 'label' are needed, and no other"
+        raise DataError(f"{path}: {needed}", code=Code.BAD_LABELS)
     if read.num_rows != table.rows.shape[0]:
-        raise DataError(
-            f"{path}: {read.num_rows} labels, {table.path} has {table.rows.shape[0]} rows",
-            code=Code.BAD_LABELS,
-        )
+        counts = f"{read.num_rows} labels, {table.path} has {table.rows.shape[0]} rows"
+        raise DataError(f"{path}: {counts}", code=Code.BAD_LABELS)
     if not read.num_rows:
         return np.zeros(0, dtype=np.int32)
     column = read.column(1)
@@ -333,8 +327,7 @@ def load_table(
 
     Columns in `as_text` are read from a .csv file as text, so "007" differs from "7". The format `given` is
     used for text files; a query has its own format. `as_text` and other names that the user has `named` help
-    to decide whether the first line is a header. If nothing decides it, no error shows its names. DataError
-    gives the file, never a value.
+    to decide whether the first line is a header. If nothing decides it, no error shows its names.
     """
     table = _loaded(path, as_text, given)
     if isinstance(path, Path) and _has_first_line(path) and not are_names(table.column_names):
@@ -403,7 +396,6 @@ def _check_range(values: Floats, ends: tuple[float, float], where: str) -> None:
 
 
 def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
-    """Raise DataError for a column that looks like an identifier."""
     if is_code or are_row_numbers(values):
         why = "leading zeros" if is_code else "whole numbers one after the other"
         raise DataError(
@@ -443,25 +435,17 @@ def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
             code=Code.MISSING_VALUE,
         )
     if pa.types.is_decimal(kind):
-        values = column.to_pylist()  # float() rounds each correctly
-        numbers: Floats = np.array([float(value) for value in values], dtype=np.float64)
-        beyond = np.array([at for at, value in enumerate(values) if abs(value) > EXACT], dtype=np.int64)
+        numbers: Floats = exact_floats(column.to_pylist(), where).to_numpy(zero_copy_only=False)
     elif pa.types.is_integer(kind):
         whole = column.to_numpy()
+        check_exact(np.flatnonzero((whole > EXACT) | (whole < -EXACT)), where)
         numbers = whole.astype(np.float64)
-        beyond = np.flatnonzero((whole > EXACT) | (whole < -EXACT))
     elif pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         numbers = column.to_numpy().astype(np.float64)
-        beyond = np.empty(0, dtype=np.int64)
     else:
         raise DataError(
             f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it",
             code=Code.NOT_A_NUMBER,
-        )
-    if beyond.size:
-        raise DataError(
-            f"{where} {too_large(count=beyond.size, first=int(beyond[0]))}",
-            code=Code.OUT_OF_RANGE,
         )
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:

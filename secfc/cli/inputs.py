@@ -7,9 +7,9 @@ from pathlib import Path
 from secfc.cli.options import ClusteringFiles, names_of
 from secfc.cli.render import error_console, our_warnings
 from secfc.errors import ParameterError
-from secfc.options import TextFormat
 from secfc.parties import Party, as_parties
 from secfc.sources.query import Origin, Query
+from secfc.sources.text_format import TextFormat
 from secfc.tables import Table, party_names, read_tables
 
 

@@ -20,11 +20,11 @@ from secfc.options import (
     Execution,
     OfData,
     RevealOptions,
-    TextFormat,
     Threshold,
     again,
     shared,
 )
+from secfc.sources.text_format import TextFormat
 
 if TYPE_CHECKING:  # imported only by the commands that need it
     from secfc.prepare.transform import Preparation

@@ -12,7 +12,7 @@ from secfc.cli.grouped import grouped
 from secfc.cli.options import Queries, Urls
 from secfc.cli.render import console
 from secfc.errors import ParameterError
-from secfc.options import TextFormat
+from secfc.sources.text_format import TextFormat
 
 if TYPE_CHECKING:
     from secfc.prepare.files import PreparedFiles

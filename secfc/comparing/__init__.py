@@ -5,8 +5,8 @@ The evaluators E0 and E1 have y = D + r mod Q. The dealer C has r. They open the
 
 A round: the clients mask their answers (`masking`). All three comparers make the same `Question` (`question`)
 and the keys of this round and attempt (`keys`). Each makes its role (`trio`) and passes it the messages of
-the others until the role has ended (`role`, `gate_roles`). The layers below are batches of rows (`batch`,
-`plan`, `widths`), gates on words of 64 rows (`secfc.kernels.gates`, `slicing`) and memory (`arena`).
+the others until the role has ended (`role`). The layers below are batches of rows (`batch`, `plan`,
+`widths`), gates on words of 64 rows (`secfc.kernels.gates`, `slicing`) and memory (`arena`).
 
 Two further questions can follow. They use the opened labels as champions (the sets that the rows are in), and
 the y, r and keys of the round. For the core of a start by separation: `Question(core=True)`, the same roles,

@@ -1,20 +1,27 @@
-"""One batch of rows through all gates. The dealer does it in one step, an evaluator exchange by exchange.
+"""Batches of rows through all gates, and the roles that deal for them and open them.
+
+The dealer does a batch in one step, an evaluator exchange by exchange.
 
 A "half" is one of two XOR shares of a product or mask. Both sides use keystreams in the same order: products
 of leaves, of each level of nodes, the lowest bit, of each level of ANDs. Then masks of each exchange's wires.
 """
 
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
-from typing import TypedDict
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
+from secfc.array_types import Bools
+from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan
-from secfc.comparing.role import Comparer
+from secfc.comparing.role import Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
+from secfc.comparing.slicing import WORD_BYTES, to_rows
 from secfc.comparing.widths import Group
+from secfc.errors import CheatError
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes, Words
 
@@ -61,16 +68,8 @@ class Dealing:
     It writes E1's halves of products to `out`, shape (dealt,). E0 draws its own halves.
     """
 
-    def __init__(
-        self,
-        stage: str,
-        out: Words,
-        *,
-        keys: tuple[Keys, Keys],
-        kernels: Kernels,
-        arena: Arena,
-        batch: int = 0,
-    ) -> None:
+    def __init__(self, stage: str, out: Words, *, batch: int = 0, **tools: Unpack[DealerTools]) -> None:
+        keys, kernels, arena = tools["keys"], tools["kernels"], tools["arena"]
         self._products = keys[0].bits(f"{stage} products", batch)
         self._wires = [one.bits(f"{stage} wires", batch) for one in keys]
         self._kernels, self._arena, self._out, self._at = kernels, arena, out, 0
@@ -141,23 +140,14 @@ class Evaluating:
     E0. `batch` also separates this batch's buffers in the arena from those of others.
     """
 
-    def __init__(
-        self,
-        stage: str,
-        dealt: Bytes,
-        *,
-        me: Comparer,
-        keys: Keys,
-        kernels: Kernels,
-        arena: Arena,
-        batch: int = 0,
-    ) -> None:
-        self.first = me is Comparer.E0  # E0 adds the values that both evaluators know
+    def __init__(self, stage: str, dealt: Bytes, *, batch: int = 0, **tools: Unpack[EvaluatorTools]) -> None:
+        keys, kernels = tools["keys"], tools["kernels"]
+        self.first = tools["me"] is Comparer.E0  # E0 adds the values that both evaluators know
         self._products = (
             keys.bits(f"{stage} products", batch) if self.first else DealtHalves(dealt.view(np.uint64))
         )
         self._wires = keys.bits(f"{stage} wires", batch)
-        self._kernels, self._arena, self._batch = kernels, arena, batch
+        self._kernels, self._arena, self._batch = kernels, tools["arena"], batch
         self._room = _room(kernels, batch)
         self._opened = 0
 
@@ -268,6 +258,84 @@ class Evaluating:
         halves = self._arena.words((self._room, "products"), shape)
         self._products.fill(halves)
         return halves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """Consecutive batches whose outputs are opened. Residues have shape (P, k, 3 * m)."""
+
+    stage: str
+    plans: Sequence[BatchPlan]
+    residues: Bytes = field(repr=False)
+
+    @property
+    def dealt(self) -> int:
+        """Words that the dealer sends."""
+        return sum(plan.dealt for plan in self.plans)
+
+
+class GateDealer(Role):
+    """C: it deals for gates. The evaluators send it opened bits where it needs them."""
+
+    def __init__(self, steps: Steps, **tools: Unpack[DealerTools]) -> None:
+        self._tools = tools
+        super().__init__(Comparer.DEALER, steps)
+
+    def _deal(self, opening: Opening) -> Sending:
+        dealt, at = np.empty(opening.dealt, dtype=np.uint64), 0
+        batches: list[tuple[Dealing, BatchPlan]] = []
+        for batch, plan in enumerate(opening.plans):
+            out = dealt[at : at + plan.dealt]
+            batches.append((Dealing(opening.stage, out, batch=batch, **self._tools), plan))
+            at += plan.dealt
+
+        def deal(item: tuple[Dealing, BatchPlan]) -> None:
+            item[0].outputs(item[1], opening.residues)
+
+        self._tools["kernels"].threads.each(deal, batches, size=opening.dealt)
+        return Sending(recipient=Comparer.E1, data=dealt.view(np.uint8).data)
+
+    def _told(
+        self, sent: tuple[Sending, ...], size: int, what: str
+    ) -> Generator[Turn, Mapping[Comparer, Data], bytes]:
+        """Send, then receive the same `size` bytes from both evaluators."""
+        told = yield sent, {Comparer.E0: size, Comparer.E1: size}
+        first, second = bytes(told[Comparer.E0]), bytes(told[Comparer.E1])
+        if first != second:
+            raise CheatError(f"the evaluators told the dealer of different {what}", code=Code.BAD_MESSAGE)
+        return first
+
+    def _told_bits(
+        self, opening: Opening, what: str, order: Literal["big", "little"]
+    ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
+        """Deal, then receive the opened bits, shape (outputs, rows)."""
+        outputs = opening.plans[0].bracket.outputs
+        count = outputs * sum(plan.rows for plan in opening.plans)
+        told = yield from self._told((self._deal(opening),), -(-count // 8), what)
+        bits = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=count, bitorder=order)
+        return bits.reshape(outputs, -1).astype(np.bool_)
+
+
+class GateEvaluator(EvaluatorRole):
+    """E0 or E1: it evaluates gates."""
+
+    def __init__(self, steps: Steps, **tools: Unpack[EvaluatorTools]) -> None:
+        self._tools = tools
+        super().__init__(tools["me"], steps)
+
+    def _opened(self, opening: Opening) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
+        """Open outputs, shape (outputs, rows)."""
+        dealt = yield from self._dealt(WORD_BYTES * opening.dealt)
+        batches, at = [], 0
+        for batch, plan in enumerate(opening.plans):
+            end = at + WORD_BYTES * plan.dealt
+            gates = Evaluating(opening.stage, dealt[at:end], batch=batch, **self._tools)
+            batches.append(gates.outputs(plan, opening.residues))
+            at = end
+        threads = self._tools["kernels"].threads
+        opened = yield from self._exchanged(*batches, threads=threads, size=opening.dealt)
+        bits = [to_rows(words, plan.rows) for words, plan in zip(opened, opening.plans, strict=True)]
+        return np.concatenate(bits, axis=1)
 
 
 def _room(kernels: Kernels, batch: int) -> int:

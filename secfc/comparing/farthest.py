@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.codes import Code
-from secfc.comparing.batch import DealerTools, EvaluatorTools
-from secfc.comparing.gate_roles import GateDealer, GateEvaluator
+from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator
 from secfc.comparing.matches import ENTRY, Final, Knockout, packed, reduced
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Sending, Steps

@@ -170,7 +170,6 @@ class Final:
 
     @cached_property
     def _width(self) -> int:
-        """Words of a wire for all pairs."""
         return (self._entries - 1) * self._plan.words
 
     @property

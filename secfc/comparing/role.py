@@ -74,13 +74,9 @@ class Role:
     def take(self, sender: Comparer, data: Data) -> tuple[Sending, ...]:
         """Take bytes of another party, in the order in which it sent them. Return the messages to send next.
 
-        Raises
-        ------
-        MessageError
-            Nothing is awaited from that party, or another size. The role has not changed: a message that came
-            early can be given again.
-        SecFCError
-            The opened values are impossible. The role has ended.
+        A MessageError, if nothing is awaited from that party, or another size, leaves the role unchanged: a
+        message that came early can be given again. Any other SecFCError ends the role: the opened values are
+        impossible.
         """
         size = self.awaited.get(sender)
         if size is None or sender in self._held:

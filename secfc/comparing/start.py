@@ -18,8 +18,7 @@ import numpy as np
 
 from secfc.array_types import Bools, Floats
 from secfc.codes import Code
-from secfc.comparing.batch import DealerTools, EvaluatorTools
-from secfc.comparing.gate_roles import GateDealer, GateEvaluator, Opening
+from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
 from secfc.comparing.matches import Knockout, packed
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Comparer, Role, Sending, Steps

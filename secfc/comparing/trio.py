@@ -11,8 +11,7 @@ import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
-from secfc.comparing.batch import DealerTools, EvaluatorTools
-from secfc.comparing.gate_roles import GateDealer, GateEvaluator, Opening
+from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
 from secfc.comparing.plan import Bracket
 from secfc.comparing.question import Question
 from secfc.comparing.role import Steps

@@ -103,19 +103,11 @@ class CodedPoints:
         factors: Floats | None = None,
         about: tuple[int, ...] = (),
     ) -> None:
-        """Prepare to answer about these sets, modulo the first `residues` primes.
+        """Prepare to answer about these sets, shape (m,), modulo the first `residues` primes.
 
-        Parameters
-        ----------
-        sets : ndarray of shape (m,), int32
-            -1 for a row in no set.
-        sizes : ndarray of shape (asked,), int64
-            What their sums are divided by (`set_weights`), of the first sets of the k.
-        residues : int
-        factors : ndarray of shape (P,), float64, optional
-            Reduced residues that answers are multiplied by, one for each prime.
-        about : tuple of int
-            Which of these sets to answer about, ascending; () for all of them.
+        `sizes`, shape (asked,), are what the sums of the first sets are divided by (`set_weights`). Answers
+        are multiplied by `factors`, shape (P,), reduced residues, one for each prime. `about` are those of
+        the sets to answer about, ascending, () for all of them.
         """
         asked = list(about) or list(range(sizes.size))
         sizes, self._asked = sizes[asked], len(asked)

@@ -16,46 +16,24 @@ CORE_FACTOR = 9
 
 @dataclass(frozen=True, kw_only=True)
 class SquaredDistances:
-    """Scaled squared distances D_{i,h} of some rows to the k centres; row i to centre h is D / |S_h|^2.
+    """Scaled squared distances D_{i,h} of some rows to the k centres; row i to centre h is D / |S_h|^2."""
 
-    Attributes
-    ----------
-    residues : ndarray of shape (P, k, rows), float64
-        Reduced residues of D; `quotients` may overwrite them.
-    sizes : ndarray of shape (k,), int64
-        |S_h|; 0 for an empty set, whose centre is never chosen.
-    """
-
-    residues: Floats = field(repr=False)
+    residues: Floats = field(repr=False)  # of D, reduced, shape (P, k, rows); `quotients` may overwrite them
     radix: MixedRadix
-    sizes: Ints
+    sizes: Ints  # |S_h|, shape (k,); 0 for an empty set, whose centre is never chosen
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quotients:
-    """Squared distances in the form in which they are compared.
+    """Squared distances in the form in which they are compared."""
 
-    Attributes
-    ----------
-    digits : ndarray of shape (P, k, rows), float64
-        Mixed-radix digits of D.
-    value : ndarray of shape (k, rows), float64
-        D / |S_h|^2, inf for empty sets. Valid until the next call.
-    labels : ndarray of shape (rows,), int32
-        The set with the least value. Ties go to the lowest index.
-    doubt : ndarray of shape (rows,), bool
-        Whether floats cannot decide the label.
-    tolerance : float
-        Relative difference of two values that proves their order.
-    """
-
-    digits: Floats = field(repr=False)
-    value: Floats = field(repr=False)
-    labels: Labels = field(repr=False)
-    doubt: Bools = field(repr=False)
+    digits: Floats = field(repr=False)  # mixed-radix digits of D, shape (P, k, rows)
+    value: Floats = field(repr=False)  # D / |S_h|^2, inf for empty sets, (k, rows); valid until the next call
+    labels: Labels = field(repr=False)  # the set with the least value, ties to the lowest index
+    doubt: Bools = field(repr=False)  # whether floats cannot decide a row's label
     radix: MixedRadix
     sizes: Ints
-    tolerance: float
+    tolerance: float  # relative difference of two values that proves their order
 
     def exact(self, rows: Ints, wanted: Bools) -> Objects:
         """Exact squared distances of the wanted (centre, row) pairs, inf elsewhere."""
@@ -117,27 +95,13 @@ def rationals(values: Objects, sizes: Ints) -> Objects:
 
 @dataclass(frozen=True, kw_only=True)
 class Nearest:
-    """The nearest centre of some rows.
+    """The nearest centre of some rows."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (rows,), int32
-        Ties go to the lowest index.
-    own : ndarray of shape (P, rows), float64
-        Digits of D for that centre.
-    core : ndarray of shape (rows,), bool
-        Whether every other centre is at least three times as far. False without `with_core`.
-    near_ties : int
-        Rows that floats could not decide.
-    value : ndarray of shape (k, rows), float64
-        As in `Quotients`.
-    """
-
-    labels: Labels = field(repr=False)
-    own: Floats = field(repr=False)
-    core: Bools = field(repr=False)
-    near_ties: int
-    value: Floats = field(repr=False)
+    labels: Labels = field(repr=False)  # ties go to the lowest index
+    own: Floats = field(repr=False)  # digits of D for that centre, shape (P, rows)
+    core: Bools = field(repr=False)  # whether every other centre is at least three times as far, if asked
+    near_ties: int  # rows that floats could not decide
+    value: Floats = field(repr=False)  # as in `Quotients`
 
 
 def nearest(found: Quotients, *, with_core: bool = False) -> Nearest:

@@ -22,18 +22,8 @@ def nearest_given(rows: Floats, centres: Floats, unit: Fraction) -> Labels:
     are not rounded. `secfc.kmeans.compare` does not serve here: it takes residues of whole numbers, and a
     centre may be any float64.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d), float64
-        Within the bound that `unit` is from.
-    centres : ndarray of shape (k, d), float64
-        Finite, in the units of the rows.
-    unit : Fraction
-        The length that becomes 1 (`secfc.field.fixed_point.unit_of`).
-
-    Returns
-    -------
-    ndarray of shape (m,), int32
+    Rows, shape (m, d), are within the bound that `unit` is from (`secfc.field.fixed_point.unit_of`). Centres,
+    shape (k, d), are finite and in the units of the rows. Labels have shape (m,).
     """
     # A difference, its square and a sum of d squares are off by (d + 2) 2**-53 of the sum at most: no term is
     # negative; its root by less. Both roots, and the comparison itself, are covered twice over. A centre is

@@ -14,22 +14,11 @@ import numpy as np
 from secfc.array_types import Bools, Ints, Labels
 from secfc.kmeans.measures import Measures, calinski_harabasz
 from secfc.kmeans.plus_plus import Choices, draws, first_row
-from secfc.kmeans.search import LabelResult, suitability
+from secfc.kmeans.search import LabelResult, Step, suitability
 from secfc.kmeans.sets import set_weights
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
-
-
-class _Step(Enum):
-    """The purpose of the current sets."""
-
-    CANDIDATES = auto()
-    FIRST_OF_START = auto()
-    SECOND_OF_START = auto()
-    ITERATE = auto()
-    LAST_ASSIGNMENT = auto()
-    PREDICT = auto()
 
 
 class Follows(Enum):
@@ -45,39 +34,19 @@ class Follows(Enum):
 class LabelSearch:
     """Runs starts of Lloyd's algorithm on labels that the caller opens.
 
-    `sets` is the current question. `add` takes labels, some rows at a time, and `end_round` returns what
-    follows. `found` has the results of the starts that have ended. `best` is the index of the best of these
-    with as many clusters as the last.
-    If `choices` is not None, `sets` has candidates instead, and `choose` takes the opened values.
+    `sets` is the current question, of `k` clusters. `add` takes labels, some rows at a time, and `labels` are
+    those of this round. `end_round` returns what follows. `found` has the results of the starts that have
+    ended. `best` is the index of the best of these with as many clusters as the last.
 
-    Parameters
-    ----------
-    m, max_iter : int
-    tol_moved : float
-    starts : tuple of int
-        Clusters of each start, in order.
-    compared : tuple of int
-        Numbers of clusters to compare, () for a single number. Of one cluster only the inertia is used.
-    init : {"random", "separation", "k-means++", "labels"}
-        "separation": the first two questions make the start, from cores. "k-means++": the first questions
-        choose the rows of the start, and `sets` begins with a single row.
-    predict : bool
-        Keep these sets: one question, about the rows that are in no set.
-    rng : numpy.random.Generator
-        For public choices only.
-    weights : ndarray of shape (m,), int64, optional
-        How many times each row counts. Public, at least 1 each, at most 2**29 in all.
-    start : ndarray of shape (m,), int32, optional
-        Given sets, when `init` is "labels".
+    `choices` are those of an unfinished k-means++ start. If there are any, `sets` has candidates instead, and
+    `choose` takes the opened values. `draws` are random numbers that draw the next candidates, () if no
+    candidates follow the current ones.
 
-    Attributes
-    ----------
-    sets : ndarray of shape (m,), int32
-        The sets of the current question.
-    draws : tuple of int
-        Random numbers that draw the next candidates, () if no candidates follow the current ones.
-    choices : Choices or None
-        The choices of an unfinished k-means++ start.
+    `starts` are the numbers of clusters of each start, in order, and `compared` those to compare, () for a
+    single number. Of one cluster only the inertia is used. By "separation" the first two questions make the
+    start, from cores. By "k-means++" the first questions choose the rows of the start, and `sets` begins with
+    a single row. With `predict` the one question is about the rows that are in no set. `rng`, `weights` and
+    `start` are as for `secfc.kmeans.search.Search`.
     """
 
     def __init__(
@@ -98,8 +67,8 @@ class LabelSearch:
         self._m, self._starts, self._compared = m, starts, compared
         self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._rng, self._given = rng, start
-        first = {"separation": _Step.FIRST_OF_START, "k-means++": _Step.CANDIDATES}.get(init, _Step.ITERATE)
-        self._first = _Step.PREDICT if predict else first
+        first = {"separation": Step.FIRST_OF_START, "k-means++": Step.CANDIDATES}.get(init, Step.ITERATE)
+        self._first = Step.PREDICT if predict else first
         self._core = np.zeros(m, dtype=np.bool_)
         self._previous: Labels | None = None
         self._emptied: Ints | None = None  # computed on first use
@@ -108,66 +77,56 @@ class LabelSearch:
         self._begin()
 
     def _begin(self) -> None:
-        self._k = self._starts[len(self.found)]
-        alone = self._compared and self._k == 1
-        self._step, self.moved = _Step.ITERATE if alone else self._first, self._m
+        self.k = self._starts[len(self.found)]
+        alone = self._compared and self.k == 1
+        self._step, self.moved = Step.ITERATE if alone else self._first, self._m
         self.choices: Choices | None = None
-        if self._step is _Step.CANDIDATES:
+        if self._step is Step.CANDIDATES:
             first = first_row(self._rng, self._m, self._weights)
-            self.choices = Choices(m=self._m, k=self._k, first=first)
+            self.choices = Choices(m=self._m, k=self.k, first=first)
             self.sets = self.choices.sets
         elif self._given is not None:
             self.sets = self._given
         else:
-            self.sets = random_partition(self._rng, self._m, self._k)
+            self.sets = random_partition(self._rng, self._m, self.k)
         self._draw()
-        self._labels, self._emptied, self._previous = self.sets.copy(), None, None
-        self.current = LabelResult(start=self.sets, labels=self.sets, k=self._k)
+        self.labels, self._emptied, self._previous = self.sets.copy(), None, None
+        self.current = LabelResult(start=self.sets, labels=self.sets, k=self.k)
 
     def _draw(self) -> None:
         drawing = self.choices is not None and not self.choices.last
-        self.draws = tuple(draws(self._rng, self._k)) if drawing else ()
+        self.draws = tuple(draws(self._rng, self.k)) if drawing else ()
 
     @property
     def asked(self) -> Ints:
         """Rows whose labels are opened, ascending."""
         if self.choices is not None:
             return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(self.sets < 0) if self._step is _Step.PREDICT else np.arange(self.sets.size)
+        return np.flatnonzero(self.sets < 0) if self._step is Step.PREDICT else np.arange(self.sets.size)
 
     @property
     def with_core(self) -> bool:
         """Whether the core membership of rows is opened too."""
-        return self._step is _Step.SECOND_OF_START
+        return self._step is Step.SECOND_OF_START
 
     def sizes(self) -> Ints:
         """The divisor of each set's sum (`set_weights`), shape (k,)."""
-        return set_weights(self.sets, self._k, self._weights)
+        return set_weights(self.sets, self.k, self._weights)
 
     def add(self, rows: Ints, labels: Labels, core: Bools | None = None) -> None:
         """Take labels, and the core, of some rows. Each row in `asked` must come once before `end_round`."""
-        self._labels[rows], self._emptied = labels, None
+        self.labels[rows], self._emptied = labels, None
         if core is not None:
             self._core[rows] = core
 
     @property
     def emptied(self) -> Ints:
         """Clusters without a row, ascending, to which rows are moved. All labels must have been added."""
-        if self._step in (_Step.LAST_ASSIGNMENT, _Step.PREDICT):
+        if self._step in (Step.LAST_ASSIGNMENT, Step.PREDICT):
             return np.empty(0, dtype=np.int64)
         if self._emptied is None:
-            self._emptied = np.flatnonzero(np.bincount(self._labels, minlength=self._k) == 0)
+            self._emptied = np.flatnonzero(np.bincount(self.labels, minlength=self.k) == 0)
         return self._emptied
-
-    @property
-    def labels(self) -> Labels:
-        """All labels of this round."""
-        return self._labels
-
-    @property
-    def k(self) -> int:
-        """Clusters of the current start."""
-        return self._k
 
     @property
     def first_of_k(self) -> bool:
@@ -204,9 +163,9 @@ class LabelSearch:
         choices.choose(candidate, drawn)
         self.sets = choices.sets
         if not choices.candidates:
-            self.current.start, self._step, self.choices = self.sets, _Step.ITERATE, None
+            self.current.start, self._step, self.choices = self.sets, Step.ITERATE, None
         self._draw()
-        self._labels, self._emptied = self.sets.copy(), None
+        self.labels, self._emptied = self.sets.copy(), None
         return Follows.QUESTION
 
     def end_round(self, farthest: Ints) -> Follows:
@@ -216,20 +175,20 @@ class LabelSearch:
         (`secfc.kmeans.relocation`). It is empty if even the farthest row lies on its centre. If a start has
         ended, the caller may have to change `best`.
         """
-        labels, run = self._labels.copy(), self.current
+        labels, run = self.labels.copy(), self.current
         sets = labels.copy()
         sets[farthest] = self.emptied[: farthest.size]
         match self._step:
-            case _Step.FIRST_OF_START:
-                self.sets, self._step = sets, _Step.SECOND_OF_START
+            case Step.FIRST_OF_START:
+                self.sets, self._step = sets, Step.SECOND_OF_START
                 return Follows.QUESTION
-            case _Step.SECOND_OF_START:
-                self.sets = separated_sets(sets, labels, self._core, self._k)
-                run.start, self._step = self.sets, _Step.ITERATE
+            case Step.SECOND_OF_START:
+                self.sets = separated_sets(sets, labels, self._core, self.k)
+                run.start, self._step = self.sets, Step.ITERATE
                 return Follows.QUESTION
         run.labels = labels
-        if self._step is not _Step.ITERATE:
-            run.converged = run.converged or self._step is _Step.PREDICT
+        if self._step is not Step.ITERATE:
+            run.converged = run.converged or self._step is Step.PREDICT
             return self._ended(run)
         run.n_iter += 1
         done = self._stopping.after(
@@ -240,7 +199,7 @@ class LabelSearch:
             return self._ended(run)
         self.sets = sets
         if done.after is After.ASSIGNMENT:
-            self._step = _Step.LAST_ASSIGNMENT
+            self._step = Step.LAST_ASSIGNMENT
         return Follows.QUESTION
 
     def _ended(self, run: LabelResult) -> Follows:
@@ -268,11 +227,11 @@ class LabelSearch:
     def stand(self, standing: dict[str, Any]) -> None:
         """Restore the state of another search that was made with the same arguments."""
         self.sets, self._previous = standing["sets"], standing["previous"]
-        self._step, self.moved = _Step[standing["step"]], standing["moved"]
-        self._labels, self._emptied, self.choices = self.sets.copy(), None, None
-        self._k = standing["current"]["k"]
+        self._step, self.moved = Step[standing["step"]], standing["moved"]
+        self.labels, self._emptied, self.choices = self.sets.copy(), None, None
+        self.k = standing["current"]["k"]
         if standing["choices"] is not None:
-            self.choices = Choices(m=self._m, k=self._k, first=0)
+            self.choices = Choices(m=self._m, k=self.k, first=0)
             self.choices.stand(standing["choices"])
         self.draws, self._rng.bit_generator.state = tuple(standing["draws"]), standing["generator"]
         self.best, self.current = standing["best"], LabelResult(**standing["current"])

@@ -18,14 +18,16 @@ BINS = 24
 class RoundSums:
     """Sums over rows of an iteration's distances to the means of `sets`, taken block by block.
 
+    Only those of a start's last iteration are used. But every iteration needs them: its labels tell only
+    afterwards whether it is the last one, and its distances are gone by then. To keep the two least distances
+    of each row would take 16 bytes per row and save little: most of the work is to find the second nearest.
     Without `between` there are no distances between centres, and `measures` cannot be asked for.
     """
 
     def __init__(self, sets: Labels, sizes: Ints, *, between: bool) -> None:
         self._sets, self._sizes, self._between = sets, sizes, between
-        self._parts: dict[
-            int, tuple[Floats, Floats, Floats]
-        ] = {}  # by first row: rows that are added again replace their sums
+        # By first row: rows that are added again replace their sums.
+        self._parts: dict[int, tuple[Floats, Floats, Floats]] = {}
 
     def add(self, rows: slice, labels: Labels, value: Floats) -> None:
         """Add squared distances of some rows whose nearest centres are `labels`.
@@ -120,16 +122,10 @@ def calinski_harabasz(inertia: float, *, total: float, k: int, m: int) -> float:
 class Measures:
     """Measures of a clustering. They are nan with fewer than two clusters, or with as many as rows.
 
-    Attributes
-    ----------
-    calinski_harabasz : float
-        Greater is better.
-    silhouette : float or None
-        Simplified silhouette, 0 to 1: the mean of (b - a) / b, with a and b the distances to the nearest and
-        the second nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better. None if not known.
-    davies_bouldin : float or None
-        Less is better. None as for the silhouette. Exact if the distances are to the means of the labels,
-        which holds after convergence.
+    The simplified silhouette, 0 to 1, is the mean of (b - a) / b, with a and b the distances to the nearest
+    and the second nearest centre (Vendramin, Campello, Hruschka 2010). Greater is better, but for
+    Davies-Bouldin, which is exact if the distances are to the means of the labels, as after convergence.
+    What is not known is None.
     """
 
     calinski_harabasz: float

@@ -14,12 +14,8 @@ def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Lab
     are taken farthest first, ties by row index. If even the farthest row lies on its centre, no row moves and
     `labels` itself is returned. A cluster that loses its only row stays empty.
 
-    Parameters
-    ----------
-    own : ndarray of shape (P, m), float32
-        Digits of D for the nearest centre (below 2**24, so exact).
-    sizes : ndarray of shape (k,), int64
-        Sizes of the sets whose means the distances are to.
+    `own`, shape (P, m), are digits of D for the nearest centre, below 2**24, so exact. `sizes`, shape (k,),
+    are those of the sets whose means the distances are to.
     """
     m = labels.size
     emptied = np.flatnonzero(np.bincount(labels, minlength=sizes.size) == 0)

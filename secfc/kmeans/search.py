@@ -27,7 +27,7 @@ from secfc.kmeans.stopping import After, Stopping
 from secfc.params import Start
 
 
-class _Step(Enum):
+class Step(Enum):
     """The purpose of the current sets."""
 
     CANDIDATES = auto()
@@ -42,56 +42,32 @@ class _Step(Enum):
 class LabelResult:
     """The result of one start, as far as labels show it.
 
-    Attributes
-    ----------
-    start : ndarray of shape (m,), int32
-        The sets whose means were the centres of the first iteration; -1: in no set.
-    labels : ndarray of shape (m,), int32
-    k : int
-    n_iter : int
-        Counted as in scikit-learn: it includes the last iteration, which changes no label or moves no centre.
-    converged : bool
-        As in `secfc.kmeans.stopping.Iterated` of the last iteration.
-    opened : float or None
-        The inertia in squared units of the data, if the trio opened it.
-    measures : Measures or None
-        None unless several k are compared.
+    `start` are the sets whose means were the centres of the first iteration, -1 for a row in no set. `n_iter`
+    counts as scikit-learn: it includes the last iteration, which changes no label or moves no centre.
     """
 
     start: Labels = field(repr=False)
     labels: Labels = field(repr=False)
     k: int
     n_iter: int = 0
-    converged: bool = False
-    opened: float | None = None
-    measures: Measures | None = None
+    converged: bool = False  # as in `secfc.kmeans.stopping.Iterated` of the last iteration
+    opened: float | None = None  # the inertia in squared units of the data, if the trio opened it
+    measures: Measures | None = None  # if several k are compared
 
 
 @dataclass(kw_only=True)
 class SearchResult(LabelResult):
     """The result of one start, if distances are known.
 
-    Attributes
-    ----------
-    inertia : Fraction
-        In squared quantised units.
-    score : int
-        The score by which starts are compared (`secfc.kmeans.score`).
-    history : list of Fraction
-        Inertia of each iteration.
-    near_ties : int
-        Comparisons that floats could not decide.
-    histogram : tuple of list of int and float
-        Distances of the rows to their centres (`secfc.kmeans.measures.histogram`), in quantised units.
-    spreads, silhouettes : list of k float
-        Of each cluster the root mean square of these distances, and `RoundSums.silhouettes`; nan where there
-        is none.
+    `histogram` is of the distances of rows to their centres (`secfc.kmeans.measures.histogram`), in quantised
+    units. `spreads` and `silhouettes` have for each cluster the root mean square of these distances, and
+    `RoundSums.silhouettes`; nan where there is none.
     """
 
-    inertia: Fraction = Fraction(0)
-    score: int = 0
-    history: list[Fraction] = field(default_factory=list)
-    near_ties: int = 0
+    inertia: Fraction = Fraction(0)  # in squared quantised units
+    score: int = 0  # by which starts are compared (`secfc.kmeans.score`)
+    history: list[Fraction] = field(default_factory=list)  # inertia of each iteration
+    near_ties: int = 0  # comparisons that floats could not decide
     histogram: tuple[list[int], float] = ([], 0.0)
     spreads: list[float] = field(default_factory=list, repr=False)
     silhouettes: list[float] = field(default_factory=list, repr=False)
@@ -103,29 +79,12 @@ class Search:
     `sets` is the current question. `add` takes distances, some rows at a time. `end_round` returns whether
     another question follows. If not, `best` is the result with the least score, the first of equals.
 
-    Parameters
-    ----------
-    m, k : int
-        Rows and clusters, k <= m.
-    compared : tuple of int
-        Ascending numbers of clusters to compare, the last is k. `found` then has the best result for each.
-        () for k alone.
-    max_iter, n_init : int
-    tol_moved : float
-    init : {"random", "separation", "k-means++", "labels"}
-        See `secfc.run`; "labels": from `start`.
-    rng : numpy.random.Generator
-        For public choices only.
-    kernels : Kernels
-    within : RangeCheck
-        Checks the distances of every round before they are used.
-    weights : ndarray of shape (m,), int64, optional
-        How many times each row counts. Public, at least 1 each, at most 2**29 in all.
-    start : ndarray of shape (m,), int32, optional
-        Given sets, when `init` is "labels".
-    predict : bool
-        Keep these sets: one question, after which each row in no set gets the label of the nearest mean.
-        There is no inertia: with only one such row it would be the distance of that row.
+    `compared` are ascending numbers of clusters to compare, the last is k; `found` then has the best result
+    for each. `rng` is for public choices only. `within` checks the distances of every round before they are
+    used. `weights`, shape (m,), say how many times each row counts: public, at least 1 each, at most 2**29 in
+    all. `start`, shape (m,), are the given sets when `init` is "labels". With `predict` these sets are kept:
+    after one question each row in no set gets the label of the nearest mean. There is no inertia then: with
+    only one such row it would be the distance of that row.
     """
 
     def __init__(
@@ -174,20 +133,20 @@ class Search:
         self._starts_left -= 1
         self._previous: Labels | None = None
         self._seeds: PlusPlus | None = None
-        self._step = _Step.ITERATE
+        self._step = Step.ITERATE
         init = "random" if self._compared and self._k == 1 else self._init
         match init:
             case "k-means++":
                 self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng, weights=self._weights)
-                self.sets, self._step = self._seeds.sets, _Step.CANDIDATES
+                self.sets, self._step = self._seeds.sets, Step.CANDIDATES
             case "labels":
                 assert self._given is not None
                 self.sets = self._given
-                self._step = _Step.PREDICT if self._predict else _Step.ITERATE
+                self._step = Step.PREDICT if self._predict else Step.ITERATE
             case _:
                 self.sets = random_partition(self._rng, self._m, self._k)
                 if init == "separation":
-                    self._step = _Step.FIRST_OF_START
+                    self._step = Step.FIRST_OF_START
         self.current = SearchResult(start=self.sets, labels=self.sets, k=self._k)
 
     def sizes(self) -> Ints:
@@ -216,7 +175,7 @@ class Search:
     def stand(self, standing: dict[str, Any]) -> None:
         """Restore the state of another search that was made with the same arguments."""
         self._k, self._ks = standing["k"], standing["ks"]
-        self._starts_left, self._step = standing["starts_left"], _Step[standing["step"]]
+        self._starts_left, self._step = standing["starts_left"], Step[standing["step"]]
         self.moved, self._previous = standing["moved"], standing["previous"]
         self.current = _from_plain(standing["current"])
         self.best = None if standing["best"] is None else _from_plain(standing["best"])
@@ -237,11 +196,11 @@ class Search:
         """
         found = quotients(distances, self._kernels)
         self._within.take(rows, found.value, found.sizes, found.tolerance)
-        if self._step is _Step.CANDIDATES:
+        if self._step is Step.CANDIDATES:
             assert self._seeds is not None
             self._seeds.add(rows, found.digits, found.radix)
             return
-        part = nearest(found, with_core=self._step is _Step.SECOND_OF_START)
+        part = nearest(found, with_core=self._step is Step.SECOND_OF_START)
         with self._lock:
             if self._own is None or self._own.shape[0] != part.own.shape[0]:
                 self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
@@ -258,11 +217,11 @@ class Search:
         RangeError if some distance is larger than the public bound allows. The search then ends.
         """
         self._within.end_round(self.sets)
-        if self._step is _Step.CANDIDATES:
+        if self._step is Step.CANDIDATES:
             assert self._seeds is not None
             more, self.sets = self._seeds.end_round(), self._seeds.sets
             if not more:
-                self.current.start, self._step, self._seeds = self.sets, _Step.ITERATE, None
+                self.current.start, self._step, self._seeds = self.sets, Step.ITERATE, None
             return True
         assert self._own is not None
         assert self._sums is not None
@@ -271,14 +230,14 @@ class Search:
         sums, self._sums = self._sums, None
         sets, run = relocate(labels, own, self._radix, sizes), self.current
         match self._step:
-            case _Step.FIRST_OF_START:
-                self.sets, self._step = sets, _Step.SECOND_OF_START
+            case Step.FIRST_OF_START:
+                self.sets, self._step = sets, Step.SECOND_OF_START
                 return True
-            case _Step.SECOND_OF_START:
+            case Step.SECOND_OF_START:
                 self.sets = separated_sets(sets, labels, self._core, self._k)
-                self.current.start, self._step = self.sets, _Step.ITERATE
+                self.current.start, self._step = self.sets, Step.ITERATE
                 return True
-            case _Step.PREDICT:
+            case Step.PREDICT:
                 self.best = run
                 run.labels = np.where(self.sets < 0, labels, self.sets)
                 run.near_ties, run.converged = near_ties, True
@@ -287,7 +246,7 @@ class Search:
         of_sets = _sums(labels, own, self._radix, sizes.size, self._weights)
         run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._total)
         run.near_ties += near_ties
-        if self._step is _Step.ITERATE and not self._iterated(run, sets):
+        if self._step is Step.ITERATE and not self._iterated(run, sets):
             return True
         if self.best is None or run.score < self.best.score:
             self.best = run
@@ -325,7 +284,7 @@ class Search:
             return True
         self.sets = sets
         if done.after is After.ASSIGNMENT:
-            self._step = _Step.LAST_ASSIGNMENT
+            self._step = Step.LAST_ASSIGNMENT
         return False
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secfc.errors import DataError
-from secfc.options import FOUND, TextFormat
-from secfc.sources.csv_file import CODES
+from secfc.prepare.tables import is_numeric
 from secfc.sources.query import Query
-from secfc.tables import are_row_numbers, load_table
+from secfc.sources.text_format import FOUND, TextFormat
+from secfc.tables import are_row_numbers, codes_of, load_table
 
 MOST_CATEGORIES = 20
 FEWEST_OF_A_CATEGORY = 10  # rarer texts may identify a person
@@ -33,8 +33,7 @@ class _LeftOutError(Exception):
 def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
     """The text of a schema file for a party's rows; DataError if no column can be used."""
     table = load_table(source, given=given)
-    codes = (table.schema.metadata or {}).get(CODES, b"").decode().split("\n")
-    drafted, left_out = [], []
+    codes, drafted, left_out = codes_of(table), [], []
     for name in dict.fromkeys(table.column_names):
         quoted = json.dumps(name, ensure_ascii=False)
         try:
@@ -51,7 +50,6 @@ def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
 
 
 def _drafted(values: pa.ChunkedArray, *, is_code: bool) -> list[str]:
-    """The lines of a schema file for a column."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     kind = values.type
@@ -59,10 +57,7 @@ def _drafted(values: pa.ChunkedArray, *, is_code: bool) -> list[str]:
         raise _LeftOutError("it has no values")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _categories(values)
-    if not any(
-        test(kind)
-        for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    ):
+    if not is_numeric(kind):
         raise _LeftOutError(f"it is of type {kind}")
     numbers = values.drop_null().cast(pa.float64(), safe=False).to_numpy()
     given = numbers[np.isfinite(numbers)]

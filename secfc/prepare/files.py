@@ -16,7 +16,6 @@ import pyarrow.parquet
 from secfc.array_types import Floats
 from secfc.column_names import normal
 from secfc.errors import DataError, each
-from secfc.options import FOUND, TextFormat
 from secfc.outputs import whole_folder
 from secfc.prepare.memory import open_totals
 from secfc.prepare.roles import Terms
@@ -27,6 +26,7 @@ from secfc.prepare.tables import checked as checked_table
 from secfc.prepare.transform import Preparation
 from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Query
+from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import party_names
 
 
@@ -165,7 +165,6 @@ def _prepare(
 def _write_file(
     path: Path, names: Sequence[str], rows: Floats, table: pa.Table, id_column: str | None
 ) -> None:
-    """Write the row IDs, if any, and then the prepared columns."""
     columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(normal(id_column))}
     for at, name in enumerate(names):
         columns[name] = pa.array(rows[:, at])
@@ -177,6 +176,5 @@ def _write_file(
 
 
 def _names(files: Sequence[Path | Query]) -> list[str]:
-    """A name for each prepared file."""
     csv = [isinstance(file, Path) and kind_of(file) in TEXTS for file in files]
     return [name + (".csv" if one else ".parquet") for name, one in zip(party_names(files), csv, strict=True)]

@@ -150,19 +150,10 @@ class Preparer:
     def receive(self, message: Message) -> list[Message]:
         """Take a message and return the messages that follow from it.
 
-        Any error except a MessageError ends the preparation for this party: it refuses all later messages.
-
-        Raises
-        ------
-        MessageError
-            The message is refused and the party is unchanged.
-        CheatError
-            The messages of the parties contradict each other: two parties were sent different values, or no
-            values have the totals.
-        AgreementError
-            Another party prepares on other terms.
-        LimitError
-            A column has too few holders. No shares of any party's values have been sent.
+        A MessageError refuses the message, and the party is unchanged. Any other error ends the preparation
+        for this party: it refuses all later messages. CheatError if messages contradict each other or no
+        values have the totals. AgreementError if another party prepares on other terms. LimitError if a
+        column has too few holders; no shares of any party's values have been sent then.
         """
         self._check(message)
         try:
@@ -250,7 +241,6 @@ class Preparer:
         return messages
 
     def _sealed(self, kind: type[SealedMessage], payloads: Mapping[int, bytes]) -> list[Message]:
-        """A message for each recipient."""
         return [
             kind(
                 run=self._session.run,

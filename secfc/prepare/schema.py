@@ -3,10 +3,11 @@
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
+from itertools import chain
 from math import gcd, isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -23,6 +24,7 @@ Scale = Literal["none", "min-max", "standardise", "robust"]
 Missing = Literal["refuse", "mean", "median", "zero"]
 BINS = 2, 1024  # fewest and most
 _EPOCH = datetime.date(1970, 1, 1)
+_Rules = Iterator[tuple[bool, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,96 +84,84 @@ class Column:
     date: bool = False
 
     def __post_init__(self) -> None:
-        where = f"schema: column {self.name!r}"
         if not isinstance(self.name, str) or not self.name:
             raise ParameterError("schema: a column needs a name")
-        object.__setattr__(self, "name", normal(self.name))
-        object.__setattr__(self, "categories", tuple(self.categories))
-        for key, kinds in (("scale", Scale), ("missing", Missing)):
-            if getattr(self, key) not in get_args(kinds):
-                raise ParameterError(f"{where}: {key} is one of {', '.join(get_args(kinds))}")
-        self._check_scale(where)
-        if self.categories:
-            self._check_categories(where)
-        else:
-            self._check_range(where)
+        where = f"schema: column {self.name!r}"
+        self._set("name", normal(self.name))
+        self._set("categories", tuple(self.categories))
+        rules = self._rules_of_categories() if self.categories else self._rules_of_range()
+        for broken, text in chain(self._rules_of_scale(), rules):
+            if broken:
+                raise ParameterError(f"{where}: {text}")
 
-    def _check_scale(self, where: str) -> None:
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _rules_of_scale(self) -> _Rules:
+        """Pairs: whether the column breaks a rule, and the text. A rule may rely on those before it."""
+        for key, kinds in (("scale", Scale), ("missing", Missing)):
+            possible = get_args(kinds)
+            yield getattr(self, key) not in possible, f"{key} is one of {', '.join(possible)}"
         robust = self.scale == "robust"
-        if (self.bins is not None) != robust:
-            text = "is needed: all values are counted in so many parts of the range, and counts are opened"
-            text = text if robust else 'are of scale = "robust"'
-            raise ParameterError(f"{where}: bins {text}")
+        needed = "bins is needed: all values are counted in so many parts of the range, and counts are opened"
+        yield (self.bins is not None) != robust, needed if robust else 'bins are of scale = "robust"'
         whole = isinstance(self.bins, int) and not isinstance(self.bins, bool)
-        if robust and not (whole and BINS[0] <= (self.bins or 0) <= BINS[1]):
-            raise ParameterError(f"{where}: bins is a whole number, {BINS[0]} to {BINS[1]}")
-        if self.missing == ("mean" if robust else "median"):
-            other = "median" if robust else "mean"
-            raise ParameterError(
-                f'{where}: the {self.missing} is not opened with this scale; missing = "{other}" is possible'
-            )
+        within = whole and BINS[0] <= (self.bins or 0) <= BINS[1]
+        yield robust and not within, f"bins is a whole number, {BINS[0]} to {BINS[1]}"
+        other = "median" if robust else "mean"
+        yield (
+            self.missing == ("mean" if robust else "median"),
+            f'the {self.missing} is not opened with this scale; missing = "{other}" is possible',
+        )
         if self.deviations is None:
             return
-        if self.scale not in ("standardise", "robust"):
-            raise ParameterError(f'{where}: deviations are of scale = "standardise" or "robust"')
-        if not _is_number(self.deviations) or self.deviations <= 0:
-            raise ParameterError(f"{where}: deviations is a number above 0")
-        object.__setattr__(self, "deviations", float(self.deviations))
+        scaled = self.scale in ("standardise", "robust")
+        yield not scaled, 'deviations are of scale = "standardise" or "robust"'
+        positive = _is_number(self.deviations) and self.deviations > 0
+        yield not positive, "deviations is a number above 0"
+        self._set("deviations", float(self.deviations))
 
-    def _check_categories(self, where: str) -> None:
-        no_numbers = self.low is None and self.high is None and self.step is None
-        if not no_numbers or self.scale != "none" or self.clip or self.log:
-            raise ParameterError(f"{where}: categories have no range, step, scale, clip or log")
-        if self.missing == "mean":
-            raise ParameterError(f'{where}: categories have no mean; missing = "zero" is possible')
-        if not all(isinstance(one, str) and one == one.strip() and one for one in self.categories):
-            raise ParameterError(f"{where}: categories are texts without spaces around them")
-        if len(set(self.categories)) < len(self.categories):
-            raise ParameterError(f"{where}: a category is listed twice")
+    def _rules_of_categories(self) -> _Rules:
+        numbers = self.low is not None or self.high is not None or self.step is not None
+        scaled = self.scale != "none" or self.clip or self.log
+        yield numbers or scaled, "categories have no range, step, scale, clip or log"
+        yield self.missing == "mean", 'categories have no mean; missing = "zero" is possible'
+        texts = all(isinstance(one, str) and one == one.strip() and one for one in self.categories)
+        yield not texts, "categories are texts without spaces around them"
+        yield len(set(self.categories)) < len(self.categories), "a category is listed twice"
 
-    def _check_range(self, where: str) -> None:
-        if self.missing == "zero":
-            raise ParameterError(
-                f'{where}: missing = "zero" is only for categories; missing = "mean" is possible'
-            )
+    def _rules_of_range(self) -> _Rules:
+        yield self.missing == "zero", 'missing = "zero" is only for categories; missing = "mean" is possible'
         if type(self.low) is datetime.date and type(self.high) is datetime.date:
             for name in ("low", "high"):
-                object.__setattr__(self, name, (getattr(self, name) - _EPOCH).days)
-            object.__setattr__(self, "date", True)
-        ends = (self.low, self.high)
-        if not isinstance(self.date, bool) or (self.date and self.log):
-            raise ParameterError(f"{where}: date is true or false, and dates have no log")
-        if not all(map(_is_number, ends)):
-            raise ParameterError(f"{where}: low and high are needed, or categories")
-        object.__setattr__(self, "low", float(ends[0]) + 0.0)  # type: ignore[arg-type]
-        object.__setattr__(self, "high", float(ends[1]) + 0.0)  # type: ignore[arg-type]
-        if not self.range[0] < self.range[1]:
-            raise ParameterError(f"{where}: low must be below high")
-        if not isfinite(self.range[1] - self.range[0]):
-            raise ParameterError(f"{where}: high - low exceeds the largest float64")
-        if not isinstance(self.log, bool):
-            raise ParameterError(f"{where}: log is true or false")
-        if self.log and not self.range[0] > 0:
-            raise ParameterError(f"{where}: low must be above 0 for log; with clip smaller values become low")
-        if not self.ends[0] < self.ends[1]:
-            raise ParameterError(f"{where}: the logarithms of low and high are equal")
-        if self.step is not None:
-            self._check_step(where, self.step)
-
-    def _check_step(self, where: str, step: object) -> None:
-        if not _is_number(step) or not step > 0:  # type: ignore[operator]
-            raise ParameterError(f"{where}: step is a number above 0")
-        object.__setattr__(self, "step", float(step))  # type: ignore[arg-type]
-        if self.date or self.log or self.scale != "none" or self.missing != "refuse":
-            raise ParameterError(
-                f'{where}: step needs numbers with scale = "none" and missing = "refuse", without log'
-            )
-        length = Fraction(repr(self.step))
-        ends = [Fraction(repr(end)) / length for end in self.range]
-        if max(map(abs, ends)) > MAX_STEPS:
-            raise ParameterError(f"{where}: low and high are more than 2**44 steps from 0")
-        if self.clip and any(end.denominator > 1 for end in ends):
-            raise ParameterError(f"{where}: low and high must be multiples of step if values are clipped")
+                self._set(name, (getattr(self, name) - _EPOCH).days)
+            self._set("date", True)
+        known = isinstance(self.date, bool) and not (self.date and self.log)
+        yield not known, "date is true or false, and dates have no log"
+        yield not all(map(_is_number, (self.low, self.high))), "low and high are needed, or categories"
+        for name in ("low", "high"):
+            self._set(name, float(getattr(self, name)) + 0.0)
+        low, high = self.range
+        yield not low < high, "low must be below high"
+        yield not isfinite(high - low), "high - low exceeds the largest float64"
+        yield not isinstance(self.log, bool), "log is true or false"
+        yield (
+            self.log and not low > 0,
+            "low must be above 0 for log; with clip smaller values become low",
+        )
+        yield not self.ends[0] < self.ends[1], "the logarithms of low and high are equal"
+        if self.step is None:
+            return
+        yield not (_is_number(self.step) and self.step > 0), "step is a number above 0"
+        self._set("step", float(self.step))
+        yield (
+            self.date or self.log or self.scale != "none" or self.missing != "refuse",
+            'step needs numbers with scale = "none" and missing = "refuse", without log',
+        )
+        ends = [Fraction(repr(end)) / Fraction(repr(self.step)) for end in self.range]
+        yield max(map(abs, ends)) > MAX_STEPS, "low and high are more than 2**44 steps from 0"
+        between = any(end.denominator > 1 for end in ends)
+        yield self.clip and between, "low and high must be multiples of step if values are clipped"
 
     @property
     def range(self) -> tuple[float, float]:
@@ -360,7 +350,5 @@ class _Column(FileSchema):
 
 
 class _File(FileSchema):
-    """A schema file."""
-
     smallest: int = 1
     column: list[_Column]

@@ -19,10 +19,10 @@ from secfc.codes import Code
 from secfc.column_names import normal_all
 from secfc.errors import DataError
 from secfc.field.fixed_point import off_step
-from secfc.options import FOUND, TextFormat
 from secfc.prepare.schema import Column, Schema
 from secfc.sources.csv_file import DECIMAL
 from secfc.sources.query import Query
+from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import load_table
 
 _NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -36,26 +36,14 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A party's agreed columns, by name.
-
-    Attributes
-    ----------
-    numbers : ndarrays of shape (rows,), float64
-        Within the column's range; logarithms if the schema says so. nan: missing.
-    categories : ndarrays of shape (rows,), int64
-        Position in the agreed list; -1: missing.
-    clipped, missing : ints
-        How many values were moved to an end of the range, and how many are missing, for columns with some.
-    unlisted : tuple of str
-        The party's other columns, which are not used.
-    """
+    """A party's agreed columns, by name; arrays have shape (rows,)."""
 
     rows: int
-    numbers: dict[str, Floats] = field(repr=False)
-    categories: dict[str, Ints] = field(repr=False)
-    clipped: dict[str, int]
-    missing: dict[str, int]
-    unlisted: tuple[str, ...] = field(default=(), repr=False)
+    numbers: dict[str, Floats] = field(repr=False)  # in the range, or its logarithms; nan: missing
+    categories: dict[str, Ints] = field(repr=False)  # position in the agreed list; -1: missing
+    clipped: dict[str, int]  # how many values were moved to an end of the range, for columns with some
+    missing: dict[str, int]  # how many are missing, likewise
+    unlisted: tuple[str, ...] = field(default=(), repr=False)  # the party's other columns, which are not used
 
     @property
     def mended(self) -> dict[str, Any]:
@@ -180,7 +168,7 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
             bad_rows = _rows(bad, "values that are no numbers")
             tell(Code.NOT_A_NUMBER, f"{where} is not numeric: it has {bad_rows}")
             return
-    elif _is_numeric(values.type) or pa.types.is_null(values.type):
+    elif is_numeric(values.type) or pa.types.is_null(values.type):
         numbers = values.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
     else:
         tell(Code.NOT_A_NUMBER, f"{where} is not numeric ({values.type})")
@@ -245,7 +233,8 @@ def _count(done: Checked, column: Column, *, missing: int, clipped: int) -> None
             kept[column.name] = number
 
 
-def _is_numeric(kind: pa.DataType) -> bool:
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers."""
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     return any(test(kind) for test in tests)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from secfc.array_types import Ints
 from secfc.psu import loops
+from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements
 from secfc.threads import ALONE, Threads, parts
 
@@ -13,8 +14,8 @@ _BITS = 61
 """Squarings to split a polynomial. Each costs about as many multiplications as the series has term pairs."""
 
 
-class CompiledUnionKernels:
-    """`secfc.psu.kernels.UnionKernels`, compiled."""
+class CompiledUnionKernels(UnionKernels):
+    """The same operations, compiled."""
 
     name = "compiled"
 
@@ -22,7 +23,6 @@ class CompiledUnionKernels:
         self._threads = threads
 
     def matmul(self, a: Elements, x: Elements) -> Elements:
-        """See `UnionKernels.matmul`."""
         if a.shape[1] != x.shape[0]:
             raise ValueError(f"shapes {a.shape} and {x.shape} do not multiply")
         product = np.empty((a.shape[0], x.shape[1]), dtype=np.uint64)
@@ -35,25 +35,21 @@ class CompiledUnionKernels:
         return product
 
     def add_into(self, x: Elements, total: Elements) -> None:
-        """See `UnionKernels.add_into`."""
         if x.shape != total.shape:
             raise ValueError(f"shapes {x.shape} and {total.shape} differ")
         loops.add_into(np.ascontiguousarray(x), total)
 
     def add_outer(self, a: Elements, x: Elements, total: Elements) -> None:
-        """See `UnionKernels.add_outer`."""
         if total.shape != (a.size, x.size):
             raise ValueError(f"shapes {a.shape}, {x.shape} and {total.shape} do not fit")
         loops.add_outer(np.ascontiguousarray(a), np.ascontiguousarray(x), total)
 
     def moments(self, poles: Elements, residues: Elements, bins: Ints, out: Elements) -> None:
-        """See `UnionKernels.moments`."""
         if bins.size and not 0 <= bins.min() <= bins.max() < out.shape[0]:
             raise ValueError(f"a bin is outside the {out.shape[0]} of the table")
         loops.moments(poles, residues, bins, out)
 
     def correlate(self, series: Elements, weights: Elements, terms: int) -> Elements:
-        """See `UnionKernels.correlate`."""
         if series.shape != (weights.shape[0], terms + weights.shape[1] - 1):
             raise ValueError(f"shapes {series.shape} and {weights.shape} do not fit {terms} terms")
         total = np.empty((series.shape[0], terms), dtype=np.uint64)
@@ -66,7 +62,6 @@ class CompiledUnionKernels:
         return total
 
     def poles(self, series: Elements, most: int) -> tuple[Elements, Ints]:
-        """See `UnionKernels.poles`."""
         found = np.zeros((series.shape[0], most), dtype=np.uint64)
         counts = np.empty(series.shape[0], dtype=np.int64)
         given = np.ascontiguousarray(series)

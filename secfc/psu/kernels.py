@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 
@@ -13,62 +12,32 @@ from secfc.psu.prime import Elements
 from secfc.threads import ALONE, Threads
 
 
-class UnionKernels(Protocol):
-    """The operations. Elements are uint64 below p = 2**61 - 1, and arrays are C-contiguous."""
+class UnionKernels:
+    """The operations, in NumPy and, for poles, GMP's integers.
 
-    name: str
-
-    def matmul(self, a: Elements, x: Elements) -> Elements:
-        """Product a @ x, shapes (q, c) and (c, N)."""
-        ...
-
-    def add_into(self, x: Elements, total: Elements) -> None:
-        """Do total += x, shapes (N,)."""
-        ...
-
-    def add_outer(self, a: Elements, x: Elements, total: Elements) -> None:
-        """Do total += outer(a, x), shapes (q,), (N,) and (q, N)."""
-        ...
-
-    def moments(self, poles: Elements, residues: Elements, bins: Ints, out: Elements) -> None:
-        """Do out[bins[i], k] += residues[i] poles[i]**k for every i and k."""
-        ...
-
-    def correlate(self, series: Elements, weights: Elements, terms: int) -> Elements:
-        """Of shape (bins, terms): sum over i of weights[b, i] series[b, k + i]."""
-        ...
-
-    def poles(self, series: Elements, most: int) -> tuple[Elements, Ints]:
-        """Poles of every series, ascending, of shape (bins, most), and how many each has.
-
-        The number is -1 if a series is not a sum of `most` or fewer simple fractions over the field.
-        """
-        ...
-
-
-class VectorisedUnionKernels:
-    """`UnionKernels` in NumPy and, for poles, GMP's integers."""
+    Elements are uint64 below p = 2**61 - 1, and arrays are C-contiguous.
+    """
 
     name = "numpy"
 
     def matmul(self, a: Elements, x: Elements) -> Elements:
-        """See `UnionKernels.matmul`."""
+        """Product a @ x, shapes (q, c) and (c, N)."""
         product = np.zeros((a.shape[0], x.shape[1]), dtype=np.uint64)
         for column, values in zip(a.T, x, strict=True):
             self.add_outer(column, values, product)
         return product
 
     def add_into(self, x: Elements, total: Elements) -> None:
-        """See `UnionKernels.add_into`."""
+        """Do total += x, shapes (N,)."""
         total[...] = prime.add(total, x)
 
     def add_outer(self, a: Elements, x: Elements, total: Elements) -> None:
-        """See `UnionKernels.add_outer`."""
+        """Do total += outer(a, x), shapes (q,), (N,) and (q, N)."""
         for factor, row in zip(a, total, strict=True):
             row[...] = prime.add(row, prime.multiply(x, factor))
 
     def moments(self, poles: Elements, residues: Elements, bins: Ints, out: Elements) -> None:
-        """See `UnionKernels.moments`."""
+        """Do out[bins[i], k] += residues[i] poles[i]**k for every i and k."""
         if poles.size == 0:
             return
         order = np.argsort(bins, kind="stable")
@@ -83,14 +52,17 @@ class VectorisedUnionKernels:
             values = prime.multiply(values, poles)
 
     def correlate(self, series: Elements, weights: Elements, terms: int) -> Elements:
-        """See `UnionKernels.correlate`."""
+        """Of shape (bins, terms): sum over i of weights[b, i] series[b, k + i]."""
         total = np.zeros((series.shape[0], terms), dtype=np.uint64)
         for i in range(weights.shape[1]):
             total = prime.add(total, prime.multiply(series[:, i : i + terms], weights[:, i : i + 1]))
         return total
 
     def poles(self, series: Elements, most: int) -> tuple[Elements, Ints]:
-        """See `UnionKernels.poles`."""
+        """Poles of every series, ascending, of shape (bins, most), and how many each has.
+
+        The number is -1 if a series is not a sum of `most` or fewer simple fractions over the field.
+        """
         found = np.zeros((series.shape[0], most), dtype=np.uint64)
         counts = np.full(series.shape[0], -1, dtype=np.int64)
         for b, terms in enumerate(series.tolist()):
@@ -114,7 +86,7 @@ def choose(values: int, threads: Threads = ALONE) -> UnionKernels:
         compiled = _compiled()
         if compiled is not None:
             return compiled(threads)
-    return VectorisedUnionKernels()
+    return UnionKernels()
 
 
 @cache

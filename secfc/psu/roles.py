@@ -260,21 +260,16 @@ class UnionServer(_Role):
             self._open(self._held.pop(part))
 
     @property
-    def opened(self) -> int:
-        """The number of opened parts of this stage."""
-        return self._opened
-
-    @property
     def complete(self) -> bool:
         """Whether every part of the stage is opened."""
-        return self._opened == self.parts
+        return self.opened == self.parts
 
     @property
     def missing(self) -> tuple[int, ...]:
         """Clients that have not sent their share of the next part."""
         if self.complete:
             return ()
-        held = self._held.get(self._opened, {})
+        held = self._held.get(self.opened, {})
         return tuple(j for j in range(1, self.plan.n + 1) if j not in held)
 
     def conclude(self) -> Found | bool:
@@ -294,12 +289,12 @@ class UnionServer(_Role):
     def _begin(self) -> None:
         self._sent = [0] * self.plan.n
         self._held: dict[int, dict[int, Elements]] = {}
-        self._opened = 0
+        self.opened = 0  # parts of this stage
         stage = self.course.stage
         self._finder = SeriesFinder(stage, self._kernels) if isinstance(stage, SeriesStage) else None
 
     def _open(self, shares: dict[int, Elements]) -> None:
-        self._opened += 1
+        self.opened += 1
         if self._finder is None:
             self._unique = self.unique(shares)
         else:

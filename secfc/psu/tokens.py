@@ -85,12 +85,8 @@ def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
     either end: 7 is "7", and "007" is another ID. Upper and lower case, leading zeros, punctuation and blanks
     inside are not changed, so parties must agree on them.
 
-    Raises
-    ------
-    DataError
-        An ID is empty or of another type. The text has its number, never the ID.
-    DuplicateIdError
-        The party has an ID twice. The text has the numbers of the rows, from 0.
+    DataError if an ID is empty or of another type: the text has its number, never the ID. DuplicateIdError if
+    the party has an ID twice: the text has the numbers of the rows, from 0.
     """
     check_key(key)
     state = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES, person=b"secfc row ID")
@@ -120,19 +116,15 @@ def _hashed(state: hashlib.blake2b, parts: Iterable[bytes | memoryview]) -> byte
 
 
 def _encoded(given: object, *, name: str, number: int) -> bytes:
-    """An ID's normal form as bytes. It is injective: a prefix separates bytes from text."""
+    """An ID's normal form (NFC, no blanks at either end) as bytes: a prefix separates bytes from text."""
     if isinstance(given, bytes):
         coded = b"b" + given
     else:
-        coded = b"s" + normal_form(_text(given, name=name, number=number)).encode("utf-8", "surrogatepass")
+        text = unicodedata.normalize("NFC", _text(given, name=name, number=number)).strip()
+        coded = b"s" + text.encode("utf-8", "surrogatepass")
     if len(coded) == 1:
         raise DataError(f"{name}: ID {number} is empty", code=Code.BAD_ID)
     return coded
-
-
-def normal_form(text: str) -> str:
-    """The form of a text for comparisons: Unicode's NFC, without blanks at either end."""
-    return unicodedata.normalize("NFC", text).strip()
 
 
 def _text(given: object, *, name: str, number: int) -> str:

@@ -19,6 +19,7 @@ from secfc.array_types import Floats, Labels
 from secfc.drivers.participant import CENTRES, LABELS, SPREADS
 from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
 from secfc.kmeans.sets import set_sizes
+from secfc.options import shared
 from secfc.outputs import NO_PAGE
 from secfc.params import Job
 from secfc.prepare.summary import SUMMARY as PREPARATION
@@ -50,14 +51,8 @@ def write_agreed_report(
     was opened to it, are read from its folder of results; and its rows once more, where centres were opened.
     The page is written whole or not at all, over a file there.
 
-    Raises
-    ------
-    ParameterError
-        The summary cannot be one of this job, or the file cannot be written.
-    AgreementError
-        The site's party is not in the roster.
-    DataError
-        The site's files of the run cannot be used.
+    ParameterError if the summary cannot be one of this job, or the file cannot be written. AgreementError if
+    the site's party is not in the roster. DataError if the site's files of the run cannot be used.
     """
     if agreement.owners is not None:
         raise ParameterError(NO_PAGE)
@@ -203,17 +198,10 @@ def _figures(
     agreement: Agreement,
     fit: list[Fit],
 ) -> Figures:
-    return Figures(
-        n_iter=result.n_iter,
-        converged=result.converged,
-        inertia=result.inertia,
-        near_ties=result.near_ties,
-        sizes=result.sizes,
-        counts=result.counts,
-        part=result.faults.faults().parts(agreement.job.n),
-        by_party=by_party,
-        history=result.history,
-        profile=None
+    known = {
+        "part": result.faults.faults().parts(agreement.job.n),
+        "by_party": by_party,
+        "profile": None
         if opened is None
         else profile(
             opened.centres,
@@ -222,6 +210,6 @@ def _figures(
             inertia=result.inertia,
             columns=opened.preparation or list(agreement.columns),
         ),
-        fit=fit,
-        compared=result.compared,
-    )
+        "fit": fit,
+    }
+    return Figures(**shared(result, Figures) | known)

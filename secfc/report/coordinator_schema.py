@@ -54,13 +54,9 @@ class FaultsSchema(_Part):
 
     def faults(self) -> Faults:
         """The same as `secfc.protocol.progress.Faults`."""
-        return Faults(
-            absent=tuple(self.absent),
-            left_out=tuple(self.left_out),
-            liars=tuple(self.liars),
-            cheats=tuple(self.cheats),
-            unread=tuple((dealer, recipient) for dealer, recipient in self.unread),
-        )
+        unread = tuple((dealer, recipient) for dealer, recipient in self.unread)
+        clients = {name: tuple(getattr(self, name)) for name in ("absent", "left_out", "liars", "cheats")}
+        return Faults(**clients, unread=unread)
 
 
 class CandidateSchema(_Part):

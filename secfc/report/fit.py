@@ -36,15 +36,8 @@ def fit_of(rows: Floats, labels: Labels, centres: Floats) -> list[Fit]:
 
     The simplified silhouette is the mean of (b - a) / max(a, b), of a row's distance a to its own centre and
     b to the nearest other one (Vendramin, Campello and Hruschka, 2010). It is negative where a row's own
-    centre is not the nearest: there can be such rows when a run had not converged.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d), float64
-    labels : ndarray of shape (m,), int32
-        Of clusters with a centre.
-    centres : ndarray of shape (k, d), float64
-        NaN for a cluster without rows.
+    centre is not the nearest: there can be such rows when a run had not converged. Centres, shape (k, d), are
+    NaN for a cluster without rows, which no row has as its label.
     """
     k = len(centres)
     distances = np.array([np.sqrt(((rows - centre) ** 2).sum(axis=1)) for centre in centres])

@@ -140,10 +140,7 @@ def page_of(
         names=shown,
         party=party,
         figures=Figures(
-            n_iter=result.n_iter,
-            converged=result.converged,
-            inertia=result.inertia,
-            near_ties=result.near_ties,
+            **{name: getattr(result, name) for name in ("n_iter", "converged", "inertia", "near_ties")},
             sizes=result.sizes.tolist(),
             counts=None if job.ids_cap is not None else [len(labels) for labels in result.labels],
             part=result.faults.parts(job.n),

@@ -84,7 +84,6 @@ def who_learned_what(
 
 
 def _of_server(job: Job, rounds: int) -> list[Learned]:
-    """The lines if the server decodes distances."""
     centres = "the centres of all sets that it asked about"
     server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
     lines = [Learned("the server", server)]
@@ -115,7 +114,6 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 
 def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Learned]:
-    """The lines if three parties compare."""
     dealer, first, second, *reserves = [called.get(one, job.called(one)) for one in job.comparers]
     distances = f"the exact distance of every row to the centres of all sets of {rounds} rounds"
     inertias = "the inertia of each k, which the summary has, and of one cluster"
@@ -135,7 +133,6 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
 
 
 def _of_recheckers(job: Job, called: Mapping[int, str]) -> list[Learned]:
-    """The lines if three other parties compare some labels again."""
     if not job.recheckers:
         return []
     who = ", ".join(called.get(one, job.called(one)) for one in job.recheckers)

@@ -17,15 +17,8 @@ def notes(
 ) -> list[str]:
     """A sentence for each thing that may make the clusters mean less than they seem to.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Rows of each cluster.
-    by_party : sequence of sequence of int, or None
-        Of each party, None where the reader does not know.
-    names : sequence of str
-    stopped_at : int or None
-        Iterations of a run that had not converged.
+    `sizes` are rows of each cluster; `by_party` those of each party, None where the reader does not know
+    them. `stopped_at` are the iterations of a run that had not converged.
     """
     found = []
     if stopped_at is not None:

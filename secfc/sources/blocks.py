@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from secfc.array_types import Ints
 from secfc.codes import Code
 from secfc.errors import DataError
 
@@ -32,12 +33,20 @@ _FAMILIES: dict[type, str] = {
 """Kinds of values. All values of a column must be of one kind."""
 
 
-def too_large(*, count: int, first: int) -> str:
-    """The error text for a column of exact numbers that float64 would round."""
-    return (
-        f"has {count} exact numbers beyond 2^53, the first in row {first}, that float64 would round; "
-        "leave the column out, or cast it to double precision"
-    )
+def check_exact(beyond: Sequence[int] | Ints, where: str, *, above: int = 0) -> None:
+    """Raise DataError if float64 would round exact numbers: those in rows `beyond`, after `above` others."""
+    if len(beyond):
+        raise DataError(
+            f"{where} has {len(beyond)} exact numbers beyond 2^53, the first in row {above + beyond[0]}, "
+            "that float64 would round; leave the column out, or cast it to double precision",
+            code=Code.OUT_OF_RANGE,
+        )
+
+
+def exact_floats(values: Sequence[Any], where: str, *, above: int = 0) -> pa.Array:
+    """Numbers as float64, each rounded to the nearest; errors as of `check_exact`. None stays missing."""
+    check_exact([at for at, value in enumerate(values) if _is_too_large(value)], where, above=above)
+    return pa.array([None if value is None else float(value) for value in values], type=pa.float64())
 
 
 class Columns:
@@ -60,8 +69,6 @@ class Columns:
 
 
 class _Column:
-    """A column: its blocks and the kind of its values."""
-
     def __init__(self, name: str) -> None:
         self._name = name
         self._family: str | None = None
@@ -120,25 +127,14 @@ class _Column:
                 return pa.array(values, type=pa.int64())
             except OverflowError:
                 pass
-        beyond = [at for at, value in enumerate(values) if _is_too_large(value)]
-        if beyond:
-            raise DataError(
-                f"{self._name} {too_large(count=len(beyond), first=above + beyond[0])}",
-                code=Code.OUT_OF_RANGE,
-            )
-        return pa.array([None if value is None else float(value) for value in values], type=pa.float64())
+        return exact_floats(values, self._name, above=above)
 
     def _floats(self) -> list[pa.Array]:
         blocks, above = [], 0
         for block in self._blocks:
             if pa.types.is_integer(block.type):
                 whole = block.fill_null(0).to_numpy()
-                beyond = np.flatnonzero((whole > EXACT) | (whole < -EXACT))
-                if beyond.size:
-                    raise DataError(
-                        f"{self._name} {too_large(count=beyond.size, first=above + int(beyond[0]))}",
-                        code=Code.OUT_OF_RANGE,
-                    )
+                check_exact(np.flatnonzero((whole > EXACT) | (whole < -EXACT)), self._name, above=above)
             blocks.append(block.cast(pa.float64()))
             above += len(block)
         return blocks

@@ -17,7 +17,7 @@ import pyarrow.csv
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import DataError
-from secfc.options import FOUND, DecimalMark, Separator, TextFormat
+from secfc.sources.text_format import FOUND, DecimalMark, Separator, TextFormat
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of the files that this module reads."""
@@ -79,13 +79,8 @@ def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOU
     """All columns of a text file with a header. Columns `as_text` stay text, so "007" differs from "7".
 
     Format properties that are not `given` are detected. The table's metadata contain the file's format.
-
-    Raises
-    ------
-    DataError
-        The error names the file and, if there is one, the line, but never a value.
-    OSError
-        The file cannot be read at all.
+    DataError names the file and, if there is one, the line, but never a value. OSError if the file cannot be
+    read at all.
     """
     table, dialect, head = _read(path, as_text, given)
     codes = "\n".join(_columns_of_codes(head, dialect.separator))

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError
-from secfc.options import FOUND, TextFormat
 from secfc.sources import missing
-from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
+from secfc.sources.blocks import BLOCK_ROWS, exact_floats
 from secfc.sources.csv_file import Dialect, dialect_of, read_csv
+from secfc.sources.text_format import FOUND, TextFormat
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -143,9 +143,4 @@ def _from_decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:  # beyond int64
             pass
-    values = column.to_pylist()
-    beyond = [at for at, value in enumerate(values) if value is not None and abs(value) > EXACT]
-    if beyond:
-        raise DataError(f"{name} {too_large(count=len(beyond), first=beyond[0])}", code=Code.OUT_OF_RANGE)
-    floats = [None if value is None else float(value) for value in values]  # each rounded to the nearest
-    return pa.chunked_array([pa.array(floats, type=pa.float64())])
+    return pa.chunked_array([exact_floats(column.to_pylist(), name)])

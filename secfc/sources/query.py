@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError
-from secfc.options import FOUND, TextFormat
 from secfc.sources import duck, relational
 from secfc.sources.csv_file import TEXTS, kind_of, stem_of
+from secfc.sources.text_format import FOUND, TextFormat
 
 Kind = Literal["postgresql", "sqlite", "duckdb", "file"]
 

@@ -44,14 +44,8 @@ def ask_postgresql(url: str, query: str, *, name: str) -> pa.Table:
     """The result of one SELECT in PostgreSQL, through a server-side cursor in a read-only transaction.
 
     The URL is ``postgresql://host/database``. The driver finds user and password itself (PGUSER, PGPASSWORD,
-    ...).
-
-    Raises
-    ------
-    ParameterError
-        psycopg is not installed, or the URL cannot be used.
-    DataError
-        No connection, no result, or values that make no column. It has names of errors, never their text.
+    ...). ParameterError if psycopg is not installed, or the URL cannot be used. DataError if there is no
+    connection or no result, or values make no column: it has names of errors, never their text.
     """
     parsed = _parsed(url)
     try:

@@ -3,9 +3,9 @@
 import pytest
 
 from secfc.psu.compiled import CompiledUnionKernels
-from secfc.psu.kernels import UnionKernels, VectorisedUnionKernels
+from secfc.psu.kernels import UnionKernels
 
 
-@pytest.fixture(params=[VectorisedUnionKernels, CompiledUnionKernels], ids=["numpy", "compiled"])
+@pytest.fixture(params=[UnionKernels, CompiledUnionKernels], ids=["numpy", "compiled"])
 def kernels(request: pytest.FixtureRequest) -> UnionKernels:
     return request.param()

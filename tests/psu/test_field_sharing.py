@@ -8,7 +8,7 @@ import pytest
 from support.union import random_elements
 
 from secfc.psu.field_sharing import Sharing
-from secfc.psu.kernels import UnionKernels, VectorisedUnionKernels
+from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import P, add, multiply
 from secfc.randomness import MaskSource
 
@@ -18,7 +18,7 @@ sizes = pytest.mark.parametrize(("n", "t", "ell"), SIZES)
 
 
 def sharing(n: int, t: int, ell: int, kernels: UnionKernels | None = None) -> Sharing:
-    return Sharing(n=n, t=t, ell=ell, kernels=kernels or VectorisedUnionKernels())
+    return Sharing(n=n, t=t, ell=ell, kernels=kernels or UnionKernels())
 
 
 def rank(matrix: np.ndarray) -> int:

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from secfc.cli.app import app
 from secfc.errors import DataError, ParameterError
-from secfc.options import Encoding, TextFormat
 from secfc.prepare import Column, Schema
 from secfc.prepare.tables import checked, read
 from secfc.sources.csv_file import kind_of, stem_of
 from secfc.sources.query import Origin, Query
+from secfc.sources.text_format import Encoding, TextFormat
 from secfc.tables import party_names, read_table, write_labels
 
 ROWS = [("007", "1.5", "12"), ("7", "-0.25", "13"), ("a b", "2e3", "14")]
