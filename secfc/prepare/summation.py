@@ -25,7 +25,7 @@ from secfc.lagrange.sharing import share
 from secfc.randomness import MaskSource
 
 _PRIMES = PRIMES[:5]
-"""Their product has 119 bits. Sums of 2**29 squares of 2**28 need only 85 bits."""
+"""Their product has 120 bits. Sums of 2**29 squares of 2**28 need only 86 bits."""
 
 LIMIT = prod(prime.p for prime in _PRIMES)
 """Totals are below this, since each of n numbers is below LIMIT // n."""
