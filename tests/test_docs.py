@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from secfc.params import recovery_threshold
 from secfc.field.primes import PRIMES
+from secfc.params import recovery_threshold
 from secfc.protocol.messages import KINDS, BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
 from secfc.protocol.turns import CLIENT_TAKES, SERVER_TAKES
