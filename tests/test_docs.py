@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from secfc.field.primes import PRIMES
 from secfc.params import recovery_threshold
 from secfc.protocol.messages import KINDS, BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
@@ -112,6 +113,16 @@ def test_protocol_page_lists_the_messages_with_their_numbers_ways_phases_and_pur
         assert (int(number), name, way) == (kind.number, kind.__name__, ways[kind.__base__])
         assert kind.phase in phases.split(", ")
         assert purpose.strip(" `").encode() == kind.purpose
+
+
+def test_protocol_page_lists_the_primes_in_order():
+    listed = re.search(r"They are\s+the first P of (.+?), the largest primes", PROTOCOL, flags=re.DOTALL)
+    assert [int(p) for p in re.findall(r"\d{8}", listed[1])] == [prime.p for prime in PRIMES]
+
+
+def test_protocol_page_lists_the_messages_that_are_signed_once_for_all():
+    listed = re.search(r"SHA-256 of the body\. (.+?)\s+are the same for all", PROTOCOL, flags=re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", listed[1])) == {kind.__name__ for kind in KINDS if kind.alike}
 
 
 @pytest.mark.parametrize(("role", "table"), [("CLIENT", CLIENT_TAKES), ("SERVER", SERVER_TAKES)])

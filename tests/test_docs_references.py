@@ -26,7 +26,7 @@ SOURCES = sorted(path for folder in PACKAGES for path in (ROOT / folder).rglob("
 THREATS = (DOCS / "threat-model.md").read_text()
 EQUATIONS = {
     name: re.findall(r"^> \(([UP]?\d+'*)\)", (DOCS / name).read_text(), flags=re.MULTILINE)
-    for name in ("protocol.md", "union.md", "faults.md", "proofs.md")
+    for name in ("protocol.md", "optional.md", "union.md", "faults.md", "proofs.md")
 }
 """The numbers of the equations that each page defines."""
 

@@ -3,7 +3,7 @@
 A number is shared like a segment (docs/protocol.md, eq. 4, with ell = 1): t masks make any t shares uniform.
 Shares are linear. So client j adds up the shares it holds and sends only their sum, f(alpha_j) of a
 polynomial whose value at beta_1 is the total. t + 1 sums open the total and nothing else: they are shares of
-the total under the sums of all masks (docs/protocol.md, Preparing).
+the total under the sums of all masks (docs/optional.md, Preparing).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from secfc.lagrange.sharing import share
 from secfc.randomness import MaskSource
 
 _PRIMES = PRIMES[:5]
-"""Their product has 119 bits. Sums of 2**29 squares of 2**28 need only 85 bits."""
+"""Their product has 120 bits. Sums of 2**29 squares of 2**28 need only 86 bits."""
 
 LIMIT = prod(prime.p for prime in _PRIMES)
 """Totals are below this, since each of n numbers is below LIMIT // n."""

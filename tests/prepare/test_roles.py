@@ -92,7 +92,7 @@ def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
         sizes.append(sorted((one.sender, one.recipient, size) for one, size in heads))
     assert len(sizes[0]) == 3 * 2 * 5
     assert sizes[0] == sizes[1]
-    # As docs/protocol.md says, with two columns.
+    # As docs/optional.md says, with two columns.
     assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (469 + 91 * 2)
 
 
