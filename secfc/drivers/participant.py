@@ -6,7 +6,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,10 @@ from secfc.drivers.collecting import Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.row_marks import mark_of, union_mark
-from secfc.drivers.storage import allocator
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
 from secfc.journal.beginning import open_log
 from secfc.journal.run_log import RunLog
-from secfc.kernels import choose
 from secfc.prepare import wire as preparing
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
@@ -54,7 +51,6 @@ from secfc.report.sizes import bytes_text
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels
-from secfc.threads import Threads
 
 _LOG = logging.getLogger(__name__)
 
@@ -184,14 +180,11 @@ class Participant(TakingPart):
         with self.meter.work("identify", number):
             if self._job.owners is not None and number <= self._job.n:
                 self._collected = Collected(Member.of(self._site), run)
-            self._client = Client(
-                number=number,
+            messages = self._join(
+                storage=self._site.storage,
+                threads=self._site.threads,
                 rows=rows.table.rows,
-                job=self._job,
-                session=self._session,
                 identity=self._identity,
-                ephemeral=self._secrets.get("ephemeral"),
-                masks=MaskSource(self._secrets.get("masks")),
                 # These limits are the job's. They are at least as strict as the site's own. The site consents
                 # to what is revealed to whom, otherwise it would have refused the job.
                 limits=replace(
@@ -206,13 +199,10 @@ class Participant(TakingPart):
                 weights=rows.weights,
                 prepared=bool(self.agreement.opened),
                 ids=self._hashed(rows),
-                name=self.name,
-                allocate=allocator(self._site.storage, name=self.name),
-                kernels=partial(choose, threads=Threads(self._site.threads)),
                 deposits=self._collected,
             )
-            self._secrets, self._rows = {}, rows.without_rows()
-            return self._encoded(self._client.start())
+            self._rows = rows.without_rows()
+            return messages
 
     def _hashed(self, rows: SiteRows) -> RowIds | None:
         """Its hashed IDs, with membership privacy. From here on only the run has the key."""
