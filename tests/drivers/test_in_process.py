@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.costs.setting import run_apart
-from secfc.drivers import post
+from secfc.drivers import in_process, post
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
