@@ -33,6 +33,11 @@ def console() -> Console:
     return out
 
 
+def say(text: str) -> None:
+    """Print a line to standard output that only the terminal wraps, so that a path can be copied."""
+    console().print(text, soft_wrap=True)
+
+
 def error_console() -> Console:
     """Standard error, for progress and errors."""
     out: Console = plain_console(stderr=True, markup=False, highlight=False)
@@ -92,7 +97,7 @@ def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
     said = faults.describe(names)
     if said:
         out.print("parties with faults:", style="yellow", end=" ")
-        out.print(said, markup=False, soft_wrap=True)
+        say(said)
 
 
 def cost_table(costs: Costs, job: Job) -> Table:
