@@ -126,6 +126,19 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def statement_by(agreement: Agreement, party: int, *, run: bytes, **more: Any) -> Statement:
+    """What a party states now about a run; `more` are the fields that do not follow from the others."""
+    return Statement(
+        job=agreement.digest.hex(),
+        run=run.hex(),
+        party=agreement.names[party - 1],
+        client=party,
+        versions=versions(),
+        ended_at=now(),
+        **more,
+    )
+
+
 def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
     """The statement with its party's signature."""
     return SignedStatement(statement=statement, signature=encoded(identity.sign(statement.signed_bytes())))

@@ -151,15 +151,13 @@ def check(site: OwnSite) -> None:
 def sign(site: OwnSite) -> None:
     """Sign off a job, if `secfc job check` finds nothing wrong; the signature is added beside the job."""
     from secfc.agreement.check import check_site
-    from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+    from secfc.agreement.signatures import collect, sign_job, signatures_path
     from secfc.agreement.site_file import read_site
 
     own = read_site(site)
     found = check_site(own)
     agreement, path = found.agreement, signatures_path(own.job)
-    signature = sign_job(agreement, found.identity)
-    signed = Signature(party=own.party, digest=agreement.digest, signature=signature)
-    standing = collect(agreement, path, [signed])
+    standing = collect(agreement, path, [sign_job(agreement, own.party, found.identity)])
     say(f"{own.party} signed the job {agreement.digest.hex()}")
     say(f"{path}: send it to the other parties")
     _show_standing(standing)

@@ -44,7 +44,7 @@ def ids_key(
     show: Annotated[bool, typer.Option("--show", help="Show the words of an existing key.")] = False,
 ) -> None:
     """Make the key that hashes row IDs. All parties need it, but the coordinator must not have it."""
-    from secfc.agreement.ids_key import ids_key_words, read_ids_key, write_new_ids_key
+    from secfc.agreement.keys import ids_key_words, read_ids_key, write_new_ids_key
 
     key = read_ids_key(file) if show else write_new_ids_key(file)
     if not show:

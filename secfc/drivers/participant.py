@@ -12,9 +12,8 @@ import numpy as np
 
 from secfc.agreement.audit import place_of
 from secfc.agreement.copies import SealedCopy, make_copies
-from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.keys import read_key
+from secfc.agreement.keys import read_ids_key, read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
@@ -24,7 +23,7 @@ from secfc.agreement.statement import (
     Statement,
     now,
     sign_statement,
-    versions,
+    statement_by,
 )
 from secfc.codes import code_of_write
 from secfc.drivers.collecting import Collected, Member
@@ -42,7 +41,6 @@ from secfc.prepare.transform import Preparation, sums_of
 from secfc.protocol.client import Client
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Assignment, Finish, Message, Plan
-from secfc.protocol.states import State
 from secfc.protocol.wire import envelope
 from secfc.psu.tokens import RowIds, row_ids
 from secfc.public_errors import COMPLETE, PublicError
@@ -286,9 +284,7 @@ class Participant(TakingPart):
         """
         if self._run is None:
             return None
-        run, one = self._run, self._client
-        # Its labels are final in REVEAL too, even if others still have to open centres.
-        done = one if one is not None and one.state in (State.REVEAL, State.DONE) else None
+        run, done = self._run, self._final
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         if self._logged:  # the process may have been killed after it had written the results
@@ -297,10 +293,8 @@ class Participant(TakingPart):
                 self._publish(run)
                 self._end()
                 return written
-        signed = sign_statement(
-            self._statement(run, COMPLETE if labels is not None else ended), self._identity
-        )
-        sealed = None if done is None else done.sealed_labels
+        stated = self._statement(run, ended if labels is None else COMPLETE)
+        signed, sealed = sign_statement(stated, self._identity), None if done is None else done.sealed_labels
         with self._past.new_results(run) as folder:
             if labels is not None and self.agreement.has_rows(self.name):
                 write_labels(folder / LABELS, self._rows.table, labels)
@@ -383,14 +377,11 @@ class Participant(TakingPart):
         sent: dict[str, list[int]] = defaultdict(list)
         for record in self.meter.costs().messages:
             sent[record.kind].append(record.size)
-        return Statement(
-            job=self.agreement.digest.hex(),
-            run=run.hex(),
-            party=self.name,
-            client=self.number,
-            versions=versions(),
+        return statement_by(
+            self.agreement,
+            self.number,
+            run=run,
             began=self._began,
-            ended_at=now(),
             introductions=self._introductions,
             deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
             holding=None if self._collected is None else self._collected.serial,

@@ -20,7 +20,6 @@ from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.deposits import Call, Intake
-from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import KEY_BYTES
@@ -90,10 +89,9 @@ class SimulatedParty(TakingPart):
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
         """Take part in a run. Return its introduction, encoded."""
-        given, arrays = self._given, self._arrays
-        ids_key, salt = (
-            None if one is None else bytes.fromhex(one) for one in (given["ids_key"], given["salt"])
-        )
+        given, arrays, ids = self._given, self._arrays, None
+        if given["ids_key"] is not None:
+            ids = RowIds(digests=arrays.pop("digests"), key=bytes.fromhex(given["ids_key"]))
         self._session = self.terms.session(run)
         with self.meter.work("identify", self.number):
             return self._join(
@@ -104,8 +102,8 @@ class SimulatedParty(TakingPart):
                 limits=Limits(**given["limits"]),
                 start=arrays.pop("start", None),
                 weights=arrays.pop("weights", None),
-                salt=salt,
-                ids=None if ids_key is None else RowIds(digests=arrays.pop("digests"), key=ids_key),
+                salt=None if given["salt"] is None else bytes.fromhex(given["salt"]),
+                ids=ids,
                 deposits=None if given["call"] is None else self._taken(given["call"]),
             )
 
@@ -129,9 +127,8 @@ class SimulatedParty(TakingPart):
 
     def result(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         """Opened values as JSON values, then labels and numbers in the union. Empty without labels."""
-        client = self._client
-        final = client is not None and client.state in (State.REVEAL, State.DONE)
-        if client is None or not final or client.labels is None:
+        client = self._final
+        if client is None or client.labels is None:
             return {}, []
         opened = {"centres": client.centres, "deviations": client.deviations}
         sealed = client.sealed_labels
