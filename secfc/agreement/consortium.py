@@ -106,9 +106,8 @@ class Consortium:
 
     def to_schema(self) -> RosterSchema:
         """Its form in files."""
-        coordinator = None if self.coordinator is None else self.coordinator.to_schema()
         return RosterSchema(
-            coordinator=coordinator,
+            coordinator=None if self.coordinator is None else self.coordinator.to_schema(),
             party=[member.to_schema() for member in self.members],
             helper=[member.to_schema() for member in self.helpers],
         )
@@ -122,9 +121,7 @@ class Consortium:
     def check_coordinator(self, key: bytes, *, file: Path) -> None:
         """Raise AgreementError unless this is the coordinator's public key."""
         if self.coordinator is None or self.coordinator.key != key:
-            raise AgreementError(
-                f"{file}: not the key that the roster has for the coordinator", code=Code.KEY_NOT_IN_ROSTER
-            )
+            raise _not_in_roster(f"{file}: not the key that the roster has for the coordinator")
 
     def number_of(self, name: str, key: bytes, *, file: Path) -> int:
         """Client number of the party with this name and public key.
@@ -135,10 +132,7 @@ class Consortium:
             raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
         number = self.names.index(name) + 1
         if self.parties[number - 1].key != key:
-            raise AgreementError(
-                f"{file}: not the key that the roster has for {name} (client {number})",
-                code=Code.KEY_NOT_IN_ROSTER,
-            )
+            raise _not_in_roster(f"{file}: not the key that the roster has for {name} (client {number})")
         return number
 
     def number_with(self, key: bytes, *, file: Path) -> int:
@@ -146,10 +140,11 @@ class Consortium:
         for number, member in enumerate(self.parties, 1):
             if member.key == key:
                 return number
-        raise AgreementError(
-            f"{file}: its public key is not in the roster ({', '.join(self.names)})",
-            code=Code.KEY_NOT_IN_ROSTER,
-        )
+        raise _not_in_roster(f"{file}: its public key is not in the roster ({', '.join(self.names)})")
+
+
+def _not_in_roster(text: str) -> AgreementError:
+    return AgreementError(text, code=Code.KEY_NOT_IN_ROSTER)
 
 
 def is_name(text: str) -> bool:

@@ -97,13 +97,8 @@ class Participant(TakingPart):
 
     @property
     def seconds(self) -> list[list[str | float]]:
-        """CPU seconds of its work by phase and role, for its report to the coordinator.
-
-        Empty with membership privacy: the time depends on how many rows it has.
-        """
-        if self._job.ids_cap is not None:
-            return []
-        return [[phase, role, value] for (phase, role), value in self.meter.seconds.items()]
+        """As of any party. Empty with membership privacy: the time depends on how many rows it has."""
+        return super().seconds if self._job.ids_cap is None else []
 
     @property
     def standing(self) -> str:

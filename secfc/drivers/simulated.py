@@ -64,11 +64,6 @@ class SimulatedParty(TakingPart):
         """Itself."""
         return self
 
-    @property
-    def seconds(self) -> list[list[str | float]]:
-        """CPU seconds of its work by phase and role."""
-        return [[*key, value] for key, value in self.meter.seconds.items()]
-
     def open_log(self, run: bytes) -> RunLog | None:
         """The log of the calls of the run, new or resumed. None without a folder."""
         path = self.log_path(run)

@@ -36,31 +36,28 @@ def allocator(storage: Path | None, *, name: str) -> Allocate:
 
     def in_file(shape: tuple[int, ...]) -> Shares:
         try:
-            return made(storage, shape)
+            return _in_file(storage / f"{secrets.token_hex(8)}.shares", shape)
         except OSError as error:
             text = f"{name}: storage: {storage}: {error.strerror}"
             raise StorageError(text, code=code_of_write(error)) from None
 
-    def made(storage: Path, shape: tuple[int, ...]) -> Shares:
-        path = storage / f"{secrets.token_hex(8)}.shares"
-        size = int(np.prod(shape)) * _BYTES
-        descriptor = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _OWNER_ONLY
-        )
-        with os.fdopen(descriptor, "r+b") as file:
-            try:
-                _reserve(file.fileno(), size)
-                shares = np.asarray(np.memmap(file, dtype=np.float32, mode="r+", shape=shape))
-            except BaseException:
-                path.unlink()
-                raise
-        if sys.platform == "win32":
-            weakref.finalize(shares, path.unlink)
-        else:
-            path.unlink()
-        return shares
-
     return in_file
+
+
+def _in_file(path: Path, shape: tuple[int, ...]) -> Shares:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, _OWNER_ONLY), "r+b") as file:
+        try:
+            _reserve(file.fileno(), int(np.prod(shape)) * _BYTES)
+            shares = np.asarray(np.memmap(file, dtype=np.float32, mode="r+", shape=shape))
+        except BaseException:
+            path.unlink()
+            raise
+    if sys.platform == "win32":
+        weakref.finalize(shares, path.unlink)
+    else:
+        path.unlink()
+    return shares
 
 
 def check_storage(

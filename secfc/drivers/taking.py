@@ -52,6 +52,11 @@ class TakingPart:
         return f"{type(self).__name__}({self.name!r})"
 
     @property
+    def seconds(self) -> list[list[str | float]]:
+        """CPU seconds of its work by phase and role, for its report to the coordinator."""
+        return [[*key, value] for key, value in self.meter.seconds.items()]
+
+    @property
     def done(self) -> bool:
         """Whether the run has ended for it."""
         return self._client is not None and self._client.state is State.DONE
