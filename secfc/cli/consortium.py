@@ -15,6 +15,7 @@ from secfc.cli.job import (
     SiteFiles,
     SummaryFile,
     collect_files,
+    new_summary,
     show_checked,
     show_findings,
     write_page,
@@ -23,7 +24,7 @@ from secfc.cli.keys import read_out
 from secfc.cli.render import console, say
 from secfc.errors import ParameterError, PartyError
 from secfc.escaping import shown
-from secfc.outputs import check_new_file, check_report, replace_text
+from secfc.outputs import replace_text
 
 if TYPE_CHECKING:
     from secfc.agreement.job_file import Agreement
@@ -195,10 +196,7 @@ def run(
     from secfc.agreement.statement import read_summary
     from secfc.drivers.flare.runs import run_server
 
-    path = summary or job.with_suffix(".summary.json")
-    check_new_file("--summary", path)
-    check_report(report)
-    agreement = read_job(job)
+    path, agreement = new_summary(job, summary, report), read_job(job)
     if signatures:
         collect_files(job, signatures)
     text = run_server(
@@ -278,9 +276,7 @@ def rehearse(
 
         agreement = read_job(job)
         files = in_order(agreement, sites)
-        path = summary or job.with_suffix(".summary.json")
-        check_new_file("--summary", path)
-        check_report(report)
+        path = new_summary(job, summary, report)
         folder = workspace or Path(scratch) / "workspace"
         if folder.exists():
             raise ParameterError(f"--workspace: {folder} already exists")

@@ -226,9 +226,7 @@ def run(
     from secfc.drivers.agreed import run_agreed
 
     agreement = read_job(file)
-    path = summary or file.with_suffix(".summary.json")
-    check_new_file("--summary", path)
-    check_report(report, committee=agreement.owners is not None)
+    path = new_summary(file, summary, report, committee=agreement.owners is not None)
     names: Mapping[int, str] = {}
     if agreement.owners is not None:
         from secfc.agreement.holdings import Deposits, closed
@@ -331,6 +329,14 @@ def audit(
         write_agreed_report(read, agreement, report, name=str(summary), site=own)
     show_findings(audited(read, agreement))
     _show_sent(agreement, read.statements)
+
+
+def new_summary(job: Path, summary: Path | None, report: Path | None, *, committee: bool = False) -> Path:
+    """The path of the summary of a run; ParameterError unless it and the page can be written."""
+    path = summary or job.with_suffix(".summary.json")
+    check_new_file("--summary", path)
+    check_report(report, committee=committee)
+    return path
 
 
 def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> None:

@@ -38,28 +38,22 @@ def open_log(
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
         }
         return RunLog.begin(path, header), drawn
+    header = log.header
     try:
-        return log, _checked(log, run=run, party=party, given=given, names=sizes.keys())
+        for name, value in {"run": run, "party": party}.items():
+            if header[name] != value:
+                raise StorageError(f"{path}: {name} {header[name]!r}, not {value!r}")
+        drawn = {name: bytes.fromhex(secret) for name, secret in header["secrets"].items()}
+        if header["given"] != keyed_digest(given, drawn["digest"]):
+            raise StorageError(
+                f"{path}: the party was started with other rows, labels, IDs, limits or another job"
+            )
+        if not sizes.keys() <= drawn.keys():
+            raise StorageError(f"{path}: it lacks secrets")
     except BaseException:
         log.close()
         raise
-
-
-def _checked(
-    log: RunLog, *, run: str, party: int, given: Iterable[Buffer], names: Iterable[str]
-) -> dict[str, bytes]:
-    header: dict[str, Any] = log.header
-    for name, value in {"run": run, "party": party}.items():
-        if header[name] != value:
-            raise StorageError(f"{log.path}: {name} {header[name]!r}, not {value!r}")
-    drawn = {name: bytes.fromhex(secret) for name, secret in header["secrets"].items()}
-    if header["given"] != keyed_digest(given, drawn["digest"]):
-        raise StorageError(
-            f"{log.path}: the party was started with other rows, labels, IDs, limits or another job"
-        )
-    if not set(names) <= drawn.keys():
-        raise StorageError(f"{log.path}: it lacks secrets")
-    return drawn
+    return log, drawn
 
 
 def keyed_digest(pieces: Iterable[Buffer], key: bytes) -> str:
