@@ -25,14 +25,14 @@ from secfc.agreement.statement import (
     sign_statement,
     statement_by,
 )
-from secfc.codes import code_of_write
 from secfc.drivers.collecting import Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.row_marks import mark_of, union_mark
 from secfc.drivers.taking import TakingPart
-from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
+from secfc.errors import AgreementError, CheatError, SecFCError
 from secfc.journal.beginning import open_log
+from secfc.journal.disk import write_errors
 from secfc.journal.run_log import RunLog
 from secfc.prepare import wire as preparing
 from secfc.prepare.roles import Preparer, Terms
@@ -143,11 +143,8 @@ class Participant(TakingPart):
             self._read(run)
         storage = self._site.storage
         if storage is not None:
-            try:
+            with write_errors(f"{self.name}: storage: {storage}"):
                 storage.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                text = f"{self.name}: storage: {storage}: {error.strerror}"
-                raise ParameterError(text, code=code_of_write(error)) from None
         if self._rows.unprepared is None:
             return self._introduce(run)
         with self.meter.work("prepare", self.number):

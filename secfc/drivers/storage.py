@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from secfc.array_types import Shares
-from secfc.codes import Code, code_of_write
+from secfc.codes import Code
 from secfc.errors import ParameterError, StorageError
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.journal.disk import write_all
+from secfc.journal.disk import write_all, write_errors
 from secfc.params import Job
 from secfc.protocol.context import Allocate, in_memory
 from secfc.row_layout import Layout
@@ -35,11 +35,8 @@ def allocator(storage: Path | None, *, name: str) -> Allocate:
         return in_memory
 
     def in_file(shape: tuple[int, ...]) -> Shares:
-        try:
+        with write_errors(f"{name}: storage: {storage}", StorageError):
             return _in_file(storage / f"{secrets.token_hex(8)}.shares", shape)
-        except OSError as error:
-            text = f"{name}: storage: {storage}: {error.strerror}"
-            raise StorageError(text, code=code_of_write(error)) from None
 
     return in_file
 
@@ -75,11 +72,9 @@ def check_storage(
     folder = Path(storage)
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"storage: {folder} is a file, a folder is needed")
-    try:
+    with write_errors(f"storage: {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
-    except OSError as error:
-        raise ParameterError(f"storage: {folder}: {error.strerror}", code=code_of_write(error)) from None
     primes, what = job.residues(layout.weight), "shares"
     needed = job.n * primes * (job.width + 1) * layout.m * _BYTES
     if journals:
