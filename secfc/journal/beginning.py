@@ -38,13 +38,13 @@ def open_log(
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
         }
         return RunLog.begin(path, header), drawn
-    header = log.header
+    begun = log.header
     try:
         for name, value in {"run": run, "party": party}.items():
-            if header[name] != value:
-                raise StorageError(f"{path}: {name} {header[name]!r}, not {value!r}")
-        drawn = {name: bytes.fromhex(secret) for name, secret in header["secrets"].items()}
-        if header["given"] != keyed_digest(given, drawn["digest"]):
+            if begun[name] != value:
+                raise StorageError(f"{path}: {name} {begun[name]!r}, not {value!r}")
+        drawn = {name: bytes.fromhex(secret) for name, secret in begun["secrets"].items()}
+        if begun["given"] != keyed_digest(given, drawn["digest"]):
             raise StorageError(
                 f"{path}: the party was started with other rows, labels, IDs, limits or another job"
             )
