@@ -119,13 +119,12 @@ class Participant(TakingPart):
         if path is None:
             return None
         delete_logs_beside(path)
-        assert self._run is not None
         names = ["ephemeral", "masks"]
         if self.agreement.opened:
             names += ["prepare-ephemeral", "prepare-masks"]
         log, self._secrets = open_log(
             path,
-            run=self._run.hex(),
+            run=run.hex(),
             party=self.number,
             given=[self.agreement.digest, self._ids_key or b"", *self._rows.content()],
             sizes=dict.fromkeys(names, KEY_BYTES),
@@ -226,9 +225,10 @@ class Participant(TakingPart):
         return super().receive(data)
 
     def _receive(self, client: Client, message: Message) -> list[Message]:
+        run = self._run
+        assert run is not None
         if isinstance(message, Plan):
-            assert self._run is not None
-            self._past.count(self._run, **self._mark)
+            self._past.count(run, **self._mark)
         try:
             replies = client.receive(message)
         except CheatError as error:
@@ -239,11 +239,9 @@ class Participant(TakingPart):
             self._introductions = message.proof.digest.hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
-            assert self._run is not None
-            self._past.note(self._run, introductions=self._introductions, took_part=self._took_part)
+            self._past.note(run, introductions=self._introductions, took_part=self._took_part)
         if client.union_rows is not None and not self._noted:
-            assert self._run is not None
-            self._past.note(self._run, union=union_mark(client.union_rows))
+            self._past.note(run, union=union_mark(client.union_rows))
             self._noted = True
         if isinstance(message, Assignment):
             sets = labels_of(message.sets)

@@ -5,6 +5,7 @@ Each step writes all of its files or none. Private keys stay where they were mad
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from secfc.agreement.consortium import Consortium, Member, roster_of, roster_text
@@ -80,10 +81,9 @@ def request(
     table = "\n".join(["", "[data]", *lines, ""]) if data is not None else ""
     text = _SITE.format(party=as_toml(member_name), folder=FOLDER, job=JOB, key=IDENTITY_KEY, data=table)
     key, pem = new_key()
-    written: list[Path] = []
-    try:
+    with ExitStack() as undo:
         identity = write_new_key(identity_key)
-        written.append(identity_key)
+        undo.callback(identity_key.unlink)
         member = Member(name=member_name, organisation=organisation, key=identity.public)
         tls = signing_request(key, member_name)
         asked = request_text(member, identity, tls=tls, helper=helper)
@@ -93,11 +93,8 @@ def request(
             (handed, asked, 0o666),
         ):
             write_new(path, content.encode(), mode=mode)
-            written.append(path)
-    except BaseException:
-        for path in written:
-            path.unlink()
-        raise
+            undo.callback(path.unlink)
+        undo.pop_all()
     return handed
 
 
