@@ -48,7 +48,7 @@ class Four(Preparing):
 
 
 def east_vanishes(monkeypatch, kind):
-    """East, client 4, vanishes when it gets a message of this type; return these messages, and the spoiler."""
+    """East, client 4, vanishes when it gets a message of this type; return them, and the spoiler."""
     gone = []
 
     def act(message):
