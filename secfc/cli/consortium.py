@@ -64,14 +64,12 @@ Resumable = Annotated[
 ]
 
 
-def _need_flare() -> None:
+def _need_flare(**seconds: float) -> None:
+    """Raise ParameterError if FLARE is missing, or for options that are no numbers of seconds."""
     if find_spec("nvflare") is None:
         raise ParameterError("NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc")
-
-
-def _check_seconds(**given: float) -> None:
-    for name, seconds in given.items():
-        if not 0 <= seconds < threading.TIMEOUT_MAX:  # also refuses NaN
+    for name, given in seconds.items():
+        if not 0 <= given < threading.TIMEOUT_MAX:  # also refuses NaN
             raise ParameterError(f"--{name}: a number of seconds, 0 or more, is needed")
 
 
@@ -158,8 +156,7 @@ def accept(
 @consortium.command(epilog="Example: secfc consortium start site.toml")
 def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
-    _need_flare()
-    _check_seconds(timeout=timeout)
+    _need_flare(timeout=timeout)
     from secfc.agreement.site_file import read_site
     from secfc.drivers.flare.runs import ending_of, run_site
     from secfc.public_errors import COMPLETE
@@ -189,8 +186,7 @@ def run(
     resumable: Resumable = False,
 ) -> None:
     """The coordinator's last step: start the server, wait for the sites, run the job, audit it."""
-    _need_flare()
-    _check_seconds(wait=wait, deadline=deadline, timeout=timeout)
+    _need_flare(wait=wait, deadline=deadline, timeout=timeout)
     from secfc.agreement.audit import audit
     from secfc.agreement.job_file import read_job
     from secfc.agreement.statement import read_summary
@@ -268,8 +264,7 @@ def rehearse(
         from secfc.agreement.keys import COORDINATOR_KEY
         from secfc.drivers.agreed import in_order
 
-        _need_flare()
-        _check_seconds(deadline=deadline, timeout=timeout)
+        _need_flare(deadline=deadline, timeout=timeout)
         from secfc.drivers.flare.federation import Federation
         from secfc.drivers.flare.jobs import export_job
         from secfc.drivers.flare.runs import Telling
