@@ -44,7 +44,7 @@ from secfc.protocol.messages import Assignment, Finish, Message, Plan
 from secfc.protocol.wire import envelope
 from secfc.psu.tokens import RowIds, row_ids
 from secfc.public_errors import COMPLETE, PublicError
-from secfc.randomness import KEY_BYTES, MaskSource
+from secfc.randomness import MaskSource
 from secfc.report.sizes import bytes_text
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Roster
@@ -127,7 +127,7 @@ class Participant(TakingPart):
             run=run.hex(),
             party=self.number,
             given=[self.agreement.digest, self._ids_key or b"", *self._rows.content()],
-            sizes=dict.fromkeys(names, KEY_BYTES),
+            names=names,
         )
         self._began, self._logged = log.header["began"], True
         return log

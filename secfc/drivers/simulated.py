@@ -22,7 +22,6 @@ from secfc.params import Job
 from secfc.protocol.deposits import Call, Intake
 from secfc.psu.tokens import RowIds
 from secfc.public_errors import COMPLETE, PublicError
-from secfc.randomness import KEY_BYTES
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
 from secfc.sealing.identity import Identity, Roster
@@ -78,7 +77,7 @@ class SimulatedParty(TakingPart):
             run=run.hex(),
             party=self.number,
             given=[public, *(one.tobytes() for one in self._arrays.values())],
-            sizes=dict.fromkeys(("ephemeral", "masks"), KEY_BYTES),
+            names=("ephemeral", "masks"),
         )
         return log
 
