@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -59,16 +60,14 @@ class Member:
         """Twelve words that encode the fingerprint of its key."""
         return key_words(self.key)
 
-    def to_schema(self) -> MemberSchema:
-        """Its form in files."""
-        return MemberSchema(name=self.name, organisation=self.organisation, key=key_text(self.key))
+    def to_dict(self) -> dict[str, str]:
+        """Its values in files."""
+        return {"name": self.name, "organisation": self.organisation, "key": key_text(self.key)}
 
     def to_toml(self, table: str = "[[party]]") -> str:
         """Its entry in a roster file."""
-        lines = [table, f"name = {as_toml(self.name)}"]
-        if self.organisation:
-            lines.append(f"organisation = {as_toml(self.organisation)}")
-        return "\n".join([*lines, f"key = {as_toml(key_text(self.key))}", ""])
+        lines = [f"{key} = {as_toml(value)}" for key, value in self.to_dict().items() if value]
+        return "\n".join([table, *lines, ""])
 
 
 @dataclass(frozen=True)
@@ -104,18 +103,18 @@ class Consortium:
         """Names of the parties, client 1 first."""
         return tuple(member.name for member in self.parties)
 
-    def to_schema(self) -> RosterSchema:
-        """Its form in files."""
-        return RosterSchema(
-            coordinator=None if self.coordinator is None else self.coordinator.to_schema(),
-            party=[member.to_schema() for member in self.members],
-            helper=[member.to_schema() for member in self.helpers],
-        )
+    def to_dict(self) -> dict[str, Any]:
+        """Its values in canonical content, as in a roster file."""
+        return {
+            "coordinator": None if self.coordinator is None else self.coordinator.to_dict(),
+            "party": [member.to_dict() for member in self.members],
+            "helper": [helper.to_dict() for helper in self.helpers],
+        }
 
     @property
     def words(self) -> str:
         """Twenty-four words that encode the fingerprint of all names, keys and their order."""
-        content = json.dumps(self.to_schema().model_dump(), sort_keys=True)
+        content = json.dumps(self.to_dict(), sort_keys=True)
         return to_words(hashlib.sha256(_FINGERPRINT + content.encode()).digest())
 
     def check_coordinator(self, key: bytes, *, file: Path) -> None:

@@ -148,7 +148,7 @@ class Agreement:
         job["phases"] = list(self.phases)
         job["expires"] = self.expires.isoformat()
         job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
-        content = {"job": job, "roster": self.consortium.to_schema().model_dump()}
+        content = {"job": job, "roster": self.consortium.to_dict()}
         if self.preparation is not None:
             content["prepare"] = self.preparation.to_dict()
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
