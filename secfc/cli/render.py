@@ -97,7 +97,7 @@ def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
     said = faults.describe(names)
     if said:
         out.print("parties with faults:", style="yellow", end=" ")
-        say(said)
+        out.print(said, markup=False, soft_wrap=True)
 
 
 def cost_table(costs: Costs, job: Job) -> Table:
