@@ -286,7 +286,7 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "drivers/coordinator_log.py: MaskSource(",
         "drivers/in_process.py: MaskSource(",
         "drivers/participant.py: MaskSource(",
-        "drivers/simulated.py: MaskSource(",
+        "drivers/taking.py: MaskSource(",
         "keystream.py: modes.CTR",
         "keystream.py: modes.GCM",
         "prepare/memory.py: MaskSource(",

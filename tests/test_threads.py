@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 import secfc
 from secfc import keystream, randomness, threads
 from secfc.comparing import question
-from secfc.drivers import in_process
+from secfc.drivers import in_process, post
 from secfc.drivers.setup import Setup
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans import coded_distance
@@ -42,7 +42,7 @@ def small_pieces(monkeypatch):
         (coded_distance, "_ANSWERED_ROWS", 32),
         (question, "_PAIRS", 64),
         (question, "_FEWEST_ROWS", 64),
-        (in_process, "LEAST", 1),
+        (post, "LEAST", 1),
     ):
         monkeypatch.setattr(module, name, size)
 

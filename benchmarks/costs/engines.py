@@ -27,7 +27,7 @@ from benchmarks.shown import print_table
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import norm_bound, read_job
 from secfc.agreement.keys import COORDINATOR_KEY, write_new_key
-from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+from secfc.agreement.signatures import collect, sign_job, signatures_path
 from secfc.agreement.statement import read_summary
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
@@ -236,10 +236,7 @@ def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
     job.write_text("\n".join(lines) + "\n")
     agreement = read_job(job)
     assert agreement.job == setup.job
-    signed = [
-        Signature(party=site, digest=agreement.digest, signature=sign_job(agreement, key))
-        for site, key in zip(names, keys, strict=True)
-    ]
+    signed = [sign_job(agreement, site, key) for site, key in zip(names, keys, strict=True)]
     collect(agreement, signatures_path(job), signed)
     return job
 

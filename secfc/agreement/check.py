@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from secfc.agreement.admission import own_certificate
-from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import read_key
+from secfc.agreement.keys import read_ids_key, read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.site_file import Site
 from secfc.errors import DataError, SecFCError, all_of

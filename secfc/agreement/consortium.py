@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -59,16 +60,14 @@ class Member:
         """Twelve words that encode the fingerprint of its key."""
         return key_words(self.key)
 
-    def to_schema(self) -> MemberSchema:
-        """Its form in files."""
-        return MemberSchema(name=self.name, organisation=self.organisation, key=key_text(self.key))
+    def to_dict(self) -> dict[str, str]:
+        """Its values in files."""
+        return {"name": self.name, "organisation": self.organisation, "key": key_text(self.key)}
 
     def to_toml(self, table: str = "[[party]]") -> str:
         """Its entry in a roster file."""
-        lines = [table, f"name = {as_toml(self.name)}"]
-        if self.organisation:
-            lines.append(f"organisation = {as_toml(self.organisation)}")
-        return "\n".join([*lines, f"key = {as_toml(key_text(self.key))}", ""])
+        lines = [f"{key} = {as_toml(value)}" for key, value in self.to_dict().items() if value]
+        return "\n".join([table, *lines, ""])
 
 
 @dataclass(frozen=True)
@@ -104,27 +103,24 @@ class Consortium:
         """Names of the parties, client 1 first."""
         return tuple(member.name for member in self.parties)
 
-    def to_schema(self) -> RosterSchema:
-        """Its form in files."""
-        coordinator = None if self.coordinator is None else self.coordinator.to_schema()
-        return RosterSchema(
-            coordinator=coordinator,
-            party=[member.to_schema() for member in self.members],
-            helper=[member.to_schema() for member in self.helpers],
-        )
+    def to_dict(self) -> dict[str, Any]:
+        """Its values in canonical content, as in a roster file."""
+        return {
+            "coordinator": None if self.coordinator is None else self.coordinator.to_dict(),
+            "party": [member.to_dict() for member in self.members],
+            "helper": [helper.to_dict() for helper in self.helpers],
+        }
 
     @property
     def words(self) -> str:
         """Twenty-four words that encode the fingerprint of all names, keys and their order."""
-        content = json.dumps(self.to_schema().model_dump(), sort_keys=True)
+        content = json.dumps(self.to_dict(), sort_keys=True)
         return to_words(hashlib.sha256(_FINGERPRINT + content.encode()).digest())
 
     def check_coordinator(self, key: bytes, *, file: Path) -> None:
         """Raise AgreementError unless this is the coordinator's public key."""
         if self.coordinator is None or self.coordinator.key != key:
-            raise AgreementError(
-                f"{file}: not the key that the roster has for the coordinator", code=Code.KEY_NOT_IN_ROSTER
-            )
+            raise _not_in_roster(f"{file}: not the key that the roster has for the coordinator")
 
     def number_of(self, name: str, key: bytes, *, file: Path) -> int:
         """Client number of the party with this name and public key.
@@ -135,10 +131,7 @@ class Consortium:
             raise AgreementError(f"{name!r} is not in the roster ({', '.join(self.names)})")
         number = self.names.index(name) + 1
         if self.parties[number - 1].key != key:
-            raise AgreementError(
-                f"{file}: not the key that the roster has for {name} (client {number})",
-                code=Code.KEY_NOT_IN_ROSTER,
-            )
+            raise _not_in_roster(f"{file}: not the key that the roster has for {name} (client {number})")
         return number
 
     def number_with(self, key: bytes, *, file: Path) -> int:
@@ -146,10 +139,11 @@ class Consortium:
         for number, member in enumerate(self.parties, 1):
             if member.key == key:
                 return number
-        raise AgreementError(
-            f"{file}: its public key is not in the roster ({', '.join(self.names)})",
-            code=Code.KEY_NOT_IN_ROSTER,
-        )
+        raise _not_in_roster(f"{file}: its public key is not in the roster ({', '.join(self.names)})")
+
+
+def _not_in_roster(text: str) -> AgreementError:
+    return AgreementError(text, code=Code.KEY_NOT_IN_ROSTER)
 
 
 def is_name(text: str) -> bool:

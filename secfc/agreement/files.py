@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from secfc.agreement.toml_file import read_text
-from secfc.codes import code_of_write
 from secfc.errors import ParameterError
+from secfc.journal.disk import write_errors
 
 OWNER_ONLY = 0o600  # mode of a file that holds a secret
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -20,23 +20,21 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
     Raises ParameterError if it exists (it is not changed) or cannot be written.
     """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    except FileExistsError:
-        raise ParameterError(f"{path}: it exists and is left as it is; name another file") from None
-    except OSError as error:
-        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        path.unlink()
-        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
-    except BaseException:
-        path.unlink()
-        raise
+    with write_errors(str(path)):
+        try:
+            descriptor = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode
+            )
+        except FileExistsError:
+            raise ParameterError(f"{path}: it exists and is left as it is; name another file") from None
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink()
+            raise
 
 
 def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:

@@ -31,7 +31,9 @@ from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
 
 Range = tuple[float, float]  # least and largest value
-Fault = Callable[..., ParameterError]  # makes an error from a text and the keys of the wrong value
+Fault = Callable[..., ParameterError]
+"""Makes an error from a text and the keys of the wrong value, by default those before the text's colon."""
+
 _DIGEST = b"secfc agreement 2"
 _DEPOSITED = b"secfc agreement with deposits 1"
 _TITLE_MOST = 200
@@ -146,7 +148,7 @@ class Agreement:
         job["phases"] = list(self.phases)
         job["expires"] = self.expires.isoformat()
         job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
-        content = {"job": job, "roster": self.consortium.to_schema().model_dump()}
+        content = {"job": job, "roster": self.consortium.to_dict()}
         if self.preparation is not None:
             content["prepare"] = self.preparation.to_dict()
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -191,7 +193,11 @@ def read_job(path: Path) -> Agreement:
     schema = file.check(JobSchema)
     consortium = read_roster(path.parent / schema.roster)
     preparation = None if schema.prepare is None else Schema.read(path.parent / schema.prepare)
-    agreement = _agreement(schema, consortium, preparation, lambda text, *keys: file.error(*keys, text=text))
+
+    def fault(text: str, *keys: str) -> ParameterError:
+        return file.error(*(keys or text.split(":", 1)[0].split(".")), text=text)
+
+    agreement = _agreement(schema, consortium, preparation, fault)
     if schema.owners is None:
         return agreement
     return replace(agreement, store=store_of(schema.owners.store, path.absolute().parent))
@@ -234,11 +240,9 @@ def _agreement(
     schema: JobSchema, consortium: Consortium, preparation: Schema | None, fault: Fault
 ) -> Agreement:
     if not (schema.title.isprintable() and 0 < len(schema.title) <= _TITLE_MOST):
-        raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible", "title")
+        raise fault(f"title: 1 to {_TITLE_MOST} printable characters are possible")
     if consortium.coordinator is None:
-        raise fault(
-            "roster: [coordinator] is missing, the party that runs the server (secfc roster add)", "roster"
-        )
+        raise fault("roster: [coordinator] is missing, the party that runs the server (secfc roster add)")
     columns, ranges = _columns(schema, preparation, fault)
     values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers", "recheck"})
     values["compared"] = tuple(schema.clustering.compared)
@@ -272,26 +276,24 @@ def _agreement(
     if job.helpers != helpers:
         needed = f"the job needs {job.helpers} helpers, the roster has {helpers}"
         ways = "secfc roster add --helper, clustering.comparers or recheck, or another clustering.disclosure"
-        raise fault(f"roster: {needed} ({ways})", "roster")
+        raise fault(f"roster: {needed} ({ways})")
     opened = _opened_by(preparation)
     if opened and job.ids_cap is not None:
-        text = (
+        raise fault(
             "prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of "
             f"{', '.join(opened)} discloses how many values the parties hold"
         )
-        raise fault(text, "prepare")
     phases = phases_of(job, opened)
     if schema.phases is not None and tuple(schema.phases) != phases:
-        raise fault(f"phases: this job has exactly {', '.join(phases)}, in this order", "phases")
+        raise fault(f"phases: this job has exactly {', '.join(phases)}, in this order")
     try:
         limits = Limits(**schema.limits.model_dump())
     except ParameterError as error:
-        text = str(error)
-        raise fault(text, *text.split(":", 1)[0].split(".")) from None
+        raise fault(str(error)) from None
     if schema.owners is not None:
         _check_owners(schema.owners, job, opened, fault)
     if limits.smallest_set > MAX_ROWS:
-        raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible", "limits", "smallest_set")
+        raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible")
     if limits.smallest_set > 1 and job.init in SINGLETON_STARTS:
         text = (
             f"init: {job.init!r} uses sets of a single row, but limits.smallest_set is {limits.smallest_set}"
@@ -316,17 +318,15 @@ def _check_owners(owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault
     """Raise ParameterError for options that do not work with a committee, or for too many owners."""
     asked = job.n * owners.most
     if asked > MAX_OWNERS or asked * owners.most_rows > MAX_ROWS:
-        text = (
+        raise fault(
             f"owners: {job.n} parties admit {asked} owners of {owners.most_rows} rows, at most "
             f"{MAX_OWNERS} owners and {MAX_ROWS} rows in all are possible"
         )
-        raise fault(text, "owners")
     if opened:
-        text = (
+        raise fault(
             "prepare: not with a committee: only parties with rows can open means of "
             f"{', '.join(opened)}, and its members have no rows"
         )
-        raise fault(text, "prepare")
     try:
         replace(job, owners=(), deposits="")
     except ParameterError as error:
@@ -339,7 +339,7 @@ def _of_prediction(schema: ClusteringSchema, fault: Fault) -> dict[str, Any]:
     for name, value in fixed.items():
         default = ClusteringSchema.model_fields[name].default
         if getattr(schema, name) not in (value, default):
-            raise fault(f"clustering.{name}: a prediction has {value!r}", "clustering", name)
+            raise fault(f"clustering.{name}: a prediction has {value!r}")
     return fixed
 
 
@@ -357,13 +357,12 @@ def _step(schema: ClusteringSchema, preparation: Schema | None, bound: float) ->
 
 def _numbers(parties: list[str], consortium: Consortium, fault: Fault, *, name: str) -> tuple[int, ...]:
     """Client numbers of the parties that a parameter names."""
-    keys = ("clustering", name)
     for party in parties:
         if party not in consortium.names:
             possible = ", ".join(consortium.names)
-            raise fault(f"clustering.{name}: {party!a} is no party of the roster ({possible})", *keys)
+            raise fault(f"clustering.{name}: {party!a} is no party of the roster ({possible})")
     if len(set(parties)) < len(parties):
-        raise fault(f"clustering.{name}: each party once", *keys)
+        raise fault(f"clustering.{name}: each party once")
     return tuple(consortium.names.index(party) + 1 for party in parties)
 
 
@@ -373,12 +372,11 @@ def _columns(
     """The clustered columns with their ranges, and ranges that bound a row's norm."""
     if preparation is not None:
         if schema.columns:
-            raise fault("columns: not with prepare, which gives the columns and their ranges", "columns")
+            raise fault("columns: not with prepare, which gives the columns and their ranges")
         return _prepared_columns(preparation, fault)
     columns: dict[str, Range] = {}
     if not schema.columns:
-        text = "columns: at least 1 is needed, with its range; or prepare, the file of a schema"
-        raise fault(text, "columns")
+        raise fault("columns: at least 1 is needed, with its range; or prepare, the file of a schema")
     for name, values in schema.columns.items():
         if not name.isprintable() or not name:
             raise fault(f"columns: {name!a}: a name of printable characters is needed", "columns", name)
@@ -414,11 +412,11 @@ def _prepared_columns(preparation: Schema, fault: Fault) -> tuple[dict[str, Rang
     try:
         ranges = preparation.ranges
     except ParameterError as error:
-        raise fault(f"prepare: {error}", "prepare") from None
+        raise fault(f"prepare: {error}") from None
     columns = {name: ends for column, ends in ranges for name in column.prepared}
     for name in columns:
         if not name.isprintable():
-            raise fault(f"prepare: column {name!a}: a name of printable characters is needed", "prepare")
+            raise fault(f"prepare: column {name!a}: a name of printable characters is needed")
     return columns, [ends for _, ends in ranges]
 
 

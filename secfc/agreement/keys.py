@@ -1,7 +1,12 @@
-"""An organisation's key: the private part in a file of its owner, the public part for the other parties."""
+"""Keys in files: an organisation's private and public key, and the key that hashes row IDs.
+
+All clients of a consortium have the same key for row IDs. The coordinator must not have it: with the key one
+can test guessed IDs (docs/threat-model.md).
+"""
 
 import base64
 import hashlib
+import secrets
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -16,12 +21,13 @@ from cryptography.hazmat.primitives.serialization import (
 from secfc.agreement.files import OWNER_ONLY, of_base64, read_private_text, write_new
 from secfc.agreement.words import KEY_FINGERPRINT_BYTES, to_words
 from secfc.errors import ParameterError
+from secfc.psu.tokens import KEY_BYTES as IDS_KEY_BYTES
 from secfc.sealing.identity import KEY_BYTES, Identity
 
 COORDINATOR_KEY = "coordinator.key"
 """File name of the coordinator's private key, beside the job file or in a FLARE server's kit."""
 
-_KIND = "ed25519:"
+_KIND, _IDS_KIND = "ed25519:", "secfc-ids-key:"
 _FINGERPRINT = b"secfc key fingerprint 1"
 
 
@@ -70,3 +76,24 @@ def read_key(path: Path) -> Identity:
     if not isinstance(key, Ed25519PrivateKey):
         raise ParameterError(f"{path}: a key of another kind; an Ed25519 key is needed (secfc keygen)")
     return Identity(key.private_bytes_raw())
+
+
+def write_new_ids_key(path: Path) -> bytes:
+    """Draw a key for row IDs, 32 bytes, and write it as `write_new_key` does."""
+    key = secrets.token_bytes(IDS_KEY_BYTES)
+    write_new(path, f"{_IDS_KIND}{base64.b64encode(key).decode()}\n".encode(), mode=OWNER_ONLY)
+    return key
+
+
+def read_ids_key(path: Path) -> bytes:
+    """The key for row IDs in a file, 32 bytes; ParameterError as `read_key`."""
+    key = of_base64(read_private_text(path, what="an ID key").strip(), IDS_KEY_BYTES, kind=_IDS_KIND)
+    if key is None:
+        raise ParameterError(f"{path}: not an ID key as secfc ids-key writes it")
+    return key
+
+
+def ids_key_words(key: bytes) -> str:
+    """Twelve words with which people check that they have the same key; they do not reveal the key."""
+    digest = hashlib.blake2b(key=key, digest_size=KEY_FINGERPRINT_BYTES, person=b"ids key words")
+    return to_words(digest.digest())

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,13 +77,12 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
         text = "data.columns: two columns of the job are one column here"
         raise DataError(f"{name}: {site.path}: {text}", code=Code.REPEATED_COLUMN)
     _check_not_clustered(site, source, columns)
-    hidden = job.ids_cap is not None
     as_text = [] if source.id_column is None else [source.id_column]
     given, wrong = dict[str, Any](), list[SecFCError]()
 
-    def put(name: str, made: Callable[[], object]) -> None:
+    def put(name: str, make: Callable[..., object], *of: object, **more: object) -> None:
         try:
-            given[name] = made()
+            given[name] = make(*of, **more)
         except (DataError, ParameterError) as error:
             wrong.append(error)
 
@@ -96,20 +94,18 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
         raise type(error)(f"{name}: {error}", code=error.code) from None
     if agreement.preparation is None:
         ranges = dict(zip(columns, agreement.columns.values(), strict=True))
-        chosen = partial(chosen_columns, path=source.rows, columns=columns, id_column=source.id_column)
-        put("table", lambda: chosen(loaded, ranges=ranges))
+        chosen = {"path": source.rows, "columns": columns, "id_column": source.id_column, "ranges": ranges}
+        put("table", chosen_columns, loaded, **chosen)
     else:
-        schema = agreement.preparation
-        put("unprepared", lambda: _unprepared(loaded, site, schema))
+        put("unprepared", _unprepared, loaded, site, agreement.preparation)
+    path = str(source.rows)
     if source.start_column is not None:
-        start = source.start_column
-        put("start", lambda: _start_labels(loaded, start, str(source.rows), job))
+        put("start", _start_labels, loaded, source.start_column, path, job)
     if source.weight_column is not None:
-        weight = source.weight_column
-        put("weights", lambda: _weights(loaded, weight, str(source.rows)))
+        put("weights", _weights, loaded, source.weight_column, path)
+    hidden = job.ids_cap is not None
     if hidden and source.id_column is not None and loaded.column_names.count(source.id_column) == 1:
-        ids = source.id_column
-        put("ids", lambda: _texts(loaded.column(ids), str(source.rows), ids))
+        put("ids", _texts, loaded.column(source.id_column), path, source.id_column)
     if wrong:
         raise all_of(wrong, before=f"{name}: ")
     if agreement.preparation is None:
@@ -128,10 +124,8 @@ def _check_not_clustered(site: Site, source: Source, columns: list[str]) -> None
     given = {"id": source.id_column, "start": source.start_column, "weight": source.weight_column}
     for key, column in given.items():
         if column in columns:
-            raise DataError(
-                f"{site.party}: {site.path}: data.{key}: column {column!r} is clustered",
-                code=Code.REPEATED_COLUMN,
-            )
+            text = f"{site.party}: {site.path}: data.{key}: column {column!r} is clustered"
+            raise DataError(text, code=Code.REPEATED_COLUMN)
 
 
 def _unprepared(loaded: pa.Table, site: Site, schema: Schema) -> tuple[Table, Checked]:
@@ -164,17 +158,14 @@ def _start_labels(loaded: pa.Table, name: str, path: str, job: Job) -> Labels:
         column = column.cast(pa.int64()) if pa.types.is_null(column.type) else column
         column = pc.fill_null(column, pa.scalar(job.least_label, column.type))
     if not pa.types.is_integer(column.type) or column.null_count:
-        raise DataError(
-            f"{path}: column {name!r} of start labels is not one of integers ({column.type})",
-            code=Code.BAD_LABELS,
-        )
+        text = f"{path}: column {name!r} of start labels is not one of integers ({column.type})"
+        raise DataError(text, code=Code.BAD_LABELS)
     given = column.to_numpy()
     beyond = np.flatnonzero((given < job.least_label) | (given >= job.k))
     if beyond.size:
         raise DataError(
             f"{path}: column {name!r} of start labels has {beyond.size} below {job.least_label} or above "
-            f"k - 1 = {job.k - 1}, "
-            f"the first in row {beyond[0]}",
+            f"k - 1 = {job.k - 1}, the first in row {beyond[0]}",
             code=Code.BAD_LABELS,
         )
     labels: Labels = given.astype(np.int32)

@@ -59,9 +59,10 @@ def signatures_path(job: Path) -> Path:
     return job.with_suffix(".signatures")
 
 
-def sign_job(agreement: Agreement, identity: Identity) -> bytes:
-    """A party's signature of a job, 64 bytes."""
-    return identity.sign(_SIGNED + agreement.digest)
+def sign_job(agreement: Agreement, party: str, identity: Identity) -> Signature:
+    """A party's signature of a job."""
+    signature = identity.sign(_SIGNED + agreement.digest)
+    return Signature(party=party, digest=agreement.digest, signature=signature)
 
 
 def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str]:
@@ -70,16 +71,19 @@ def standing(agreement: Agreement, signatures: list[Signature]) -> dict[str, str
     One valid signature of the job is enough, even if the party has signed other jobs too.
     """
     found = {}
-    for number, name in enumerate(agreement.names, 1):
-        states = [_state(agreement, number, one) for one in signatures if one.party == name]
+    for name in agreement.names:
+        states = [_state(agreement, one) for one in signatures if one.party == name]
         found[name] = "signed" if "signed" in states else states[-1] if states else "not signed"
     return found
 
 
-def _state(agreement: Agreement, number: int, signature: Signature) -> str:
+def _state(agreement: Agreement, signature: Signature) -> str:
+    if signature.party not in agreement.names:
+        return "no party of the job"
     if signature.digest != agreement.digest:
         return f"signed another job, {signature.digest.hex()[:16]}"
     try:
+        number = agreement.names.index(signature.party) + 1
         agreement.consortium.roster.verify(number, signature.signature, _SIGNED + agreement.digest)
     except SealError:
         return "wrong signature: not by the key in the roster"
@@ -132,16 +136,11 @@ def collect(agreement: Agreement, path: Path, added: list[Signature]) -> dict[st
     for one in added:
         if one.party not in agreement.names:
             raise AgreementError(f"{one.party!r} has signed, but is no party ({', '.join(agreement.names)})")
-        state = _state(agreement, agreement.names.index(one.party) + 1, one)
+        state = _state(agreement, one)
         if state != "signed":
             raise AgreementError(f"{one.party}: {state}; the job is {agreement.digest.hex()[:16]}")
-    kept = {}
-    for one in [*read_signatures(path), *added]:
-        if (
-            one.party in agreement.names
-            and _state(agreement, agreement.names.index(one.party) + 1, one) == "signed"
-        ):
-            kept[one.party] = one
+    found = [*read_signatures(path), *added]
+    kept = {one.party: one for one in found if _state(agreement, one) == "signed"}
     ordered = [kept[name] for name in agreement.names if name in kept]
     replace_text(path, "# Signatures of a secfc job.\n" + "".join(one.to_toml() for one in ordered))
     return standing(agreement, ordered)

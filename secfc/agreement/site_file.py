@@ -1,5 +1,6 @@
 """A site's own file: paths of its rows and its key, and what it refuses. It never leaves the site."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,38 +100,7 @@ class Site:
 
     def check(self, agreement: Agreement) -> None:
         """Raise LimitError with a line for each limit of this site that the job breaks."""
-        job, refuses = agreement.job, self.refuses
-        most_rounds = agreement.limits.most_rounds or job.max_rounds
-        broken: list[tuple[str, str]] = []
-        if agreement.limits.smallest_set < refuses.smallest_set:
-            asked = f"the job allows sets of {agreement.limits.smallest_set} rows"
-            broken.append(("smallest_set", f"{asked}, this site allows {refuses.smallest_set} or more"))
-        if refuses.most_rounds is not None and most_rounds > refuses.most_rounds:
-            asked = f"the job has up to {most_rounds} rounds"
-            broken.append(("most_rounds", f"{asked}, this site allows {refuses.most_rounds} at most"))
-        if job.t < refuses.least_t:
-            broken.append(("least_t", f"the job has t = {job.t}, this site allows {refuses.least_t} or more"))
-        if job.width < refuses.least_segment_columns:
-            asked = f"segments of the job have {job.width} columns (ell = {job.ell})"
-            broken.append(
-                (
-                    "least_segment_columns",
-                    f"{asked}, this site allows {refuses.least_segment_columns} or more",
-                )
-            )
-        if refuses.most_precision is not None and job.bits > refuses.most_precision:
-            asked = f"the job has a precision of {job.bits} bits"
-            broken.append(("most_precision", f"{asked}, this site allows {refuses.most_precision} at most"))
-        if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
-            allowed = ", ".join(map(repr, refuses.disclosure))
-            broken.append(("disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"))
-        if not agreement.helps(self.party):
-            broken += self._against_reveals(agreement)
-        if refuses.columns is not None:
-            others = [column for column in agreement.inputs if column not in normal_all(refuses.columns)]
-            if others:
-                allowed = ", ".join(refuses.columns)
-                broken.append(("columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"))
+        broken = list(self._broken(agreement))
         if broken:
             texts = [(self._file.line("limits", key), f"limits.{key}: {text}") for key, text in broken]
             refusal = f"{self.party} refuses the job"
@@ -138,38 +108,60 @@ class Site:
             lines = "\n".join(f"{self.path}:{line}: {refusal}: {text}" for line, text in texts)
             raise LimitError(lines, code=code)
 
-    def _against_reveals(self, agreement: Agreement) -> list[tuple[str, str]]:
+    def _broken(self, agreement: Agreement) -> Iterator[tuple[str, str]]:
+        """Each limit that the job breaks, with a text that says how."""
+        job, refuses = agreement.job, self.refuses
+        smallest_set, most_rounds = agreement.limits.smallest_set, agreement.limits.most_rounds
+        for key, asked, text in (
+            ("smallest_set", smallest_set, "the job allows sets of {} rows"),
+            ("most_rounds", most_rounds or job.max_rounds, "the job has up to {} rounds"),
+            ("least_t", job.t, "the job has t = {}"),
+            ("least_segment_columns", job.width, f"segments of the job have {{}} columns (ell = {job.ell})"),
+            ("most_precision", job.bits, "the job has a precision of {} bits"),
+        ):
+            limit, most = getattr(refuses, key), key.startswith("most")
+            if limit is not None and (asked > limit if most else asked < limit):
+                allowed = f"{limit} at most" if most else f"{limit} or more"
+                yield key, f"{text.format(asked)}, this site allows {allowed}"
+        if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
+            allowed = ", ".join(map(repr, refuses.disclosure))
+            yield "disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"
+        if not agreement.helps(self.party):
+            yield from self._revealed(agreement)
+        if refuses.columns is not None:
+            others = [column for column in agreement.inputs if column not in normal_all(refuses.columns)]
+            if others:
+                allowed = ", ".join(refuses.columns)
+                yield "columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"
+
+    def _revealed(self, agreement: Agreement) -> Iterator[tuple[str, str]]:
         """What the job reveals without this site's consent."""
         job, refuses = agreement.job, self.refuses
-        broken = []
         recipients = [agreement.names[client - 1] for client in job.reveal_to]
         strangers = [party for party in recipients if party not in refuses.reveal_centres]
         if strangers:
             consented = ", ".join(refuses.reveal_centres) or "nobody"
             told = f"the job reveals centres to {', '.join(strangers)}"
-            broken.append(("reveal_centres", f"{told}; consent was given for {consented}"))
+            yield "reveal_centres", f"{told}; consent was given for {consented}"
         if job.reveal_inertia and not refuses.reveal_inertia:
             what = "the inertia of each k" if job.compared else "the inertia"
-            broken.append(("reveal_inertia", f"the job reveals {what}; no consent was given"))
+            yield "reveal_inertia", f"the job reveals {what}; no consent was given"
         if job.predict and not refuses.predict:
-            broken.append(("predict", "the job predicts the cluster of rows; no consent was given"))
+            yield "predict", "the job predicts the cluster of rows; no consent was given"
         if job.reveal_spread is not None:
             told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
             if refuses.reveal_spread is None:
-                broken.append(("reveal_spread", f"{told}; no consent was given"))
+                yield "reveal_spread", f"{told}; no consent was given"
             elif job.reveal_spread < refuses.reveal_spread:
-                broken.append(("reveal_spread", f"{told}; consent was given for {refuses.reveal_spread}"))
+                yield "reveal_spread", f"{told}; consent was given for {refuses.reveal_spread}"
         if agreement.preparation is not None and agreement.opened:
             smallest = agreement.preparation.smallest
             told = f"the job opens means and deviations of {', '.join(agreement.opened)}"
             if refuses.open_statistics is None:
-                broken.append(("open_statistics", f"{told}; no consent was given"))
+                yield "open_statistics", f"{told}; no consent was given"
             elif smallest < refuses.open_statistics:
                 asked = f"{told}, of {job.t + 2} parties with {smallest} values each"
-                broken.append(
-                    ("open_statistics", f"{asked}; this site allows {refuses.open_statistics} or more")
-                )
-        return broken
+                yield "open_statistics", f"{asked}; this site allows {refuses.open_statistics} or more"
 
     def check_inputs(self, agreement: Agreement) -> None:
         """Raise ParameterError if the file lacks an entry that the job needs, or has one it does not use."""
@@ -263,15 +255,7 @@ def _source(file: TomlFile, data: DataSchema, folder: Path) -> Source:
         if (origin.kind == "file") != (key == "path"):
             raise fault("data: give a file as path, and a database as url", key)
         rows = Query(origin=origin, query=data.query, name="database", given=given)
-    id_column, start, weight = (
-        None if name is None else normal(name) for name in (data.id, data.start, data.weight)
-    )
     columns = {normal(theirs): normal(own) for theirs, own in data.columns.items()}
-    return Source(
-        rows=rows,
-        id_column=id_column,
-        start_column=start,
-        weight_column=weight,
-        columns=columns,
-        given=given,
-    )
+    named = {"id_column": data.id, "start_column": data.start, "weight_column": data.weight}
+    own = {key: None if name is None else normal(name) for key, name in named.items()}
+    return Source(rows=rows, columns=columns, given=given, **own)

@@ -23,7 +23,6 @@ from secfc.agreement.copies import MOST_COPIES, Copies, most_text, text_of
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.toml_file import MAX_BYTES, FileSchema, check_values, read_json
-from secfc.errors import ParameterError
 from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
 from secfc.public_errors import COMPLETE, FETCHED, LEFT_OUT, MISSED, is_ending
@@ -55,6 +54,11 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 def _of_the_list(text: str) -> str:
     if text not in (COMPLETE, FETCHED, LEFT_OUT, MISSED) and not is_ending(text):
         raise ValueError("a type of error and a code of secfc are needed")
+    return text
+
+
+def _encoded(text: str) -> str:
+    decoded(text)
     return text
 
 
@@ -102,7 +106,7 @@ class SignedStatement(FileSchema):
     """A statement and its party's signature, as in summaries."""
 
     statement: Statement
-    signature: str
+    signature: Annotated[str, AfterValidator(_encoded)]
     copies: Copies = Field(default=[])
 
 
@@ -124,6 +128,19 @@ def versions() -> dict[str, str]:
 def now() -> str:
     """The time in the format of statements."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def statement_by(agreement: Agreement, party: int, *, run: bytes, **more: Any) -> Statement:
+    """What a party states now about a run; `more` are the fields that do not follow from the others."""
+    return Statement(
+        job=agreement.digest.hex(),
+        run=run.hex(),
+        party=agreement.names[party - 1],
+        client=party,
+        versions=versions(),
+        ended_at=now(),
+        **more,
+    )
 
 
 def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
@@ -156,7 +173,7 @@ def statement_of(values: object, *, name: str) -> SignedStatement:
 
     Raises ParameterError with the sender's name.
     """
-    return _checked(check_values(values, SignedStatement, name=name), name)
+    return check_values(values, SignedStatement, name=name)
 
 
 def read_summary(path: Path) -> Summary:
@@ -164,15 +181,4 @@ def read_summary(path: Path) -> Summary:
 
     Raises ParameterError with the file, and the line or key.
     """
-    summary = check_values(read_json(path, most=MOST_SUMMARY), Summary, name=str(path))
-    for at, one in enumerate(summary.statements):
-        _checked(one, f"{path}: statements[{at + 1}]")
-    return summary
-
-
-def _checked(one: SignedStatement, name: str) -> SignedStatement:
-    try:
-        decoded(one.signature)
-    except ValueError as error:
-        raise ParameterError(f"{name}: signature: {error}") from None
-    return one
+    return check_values(read_json(path, most=MOST_SUMMARY), Summary, name=str(path))

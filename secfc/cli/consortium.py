@@ -15,15 +15,16 @@ from secfc.cli.job import (
     SiteFiles,
     SummaryFile,
     collect_files,
+    new_summary,
     show_checked,
     show_findings,
     write_page,
 )
 from secfc.cli.keys import read_out
-from secfc.cli.render import console
+from secfc.cli.render import console, say
 from secfc.errors import ParameterError, PartyError
 from secfc.escaping import shown
-from secfc.outputs import check_new_file, check_report, replace_text
+from secfc.outputs import replace_text
 
 if TYPE_CHECKING:
     from secfc.agreement.job_file import Agreement
@@ -63,14 +64,12 @@ Resumable = Annotated[
 ]
 
 
-def _need_flare() -> None:
+def _need_flare(**seconds: float) -> None:
+    """Raise ParameterError if FLARE is missing, or for options that are no numbers of seconds."""
     if find_spec("nvflare") is None:
         raise ParameterError("NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc")
-
-
-def _check_seconds(**given: float) -> None:
-    for name, seconds in given.items():
-        if not 0 <= seconds < threading.TIMEOUT_MAX:  # also refuses NaN
+    for name, given in seconds.items():
+        if not 0 <= given < threading.TIMEOUT_MAX:  # also refuses NaN
             raise ParameterError(f"--{name}: a number of seconds, 0 or more, is needed")
 
 
@@ -98,9 +97,8 @@ def request(
         raise ParameterError("--rows: exactly one of --rows, --helper and --committee is needed")
     data = None if rows is None else {"path": rows} | ({} if id_column is None else {"id": id_column})
     handed = request(folder, name, organisation=organisation, data=data, helper=helper)
-    out = console()
-    out.print(f"{handed}: send it to the coordinator; it contains no secret", soft_wrap=True)
-    out.print(f"{folder / _SITE}: keep it; write into it where your rows are and your limits", soft_wrap=True)
+    say(f"{handed}: send it to the coordinator; it contains no secret")
+    say(f"{folder / _SITE}: keep it; write into it where your rows are and your limits")
 
 
 @consortium.command(
@@ -127,8 +125,8 @@ def new(
 
     address = Address(project=project, host=host, port=port)
     agreement = found(job, requests, out, address=address)
-    console().print(f"{out / CONSORTIUM}: send it to every site; it contains no secret", soft_wrap=True)
-    console().print(f"{out}: keep the other files; they contain private keys", soft_wrap=True)
+    say(f"{out / CONSORTIUM}: send it to every site; it contains no secret")
+    say(f"{out}: keep the other files; they contain private keys")
     _show_words(agreement)
 
 
@@ -146,33 +144,29 @@ def accept(
 
     own = read_site(site)
     accept(file, own)
-    console().print(f"{own.job.parent}: the job, its roster and your startup kit", soft_wrap=True)
+    say(f"{own.job.parent}: the job, its roster and your startup kit")
     _show_words(read_job(own.job))
     console().print(
         "compare these words with the other sites, over a channel that the coordinator does not control"
     )
     show_checked(own, check_site(own))
-    console().print(
-        f"Next, if everything is as agreed: secfc job show {own.job}, secfc job sign {site}", soft_wrap=True
-    )
+    say(f"Next, if everything is as agreed: secfc job show {own.job}, secfc job sign {site}")
 
 
 @consortium.command(epilog="Example: secfc consortium start site.toml")
 def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     """A site's last step: wait for the coordinator, and take part in one run of the job."""
-    _need_flare()
-    _check_seconds(timeout=timeout)
+    _need_flare(timeout=timeout)
     from secfc.agreement.site_file import read_site
     from secfc.drivers.flare.runs import ending_of, run_site
     from secfc.public_errors import COMPLETE
 
-    out = console()
     own = read_site(site)
-    folder = run_site(own, timeout=timeout, say=lambda text: out.print(text, soft_wrap=True))
+    folder = run_site(own, timeout=timeout, say=say)
     ended = ending_of(folder)
     if ended != COMPLETE:
         raise PartyError(f"{own.party}: {ended}; {folder} has the statement")
-    out.print(f"{folder}: labels, and the signed statement", soft_wrap=True)
+    say(f"{folder}: labels, and the signed statement")
 
 
 @consortium.command(
@@ -192,17 +186,13 @@ def run(
     resumable: Resumable = False,
 ) -> None:
     """The coordinator's last step: start the server, wait for the sites, run the job, audit it."""
-    _need_flare()
-    _check_seconds(wait=wait, deadline=deadline, timeout=timeout)
+    _need_flare(wait=wait, deadline=deadline, timeout=timeout)
     from secfc.agreement.audit import audit
     from secfc.agreement.job_file import read_job
     from secfc.agreement.statement import read_summary
     from secfc.drivers.flare.runs import run_server
 
-    path = summary or job.with_suffix(".summary.json")
-    check_new_file("--summary", path)
-    check_report(report)
-    agreement, out = read_job(job), console()
+    path, agreement = new_summary(job, summary, report), read_job(job)
     if signatures:
         collect_files(job, signatures)
     text = run_server(
@@ -212,7 +202,7 @@ def run(
         without_absent=without_absent,
         timeout=timeout,
         resumable=resumable,
-        say=lambda said: out.print(said, soft_wrap=True),
+        say=say,
     )
     _finish(agreement, job, path, report, text)
     told = read_summary(path)
@@ -227,15 +217,14 @@ def status(file: OwnFile = _SITE) -> None:
     from secfc.drivers.flare.runs import told_of
 
     process, told = told_of(file)
-    out = console()
     if told is not None:
         at, said = told
-        out.print(f"{process.name}: {said} ({at})", soft_wrap=True)
+        say(f"{process.name}: {said} ({at})")
     if process.pids:
         running = "it waits for a job" if told is None else "its processes are running"
     else:
         running = "no run was started" if told is None else "none of its processes is running"
-    out.print(f"{process.name}: {running}", soft_wrap=True)
+    say(f"{process.name}: {running}")
 
 
 @consortium.command(epilog="Example: secfc consortium logs site.toml --lines 100")
@@ -248,10 +237,9 @@ def logs(
     from secfc.drivers.flare.runs import told_of
 
     process, _ = told_of(file)
-    out = console()
     for line in process.said().splitlines()[-lines:]:
-        out.print(shown(line), soft_wrap=True)
-    out.print(f"{process.console}", soft_wrap=True)
+        say(shown(line))
+    say(f"{process.console}")
 
 
 @consortium.command(epilog="Example: secfc consortium rehearse job.toml north.toml south.toml west.toml")
@@ -276,17 +264,14 @@ def rehearse(
         from secfc.agreement.keys import COORDINATOR_KEY
         from secfc.drivers.agreed import in_order
 
-        _need_flare()
-        _check_seconds(deadline=deadline, timeout=timeout)
+        _need_flare(deadline=deadline, timeout=timeout)
         from secfc.drivers.flare.federation import Federation
         from secfc.drivers.flare.jobs import export_job
         from secfc.drivers.flare.runs import Telling
 
         agreement = read_job(job)
         files = in_order(agreement, sites)
-        path = summary or job.with_suffix(".summary.json")
-        check_new_file("--summary", path)
-        check_report(report)
+        path = new_summary(job, summary, report)
         folder = workspace or Path(scratch) / "workspace"
         if folder.exists():
             raise ParameterError(f"--workspace: {folder} already exists")
@@ -296,7 +281,7 @@ def rehearse(
                 federation.join(name, file)
             federation.give_key(key or job.with_name(COORDINATOR_KEY))
             federation.start()
-            tell = Telling(federation.server.kit, lambda said: console().print(said, soft_wrap=True))
+            tell = Telling(federation.server.kit, say)
             number, written = federation.run(Path(scratch) / "job", timeout=timeout, each=tell)
             if written is None:
                 reason = federation.status(number)
@@ -317,12 +302,11 @@ def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, 
     write_page(report, path, agreement)
     if told["ended"] != "complete":
         raise PartyError(f"{told['ended']}")
-    out = console()
     for name, why in told["lost"].items():
-        out.print(f"{shown(name)} was lost: {shown(why)}", soft_wrap=True)
+        say(f"{shown(name)} was lost: {shown(why)}")
     end = "converged" if told["result"]["converged"] else "stopped at max_iter"
-    out.print(f"{end} after {told['result']['n_iter']} iterations")
-    out.print(f"{path}: secfc audit {path} --job {job}", soft_wrap=True)
+    console().print(f"{end} after {told['result']['n_iter']} iterations")
+    say(f"{path}: secfc audit {path} --job {job}")
 
 
 def _show_words(agreement: "Agreement") -> None:

@@ -14,7 +14,7 @@ from secfc.cli.consent import comparing, revealing
 from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, tables_of
 from secfc.cli.options import Revealing
-from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
+from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
 from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
@@ -139,6 +139,6 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
     told = _recipients(files, result)
     if told:
         what = "centres" if result.cluster_std is None else "centres and standard deviations"
-        out.print(f"{what} opened to {', '.join(told)}", markup=False, soft_wrap=True)
+        say(f"{what} opened to {', '.join(told)}")
     out.print(cost_table(result.costs, result.job))
     out.print(f"{result.costs.wall_seconds:.2f} s in all; results in {out_folder}")

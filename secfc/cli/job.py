@@ -10,7 +10,7 @@ from rich.table import Table
 
 from secfc.cli.deposit import named_owners, print_lines
 from secfc.cli.options import Deadline
-from secfc.cli.render import console, cost_table, faults_line, our_warnings, threshold_line
+from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
 from secfc.escaping import shown
 from secfc.outputs import check_new_file, check_report
@@ -78,7 +78,7 @@ def new(
     write_job(
         file, title=title, columns=columns or [], prepare=prepare, days=days, k=k, t=t, ell=ell, seed=seed
     )
-    console().print(f"{file}: read it, and agree on its other settings", soft_wrap=True)
+    say(f"{file}: read it, and agree on its other settings")
 
 
 @job.command(epilog="Example: secfc job show job.toml")
@@ -151,17 +151,15 @@ def check(site: OwnSite) -> None:
 def sign(site: OwnSite) -> None:
     """Sign off a job, if `secfc job check` finds nothing wrong; the signature is added beside the job."""
     from secfc.agreement.check import check_site
-    from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+    from secfc.agreement.signatures import collect, sign_job, signatures_path
     from secfc.agreement.site_file import read_site
 
     own = read_site(site)
     found = check_site(own)
     agreement, path = found.agreement, signatures_path(own.job)
-    signature = sign_job(agreement, found.identity)
-    signed = Signature(party=own.party, digest=agreement.digest, signature=signature)
-    standing = collect(agreement, path, [signed])
-    console().print(f"{own.party} signed the job {agreement.digest.hex()}", soft_wrap=True)
-    console().print(f"{path}: send it to the other parties", soft_wrap=True)
+    standing = collect(agreement, path, [sign_job(agreement, own.party, found.identity)])
+    say(f"{own.party} signed the job {agreement.digest.hex()}")
+    say(f"{path}: send it to the other parties")
     _show_standing(standing)
 
 
@@ -196,8 +194,7 @@ def verify(file: JobFile) -> None:
 
     agreement = read_job(file)
     check_signed(agreement, signatures_path(file))
-    text = f"all {agreement.job.n} parties have signed the job {agreement.digest.hex()}"
-    console().print(text, soft_wrap=True)
+    say(f"all {agreement.job.n} parties have signed the job {agreement.digest.hex()}")
 
 
 Resumable = Annotated[
@@ -229,9 +226,7 @@ def run(
     from secfc.drivers.agreed import run_agreed
 
     agreement = read_job(file)
-    path = summary or file.with_suffix(".summary.json")
-    check_new_file("--summary", path)
-    check_report(report, committee=agreement.owners is not None)
+    path = new_summary(file, summary, report, committee=agreement.owners is not None)
     names: Mapping[int, str] = {}
     if agreement.owners is not None:
         from secfc.agreement.holdings import Deposits, closed
@@ -261,7 +256,7 @@ def run(
         return
     out = console()
     for why in outcome.lost.values():
-        out.print(f"lost: {why}", soft_wrap=True)
+        say(f"lost: {why}")
     out.print(threshold_line(agreement.job))
     if agreement.job.predict:
         out.print("rows without a label have the label of the nearest mean")
@@ -270,13 +265,10 @@ def run(
         out.print(f"{end} after {outcome.n_iter} iterations")
     if len(outcome.found) > 1:
         compared = ", ".join(str(one["k"]) for one in outcome.found)
-        out.print(
-            f"compared k = {compared}; the parties have the labels of {outcome.k}, measures are in {path}",
-            soft_wrap=True,
-        )
+        say(f"compared k = {compared}; the parties have the labels of {outcome.k}, measures are in {path}")
     faults_line(out, outcome.faults, agreement.names)
     out.print(cost_table(outcome.costs, agreement.job))
-    out.print(f"{path}: secfc audit {path} --job {file}", soft_wrap=True)
+    say(f"{path}: secfc audit {path} --job {file}")
 
 
 @job.command(epilog="Example: secfc job fetch north.toml job.summary.json")
@@ -290,12 +282,12 @@ def fetch(
     from secfc.agreement.site_file import read_site
     from secfc.drivers.fetching import fetch_labels
 
-    own, out = read_site(site), console()
+    own = read_site(site)
     fetched = fetch_labels(own, summary)
     for why in fetched.refused:
-        out.print(f"not taken: {shown(why)}", soft_wrap=True, markup=False)
+        say(f"not taken: {shown(why)}")
     agreed = ", ".join(fetched.makers)
-    out.print(f"{fetched.folder}: {fetched.rows} labels, equal in the copies of {agreed}", soft_wrap=True)
+    say(f"{fetched.folder}: {fetched.rows} labels, equal in the copies of {agreed}")
 
 
 def audit(
@@ -339,6 +331,14 @@ def audit(
     _show_sent(agreement, read.statements)
 
 
+def new_summary(job: Path, summary: Path | None, report: Path | None, *, committee: bool = False) -> Path:
+    """The path of the summary of a run; ParameterError unless it and the page can be written."""
+    path = summary or job.with_suffix(".summary.json")
+    check_new_file("--summary", path)
+    check_report(report, committee=committee)
+    return path
+
+
 def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> None:
     """Write the page of a run from its summary, if a page is wanted."""
     if report is not None:
@@ -354,18 +354,18 @@ def show_checked(site: "Site", found: "Checked") -> None:
     text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
     if site.source is None:
         is_one = "a helper" if agreement.helps(site.party) else "a member of the committee"
-        out.print(f"{site.party}: {is_one} in {text}; no rows are needed", soft_wrap=True)
+        say(f"{site.party}: {is_one} in {text}; no rows are needed")
         return
-    out.print(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}", soft_wrap=True)
+    say(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}")
     if rows.table.written:
-        out.print(f"  the file has {rows.table.written}", soft_wrap=True)
+        say(f"  the file has {rows.table.written}")
     if rows.mended is not None:
         for what in ("missing", "clipped"):
             for column, count in rows.mended[what].items():
-                out.print(f"  {count} values of {column!r} are {what}", soft_wrap=True)
+                say(f"  {count} values of {column!r} are {what}")
     if rows.unprepared is not None:
         opened = ", ".join(agreement.opened)
-        out.print(f"  prepared during the run, after the means of {opened} are known", soft_wrap=True)
+        say(f"  prepared during the run, after the means of {opened} are known")
     elif rows.table.rows.size:
         table = Table()
         for heading in ("column", "least", "greatest", "the job's range"):
@@ -389,7 +389,7 @@ def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> N
         elif not finding.holds:
             wrong = True
         out.print(mark, style=style, end="  ")
-        out.print(finding.text, soft_wrap=True)
+        say(finding.text)
     if wrong:
         raise typer.Exit(_DOES_NOT_HOLD)
 
@@ -442,7 +442,7 @@ def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
 
 def _show_standing(found: dict[str, str]) -> None:
     for name, state in found.items():
-        console().print(f"  {name}: {state}", soft_wrap=True)
+        say(f"  {name}: {state}")
 
 
 def _show_sent(agreement: "Agreement", statements: list["SignedStatement"]) -> None:

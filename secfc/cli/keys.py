@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from secfc.cli.render import console
+from secfc.cli.render import console, say
 from secfc.errors import AgreementError, ParameterError
 
 roster = typer.Typer(
@@ -34,11 +34,8 @@ def keygen(
     identity = write_new_key(file)
     member = Member(name=name, organisation=organisation, key=identity.public)
     write_new(public, member.to_toml().encode())
-    out = console()
-    out.print(f"{file}: the private key; keep it secret", soft_wrap=True)
-    out.print(
-        f"{public}: the public key; send it to the other parties and read them its words", soft_wrap=True
-    )
+    say(f"{file}: the private key; keep it secret")
+    say(f"{public}: the public key; send it to the other parties and read them its words")
     read_out(member.words)
 
 
@@ -47,14 +44,11 @@ def ids_key(
     show: Annotated[bool, typer.Option("--show", help="Show the words of an existing key.")] = False,
 ) -> None:
     """Make the key that hashes row IDs. All parties need it, but the coordinator must not have it."""
-    from secfc.agreement.ids_key import ids_key_words, read_ids_key, write_new_ids_key
+    from secfc.agreement.keys import ids_key_words, read_ids_key, write_new_ids_key
 
-    key, out = read_ids_key(file) if show else write_new_ids_key(file), console()
+    key = read_ids_key(file) if show else write_new_ids_key(file)
     if not show:
-        out.print(
-            f"{file}: send it to the other parties as you would send a password, never to the coordinator",
-            soft_wrap=True,
-        )
+        say(f"{file}: send it to the other parties as you would send a password, never to the coordinator")
     read_out(ids_key_words(key))
 
 
@@ -173,4 +167,4 @@ def read_out(words: str) -> None:
     from secfc.agreement.words import in_lines
 
     for line in in_lines(words):
-        console().print(f"  {line}")
+        say(f"  {line}")

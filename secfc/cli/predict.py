@@ -12,7 +12,7 @@ from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.files import SUMMARY
 from secfc.cli.inputs import label_names, members_of, say_how_written
 from secfc.cli.options import Predicting
-from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, threshold_line
+from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
 from secfc.options import Agreed, PredictOptions, shared
 from secfc.outputs import check_new_folder, whole_folder
@@ -152,8 +152,4 @@ def _show(prediction: Prediction, names: list[str], written: list[str]) -> None:
     faults_line(out, prediction.faults, names)
     out.print(cost_table(prediction.costs, prediction.job))
     rows = sum(len(labels) for labels in prediction.labels)
-    out.print(
-        f"{rows} new rows in {prediction.costs.wall_seconds:.2f} s; labels in {', '.join(written)}",
-        markup=False,
-        soft_wrap=True,
-    )
+    say(f"{rows} new rows in {prediction.costs.wall_seconds:.2f} s; labels in {', '.join(written)}")

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from secfc.cli.grouped import grouped
 from secfc.cli.options import Queries, Urls
-from secfc.cli.render import console
+from secfc.cli.render import console, say
 from secfc.errors import ParameterError
 from secfc.sources.text_format import TextFormat
 
@@ -103,7 +103,7 @@ def _draft(parties: "list[Path | Query]", given: TextFormat) -> None:
 
 def _show_files(files: "list[Path | Query]", mended: Sequence[Mapping[str, Any]]) -> None:
     for file, one in zip(files, mended, strict=True):
-        console().print(_line(str(file), **one), soft_wrap=True)
+        say(_line(str(file), **one))
 
 
 def _line(
@@ -131,4 +131,4 @@ def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None)
     options = f"--id {id_column} " if id_column is not None else ""
     options += f"--t {t} --ell 1 --prepared {done.summary} -k K --out FOLDER"
     if opened:
-        console().print(f"Next: secfc run {names} {options}", soft_wrap=True)
+        say(f"Next: secfc run {names} {options}")

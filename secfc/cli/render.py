@@ -33,6 +33,11 @@ def console() -> Console:
     return out
 
 
+def say(text: str) -> None:
+    """Print a line to standard output that only the terminal wraps, so that a path can be copied."""
+    console().print(text, soft_wrap=True)
+
+
 def error_console() -> Console:
     """Standard error, for progress and errors."""
     out: Console = plain_console(stderr=True, markup=False, highlight=False)

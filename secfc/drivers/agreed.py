@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from secfc.agreement.holdings import deposited
 from secfc.agreement.job_file import Agreement
@@ -18,8 +17,7 @@ from secfc.drivers import framing
 from secfc.drivers.coordinator import Coordinator, as_told
 from secfc.drivers.coordinator_log import CoordinatorLog, log_name
 from secfc.drivers.multiprocess import FOR_EVER
-from secfc.drivers.pipes import PartyProcess, Pipes
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.pipes import Give, Pipes
 from secfc.drivers.setup import OnProgress, Outcome, check_deadline
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, SecFCError
@@ -56,12 +54,9 @@ def run_agreed(
     agreement.consortium.check_coordinator(identity.public, file=key)
     agreement = deposited(agreement)
     terms = RunTerms.of(agreement)
-    processes = {
-        client: partial(_start, terms, client, path)
-        for client, path in enumerate(in_order(agreement, sites), start=1)
-    }
+    parties = {j: _party(terms, j, path) for j, path in enumerate(in_order(agreement, sites), 1)}
     kept = _log(agreement, file.with_suffix(LOGS), resumable=resumable)
-    with kept as log, Pipes(processes, terms.names, compiled=False) as pipes:
+    with kept as log, Pipes(terms, parties, compiled=False) as pipes:
         run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
         coordinator = Coordinator(
             terms=terms,
@@ -111,12 +106,9 @@ def _log(agreement: Agreement, folder: Path, *, resumable: bool) -> Iterator[Coo
             folder.rmdir()
 
 
-def _start(terms: RunTerms, client: int, file: Path, forks: ForkServer) -> PartyProcess:
-    def give(stream: BinaryIO) -> None:
-        framing.write_json(stream, {"site": str(file), "name": terms.names[client - 1]})
-
-    keeps = read_site(file).storage is not None
-    return PartyProcess(forks, number=client, terms=terms, give=give, keeps=keeps)
+def _party(terms: RunTerms, number: int, file: Path) -> tuple[Give, bool]:
+    given = {"site": str(file), "name": terms.names[number - 1]}
+    return partial(framing.write_json, value=given), read_site(file).storage is not None
 
 
 def in_order(agreement: Agreement, sites: Sequence[Path]) -> tuple[Path, ...]:

@@ -113,28 +113,26 @@ class Call:
 
 def decode_answer(data: object) -> Answer:
     """Decode an answer. MessageError if the bytes are not one."""
-    kind, number, position = _decode_head(data, _HEAD.size)
-    assert isinstance(data, bytes)
-    return Answer(kind=kind, number=number, position=position, body=data[_HEAD.size :])
+    whole, kind, number, position = _decode_head(data, _HEAD.size)
+    return Answer(kind=kind, number=number, position=position, body=whole[_HEAD.size :])
 
 
 def decode_call(data: object) -> Call:
     """Decode a call without verifying it. MessageError if the bytes are not one."""
-    kind, number, position = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
-    assert isinstance(data, bytes)
-    run, agreement, recipient = _PLACE.unpack_from(data, _HEAD.size)
+    whole, kind, number, position = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
+    run, agreement, recipient = _PLACE.unpack_from(whole, _HEAD.size)
     return Call(
         kind=kind,
         number=number,
         position=position,
         place=Place(run=run, agreement=agreement, recipient=recipient),
-        body=data[_CALL_BYTES:-SIGNATURE_BYTES],
-        signature=data[-SIGNATURE_BYTES:],
+        body=whole[_CALL_BYTES:-SIGNATURE_BYTES],
+        signature=whole[-SIGNATURE_BYTES:],
     )
 
 
-def _decode_head(data: object, around: int) -> tuple[Kind, int, int]:
-    """Kind, number and position. `around` is the number of bytes around the body."""
+def _decode_head(data: object, around: int) -> tuple[bytes, Kind, int, int]:
+    """The bytes, and their kind, number and position. `around` is the number of bytes around the body."""
     if not isinstance(data, bytes) or len(data) < len(MAGIC):
         raise MessageError("a call: not of this protocol")
     check_magic(data[: len(MAGIC)], MAGIC)
@@ -143,7 +141,7 @@ def _decode_head(data: object, around: int) -> tuple[Kind, int, int]:
     _, kind, number, position = _HEAD.unpack_from(data)
     if kind not in list(Kind) or not around <= len(data) <= around + PIECE_BYTES:
         raise MessageError(f"a call: of type {kind} and {len(data)} bytes")
-    return Kind(kind), number, position
+    return data, Kind(kind), number, position
 
 
 def to_json(value: dict[str, Any]) -> bytes:
@@ -220,9 +218,9 @@ class Outgoing:
 class Incoming:
     """Reassembles messages from the pieces of a stream."""
 
-    def __init__(self, most: Callable[[], int], *, position: int = 0, pending: bytes = b"") -> None:
+    def __init__(self, most: Callable[[], int], *, pending: bytes = b"") -> None:
         self._most = most  # returns the limit on the next message, in bytes
-        self.position = position  # bytes of the stream so far
+        self.position = 0  # bytes of the stream so far
         self._buffer = bytearray(pending)
 
     @property

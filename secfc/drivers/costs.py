@@ -127,23 +127,22 @@ class Meter:
 
     def costs(self) -> Costs:
         """The sums so far."""
-        phases, sizes = [], defaultdict[tuple[str, Role], list[int]](list)
+        sizes = defaultdict[tuple[str, Role], list[int]](list)
         for phase, _, sender, _, _, size in self._sent:
             sizes[phase, role_of(sender)].append(size)
         roles: tuple[Role, ...] = ("client", "server")
-        for key in product(PHASES, roles):
-            sent, seconds = sizes.get(key, ()), self.seconds.get(key, 0.0)
-            if sent or seconds:
-                cost = PhaseCost(
-                    phase=key[0],
-                    role=key[1],
-                    seconds=seconds,
-                    sent_bytes=sum(sent),
-                    messages=len(sent),
-                )
-                phases.append(cost)
+        costs = (
+            PhaseCost(
+                phase=phase,
+                role=role,
+                seconds=self.seconds.get((phase, role), 0.0),
+                sent_bytes=sum(sizes[phase, role]),
+                messages=len(sizes[phase, role]),
+            )
+            for phase, role in product(PHASES, roles)
+        )
         return Costs(
-            phases=tuple(phases),
+            phases=tuple(one for one in costs if one.messages or one.seconds),
             messages=tuple(MessageRecord(*sent[1:]) for sent in self._sent),
             wall_seconds=time.perf_counter() - self._started,
         )

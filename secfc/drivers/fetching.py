@@ -7,17 +7,15 @@ from collections import defaultdict
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from secfc.agreement.audit import place_of
-from secfc.agreement.copies import Copied, SealedCopy, open_copy, read_copy
+from secfc.agreement.copies import SealedCopy, open_copy, read_copy
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.rows import read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
-from secfc.agreement.statement import Statement, now, read_summary, sign_statement, versions
-from secfc.array_types import Labels
+from secfc.agreement.statement import Statement, read_summary, sign_statement, statement_by
 from secfc.drivers.participant import LABELS
 from secfc.drivers.past_runs import PastRuns, write_statement
 from secfc.drivers.row_marks import is_marked, own_of
@@ -27,7 +25,7 @@ from secfc.outputs import replace_text
 from secfc.params import Job
 from secfc.public_errors import FETCHED
 from secfc.sealing.identity import Identity
-from secfc.tables import Table, write_labels
+from secfc.tables import write_labels
 
 _SHOWN = 20
 """Number of refused copies that an error lists."""
@@ -84,9 +82,20 @@ def fetch_labels(site: Site, summary: Path) -> Fetched:
             f"{name}: the copies have {copied.labels.size} labels, which are not those of its rows"
         )
     if folder.exists():  # it has stated how the run ended for it
-        _add_labels(folder / LABELS, rows.table, labels)
+        written = BytesIO()
+        write_labels(written, rows.table, labels)
+        replace_text(folder / LABELS, written.getvalue().decode("utf-8"))
     else:
-        statement = _statement(agreement, number, run, mark, copied)
+        statement = statement_by(  # it knows nothing about its part in the run except the mark of its rows
+            agreement,
+            number,
+            run=run,
+            **{key: mark[key] for key in ("began", "introductions", "took_part")},
+            sent={},
+            ended=FETCHED,
+            iterations=copied.n_iter,
+            converged=copied.converged,
+        )
         with past.new_results(run) as draft:
             write_labels(draft / LABELS, rows.table, labels)
             write_statement(draft, sign_statement(statement, identity))
@@ -158,30 +167,3 @@ def _check_idle(past: PastRuns, run: bytes) -> None:
         return  # no process can continue it
     if log is not None:
         log.close()
-
-
-def _add_labels(path: Path, table: Table, labels: Labels) -> None:
-    written = BytesIO()
-    write_labels(written, table, labels)
-    replace_text(path, written.getvalue().decode("utf-8"))
-
-
-def _statement(
-    agreement: Agreement, number: int, run: bytes, mark: dict[str, Any], copied: Copied
-) -> Statement:
-    """The site's statement. It knows nothing about its part in the run except the mark of its rows."""
-    return Statement(
-        job=agreement.digest.hex(),
-        run=run.hex(),
-        party=agreement.names[number - 1],
-        client=number,
-        versions=versions(),
-        began=mark["began"],
-        ended_at=now(),
-        introductions=mark["introductions"],
-        took_part=mark["took_part"],
-        sent={},
-        ended=FETCHED,
-        iterations=copied.n_iter,
-        converged=copied.converged,
-    )

@@ -2,11 +2,11 @@
 
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
 from secfc.drivers.costs import Meter
+from secfc.drivers.post import Post, Posted
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.storage import allocator
 from secfc.drivers.watch import Watch
@@ -19,16 +19,8 @@ from secfc.randomness import MaskSource
 from secfc.sealing.handshake import PairSecrets, Session
 from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
-from secfc.threads import LEAST
-
-_AT_ONCE = 2
-"""Messages to different clients that are delivered before what they cause, where answers are large.
-
-With four a run took a tenth more memory, and two threads no less time.
-"""
 
 OnDelivery = Callable[[Envelope, float], None]
-Post = deque[tuple[Envelope, bytes | memoryview]]
 
 
 class Roles(NamedTuple):
@@ -57,45 +49,21 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
     clients = [
         make(
             number=j,
-            rows=setup.rows_of(j),
             job=job,
             session=session,
             identity=identities[j - 1],
             masks=MaskSource(),
-            limits=setup.limits_of(j),
-            start=setup.start_of(j),
-            weights=setup.weights_of(j),
             salt=setup.salt,
-            ids=setup.ids_of(j),
             name=setup.parties[j - 1],
             allocate=allocator(setup.storage, name=setup.parties[j - 1]),
             kernels=kernels,
             deposits=None if committee is None or j > job.n else committee.intakes[j - 1],
             secrets=pairs,
+            **setup.input_of(j),
         )
         for j in range(1, job.parties + 1)
     ]
     return Roles(server, clients, session, Signer(session, coordinator))
-
-
-def _at_once(setup: Setup) -> int:
-    """Messages that are delivered at once, however many threads there are: the order is the same for all."""
-    m = sum(len(rows) for rows in setup.rows)
-    large = m and setup.job.residues(m) * setup.job.k * m >= 2 * LEAST
-    return _AT_ONCE if large else 1
-
-
-def _together(waiting: Post, most: int) -> list[tuple[Envelope, bytes | memoryview]]:
-    """Take the next messages, up to so many, that are for different clients and of one phase."""
-    found = [waiting.popleft()]
-    while waiting and len(found) < most:
-        header, recipients = waiting[0][0], {SERVER, *(one.recipient for one, _ in found)}
-        if found[0][0].recipient == SERVER or header.recipient in recipients:
-            break
-        if header.work != found[0][0].work:
-            break
-        found.append(waiting.popleft())
-    return found
 
 
 def run_in_process(
@@ -103,42 +71,36 @@ def run_in_process(
 ) -> Outcome:
     """Run the protocol in one process.
 
-    Messages are encoded and decoded as between processes, and delivered in the order they were sent, but
-    those between clients first: else all n**2 of them would wait at once while the server's are delivered.
-    Where answers are large, two clients take theirs at once, in threads.
-    `on_delivery` is told each message's envelope and the wall-clock seconds of its decoding, its handling and
-    the encoding of what it caused; then one message is delivered at a time.
+    Messages are encoded and decoded as between processes. `Post` decides their order. `on_delivery` is told
+    each message's envelope and the wall-clock seconds of its decoding, its handling and the encoding of what
+    it caused; then one message is delivered at a time.
     """
     job, meter = setup.job, Meter()
     server, clients, session, signer = roles_of(setup)
     watch = Watch(run=server.run.hex(), job=job, meter=meter, on_progress=on_progress)
     roles: list[Server | Client] = [server, *clients]
-    post, between = Post(), Post()
+    post = Post(setup, one_by_one=on_delivery is not None)
 
     def send(messages: list[Message]) -> None:
         for message in messages:
             data = encode(message, k=job.k, signer=signer)
             header = envelope_of(message)
             meter.sent(header, len(data))
-            with_server = SERVER in (header.sender, header.recipient)
-            (post if with_server else between).append((header, data))
+            post.put(header, data)
 
     for client in clients:
         meter.turn("identify", client.number)
         send(client.start())
 
-    def deliver(one: tuple[Envelope, bytes | memoryview]) -> tuple[list[Message], float]:
+    def handle(one: Posted) -> tuple[list[Message], float]:
         (header, data), started = one, time.perf_counter()
         role = roles[header.recipient]
         caused = role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes))
         return caused, time.perf_counter() - started
 
-    threads, at_once = setup.threads_of(), 1 if on_delivery is not None else _at_once(setup)
-    while waiting := between or post:
-        together = _together(waiting, at_once)
+    while together := post.take():
         meter.turn(together[0][0].work, together[0][0].recipient)
-        delivered = threads.each(deliver, together, size=LEAST * len(together))
-        for (header, _), (caused, seconds) in zip(together, delivered, strict=True):
+        for (header, _), (caused, seconds) in zip(together, post.deliver(together, handle), strict=True):
             started = time.perf_counter()
             send(caused)
             if on_delivery is not None:

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.pipes import PartyProcess, Pipes
+from secfc.drivers.pipes import Pipes
 from secfc.drivers.run_folder import run_folder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.simulated import give
@@ -52,19 +52,13 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     roster = Roster(tuple(clients), server)
     terms = RunTerms.of_simulation(setup.job, setup.parties, roster)
     path = None if folder is None else folder.path
-    processes = {
-        client: partial(
-            PartyProcess,
-            number=client,
-            terms=terms,
-            give=partial(give, setup=setup, number=client, roster=roster, key=keys[client], folder=path),
-            keeps=path is not None,
-        )
-        for client in range(1, setup.job.parties + 1)
+    parties = {
+        j: (partial(give, setup=setup, number=j, roster=roster, key=keys[j], folder=path), path is not None)
+        for j in range(1, setup.job.parties + 1)
     }
     coordinator = None
     try:
-        with Pipes(processes, setup.parties, compiled=compiled) as pipes:
+        with Pipes(terms, parties, compiled=compiled) as pipes:
             coordinator = Coordinator(
                 terms=terms,
                 run=run,

@@ -6,16 +6,14 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from secfc.agreement.audit import place_of
 from secfc.agreement.copies import SealedCopy, make_copies
-from secfc.agreement.ids_key import read_ids_key
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.keys import read_key
+from secfc.agreement.keys import read_ids_key, read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
@@ -25,19 +23,17 @@ from secfc.agreement.statement import (
     Statement,
     now,
     sign_statement,
-    versions,
+    statement_by,
 )
-from secfc.codes import code_of_write
 from secfc.drivers.collecting import Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.row_marks import mark_of, union_mark
-from secfc.drivers.storage import allocator
 from secfc.drivers.taking import TakingPart
-from secfc.errors import AgreementError, CheatError, ParameterError, SecFCError
+from secfc.errors import AgreementError, CheatError, SecFCError
 from secfc.journal.beginning import open_log
+from secfc.journal.disk import write_errors
 from secfc.journal.run_log import RunLog
-from secfc.kernels import choose
 from secfc.prepare import wire as preparing
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
@@ -45,16 +41,14 @@ from secfc.prepare.transform import Preparation, sums_of
 from secfc.protocol.client import Client
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Assignment, Finish, Message, Plan
-from secfc.protocol.states import State
 from secfc.protocol.wire import envelope
 from secfc.psu.tokens import RowIds, row_ids
 from secfc.public_errors import COMPLETE, PublicError
-from secfc.randomness import KEY_BYTES, MaskSource
+from secfc.randomness import MaskSource
 from secfc.report.sizes import bytes_text
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels
-from secfc.threads import Threads
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,13 +97,8 @@ class Participant(TakingPart):
 
     @property
     def seconds(self) -> list[list[str | float]]:
-        """CPU seconds of its work by phase and role, for its report to the coordinator.
-
-        Empty with membership privacy: the time depends on how many rows it has.
-        """
-        if self._job.ids_cap is not None:
-            return []
-        return [[phase, role, value] for (phase, role), value in self.meter.seconds.items()]
+        """As of any party. Empty with membership privacy: the time depends on how many rows it has."""
+        return super().seconds if self._job.ids_cap is None else []
 
     @property
     def standing(self) -> str:
@@ -130,16 +119,15 @@ class Participant(TakingPart):
         if path is None:
             return None
         delete_logs_beside(path)
-        assert self._run is not None
         names = ["ephemeral", "masks"]
         if self.agreement.opened:
             names += ["prepare-ephemeral", "prepare-masks"]
         log, self._secrets = open_log(
             path,
-            run=self._run.hex(),
+            run=run.hex(),
             party=self.number,
             given=[self.agreement.digest, self._ids_key or b"", *self._rows.content()],
-            sizes=dict.fromkeys(names, KEY_BYTES),
+            names=names,
         )
         self._began, self._logged = log.header["began"], True
         return log
@@ -154,11 +142,8 @@ class Participant(TakingPart):
             self._read(run)
         storage = self._site.storage
         if storage is not None:
-            try:
+            with write_errors(f"{self.name}: storage: {storage}"):
                 storage.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                text = f"{self.name}: storage: {storage}: {error.strerror}"
-                raise ParameterError(text, code=code_of_write(error)) from None
         if self._rows.unprepared is None:
             return self._introduce(run)
         with self.meter.work("prepare", self.number):
@@ -184,14 +169,11 @@ class Participant(TakingPart):
         with self.meter.work("identify", number):
             if self._job.owners is not None and number <= self._job.n:
                 self._collected = Collected(Member.of(self._site), run)
-            self._client = Client(
-                number=number,
+            messages = self._join(
+                storage=self._site.storage,
+                threads=self._site.threads,
                 rows=rows.table.rows,
-                job=self._job,
-                session=self._session,
                 identity=self._identity,
-                ephemeral=self._secrets.get("ephemeral"),
-                masks=MaskSource(self._secrets.get("masks")),
                 # These limits are the job's. They are at least as strict as the site's own. The site consents
                 # to what is revealed to whom, otherwise it would have refused the job.
                 limits=replace(
@@ -206,13 +188,10 @@ class Participant(TakingPart):
                 weights=rows.weights,
                 prepared=bool(self.agreement.opened),
                 ids=self._hashed(rows),
-                name=self.name,
-                allocate=allocator(self._site.storage, name=self.name),
-                kernels=partial(choose, threads=Threads(self._site.threads)),
                 deposits=self._collected,
             )
-            self._secrets, self._rows = {}, rows.without_rows()
-            return self._encoded(self._client.start())
+            self._rows = rows.without_rows()
+            return messages
 
     def _hashed(self, rows: SiteRows) -> RowIds | None:
         """Its hashed IDs, with membership privacy. From here on only the run has the key."""
@@ -246,9 +225,10 @@ class Participant(TakingPart):
         return super().receive(data)
 
     def _receive(self, client: Client, message: Message) -> list[Message]:
+        run = self._run
+        assert run is not None
         if isinstance(message, Plan):
-            assert self._run is not None
-            self._past.count(self._run, **self._mark)
+            self._past.count(run, **self._mark)
         try:
             replies = client.receive(message)
         except CheatError as error:
@@ -259,11 +239,9 @@ class Participant(TakingPart):
             self._introductions = message.proof.digest.hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
-            assert self._run is not None
-            self._past.note(self._run, introductions=self._introductions, took_part=self._took_part)
+            self._past.note(run, introductions=self._introductions, took_part=self._took_part)
         if client.union_rows is not None and not self._noted:
-            assert self._run is not None
-            self._past.note(self._run, union=union_mark(client.union_rows))
+            self._past.note(run, union=union_mark(client.union_rows))
             self._noted = True
         if isinstance(message, Assignment):
             sets = labels_of(message.sets)
@@ -296,9 +274,7 @@ class Participant(TakingPart):
         """
         if self._run is None:
             return None
-        run, one = self._run, self._client
-        # Its labels are final in REVEAL too, even if others still have to open centres.
-        done = one if one is not None and one.state in (State.REVEAL, State.DONE) else None
+        run, done = self._run, self._final
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
         if self._logged:  # the process may have been killed after it had written the results
@@ -307,10 +283,8 @@ class Participant(TakingPart):
                 self._publish(run)
                 self._end()
                 return written
-        signed = sign_statement(
-            self._statement(run, COMPLETE if labels is not None else ended), self._identity
-        )
-        sealed = None if done is None else done.sealed_labels
+        stated = self._statement(run, ended if labels is None else COMPLETE)
+        signed, sealed = sign_statement(stated, self._identity), None if done is None else done.sealed_labels
         with self._past.new_results(run) as folder:
             if labels is not None and self.agreement.has_rows(self.name):
                 write_labels(folder / LABELS, self._rows.table, labels)
@@ -393,14 +367,11 @@ class Participant(TakingPart):
         sent: dict[str, list[int]] = defaultdict(list)
         for record in self.meter.costs().messages:
             sent[record.kind].append(record.size)
-        return Statement(
-            job=self.agreement.digest.hex(),
-            run=run.hex(),
-            party=self.name,
-            client=self.number,
-            versions=versions(),
+        return statement_by(
+            self.agreement,
+            self.number,
+            run=run,
             began=self._began,
-            ended_at=now(),
             introductions=self._introductions,
             deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
             holding=None if self._collected is None else self._collected.serial,

@@ -12,9 +12,9 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import SignedStatement, statement_of
 from secfc.agreement.toml_file import read_json
-from secfc.codes import Code, code_of_write
-from secfc.errors import AgreementError, ParameterError, StorageError
-from secfc.journal.disk import sync_folder, write_all
+from secfc.codes import Code
+from secfc.errors import AgreementError, StorageError
+from secfc.journal.disk import sync_folder, write_all, write_errors
 from secfc.journal.run_log import InUseError, RunLog, delete
 from secfc.outputs import drafted
 
@@ -70,12 +70,9 @@ class PastRuns:
 
         Raises ParameterError, with the site's name, if something cannot be written. Then no file is left.
         """
-        try:
-            with drafted(self._results / run.hex()) as draft:
-                yield draft
-        except OSError as error:
-            text = f"{self.name}: results: {self._results}: {error.strerror}"
-            raise ParameterError(text, code=code_of_write(error)) from None
+        target = self._results / run.hex()
+        with write_errors(f"{self.name}: results: {self._results}"), drafted(target) as draft:
+            yield draft
 
     def log_path(self, run: bytes) -> Path | None:
         """Path of the log of a run's calls, which exists until the run has ended. None without storage."""

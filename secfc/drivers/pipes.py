@@ -11,7 +11,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, Self, cast
 
@@ -185,22 +185,21 @@ class PartyProcess:
 
 
 class Pipes:
-    """The processes of a run's clients. `start` starts each. They have ended when the block has."""
+    """The processes of a run's parties, which have ended when the block has.
 
-    def __init__(
-        self,
-        start: Mapping[int, Callable[[ForkServer], PartyProcess]],
-        names: Sequence[str],
-        *,
-        compiled: bool,
-    ) -> None:
-        self._start, self._names, self._forks = start, names, ForkServer(compiled=compiled)
+    `parties` has of each what writes its data, and whether it keeps a log.
+    """
+
+    def __init__(self, terms: RunTerms, parties: Mapping[int, tuple[Give, bool]], *, compiled: bool) -> None:
+        self._terms, self._parties, self._forks = terms, parties, ForkServer(compiled=compiled)
         self.processes: dict[int, PartyProcess] = {}
 
     def __enter__(self) -> Self:
         try:
-            for client, start in self._start.items():
-                self.processes[client] = start(self._forks)
+            for j, (give, keeps) in self._parties.items():
+                self.processes[j] = PartyProcess(
+                    self._forks, number=j, terms=self._terms, give=give, keeps=keeps
+                )
         except BaseException:
             self._end(kindly=False)
             raise
@@ -211,7 +210,7 @@ class Pipes:
 
     def send(self, name: str, data: bytes, timeout: float) -> bytes | None:
         """Send a call to a client. See `secfc.drivers.conversation.Send`."""
-        return self.processes[self._names.index(name) + 1].send(data, timeout)
+        return self.processes[self._terms.names.index(name) + 1].send(data, timeout)
 
     def _end(self, *, kindly: bool) -> None:
         for one in self.processes.values():

@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -99,22 +99,18 @@ def run_folder(setup: Setup) -> RunFolder:
 
 def _begin(storage: Path, setup: Setup) -> RunFolder:
     """The folder of a new run. Runs that were left are removed, or raise StorageError."""
-    for path in _runs(storage):
-        try:
-            folder = RunFolder.open(path)
-        except InUseError:
+    for path, folder in _runs(storage):
+        if isinstance(folder, InUseError):
             continue
-        except StorageError:
-            if setup.resume is None:
-                raise
-            folder = None
-        if folder is not None and setup.resume is None:
+        if isinstance(folder, StorageError) and setup.resume is None:
+            raise folder
+        if isinstance(folder, RunFolder) and setup.resume is None:
             folder.leave()
             raise StorageError(
                 f"{storage}: {path.name} was left by an interrupted run: continue it (resume=True, "
                 "--resume) or remove it (resume=False, --no-resume)"
             )
-        if folder is not None:
+        if isinstance(folder, RunFolder):
             folder.remove()
         shutil.rmtree(path, ignore_errors=True)
     return RunFolder.begin(storage, setup)
@@ -130,17 +126,12 @@ def _go_on(storage: Path, setup: Setup) -> RunFolder:
     busy: list[str] = []
     refused: list[str] = []
     try:
-        for path in _runs(storage):
-            try:
-                folder = RunFolder.open(path)
-            except InUseError:
+        for path, folder in _runs(storage):
+            if isinstance(folder, InUseError):
                 busy.append(path.name)
-                continue
-            except StorageError as error:
-                refused.append(str(error))
-                continue
-            why = None if folder is None else folder.refusal(setup)
-            if folder is not None and why is None:
+            elif isinstance(folder, StorageError):
+                refused.append(str(folder))
+            elif folder is not None and (why := folder.refusal(setup)) is None:
                 fit.append(folder)
             elif folder is not None:
                 folder.leave()
@@ -148,23 +139,27 @@ def _go_on(storage: Path, setup: Setup) -> RunFolder:
         if len(fit) == 1:
             return fit[0]
         if fit:
-            names = ", ".join(folder.path.name for folder in fit)
+            names = ", ".join(one.path.name for one in fit)
             raise StorageError(f"{storage}: {names} were started by the same call; remove all but one")
         if refused:
-            why = "; ".join(refused)
-            raise StorageError(f"{storage}: there is no run that this call can continue; {why}")
+            reasons = "; ".join(refused)
+            raise StorageError(f"{storage}: there is no run that this call can continue; {reasons}")
         works = f"another process works on {', '.join(busy)}"
         text = works if busy else "a run that has ended leaves no files"
         raise StorageError(f"{storage}: there is no run to continue; {text}")
     except BaseException:
-        for folder in fit:
-            folder.leave()
+        for one in fit:
+            one.leave()
         raise
 
 
-def _runs(storage: Path) -> list[Path]:
-    """Folders that drivers made. Other folders with a similar name are ignored."""
-    return sorted(path for path in storage.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+def _runs(storage: Path) -> Iterator[tuple[Path, RunFolder | StorageError | None]]:
+    """Folders that drivers made, opened, or why not. Other folders with a similar name are ignored."""
+    for path in sorted(one for one in storage.iterdir() if _NAME.fullmatch(one.name) and one.is_dir()):
+        try:
+            yield path, RunFolder.open(path)
+        except StorageError as error:
+            yield path, error
 
 
 def digests(setup: Setup, key: bytes) -> dict[str, Any]:

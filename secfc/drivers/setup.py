@@ -86,33 +86,31 @@ class Setup:
         """Threads of one of so many processes."""
         return Threads(self.threads or cores(processes))
 
-    def limits_of(self, client: int) -> Limits:
+    def limits_of(self, party: int) -> Limits:
         """Limits of a party. A helper has none of its own."""
         if not isinstance(self.limits, list):
             return self.limits
-        return self.limits[client - 1] if client <= self.job.n else Limits()
+        return self.limits[party - 1] if party <= self.job.n else Limits()
 
     @property
     def parties(self) -> tuple[str, ...]:
         """Names of clients and helpers in errors."""
         return *self.names, *(f"helper {j}" for j in range(1, self.job.helpers + 1))
 
-    def rows_of(self, client: int) -> Floats:
-        """Rows of a party. A helper and a member of a committee have none."""
-        holds = self.committee is None and client <= self.job.n
-        return self.rows[client - 1] if holds else np.empty((0, self.job.d))
+    def input_of(self, party: int) -> dict[str, Any]:
+        """Rows, start labels, weights, row IDs and limits of a party, as arguments of `Client`.
 
-    def start_of(self, client: int) -> Labels | None:
-        """Start labels of a party, or None."""
-        return None if self.starts is None or client > self.job.n else self.starts[client - 1]
-
-    def weights_of(self, client: int) -> Ints | None:
-        """Weights of a party's rows, or None."""
-        return None if self.weights is None or client > self.job.n else self.weights[client - 1]
-
-    def ids_of(self, client: int) -> RowIds | None:
-        """Row IDs of a party, or None."""
-        return None if self.ids is None or client > self.job.n else self.ids[client - 1]
+        A helper and a member of a committee have no rows.
+        """
+        rows = self.rows if self.committee is None else None
+        given = {"rows": rows, "start": self.starts, "weights": self.weights, "ids": self.ids}
+        own: dict[str, Any] = {
+            name: None if of_clients is None or party > self.job.n else of_clients[party - 1]
+            for name, of_clients in given.items()
+        }
+        if own["rows"] is None:
+            own["rows"] = np.empty((0, self.job.d))
+        return own | {"limits": self.limits_of(party)}
 
 
 @dataclass(frozen=True, kw_only=True)

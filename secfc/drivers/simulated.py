@@ -2,37 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Floats
 from secfc.drivers import framing
 from secfc.drivers.committee import kernels_of
 from secfc.drivers.setup import Setup
-from secfc.drivers.storage import allocator
 from secfc.drivers.taking import TakingPart
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
 from secfc.journal.beginning import as_bytes, open_log
 from secfc.journal.run_log import RunLog
-from secfc.kernels import choose
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.protocol.client import Client
 from secfc.protocol.deposits import Call, Intake
-from secfc.protocol.states import State
 from secfc.psu.tokens import RowIds
 from secfc.public_errors import COMPLETE, PublicError
-from secfc.randomness import KEY_BYTES, MaskSource
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
 from secfc.sealing.identity import Identity, Roster
-from secfc.threads import Threads
 
 
 class SimulatedParty(TakingPart):
@@ -43,13 +35,13 @@ class SimulatedParty(TakingPart):
     committee: keys of owners and their deposits.
     """
 
-    def __init__(self, given: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
+    def __init__(self, given: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         job = Job(**given["job"])
         keys = [bytes.fromhex(key) for key in given["roster"]]
         names, number = tuple(given["names"]), given["number"]
         super().__init__(number=number, name=names[number - 1], job=job, log=logger)
         self.terms = RunTerms.of_simulation(job, names, Roster(tuple(keys[1:]), keys[0]))
-        self._given, self._arrays = given, list(arrays)
+        self._given, self._arrays = given, arrays
         self._folder = None if given["storage"] is None else Path(given["storage"])
 
     def log_path(self, run: bytes) -> Path | None:
@@ -71,11 +63,6 @@ class SimulatedParty(TakingPart):
         """Itself."""
         return self
 
-    @property
-    def seconds(self) -> list[list[str | float]]:
-        """CPU seconds of its work by phase and role."""
-        return [[*key, value] for key, value in self.meter.seconds.items()]
-
     def open_log(self, run: bytes) -> RunLog | None:
         """The log of the calls of the run, new or resumed. None without a folder."""
         path = self.log_path(run)
@@ -83,60 +70,49 @@ class SimulatedParty(TakingPart):
             return None
         public = as_bytes(
             [self.terms.digest.hex(), self._given["limits"], self._given["ids_key"], self._given["salt"]]
-            + [[one.shape, one.dtype.str] for one in self._arrays]
+            + [[one.shape, one.dtype.str] for one in self._arrays.values()]
         )
         log, self._secrets = open_log(
             path,
             run=run.hex(),
             party=self.number,
-            given=[public, *(one.tobytes() for one in self._arrays)],
-            sizes=dict.fromkeys(("ephemeral", "masks"), KEY_BYTES),
+            given=[public, *(one.tobytes() for one in self._arrays.values())],
+            names=("ephemeral", "masks"),
         )
         return log
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
         """Take part in a run. Return its introduction, encoded."""
-        job, given, arrays = self.terms.job, self._given, self._arrays
-        salt = None if given["salt"] is None else bytes.fromhex(given["salt"])
+        given, arrays, ids = self._given, self._arrays, None
+        if given["ids_key"] is not None:
+            ids = RowIds(digests=arrays.pop("digests"), key=bytes.fromhex(given["ids_key"]))
         self._session = self.terms.session(run)
         with self.meter.work("identify", self.number):
-            rows: Floats = arrays.pop(0)
-            digests = arrays.pop(0) if given["ids_key"] is not None else None
-            self._client = Client(
-                number=self.number,
-                rows=rows,
-                job=job,
-                session=self._session,
+            return self._join(
+                storage=self._folder,
+                threads=given["threads"],
+                rows=arrays.pop("rows"),
                 identity=Identity(bytes.fromhex(given["identity"])),
-                ephemeral=self._secrets.get("ephemeral"),
-                masks=MaskSource(self._secrets.get("masks")),
                 limits=Limits(**given["limits"]),
-                start=arrays.pop(0) if given["started"] else None,
-                weights=arrays.pop(0) if given["weighted"] else None,
-                salt=salt,
-                ids=None if digests is None else RowIds(digests=digests, key=bytes.fromhex(given["ids_key"])),
-                name=self.name,
-                allocate=allocator(self._folder, name=self.name),
+                start=arrays.pop("start", None),
+                weights=arrays.pop("weights", None),
+                salt=None if given["salt"] is None else bytes.fromhex(given["salt"]),
+                ids=ids,
                 deposits=None if given["call"] is None else self._taken(given["call"]),
-                kernels=partial(choose, threads=Threads(given["threads"])),
             )
-            self._secrets = {}
-            return self._encoded(self._client.start())
 
     def _taken(self, call: dict[str, Any]) -> Intake:
-        keys, deposits = self._arrays
         job = Job(**call["job"])
         session = Session.of(job=job, roster=self.terms.roster, run=bytes.fromhex(call["run"]))
-        of_owners = tuple(bytes(key) for key in keys.reshape(-1, IDENTITY_BYTES))
+        of_owners = tuple(bytes(key) for key in self._arrays.pop("keys").reshape(-1, IDENTITY_BYTES))
         called = Call(job=job, session=session, keys=of_owners, most_rows=tuple(call["most_rows"]))
         identity = Identity(bytes.fromhex(self._given["identity"]))
         kernels = kernels_of(job, sum(called.most_rows))
         intake = Intake(called, number=self.number, identity=identity, kernels=kernels)
-        octets, start = deposits.tobytes(), 0
+        octets, start = self._arrays.pop("deposits").tobytes(), 0
         for size in call["sizes"]:
             intake.take(octets[start : start + size])
             start += size
-        self._arrays.clear()
         return intake
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
@@ -145,9 +121,8 @@ class SimulatedParty(TakingPart):
 
     def result(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         """Opened values as JSON values, then labels and numbers in the union. Empty without labels."""
-        client = self._client
-        final = client is not None and client.state in (State.REVEAL, State.DONE)
-        if client is None or not final or client.labels is None:
+        client = self._final
+        if client is None or client.labels is None:
             return {}, []
         opened = {"centres": client.centres, "deviations": client.deviations}
         sealed = client.sealed_labels
@@ -167,21 +142,29 @@ def give(
 ) -> None:
     """Write the data of a party's process for `taken`. `folder` is for its log and shares."""
     assert roster.coordinator is not None
-    ids, start, weights = setup.ids_of(number), setup.start_of(number), setup.weights_of(number)
-    committee = setup.committee if number <= setup.job.n else None
+    own = setup.input_of(number)
+    ids, committee = own["ids"], setup.committee if number <= setup.job.n else None
     deposits = [] if committee is None else committee.deposits[number - 1]
+    arrays = {
+        "rows": own["rows"],
+        "digests": None if ids is None else ids.digests,
+        "start": own["start"],
+        "weights": own["weights"],
+    }
+    if committee is not None:
+        for name, octets in (("keys", committee.call.keys), ("deposits", deposits)):
+            arrays[name] = np.frombuffer(b"".join(octets), dtype=np.uint8)
+    arrays = {name: one for name, one in arrays.items() if one is not None}
     given = {
         "number": number,
         "names": setup.parties,
         "job": asdict(setup.job),
         "roster": [one.hex() for one in (roster.coordinator, *roster.keys)],
         "identity": key.hex(),
-        "limits": asdict(setup.limits_of(number)),
+        "limits": asdict(own["limits"]),
         "storage": None if folder is None else str(folder),
         "salt": None if setup.salt is None else setup.salt.hex(),
         "ids_key": None if ids is None else ids.key.hex(),
-        "started": start is not None,
-        "weighted": weights is not None,
         "call": None
         if committee is None
         else {
@@ -191,22 +174,13 @@ def give(
             "sizes": [len(deposit) for deposit in deposits],
         },
         "threads": setup.threads_of(setup.job.parties + 1).count,
+        "arrays": list(arrays),
     }
     framing.write_json(stream, given)
-    framing.write_array(stream, setup.rows_of(number))
-    if ids is not None:
-        framing.write_array(stream, ids.digests)
-    if start is not None:
-        framing.write_array(stream, start)
-    if weights is not None:
-        framing.write_array(stream, weights)
-    if committee is not None:
-        for octets in (committee.call.keys, deposits):
-            framing.write_array(stream, np.frombuffer(b"".join(octets), dtype=np.uint8))
+    for one in arrays.values():
+        framing.write_array(stream, one)
 
 
 def taken(stream: BinaryIO, given: dict[str, Any]) -> SimulatedParty:
     """The party from the data that `give` wrote, after its first frame."""
-    optional = given["ids_key"] is not None, given["started"], given["weighted"]
-    count = 1 + sum(optional) + 2 * (given["call"] is not None)
-    return SimulatedParty(given, [framing.read_array(stream) for _ in range(count)])
+    return SimulatedParty(given, {name: framing.read_array(stream) for name in given["arrays"]})

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from secfc.array_types import Shares
-from secfc.codes import Code, code_of_write
+from secfc.codes import Code
 from secfc.errors import ParameterError, StorageError
 from secfc.field.packing import BYTES_PER_RESIDUE
-from secfc.journal.disk import write_all
+from secfc.journal.disk import write_all, write_errors
 from secfc.params import Job
 from secfc.protocol.context import Allocate, in_memory
 from secfc.row_layout import Layout
@@ -35,32 +35,26 @@ def allocator(storage: Path | None, *, name: str) -> Allocate:
         return in_memory
 
     def in_file(shape: tuple[int, ...]) -> Shares:
-        try:
-            return made(storage, shape)
-        except OSError as error:
-            text = f"{name}: storage: {storage}: {error.strerror}"
-            raise StorageError(text, code=code_of_write(error)) from None
-
-    def made(storage: Path, shape: tuple[int, ...]) -> Shares:
-        path = storage / f"{secrets.token_hex(8)}.shares"
-        size = int(np.prod(shape)) * _BYTES
-        descriptor = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _OWNER_ONLY
-        )
-        with os.fdopen(descriptor, "r+b") as file:
-            try:
-                _reserve(file.fileno(), size)
-                shares = np.asarray(np.memmap(file, dtype=np.float32, mode="r+", shape=shape))
-            except BaseException:
-                path.unlink()
-                raise
-        if sys.platform == "win32":
-            weakref.finalize(shares, path.unlink)
-        else:
-            path.unlink()
-        return shares
+        with write_errors(f"{name}: storage: {storage}", StorageError):
+            return _in_file(storage / f"{secrets.token_hex(8)}.shares", shape)
 
     return in_file
+
+
+def _in_file(path: Path, shape: tuple[int, ...]) -> Shares:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, _OWNER_ONLY), "r+b") as file:
+        try:
+            _reserve(file.fileno(), int(np.prod(shape)) * _BYTES)
+            shares = np.asarray(np.memmap(file, dtype=np.float32, mode="r+", shape=shape))
+        except BaseException:
+            path.unlink()
+            raise
+    if sys.platform == "win32":
+        weakref.finalize(shares, path.unlink)
+    else:
+        path.unlink()
+    return shares
 
 
 def check_storage(
@@ -78,11 +72,9 @@ def check_storage(
     folder = Path(storage)
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"storage: {folder} is a file, a folder is needed")
-    try:
+    with write_errors(f"storage: {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
-    except OSError as error:
-        raise ParameterError(f"storage: {folder}: {error.strerror}", code=code_of_write(error)) from None
     primes, what = job.residues(layout.weight), "shares"
     needed = job.n * primes * (job.width + 1) * layout.m * _BYTES
     if journals:

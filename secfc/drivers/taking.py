@@ -2,16 +2,23 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from secfc.drivers.costs import Meter
+from secfc.drivers.storage import allocator
 from secfc.errors import MessageError
+from secfc.kernels import choose
 from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.states import State
 from secfc.protocol.turns import RepeatedError
 from secfc.protocol.wire import Envelope, decode, encode, envelope
+from secfc.randomness import MaskSource
 from secfc.sealing.handshake import Session
+from secfc.threads import Threads
 
 
 def take(
@@ -45,9 +52,20 @@ class TakingPart:
         return f"{type(self).__name__}({self.name!r})"
 
     @property
+    def seconds(self) -> list[list[str | float]]:
+        """CPU seconds of its work by phase and role, for its report to the coordinator."""
+        return [[*key, value] for key, value in self.meter.seconds.items()]
+
+    @property
     def done(self) -> bool:
         """Whether the run has ended for it."""
         return self._client is not None and self._client.state is State.DONE
+
+    @property
+    def _final(self) -> Client | None:
+        """The client, if its labels are final: in REVEAL too, where others still have to open centres."""
+        client = self._client
+        return client if client is not None and client.state in (State.REVEAL, State.DONE) else None
 
     @property
     def standing(self) -> str:
@@ -65,6 +83,22 @@ class TakingPart:
         """Size limit of the next message that it takes."""
         assert self._client is not None
         return self._client.sizes.most_to_client
+
+    def _join(self, *, storage: Path | None, threads: int, **given: Any) -> list[bytes | memoryview]:
+        """Become the client of the run that is `given` these arguments. Return its introduction, encoded."""
+        self._client = Client(
+            number=self.number,
+            job=self._job,
+            session=self._session,
+            ephemeral=self._secrets.get("ephemeral"),
+            masks=MaskSource(self._secrets.get("masks")),
+            name=self.name,
+            allocate=allocator(storage, name=self.name),
+            kernels=partial(choose, threads=Threads(threads)),
+            **given,
+        )
+        self._secrets = {}
+        return self._encoded(self._client.start())
 
     def receive(self, data: bytes) -> list[bytes | memoryview]:
         """Take an encoded message. Return the messages that it causes, encoded."""

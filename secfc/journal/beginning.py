@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,27 +10,26 @@ from typing import Any
 from secfc.errors import StorageError
 from secfc.journal.disk import Buffer
 from secfc.journal.run_log import RunLog
+from secfc.randomness import KEY_BYTES
 
-_DIGEST_KEY_BYTES = 32
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 8
 
 
 def open_log(
-    path: Path, *, run: str, party: int, given: Iterable[Buffer], sizes: Mapping[str, int]
+    path: Path, *, run: str, party: int, given: Iterable[Buffer], names: Sequence[str]
 ) -> tuple[RunLog, dict[str, bytes]]:
     """The log of a party in a run, new or resumed, and the party's secrets.
 
     `given` is everything that the party's messages depend on, except its secrets and the calls that it takes.
     With other input under the same secrets, two messages under one mask would reveal their difference.
-    `sizes` has the names of the secrets and their sizes in bytes.
+    `names` are those of the secrets, of `KEY_BYTES` each.
 
     Raises StorageError if the log is of another run, party, program or input.
     """
     log = RunLog.resume(path)
     if log is None:
-        drawn = {name: secrets.token_bytes(size) for name, size in sizes.items()}
-        drawn["digest"] = secrets.token_bytes(_DIGEST_KEY_BYTES)
+        drawn = {name: secrets.token_bytes(KEY_BYTES) for name in (*names, "digest")}
         header = {
             "run": run,
             "party": party,
@@ -38,28 +37,22 @@ def open_log(
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
         }
         return RunLog.begin(path, header), drawn
+    begun = log.header
     try:
-        return log, _checked(log, run=run, party=party, given=given, names=sizes.keys())
+        for name, value in {"run": run, "party": party}.items():
+            if begun[name] != value:
+                raise StorageError(f"{path}: {name} {begun[name]!r}, not {value!r}")
+        drawn = {name: bytes.fromhex(secret) for name, secret in begun["secrets"].items()}
+        if begun["given"] != keyed_digest(given, drawn["digest"]):
+            raise StorageError(
+                f"{path}: the party was started with other rows, labels, IDs, limits or another job"
+            )
+        if not set(names) <= drawn.keys():
+            raise StorageError(f"{path}: it lacks secrets")
     except BaseException:
         log.close()
         raise
-
-
-def _checked(
-    log: RunLog, *, run: str, party: int, given: Iterable[Buffer], names: Iterable[str]
-) -> dict[str, bytes]:
-    header: dict[str, Any] = log.header
-    for name, value in {"run": run, "party": party}.items():
-        if header[name] != value:
-            raise StorageError(f"{log.path}: {name} {header[name]!r}, not {value!r}")
-    drawn = {name: bytes.fromhex(secret) for name, secret in header["secrets"].items()}
-    if header["given"] != keyed_digest(given, drawn["digest"]):
-        raise StorageError(
-            f"{log.path}: the party was started with other rows, labels, IDs, limits or another job"
-        )
-    if not set(names) <= drawn.keys():
-        raise StorageError(f"{log.path}: it lacks secrets")
-    return drawn
+    return log, drawn
 
 
 def keyed_digest(pieces: Iterable[Buffer], key: bytes) -> str:

@@ -2,22 +2,31 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from secfc.codes import code_of_write
-from secfc.errors import StorageError
+from secfc.errors import ParameterError, SecFCError, StorageError
 
 Buffer = bytes | bytearray | memoryview
 
 _OWNER_ONLY = 0o700
 
 
+@contextmanager
+def write_errors(what: str, kind: type[SecFCError] = ParameterError) -> Iterator[None]:
+    """Turn an OSError of a write into an error of ours, with `what` was written and the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror}", code=code_of_write(error)) from None
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder that only its owner can enter, if needed. StorageError if it cannot be made."""
-    try:
+    with write_errors(str(folder), StorageError):
         folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{folder}: {error.strerror}", code=code_of_write(error)) from None
 
 
 def write_all(descriptor: int, data: Buffer) -> None:

@@ -170,7 +170,7 @@ def test_a_run_that_failed_has_a_summary_that_holds(audited, organisations):
     [
         (lambda v: v.update(format="secfc summary 2"), "format: 'secfc summary 1' is possible"),
         (lambda v: v.pop("statements"), "statements is needed"),
-        (lambda v: v["statements"][0].update(signature="AAAA"), r"statements\[1\]: signature: 64 bytes"),
+        (lambda v: v["statements"][0].update(signature="AAAA"), r"statements\[1\]\.signature: 64 bytes"),
         (lambda v: v["statements"][0]["statement"].update(run="xx"), r"statements\[1\]\.statement\.run: "),
         (lambda v: v["statements"][0]["statement"].update(extra=1), "extra: unknown key"),
         (lambda v: v["statements"][0]["statement"].update(ended="\x1b[2J"), "ended: printable characters"),

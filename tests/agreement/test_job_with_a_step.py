@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from support.organisations import NAMES, Organisations
 from support.preparing import Preparing
-from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.check import check_site
 from secfc.agreement.job_file import agreement_of, read_job
 from secfc.agreement.site_file import read_site
-from secfc.cli.app import app
 from secfc.codes import Code
 from secfc.drivers.agreed import run_agreed
 from secfc.errors import DataError, LimitError, ParameterError
@@ -168,5 +166,4 @@ def test_a_step_that_the_columns_of_a_schema_do_not_promise_is_refused_by_line(p
 
 
 def test_job_show_says_that_rows_are_exact(stepped):
-    done = CliRunner().invoke(app, ["job", "show", str(stepped.job)], env={"COLUMNS": "200"})
-    assert "multiples of 0.1, exact: 11 bits of the bound" in done.output
+    assert "multiples of 0.1, exact: 11 bits of the bound" in stepped.shown()

@@ -13,9 +13,8 @@ from support.organisations import NAMES, Organisations
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import write_new_key
+from secfc.agreement.keys import write_new_ids_key, write_new_key
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT, read_summary

@@ -25,11 +25,9 @@ from secfc.drivers.run_folder import RunFolder, run_folder
 from secfc.errors import LimitError, ParameterError, StorageError, TooManyFaultsError
 from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
-from secfc.psu.tokens import row_ids
 
 pytestmark = pytest.mark.processes
 
-IDS = [list(range(40)), list(range(100, 130)), list(range(200, 250))]
 KINDS = {
     "random": {"n_init": 3},
     "separation": {"init": "separation"},
@@ -49,17 +47,9 @@ class DiedError(BaseException):
 
 
 @pytest.fixture
-def stored(setup_of, tmp_path):
+def stored(stored_run):
     """A run with storage, by kind."""
-
-    def of(kind="random", **other):
-        setup = replace(setup_of(**({"counts": (40, 30, 50)} | KINDS[kind] | other)), storage=tmp_path)
-        if kind == "union":
-            held = [row_ids(one, key=bytes(32), name="party") for one in IDS]
-            setup = replace(setup, ids=held, salt=bytes(16))
-        return setup
-
-    return of
+    return lambda kind="random", **other: stored_run(**(KINDS[kind] | other))
 
 
 @pytest.fixture

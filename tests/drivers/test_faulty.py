@@ -385,18 +385,30 @@ def test_within_the_bound_every_run_ends_exact(setup_of, part_rows, case, seed, 
     assert left(setup, ending) <= {fault.client for fault in faults if fault.kind != "duplicate"}
 
 
+LOSSES = st.lists(
+    st.builds(
+        Fault,
+        kind=st.sampled_from([kind for kind in KINDS if kind not in {*LIES, "corrupt"}]),
+        client=st.integers(1, 8),
+        at=st.integers(0, 60),
+        count=st.integers(1, 20),
+    ),
+    max_size=8,
+)
+
+
+def assert_exact_or_none(setup, ending):
+    assert (ending.error is None) == (ending.clustering is not None)
+    if ending.error is None:
+        assert_exact(setup, ending)
+    else:
+        assert isinstance(ending.error, SecFCError)
+        assert "waits for nobody" not in str(ending.error)
+
+
 @searches
 @given(
-    faults=st.lists(
-        st.builds(
-            Fault,
-            kind=st.sampled_from([kind for kind in KINDS if kind not in {*LIES, "corrupt"}]),
-            client=st.integers(1, 8),
-            at=st.integers(0, 60),
-            count=st.integers(1, 20),
-        ),
-        max_size=8,
-    ),
+    faults=LOSSES,
     liar=st.integers(1, 8),
     lies=st.sampled_from([*LIES, "corrupt"]),
     at=st.integers(0, 60),
@@ -406,12 +418,7 @@ def test_whatever_goes_wrong_the_result_is_exact_or_there_is_none(eight, faults,
     setup = eight(max_liars=1, seed=seed, max_iter=6)
     wrong = Fault(kind=lies, client=liar, at=at)
     ending = run_faulty(setup, Scenario(seed=seed, faults=(*faults, wrong)))
-    assert (ending.error is None) == (ending.clustering is not None)
-    if ending.error is None:
-        assert_exact(setup, ending)
-    else:
-        assert isinstance(ending.error, SecFCError)
-        assert "waits for nobody" not in str(ending.error)
+    assert_exact_or_none(setup, ending)
 
 
 @pytest.mark.some(1)
@@ -441,25 +448,8 @@ def test_under_masks_three_crashes_leave_r_and_a_fourth_stops_with_the_inequalit
 
 
 @searches
-@given(
-    faults=st.lists(
-        st.builds(
-            Fault,
-            kind=st.sampled_from([kind for kind in KINDS if kind not in {*LIES, "corrupt"}]),
-            client=st.integers(1, 8),
-            at=st.integers(0, 60),
-            count=st.integers(1, 20),
-        ),
-        max_size=8,
-    ),
-    seed=st.integers(0, 10**6),
-)
+@given(faults=LOSSES, seed=st.integers(0, 10**6))
 def test_under_masks_whatever_is_lost_or_late_the_result_is_exact_or_there_is_none(eight, faults, seed):
     setup = eight(disclosure="distances", seed=seed, max_iter=6)
     ending = run_faulty(setup, Scenario(seed=seed, faults=tuple(faults)))
-    assert (ending.error is None) == (ending.clustering is not None)
-    if ending.error is None:
-        assert_exact(setup, ending)
-    else:
-        assert isinstance(ending.error, SecFCError)
-        assert "waits for nobody" not in str(ending.error)
+    assert_exact_or_none(setup, ending)

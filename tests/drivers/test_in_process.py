@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.costs.setting import run_apart
-from secfc.drivers import in_process
+from secfc.drivers import in_process, post
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
@@ -353,13 +353,19 @@ def test_parties_of_one_name_are_refused(setup_of):
         replace(setup, names=["parties[0]", "parties[0]", "parties[2]"])
 
 
+def taken_together(monkeypatch):
+    """What each `Post.take` of later runs returns, where all answers are large."""
+    taken, real = [], post.Post.take
+    monkeypatch.setattr(post, "LEAST", 1)
+    monkeypatch.setattr(post.Post, "take", lambda self: taken.append(real(self)) or taken[-1])
+    return taken
+
+
 def test_large_answers_are_given_by_some_clients_at_once_and_labels_are_the_same(setup_of, monkeypatch):
     setup = replace(setup_of((40, 30, 50)), threads=2)
     expected = run_in_process(setup)
-    taken, real = [], in_process._together
-    monkeypatch.setattr(in_process, "LEAST", 1)
     monkeypatch.setattr("secfc.threads.LEAST", 1)
-    monkeypatch.setattr(in_process, "_together", lambda *given: taken.append(real(*given)) or taken[-1])
+    taken = taken_together(monkeypatch)
     outcome = run_in_process(setup)
     assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in expected.labels]
     several = [[header for header, _ in one] for one in taken if len(one) > 1]
@@ -370,16 +376,14 @@ def test_large_answers_are_given_by_some_clients_at_once_and_labels_are_the_same
 
 
 def test_messages_are_delivered_one_at_a_time_where_their_seconds_are_asked_for(setup_of, monkeypatch):
-    taken, real = [], in_process._together
-    monkeypatch.setattr(in_process, "LEAST", 1)
-    monkeypatch.setattr(in_process, "_together", lambda *given: taken.append(real(*given)) or taken[-1])
+    taken = taken_together(monkeypatch)
     run_in_process(setup_of(), on_delivery=lambda *_: None)
-    assert {len(one) for one in taken} == {1}
+    assert {len(one) for one in taken if one} == {1}
 
 
 def test_the_first_error_of_clients_that_work_at_once_ends_the_run(setup_of, monkeypatch):
     """Each refuses the plan by its own limits; one is told, as without threads."""
-    monkeypatch.setattr(in_process, "LEAST", 1)
+    monkeypatch.setattr(post, "LEAST", 1)
     monkeypatch.setattr("secfc.threads.LEAST", 1)
     with pytest.raises(LimitError, match=r"^parties\[0\] keeps"):
         run_in_process(replace(setup_of((40, 30, 50)), limits=Limits(most_rows=5), threads=3))

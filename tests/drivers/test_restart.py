@@ -17,11 +17,9 @@ from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.processes import ForkServer
 from secfc.errors import LimitError, TooManyFaultsError
 from secfc.limits import Limits
-from secfc.psu.tokens import row_ids
 
 pytestmark = pytest.mark.processes
 
-IDS = [list(range(40)), list(range(100, 130)), list(range(200, 250))]
 KINDS = {
     "random": {"n_init": 4},
     "separation": {"init": "separation"},
@@ -38,18 +36,9 @@ KINDS = {
 
 
 @pytest.fixture
-def stored(setup_of, tmp_path):
+def stored(stored_run):
     """A run with storage, by kind."""
-
-    def of(kind, **other):
-        parameters = {"counts": (40, 30, 50)} | KINDS[kind] | other
-        setup = replace(setup_of(**parameters), storage=tmp_path)
-        if kind == "union":
-            held = [row_ids(one, key=bytes(32), name="party") for one in IDS]
-            setup = replace(setup, ids=held, salt=bytes(16))
-        return setup
-
-    return of
+    return lambda kind, **other: stored_run(**(KINDS[kind] | other))
 
 
 @pytest.fixture

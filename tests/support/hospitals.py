@@ -4,7 +4,7 @@ from typer.testing import CliRunner
 
 from secfc.agreement.keys import read_key
 from secfc.cli.app import app
-from secfc.drivers.flare.hand_overs import consortium_text, read_consortium
+from secfc.drivers.flare.hand_overs import read_consortium
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")
 JOB = """\
@@ -71,4 +71,4 @@ def resigned(folder, **changes):
     path = folder / "consortium" / "consortium.toml"
     schema, _ = read_consortium(path)
     key = read_key(folder / "consortium" / "coordinator.key")
-    path.write_text(consortium_text(schema.model_copy(update=changes), key))
+    path.write_text(schema.model_copy(update=changes).to_toml(key))

@@ -95,13 +95,13 @@ def names_of_lost(network):
     return {sites[j - 1]: f"{type(why).__name__}: {why}" for j, why in network.coordinator.lost.items()}
 
 
-def vanishes(monkeypatch, kind, *numbers):
-    """Sites vanish when they get their first message of this type."""
+def vanishes(monkeypatch, kind, *numbers, when=lambda message: True):
+    """Sites vanish when they get their first message of this type, or the first for which `when` holds."""
     gone = set()
     for number in numbers:
 
         def act(message, number=number):
-            if isinstance(message, kind):
+            if isinstance(message, kind) and when(message):
                 gone.add(f"site-{number}")
                 raise RuntimeError
 
@@ -116,18 +116,4 @@ def vanishes(monkeypatch, kind, *numbers):
 
 def third_round(monkeypatch, *numbers):
     """Sites vanish when they are asked for round 3."""
-    gone = set()
-    for number in numbers:
-
-        def act(message, number=number):
-            if isinstance(message, Assignment) and message.round == 3:
-                gone.add(f"site-{number}")
-                raise RuntimeError
-
-        on_receive(monkeypatch, number, act)
-
-    def spoil(site, call, deliver):
-        answer = deliver()
-        return None if site in gone else answer
-
-    return spoil
+    return vanishes(monkeypatch, Assignment, *numbers, when=lambda message: message.round == 3)

@@ -1,16 +1,20 @@
 """Three organisations with their files in one folder, as in `docs/agreeing-on-a-job.md`."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
+from typer.testing import CliRunner
 
 from secfc.agreement.consortium import Member, add_members
-from secfc.agreement.ids_key import write_new_ids_key
-from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
+from secfc.agreement.job_file import Agreement, agreement_of, read_job
+from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_ids_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+from secfc.cli.app import app
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Outcome, Setup
+from secfc.errors import ParameterError
 from secfc.limits import Limits
 
 NAMES = ("north", "south", "west")
@@ -112,10 +116,27 @@ class Organisations:
     def agreement(self) -> Agreement:
         return read_job(self.job)
 
+    @property
+    def again(self) -> Agreement:
+        """The agreement, as another party reads it in canonical content."""
+        return agreement_of(self.agreement.to_json(), name="summary.json")
+
+    def refusal(self, change) -> str:
+        """Why another party refuses canonical content that `change` has changed."""
+        content = json.loads(self.agreement.to_json())
+        change(content)
+        with pytest.raises(ParameterError) as caught:
+            agreement_of(json.dumps(content, sort_keys=True, separators=(",", ":")), name="from north")
+        return str(caught.value)
+
+    def shown(self) -> str:
+        """What `secfc job show` prints."""
+        done = CliRunner().invoke(app, ["job", "show", str(self.job)], env={"COLUMNS": "200"})
+        assert done.exit_code == 0, done.output
+        return done.output
+
     def signature(self, name: str) -> Signature:
-        agreement = self.agreement
-        identity = read_key(self.folder / f"{name}.key")
-        return Signature(party=name, digest=agreement.digest, signature=sign_job(agreement, identity))
+        return sign_job(self.agreement, name, read_key(self.folder / f"{name}.key"))
 
     def sign(self, *names: str) -> None:
         collect(

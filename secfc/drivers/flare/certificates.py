@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from nvflare.lighter import utils
 
@@ -139,7 +139,7 @@ def requested_key(pem: str, *, party: str, name: str) -> RSAPublicKey:
 def check_certificate(pem: str, authority: str, key: RSAPrivateKey, *, party: str, name: str) -> None:
     """Raise ParameterError, with `name`, unless the authority has certified the party's own key."""
     own, issuer = (_certificate(text, name=name) for text in (pem, authority))
-    if _raw(own.public_key()) != _raw(key.public_key()):
+    if own.public_key() != key.public_key():
         raise ParameterError(f"{name}: the certificate of {party} is of another key than this party's")
     try:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
@@ -172,9 +172,3 @@ def _certificate(pem: str, *, name: str) -> x509.Certificate:
 def as_pem(certificate: x509.Certificate) -> str:
     """A certificate as PEM text."""
     return certificate.public_bytes(Encoding.PEM).decode()
-
-
-def _raw(public: object) -> bytes | None:
-    if not isinstance(public, RSAPublicKey):
-        return None
-    return public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from secfc.agreement.keys import COORDINATOR_KEY
-from secfc.drivers.flare.certificates import Authority, new_key
+from secfc.drivers.flare.certificates import Authority
 from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, Role
 from secfc.drivers.flare.processes import KitProcess, ServerProcess, stop
-from secfc.drivers.flare.provision import Address, make_kit
+from secfc.drivers.flare.provision import Address, issue_kit
 from secfc.errors import PartyError
 
 _START_SECONDS = 180.0
@@ -40,12 +40,9 @@ class Federation:
         roles: dict[str, Role] = {SERVER: "server", ADMIN: "lead"}
         for name, kit in self.kits.items():
             role = roles.get(name, "client")
-            key, pem = new_key()
             hosts = (_HOST,) if role == "server" else ()
-            certificate = authority.certify(key.public_key(), name=name, role=role, hosts=hosts)
-            files = {"key": pem, "certificate": certificate, "authority": authority.pem}
             address = Address(project="secfc", host=_HOST, port=ports.get(name, self.port))
-            make_kit(kit, name=name, role=role, address=address, files=files)
+            issue_kit(kit, authority, name=name, role=role, address=address, hosts=hosts)
         self.server = ServerProcess(self.kits[SERVER], self.kits[ADMIN])
         self.parties = {SERVER: self.server} | {
             name: KitProcess(self.kits[name], name) for name in self.sites

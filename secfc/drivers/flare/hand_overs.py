@@ -7,7 +7,7 @@ used. Neither has a field for a private key.
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -25,7 +25,6 @@ JOB, ROSTER, SCHEMA = "job.toml", "roster.toml", "schema.toml"
 """Names of the files in a consortium's folder. A job file names the other two."""
 
 COORDINATOR = "coordinator"  # its name in the roster
-_SIGNED_REQUEST, _SIGNED_CONSORTIUM = b"secfc request 1", b"secfc consortium 1"
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _MOST_PORT = (1 << 16) - 1
@@ -35,21 +34,58 @@ _MOST_REQUEST = 1 << 15  # bytes: a request has only a few keys and names
 Pem = Annotated[str, Field(max_length=10_000)]
 
 
-class RequestSchema(FileSchema):
+class HandOver(FileSchema):
+    """A file that its author has signed."""
+
+    about: ClassVar[str]  # its first line, for people
+    kind: ClassVar[bytes]  # what the signed bytes begin with
+    signature: str
+
+    def signed(self) -> bytes:
+        """The signed bytes: all fields except the signature."""
+        return self.kind + json.dumps(self.model_dump(exclude={"signature"}), sort_keys=True).encode()
+
+    def check_signed(self, path: Path, key: bytes) -> None:
+        """Raise AgreementError unless this public key has signed it."""
+        try:
+            Roster((key,)).verify(1, decoded(self.signature), self.signed())
+        except (SealError, ValueError):
+            text = f"{path}: it was not signed by the key of its author, or it was changed later"
+            raise AgreementError(text) from None
+
+    def to_toml(self, identity: Identity) -> str:
+        """The text of the file, signed."""
+        values = self.model_dump(exclude_none=True, exclude={"signature"})
+        values["signature"] = encoded(identity.sign(self.signed()))
+        tables = {key: value for key, value in values.items() if isinstance(value, dict)}
+        lines = [f"# {self.about}"]
+        lines += [f"{key} = {_value(value)}" for key, value in values.items() if key not in tables]
+        for key, table in tables.items():
+            entries = (f"{json.dumps(name)} = {_value(value)}" for name, value in table.items())
+            lines += ["", f"[{key}]", *entries]
+        return "\n".join([*lines, ""])
+
+
+class RequestSchema(HandOver):
     """A party's request to take part."""
 
+    about = (
+        "A request to take part in a consortium of secfc. Send it to the coordinator; it contains no secret."
+    )
+    kind = b"secfc request 1"
     format: Literal["secfc request 1"]
     name: str
     organisation: str
     helper: bool
     key: str
     tls: Pem
-    signature: str
 
 
-class ConsortiumSchema(FileSchema):
+class ConsortiumSchema(HandOver):
     """The parties, the job, the server's address, and the certificates of all sites."""
 
+    about = "A consortium of secfc. The coordinator sends this file to every site. It contains no secret."
+    kind = b"secfc consortium 1"
     format: Literal["secfc consortium 1"]
     project: str
     host: str
@@ -59,7 +95,11 @@ class ConsortiumSchema(FileSchema):
     prepare: str | None = None
     authority: Pem
     certificates: dict[str, Pem] = Field(max_length=MAX_CLIENTS)
-    signature: str
+
+    @property
+    def address(self) -> Address:
+        """The address of the server."""
+        return Address(project=self.project, host=self.host, port=self.port)
 
 
 def check_party(name: str, organisation: str) -> None:
@@ -80,11 +120,7 @@ def request_text(member: Member, identity: Identity, *, tls: str, helper: bool) 
         tls=tls,
         signature="",
     )
-    return _text(
-        "A request to take part in a consortium of secfc. Send it to the coordinator; it contains no secret.",
-        schema,
-        encoded(identity.sign(_signed(schema, _SIGNED_REQUEST))),
-    )
+    return schema.to_toml(identity)
 
 
 def read_request(path: Path) -> tuple[Member, RequestSchema]:
@@ -96,17 +132,8 @@ def read_request(path: Path) -> tuple[Member, RequestSchema]:
         member = Member(name=schema.name, organisation=schema.organisation, key=key_bytes(schema.key))
     except ValueError as error:
         raise ParameterError(f"{path}: {error}") from None
-    _verify(file, schema, member.key, _SIGNED_REQUEST)
+    schema.check_signed(path, member.key)
     return member, schema
-
-
-def consortium_text(schema: ConsortiumSchema, identity: Identity) -> str:
-    """The consortium file, signed by the coordinator."""
-    return _text(
-        "A consortium of secfc. The coordinator sends this file to every site. It contains no secret.",
-        schema,
-        encoded(identity.sign(_signed(schema, _SIGNED_CONSORTIUM))),
-    )
 
 
 def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
@@ -124,20 +151,15 @@ def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
     """
     file = TomlFile(path)
     schema = file.check(ConsortiumSchema)
-    check_address(address_of(schema), name=str(path))
+    check_address(schema.address, name=str(path))
     consortium = roster_of(TomlFile(Path(f"{path}: roster"), schema.roster))
     if consortium.coordinator is None:
         raise ParameterError(f"{path}: roster: it has no [coordinator]")
-    _verify(file, schema, consortium.coordinator.key, _SIGNED_CONSORTIUM)
+    schema.check_signed(path, consortium.coordinator.key)
     check_job_names(TomlFile(Path(f"{path}: job"), schema.job), prepares=schema.prepare is not None)
     if set(schema.certificates) != set(consortium.names):
         raise file.error("certificates", text="certificates: one of each party of the roster is needed")
     return schema, consortium
-
-
-def address_of(schema: ConsortiumSchema) -> Address:
-    """The address of the server."""
-    return Address(project=schema.project, host=schema.host, port=schema.port)
 
 
 def check_address(address: Address, *, name: str) -> None:
@@ -160,29 +182,6 @@ def check_job_names(job: TomlFile, *, prepares: bool) -> None:
             raise job.error(key, text=f'{key}: "{needed}" is needed: a consortium has it beside the job')
     if prepares != (schema.prepare is not None):
         raise job.error("prepare", text="prepare: the file of the schema is missing")
-
-
-def _verify(file: TomlFile, schema: "RequestSchema | ConsortiumSchema", key: bytes, kind: bytes) -> None:
-    try:
-        Roster((key,)).verify(1, decoded(schema.signature), _signed(schema, kind))
-    except (SealError, ValueError):
-        text = f"{file.path}: it was not signed by the key of its author, or it was changed later"
-        raise AgreementError(text) from None
-
-
-def _signed(schema: "RequestSchema | ConsortiumSchema", kind: bytes) -> bytes:
-    """The signed bytes: all fields except the signature."""
-    return kind + json.dumps(schema.model_dump(exclude={"signature"}), sort_keys=True).encode()
-
-
-def _text(head: str, schema: "RequestSchema | ConsortiumSchema", signature: str) -> str:
-    values = schema.model_dump(exclude_none=True) | {"signature": signature}
-    tables = {key: value for key, value in values.items() if isinstance(value, dict)}
-    lines = [f"# {head}"]
-    lines += [f"{key} = {_value(value)}" for key, value in values.items() if key not in tables]
-    for key, table in tables.items():
-        lines += ["", f"[{key}]", *(f"{json.dumps(name)} = {_value(value)}" for name, value in table.items())]
-    return "\n".join([*lines, ""])
 
 
 def _value(value: object) -> str:

@@ -88,24 +88,11 @@ def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = F
     """
     agreement, signed = deposited(read_job(file)), signatures_path(file)
     check_signed(agreement, signed)
-    signatures = _encoded(read_text(signed))
-    server = {
-        "format_version": 2,
-        "workflows": [
-            {
-                "id": "secfc",
-                "path": CLASSES["server"],
-                "args": {"agreement": to_argument(agreement), "deadline": deadline, "resumable": resumable},
-            }
-        ],
-        "components": [],
-    }
-    site = {"path": CLASSES["client"], "args": {"signatures": signatures}}
-    client = {
-        "format_version": 2,
-        "executors": [{"tasks": ["*"], "executor": site}],
-        "components": [],
-    }
+    given = {"agreement": to_argument(agreement), "deadline": deadline, "resumable": resumable}
+    coordinator = {"id": "secfc", "path": CLASSES["server"], "args": given}
+    server = {"format_version": 2, "workflows": [coordinator], "components": []}
+    site = {"path": CLASSES["client"], "args": {"signatures": _encoded(read_text(signed))}}
+    client = {"format_version": 2, "executors": [{"tasks": ["*"], "executor": site}], "components": []}
     meta = {
         "name": folder.name,
         "resource_spec": {},

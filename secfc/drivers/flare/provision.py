@@ -13,6 +13,7 @@ from nvflare.lighter.impl.static_file import StaticFileBuilder
 from nvflare.lighter.impl.workspace import WorkspaceBuilder
 from nvflare.lighter.provisioner import Provisioner
 
+from secfc.drivers.flare.certificates import Authority, new_key
 from secfc.drivers.flare.kits import CLASSES, SERVER, Role, organisation_of, refuse_code
 from secfc.errors import ParameterError
 
@@ -27,6 +28,23 @@ class Address:
     project: str
     host: str
     port: int
+
+
+def issue_kit(
+    kit: Path,
+    authority: Authority,
+    *,
+    name: str,
+    role: Role,
+    address: Address,
+    hosts: tuple[str, ...] = (),
+    home: Path | None = None,
+) -> None:
+    """Make the key and the certificate of a participant, and write its kit as `make_kit`."""
+    key, pem = new_key()
+    certificate = authority.certify(key.public_key(), name=name, role=role, hosts=hosts)
+    files = {"key": pem, "certificate": certificate, "authority": authority.pem}
+    make_kit(kit, name=name, role=role, address=address, files=files, home=home)
 
 
 def make_kit(

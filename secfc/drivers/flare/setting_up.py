@@ -5,6 +5,7 @@ Each step writes all of its files or none. Private keys stay where they were mad
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from secfc.agreement.consortium import Consortium, Member, roster_of, roster_text
@@ -27,17 +28,15 @@ from secfc.drivers.flare.hand_overs import (
     ROSTER,
     SCHEMA,
     ConsortiumSchema,
-    address_of,
     check_address,
     check_job_names,
     check_party,
-    consortium_text,
     read_consortium,
     read_request,
     request_text,
 )
 from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE
-from secfc.drivers.flare.provision import Address, make_kit
+from secfc.drivers.flare.provision import Address, issue_kit, make_kit
 from secfc.errors import ParameterError, SecFCError
 from secfc.outputs import check_new_folder, whole_folder
 
@@ -82,10 +81,9 @@ def request(
     table = "\n".join(["", "[data]", *lines, ""]) if data is not None else ""
     text = _SITE.format(party=as_toml(member_name), folder=FOLDER, job=JOB, key=IDENTITY_KEY, data=table)
     key, pem = new_key()
-    written: list[Path] = []
-    try:
+    with ExitStack() as undo:
         identity = write_new_key(identity_key)
-        written.append(identity_key)
+        undo.callback(identity_key.unlink)
         member = Member(name=member_name, organisation=organisation, key=identity.public)
         tls = signing_request(key, member_name)
         asked = request_text(member, identity, tls=tls, helper=helper)
@@ -95,11 +93,8 @@ def request(
             (handed, asked, 0o666),
         ):
             write_new(path, content.encode(), mode=mode)
-            written.append(path)
-    except BaseException:
-        for path in written:
-            path.unlink()
-        raise
+            undo.callback(path.unlink)
+        undo.pop_all()
     return handed
 
 
@@ -147,7 +142,7 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
             certificates=certificates,
             signature="",
         )
-        write_new(draft / CONSORTIUM, consortium_text(handed, identity).encode())
+        write_new(draft / CONSORTIUM, handed.to_toml(identity).encode())
         read_consortium(draft / CONSORTIUM)
     return agreement
 
@@ -176,7 +171,7 @@ def accept(file: Path, site: Site) -> Consortium:
             draft / KIT,
             name=site.party,
             role="client",
-            address=address_of(schema),
+            address=schema.address,
             files=files,
             home=folder / KIT,
         )
@@ -201,13 +196,8 @@ def _write_server(draft: Path, authority: Authority, address: Address, *, home: 
     """Write the authority, and the kits of the server and of the administrator."""
     write_new(draft / "authority.key", authority.key_pem.encode(), mode=OWNER_ONLY)
     write_new(draft / "authority.pem", authority.pem.encode())
-    server_key, admin_key = new_key(), new_key()
+    hosts, kit = tuple(dict.fromkeys((address.host, _LOCAL))), home / SERVER
+    issue_kit(draft / SERVER, authority, name=SERVER, role="server", address=address, hosts=hosts, home=kit)
     own = Address(project=address.project, host=_LOCAL, port=address.port)
-    hosts = tuple(dict.fromkeys((address.host, _LOCAL)))
-    server = authority.certify(server_key[0].public_key(), name=SERVER, role="server", hosts=hosts)
-    admin = authority.certify(admin_key[0].public_key(), name=ADMIN, role="lead")
-    files = {"key": server_key[1], "certificate": server, "authority": authority.pem}
-    make_kit(draft / SERVER, name=SERVER, role="server", address=address, files=files, home=home / SERVER)
-    files = {"key": admin_key[1], "certificate": admin, "authority": authority.pem}
-    make_kit(draft / "admin", name=ADMIN, role="lead", address=own, files=files)
+    issue_kit(draft / "admin", authority, name=ADMIN, role="lead", address=own)
     (draft / SERVER / "local" / COORDINATOR_KEY).symlink_to(Path("..", "..", COORDINATOR_KEY))

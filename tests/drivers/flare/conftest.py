@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from secfc.agreement.consortium import Member, add_members
-from secfc.agreement.ids_key import write_new_ids_key
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
-from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
+from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_ids_key, write_new_key
+from secfc.agreement.signatures import collect, sign_job, signatures_path
 
 _NEED_FLARE = (
     "test_flare.py",
@@ -74,10 +73,9 @@ class Organisations:
 
     def sign(self, job: Path) -> None:
         agreement = read_job(job)
-        keys = [(name, read_key(self.folder / f"{name}.key")) for name in (*self.sites, *self.helpers)]
         signed = [
-            Signature(party=name, digest=agreement.digest, signature=sign_job(agreement, key))
-            for name, key in keys
+            sign_job(agreement, name, read_key(self.folder / f"{name}.key"))
+            for name in (*self.sites, *self.helpers)
         ]
         collect(agreement, signatures_path(job), signed)
 

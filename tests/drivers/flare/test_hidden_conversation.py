@@ -11,7 +11,7 @@ from support.hidden import expected
 from support.network import Network, assert_exact, names_of_lost, third_round, vanishes
 
 from secfc.agreement.audit import audit
-from secfc.agreement.ids_key import write_new_ids_key
+from secfc.agreement.keys import write_new_ids_key
 from secfc.agreement.statement import read_summary
 from secfc.drivers.calls import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job

@@ -47,22 +47,27 @@ class Four(Preparing):
         return [path for folder in self.folder.glob(f"results-{name}/*") for path in folder.glob(file)]
 
 
-@pytest.mark.parametrize("kind", [Plan, Share])
-def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(tmp_path, monkeypatch, kind):
-    """Totals minus sums of clusters would be east's one age (tests/protocol/test_composition.py)."""
-    made, gone = Four(tmp_path), []
+def east_vanishes(monkeypatch, kind):
+    """East, client 4, vanishes when it gets a message of this type; return them, and the spoiler."""
+    gone = []
 
     def act(message):
         if isinstance(message, kind):
             gone.append(message)
             raise RuntimeError
 
-    on_receive(monkeypatch, 4, act)
-
     def spoil(site, call, deliver):
         answer = deliver()
         return None if site == "east" and gone else answer
 
+    on_receive(monkeypatch, 4, act)
+    return gone, spoil
+
+
+@pytest.mark.parametrize("kind", [Plan, Share])
+def test_a_site_that_is_lost_after_totals_ends_the_run_and_no_centre_is_opened(tmp_path, monkeypatch, kind):
+    """Totals minus sums of clusters would be east's one age (tests/protocol/test_composition.py)."""
+    made, (gone, spoil) = Four(tmp_path), east_vanishes(monkeypatch, kind)
     network = Network(made, deadline=1.0, spoil=spoil)
     text = "client 4: absent; no party can be left out, .* all 4 .*; lost of 4: east"
     with pytest.raises(TooManyFaultsError, match=text):
@@ -79,19 +84,7 @@ def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_oth
 ):
     made = Four(tmp_path)
     monkeypatch.setattr(ServerPhase, "_check_dispensable", lambda *_: None)
-    gone = []
-
-    def act(message):
-        if isinstance(message, Share):
-            gone.append(message)
-            raise RuntimeError
-
-    on_receive(monkeypatch, 4, act)
-
-    def spoil(site, call, deliver):
-        answer = deliver()
-        return None if site == "east" and gone else answer
-
+    _, spoil = east_vanishes(monkeypatch, Share)
     text = "LeaveOut: without client 4, whose values are in the means and deviations that were opened"
     # How many sites have refused when the run ends depends on timing.
     refused = (MessageError, TooManyFaultsError)
