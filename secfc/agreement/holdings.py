@@ -13,7 +13,8 @@ agreement for the run (`Agreement.run_digest`), and no part in it.
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -30,7 +31,7 @@ from secfc.codes import Code
 from secfc.errors import AgreementError, MessageError, ParameterError, SealError, StorageError
 from secfc.options import MAX_ROWS
 from secfc.protocol.complete import Complete, complete
-from secfc.protocol.deposits import Call
+from secfc.protocol.deposits import Call, copies_of
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
@@ -208,6 +209,41 @@ class Deposits:
     def labels(self, run: bytes, member: int) -> str:
         """Path of the labels that a member sealed to owners."""
         return f"{self.folder}/labels/{run.hex()}/{member}"
+
+    def write_runs(self, member: int, runs: Sequence[bytes]) -> None:
+        """Publish the runs in which a member takes part, at most as many as were agreed."""
+        self.store.write(self._runs(member), b"".join(runs[: self.agreement.runs]))
+
+    def runs(self) -> list[bytes]:
+        """Runs that enough members name, sorted: with fewer no owner has enough equal copies of labels."""
+        named: Counter[bytes] = Counter()
+        for _, data in self.of_members(self._runs, most=RUN_ID_BYTES * self.agreement.runs):
+            size = RUN_ID_BYTES
+            named.update({data[at : at + size] for at in range(0, len(data) - size + 1, size)})
+        return sorted(run for run, count in named.items() if count >= copies_of(self.agreement.job))
+
+    def _runs(self, member: int) -> str:
+        return f"{self.folder}/runs/{member}"
+
+    def of_members(self, path: Callable[[int], str], *, most: int) -> Iterator[tuple[int, bytes]]:
+        """One file of each member that has left it, at the path for its number.
+
+        What cannot be read is passed over with a warning: one member's file must not keep the others' from
+        being read. StorageError if nothing can be read.
+        """
+        read, failed = False, None
+        for member in range(1, self.agreement.job.n + 1):
+            try:
+                data = self.store.read(path(member), most=most)
+            except StorageError as error:
+                _LOG.warning("passed over: %s", error)
+                failed = failed or StorageError(str(error), code=error.code)
+                continue
+            if data is not None:
+                read = True
+                yield member, data
+        if failed is not None and not read:
+            raise failed
 
     def numbers(self, member: int) -> list[int]:
         """Owners that have left a file for a member, ascending; files with other names are ignored."""

@@ -35,6 +35,7 @@ Fault = Callable[..., ParameterError]  # makes an error from a text and the keys
 _DIGEST = b"secfc agreement 2"
 _DEPOSITED = b"secfc agreement with deposits 1"
 _TITLE_MOST = 200
+_MOST_RUNS = 1000  # with owners: each looks for labels of so many
 _SEED_BITS = 63
 
 
@@ -290,6 +291,8 @@ def _agreement(
         raise fault(text, *text.split(":", 1)[0].split(".")) from None
     if schema.owners is not None:
         _check_owners(schema.owners, job, opened, fault)
+        if schema.runs > _MOST_RUNS:
+            raise fault(f"runs: at most {_MOST_RUNS} are possible where owners deposit rows", "runs")
     if limits.smallest_set > MAX_ROWS:
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible", "limits", "smallest_set")
     if limits.smallest_set > 1 and job.init in SINGLETON_STARTS:

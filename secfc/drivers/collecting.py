@@ -33,6 +33,7 @@ from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
 from secfc.codes import code_of_write
 from secfc.drivers.committee import kernels_of
+from secfc.drivers.past_runs import PastRuns
 from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.outputs import check_new_file
@@ -268,6 +269,7 @@ class Collected:
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party
+        self._past = PastRuns(member.site, member.agreement)
 
     def __repr__(self) -> str:
         return f"Collected(member={self._shelf.member})"
@@ -284,8 +286,10 @@ class Collected:
     def store(self, points: CodedPoints, primes: int) -> int:
         """Read the deposits from the store, check them again, and move shares to a client's points.
 
-        Raises StorageError with the owner if a deposit is not the one that this member signed.
+        Raises StorageError with the owner if a deposit is not the one that this member signed, and where the
+        store cannot be written: owners would not find their labels.
         """
+        self._name_run()
         start = 0
         for block in self._shelf.blocks(self._held):
             found = block.intake.held
@@ -318,6 +322,12 @@ class Collected:
     def publish(self, file: bytes) -> None:
         """Write the file of sealed labels to the store."""
         self._deposits.store.write(self._deposits.labels(self._run, self._shelf.member), file)
+        self._name_run()  # another process may have named its run at the same time
+
+    def _name_run(self) -> None:
+        """Name this run, and the earlier ones, in the store: owners look for labels of these."""
+        others = (run for run in self._past.counted if run != self._run)
+        self._deposits.write_runs(self._shelf.member, [self._run, *others])
 
 
 def with_deposits(site: Site, agreement: Agreement) -> Agreement:

@@ -8,7 +8,7 @@ An owner keeps a receipt of each deposit next to its results. Nobody can open th
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,16 +32,14 @@ from secfc.codes import Code
 from secfc.drivers.committee import kernels_of
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.row_marks import is_marked, mark_of
-from secfc.errors import AgreementError, DataError, TooManyFaultsError
+from secfc.errors import AgreementError, DataError, SecFCError, StorageError, TooManyFaultsError
 from secfc.protocol.deposits import Call, Owner
-from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.tables import write_labels
 
 LABELS = "labels.csv"
 _RECEIPTS = ".receipts"  # suffix of a folder next to the results
 _RECORD = struct.Struct("<II")
 _SEALED_BYTES = 64  # more than sealing adds to labels
-_MOST_RUNS = 1000  # read from a store; further ones are ignored
 
 
 class ReceiptSchema(FileSchema):
@@ -119,24 +117,27 @@ class Depositor:
     def open(self) -> list[Opened]:
         """Open the labels that members wrote for this owner in each run. Write those that are new.
 
-        Raises AgreementError without a receipt, TooManyFaultsError if no run has enough equal copies, and
-        DataError if the site's rows are not the deposited ones.
+        Raises AgreementError without a receipt, TooManyFaultsError or StorageError if no run has enough equal
+        copies, and DataError if the site's rows are not the deposited ones.
         """
         receipts, call = list(self._kept()), self._call()
         if not receipts:
             raise AgreementError(f"{self._site.party}: {self._receipts}: there is no receipt of a deposit")
         found: list[Opened] = []
-        failed: TooManyFaultsError | None = None
+        failed: SecFCError | None = None
         past = PastRuns(self._site, self.agreement)
-        for run in self._runs():
+        for run in self._deposits.runs():
             if (self._site.results / run.hex() / LABELS).exists():
                 found.append(Opened(folder=self._site.results / run.hex(), rows=0))
                 continue
             try:
-                receipt, labels = self._opened(call, receipts, run)
-            except TooManyFaultsError as error:
+                copies = self._copies(run)
+                if not copies:  # the run has not ended, or failed
+                    continue
+                receipt, labels = self._opened(call, receipts, run, copies)
+            except (TooManyFaultsError, StorageError) as error:
                 # A new one: the traceback of `error` refers to all copies.
-                failed = failed or TooManyFaultsError(str(error), code=error.code)
+                failed = failed or type(error)(str(error), code=error.code)
                 continue
             rows = read_rows(self._site, self.agreement)
             if not is_marked(receipt.row_mark, rows):
@@ -148,8 +149,9 @@ class Depositor:
             raise failed
         return found
 
-    def _opened(self, call: Call, receipts: list[ReceiptSchema], run: bytes) -> tuple[ReceiptSchema, Labels]:
-        copies = self._copies(run)
+    def _opened(
+        self, call: Call, receipts: list[ReceiptSchema], run: bytes, copies: Mapping[int, bytes]
+    ) -> tuple[ReceiptSchema, Labels]:
         for receipt in receipts:
             owner = Owner.of_receipt(
                 call,
@@ -164,26 +166,13 @@ class Depositor:
         raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
 
     def _copies(self, run: bytes) -> dict[int, bytes]:
-        """What each member says it sealed to this owner number, for the members with a file in the store."""
-        agreement, found = self.agreement, dict[int, bytes]()
-        assert agreement.owners is not None
-        most = owners_of(agreement) * (_RECORD.size + _SEALED_BYTES + 2 * agreement.owners.most_rows)
-        for member in range(1, agreement.job.n + 1):
-            data = self._deposits.store.read(self._deposits.labels(run, member), most=most)
-            copy = None if data is None else _record(data, self._certificate.number)
-            if copy is not None:
-                found[member] = copy
-        return found
-
-    def _runs(self) -> Iterator[bytes]:
-        names = self._deposits.store.names(f"{self._deposits.folder}/labels")
-        for name in sorted(names)[:_MOST_RUNS]:
-            try:
-                run = bytes.fromhex(name)
-            except ValueError:
-                continue
-            if len(run) == RUN_ID_BYTES and run.hex() == name:
-                yield run
+        """What each member that has a file of labels in the store says it sealed to this owner number."""
+        assert self.agreement.owners is not None
+        of_owner = _RECORD.size + _SEALED_BYTES + 2 * self.agreement.owners.most_rows
+        files = self._deposits.of_members(
+            lambda member: self._deposits.labels(run, member), most=owners_of(self.agreement) * of_owner
+        )
+        return {member: _record(data, self._certificate.number) for member, data in files}
 
     def _call(self) -> Call:
         keys = [b""] * owners_of(self.agreement)
@@ -216,13 +205,13 @@ class Depositor:
             yield TomlFile(path).check(ReceiptSchema)
 
 
-def _record(data: bytes, number: int) -> bytes | None:
-    """What a member has sealed to an owner. None if there is nothing, or the file is invalid."""
+def _record(data: bytes, number: int) -> bytes:
+    """What a member has sealed to an owner. Empty if there is nothing, or the file is invalid."""
     at = 0
     while at + _RECORD.size <= len(data):
         owner, size = _RECORD.unpack_from(data, at)
         at += _RECORD.size
         if owner == number:
-            return data[at : at + size] if at + size <= len(data) else None
+            return data[at : at + size] if at + size <= len(data) else b""
         at += size
-    return None
+    return b""

@@ -306,6 +306,7 @@ class TestJob:
             ("most = 4", "most = 400000", "3 parties admit 1200000 owners of 9 rows, at most 1048576"),
             ("most_rows = 9", "most_rows = 1000000000", "owners of 1000000000 rows"),
             ("most = 4", "most = 0", "owners.most"),
+            ("runs = 100", "runs = 1001", "runs: at most 1000 are possible where owners deposit rows"),
             ("most = 4", 'most = 4\nstore = "http://x"', "a folder or a URL of s3://"),
             ("most = 4", 'most = 4\nstore = "s3://user:password@x"', "without user and password"),
         ],
@@ -354,8 +355,24 @@ class TestLabels:
         closed_clinics.network().run()
         folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels"
         (folder / RUN.hex()).rename(folder / bytes(16).hex())
+        for member in (1, 2, 3):
+            closed_clinics.store.write_runs(member, [bytes(16)])
         with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0{32}: .* 0 equal copies"):
             closed_clinics.labels("clinic-1")
+
+    def test_labels_of_two_runs_with_the_same_deposits_open_each_in_its_folder(self, closed_clinics):
+        first, second = RUN, bytes(16)
+        for run in (first, second):
+            closed_clinics.network(run=run).run()
+        assert len(closed_clinics.labels("clinic-1", second)) == 5
+        assert len(closed_clinics.labels("clinic-1", first)) == 5
+        assert sorted(closed_clinics.store.runs()) == [second, first]
+
+    def test_a_run_that_has_begun_and_has_no_labels_is_passed_over(self, closed_clinics):
+        closed_clinics.network().run()
+        for member in (1, 2, 3):
+            closed_clinics.store.write_runs(member, [bytes(16), RUN])
+        assert len(closed_clinics.labels("clinic-1")) == 5
 
     def test_an_owner_needs_t_plus_1_equal_copies_and_lies_of_others_do_not_count(self, closed_clinics):
         closed_clinics.network().run()

@@ -2,11 +2,13 @@
 
 import json
 import os
+import struct
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.clinics import Clinics
+from support.network import RUN
 
 from secfc.agreement.admission import MAGIC, admit, unpacked
 from secfc.agreement.holdings import call_of, closed, holding_of
@@ -20,6 +22,11 @@ from secfc.kernels import choose
 from secfc.protocol import deposits as protocol
 from secfc.protocol.deposits import Owner
 from secfc.sealing.identity import Identity
+
+
+def cannot(self, path, most):
+    raise StorageError("gone")
+
 
 FIRST = {1, 2, 5, 6, 7}  # numbers of clinics 1 to 5
 
@@ -378,7 +385,7 @@ class TestStores:
         clinics.close()
         clinics.network().run()
         files = [path for path in (clinics.folder / "deposits").rglob("*") if path.is_file()]
-        assert len(files) == 15 + 3 + 3
+        assert len(files) == 15 + 3 + 3 + 3
         found = b"".join(path.read_bytes() for path in files)
         for rows in clinics.clinics.values():
             for value in rows.ravel():
@@ -395,6 +402,50 @@ class TestStores:
         equal = np.frombuffer(first, np.uint8)[start:] == np.frombuffer(second, np.uint8)[start:]
         assert len(first) == len(second)
         assert equal.mean() < 0.05
+
+    @pytest.fixture
+    def ran(self, clinics):
+        clinics.close()
+        clinics.network().run()
+        return clinics
+
+    def labels_folder(self, made):
+        return made.folder / "deposits" / made.store.folder / "labels"
+
+    def test_folders_of_runs_that_are_none_do_not_hide_labels(self, ran):
+        for at in range(1001):
+            (self.labels_folder(ran) / f"{at:032x}").mkdir()
+        assert len(ran.labels("clinic-1")) == 5
+
+    def test_runs_that_fewer_members_name_than_are_needed_cost_an_owner_no_file(self, ran, monkeypatch):
+        ran.store.write_runs(2, [at.to_bytes(16, "big") for at in range(100)])
+        opened, real = [], Store.read
+        monkeypatch.setattr(
+            Store, "read", lambda self, path, most: opened.append(path) or real(self, path, most=most)
+        )
+        assert len(ran.labels("clinic-1")) == 5
+        assert len(opened) == 3 + 3
+
+    @pytest.mark.parametrize("data", [b"", b"x" * 5, bytes(1 << 20), bytes(1600)])
+    def test_a_false_list_of_runs_of_one_member_hides_no_labels(self, ran, data):
+        ran.store.store.write(f"{ran.store.folder}/runs/1", data)
+        assert len(ran.labels("clinic-1")) == 5
+
+    @pytest.mark.parametrize("what", ["large", "folder", "records"])
+    def test_a_file_of_labels_that_cannot_be_read_does_not_keep_the_others_from_opening(self, ran, what):
+        path = self.labels_folder(ran) / RUN.hex() / "1"
+        path.unlink()
+        if what == "folder":
+            path.mkdir()
+        else:
+            path.write_bytes(bytes(1 << 20) if what == "large" else struct.pack("<II", 1, 1 << 31))
+        assert len(ran.labels("clinic-1")) == 5
+
+    def test_a_store_that_cannot_be_read_is_told_to_an_owner(self, ran, monkeypatch):
+        depositor = ran.depositor("clinic-1")
+        monkeypatch.setattr(Store, "read", cannot)
+        with pytest.raises(StorageError, match=r"^gone$"):
+            depositor.open()
 
     def test_a_store_that_cannot_be_written_is_told_and_a_receipt_stays(self, clinics, monkeypatch):
         folder = clinics.piece(2, "clinic-1").parent
