@@ -55,11 +55,15 @@ class Store:
 
     def read(self, path: str, *, most: int) -> bytes | None:
         """The bytes of a file, None if there is none; StorageError if there are more than `most`."""
-        _check(path)
-        found = self._tried(path, lambda: self._files.read(path, most + 1))
+        found = self.head(path, most + 1)
         if found is not None and len(found) > most:
             raise StorageError(f"{self._where}/{path}: more than {most} bytes")
         return found
+
+    def head(self, path: str, size: int) -> bytes | None:
+        """The first bytes of a file, at most `size`; None if there is none."""
+        _check(path)
+        return self._tried(path, lambda: self._files.read(path, size))
 
     def names(self, path: str, wanted: Callable[[str], object] = _PART.fullmatch) -> list[str]:
         """Names of files and folders in a folder, in no order; none where there is no folder.

@@ -7,7 +7,7 @@ In a run it keeps the channel to each owner and moves the shares to the client's
 import os
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from secfc.agreement.holdings import (
     Closed,
     Deposits,
     Holding,
-    HoldingSchema,
+    SignedHolding,
     call_of,
     closed,
     deposited,
@@ -151,8 +151,7 @@ class Member:
             raise ParameterError("KEYS: each public key file must have one owner")
         for target in targets:
             check_new_file("certificate", target)
-        folder.mkdir(parents=True, exist_ok=True)
-        admitted = {read_text(path): int(path.name) for path in folder.iterdir() if path.name.isdigit()}
+        admitted = {read_text(folder / str(number)): number for number in _numbers(folder)}
         before = frozenset(admitted)
         names = {text.split()[0].lower(): text for text in admitted}
         texts = []
@@ -178,23 +177,23 @@ class Member:
             texts.append((number, said, text))
         for target, (number, said, text) in zip(targets, texts, strict=True):
             if said not in before:
-                _noted(folder / str(number), said)
+                _noted(folder / str(number), said.encode())
             write_certificate(target, text)
         return targets
 
-    def last_holding(self) -> HoldingSchema | None:
+    def last_holding(self) -> SignedHolding | None:
         """The holding that it signed last. None before it has closed the deposits."""
-        found = [int(path.stem) for path in self._own.glob("*.json")]
-        if not found:
+        serial = max(_numbers(self._own / "holdings"), default=0)
+        if not serial:
             return None
-        data = read_text(self._own / f"{max(found)}.json", most=_MOST_HOLDING).encode()
-        return holding_of(data, self.agreement, member=self.number)
+        file = read_text(self._own / "holdings" / str(serial), most=_MOST_HOLDING).encode()
+        return holding_of(file, self.agreement, member=self.number, serial=serial)
 
-    def close(self, without: Collection[str] = ()) -> "Taken":
-        """Read the deposits in the store, sign them, and take no more. Leave out the owners of these names.
+    def close(self, without: Collection[int] = ()) -> "Taken":
+        """Read the deposits in the store, sign them, and take no more. Leave out the owners of these numbers.
 
         A member that has closed them before signs the same holding again, without the owners in `without`.
-        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown name.
+        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown number.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
         assert self.agreement.owners is not None
@@ -204,25 +203,27 @@ class Member:
         if last is None:
             holding, not_taken = self._read(deposits)
         else:
-            holding = Holding.of(last)
-        refused, names = dict(holding.refused), holding.names
-        for name in without:
-            named = [owner for owner, one in names.items() if one == name]
-            if not named:
-                raise ParameterError(f"--without: {name!r} has no deposit")
-            refused |= {owner: "this member leaves it out" for owner in named if owner in holding.held}
-        held = {owner: one for owner, one in holding.held.items() if owner not in refused}
-        if last is None or len(held) < len(holding.held):
+            holding = last.holding
+        for owner in without:
+            if owner not in holding.names:
+                raise ParameterError(f"--without: owner {owner} has no deposit")
+        leaves = {owner: "this member leaves it out" for owner in without if owner in holding.held}
+        if last is None or leaves:
+            holding = replace(
+                holding,
+                held={owner: one for owner, one in holding.held.items() if owner not in leaves},
+                refused={**holding.refused, **leaves},
+            )
             last = signed_holding(
                 self.agreement,
                 member=self.number,
                 identity=self.identity,
-                holding=Holding(held=held, refused=refused, names=names),
+                holding=holding,
                 serial=1 if last is None else last.serial + 1,
             )
-            _noted(self._own / f"{last.serial}.json", last.to_bytes().decode())
+            _noted(self._own / "holdings" / str(last.serial), last.file)
         deposits.write_holding(last)
-        return Taken(holding=Holding.of(last), not_taken=not_taken)
+        return Taken(holding=holding, not_taken=not_taken)
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
         """Read its deposits in the store. Return them, and the reasons for those not taken."""
@@ -259,10 +260,9 @@ class Collected:
     """A member's deposits in a run. It reads them from the store when it needs them."""
 
     def __init__(self, member: Member, run: bytes) -> None:
-        schema = member.last_holding()
-        assert schema is not None
-        signed = Holding.of(schema)
-        self.serial = schema.serial  # of what it has signed
+        last = member.last_holding()
+        assert last is not None
+        signed, self.holding = last.holding, last.digest
         self._run, self._held = run, dict(signed.held)
         self._deposits = Deposits.of(member.agreement)
         self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity, signed=signed)
@@ -340,13 +340,18 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
     return Member.of(site).closed().agreement
 
 
-def _noted(path: Path, text: str) -> None:
+def _numbers(folder: Path) -> list[int]:
+    """The numbers that files in a folder are named by; none where there is no folder."""
+    return [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
+
+
+def _noted(path: Path, data: bytes) -> None:
     """Write a file of its own, whole and once. AgreementError if another process has written it meanwhile."""
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            write_new(draft, text.encode(), mode=OWNER_ONLY)
+            write_new(draft, data, mode=OWNER_ONLY)
             os.link(draft, path)
         finally:
             draft.unlink(missing_ok=True)

@@ -403,7 +403,7 @@ class Participant(TakingPart):
             ended_at=now(),
             introductions=self._introductions,
             deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
-            holding=None if self._collected is None else self._collected.serial,
+            holding=None if self._collected is None else self._collected.holding.hex(),
             took_part=self._took_part,
             sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
             ended=ended,

@@ -291,9 +291,11 @@ class TestJob:
 
     def test_deposits_change_the_run_and_not_what_was_signed(self, clinics):
         base = clinics.agreement
-        first, second = (base.with_deposits((1, 2), text) for text in ("00", "01"))
-        assert first.digest == second.digest == base.digest == base.run_digest
-        assert len({first.run_digest, second.run_digest, base.digest}) == 3
+        first, second, third = (
+            base.with_deposits((1, 2), *texts) for texts in (("00", "00"), ("01", "00"), ("00", "01"))
+        )
+        assert first.digest == second.digest == third.digest == base.digest == base.run_digest
+        assert len({first.run_digest, second.run_digest, third.run_digest, base.digest}) == 4
         assert first.session(RUN).agreement == first.run_digest
 
     @pytest.mark.parametrize(
@@ -422,7 +424,7 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
     with pytest.raises(RangeError, match=r"impossible-distances \(owner 6\)") as caught:
         clinics.network().run()
     assert caught.value.owners == (6,)
-    clinics.member("west").close(["clinic-4"])
+    clinics.member("west").close([6])
     found = closed(clinics.store)
     assert found.left_out == ["clinic-4 (owner 6): member 3: this member leaves it out"]
     network = clinics.network(run=bytes(16))
