@@ -13,7 +13,7 @@ from pathlib import Path
 
 from secfc.agreement.admission import Certificate, admit, write_certificate
 from secfc.agreement.consortium import read_roster
-from secfc.agreement.files import OWNER_ONLY, write_new
+from secfc.agreement.files import OWNER_ONLY, numbers_in, write_new
 from secfc.agreement.holdings import (
     Closed,
     Deposits,
@@ -151,7 +151,7 @@ class Member:
             raise ParameterError("KEYS: each public key file must have one owner")
         for target in targets:
             check_new_file("certificate", target)
-        admitted = {read_text(folder / str(number)): number for number in _numbers(folder)}
+        admitted = {read_text(folder / str(number)): number for number in numbers_in(folder)}
         before = frozenset(admitted)
         names = {text.split()[0].lower(): text for text in admitted}
         texts = []
@@ -183,7 +183,7 @@ class Member:
 
     def last_holding(self) -> SignedHolding | None:
         """The holding that it signed last. None before it has closed the deposits."""
-        serial = max(_numbers(self._own / "holdings"), default=0)
+        serial = max(numbers_in(self._own / "holdings"), default=0)
         if not serial:
             return None
         file = read_text(self._own / "holdings" / str(serial), most=_MOST_HOLDING).encode()
@@ -338,11 +338,6 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
     if agreement.owners is None or agreement.helps(site.party):
         return deposited(agreement)
     return Member.of(site).closed().agreement
-
-
-def _numbers(folder: Path) -> list[int]:
-    """The numbers that files in a folder are named by; none where there is no folder."""
-    return [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
 
 
 def _noted(path: Path, data: bytes) -> None:

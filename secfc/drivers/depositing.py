@@ -18,7 +18,7 @@ from pydantic import Field
 
 from secfc.agreement.admission import own_certificate
 from secfc.agreement.check import check_site
-from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
+from secfc.agreement.files import OWNER_ONLY, numbers_in, read_private_text, write_new
 from secfc.agreement.holdings import Deposits, call_of, owners_of
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
@@ -194,13 +194,13 @@ class Depositor:
             )
         )
         self._receipts.mkdir(mode=0o700, parents=True, exist_ok=True)
-        at = f"{len(list(self._receipts.iterdir())) + 1}.toml"
-        write_new(self._receipts / at, text.encode(), mode=OWNER_ONLY)
+        number = max(numbers_in(self._receipts, ".toml"), default=0) + 1
+        write_new(self._receipts / f"{number}.toml", text.encode(), mode=OWNER_ONLY)
 
     def _kept(self) -> Iterator[ReceiptSchema]:
         """Receipts, the newest first."""
-        paths = self._receipts.glob("*.toml") if self._receipts.is_dir() else ()
-        for path in sorted(paths, key=lambda one: int(one.stem), reverse=True):
+        for number in reversed(numbers_in(self._receipts, ".toml")):
+            path = self._receipts / f"{number}.toml"
             read_private_text(path, what="a receipt")
             yield TomlFile(path).check(ReceiptSchema)
 

@@ -340,6 +340,17 @@ class TestLabels:
         with pytest.raises(AgreementError, match="there is no receipt of a deposit"):
             closed_clinics.labels("clinic-1")
 
+    def test_receipts_beside_which_some_were_deleted_or_renamed_still_count(self, clinics):
+        clinics.deposit()
+        clinics.deposit("clinic-1")
+        first, second = sorted((clinics.folder / "results-clinic-1.receipts").glob("*/*.toml"))
+        first.rename(first.with_name("first.toml"))
+        clinics.deposit("clinic-1")
+        assert second.with_name("3.toml").exists()
+        clinics.close()
+        clinics.network().run()
+        assert len(clinics.labels("clinic-1")) == 5
+
     def test_labels_are_not_written_beside_other_rows_than_were_deposited(self, closed_clinics):
         closed_clinics.network().run()
         closed_clinics.write_rows("clinic-1", closed_clinics.clinics["clinic-1"][::-1])
