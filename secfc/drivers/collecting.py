@@ -33,6 +33,7 @@ from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
 from secfc.codes import code_of_write
 from secfc.drivers.committee import kernels_of
+from secfc.drivers.owner_labels import owner_labels
 from secfc.drivers.past_runs import PastRuns
 from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
 from secfc.kmeans.coded_distance import CodedPoints
@@ -312,12 +313,8 @@ class Collected:
         return b"".join(parts)
 
     def labels_file(self, sealed: bytes) -> bytes:
-        """Sealed labels as a file. `secfc.drivers.depositing` describes how an owner finds its own."""
-        of_owners = sealed_labels_of(self._owners, sealed)
-        return b"".join(
-            owner.to_bytes(4, "little") + len(one).to_bytes(4, "little") + one
-            for owner, one in of_owners.items()
-        )
+        """Sealed labels as a file."""
+        return owner_labels(sealed_labels_of(self._owners, sealed))
 
     def publish(self, file: bytes) -> None:
         """Write the file of sealed labels to the store."""

@@ -1,16 +1,12 @@
 """An owner's side of deposits. It writes a file for each member, and opens its labels after a run.
 
-::
-
-    labels = of each owner that has rows: owner (4) | bytes (4) | labels, sealed by one member
-
 An owner keeps a receipt of each deposit next to its results. Nobody can open the labels without it.
 """
 
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +26,7 @@ from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.array_types import Labels
 from secfc.codes import Code
 from secfc.drivers.committee import kernels_of
+from secfc.drivers.owner_labels import labels_for, most_bytes
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.row_marks import is_marked, mark_of
 from secfc.errors import AgreementError, DataError, SecFCError, StorageError, TooManyFaultsError
@@ -38,8 +35,6 @@ from secfc.tables import write_labels
 
 LABELS = "labels.csv"
 _RECEIPTS = ".receipts"  # suffix of a folder next to the results
-_RECORD = struct.Struct("<II")
-_SEALED_BYTES = 64  # more than sealing adds to labels
 
 
 class ReceiptSchema(FileSchema):
@@ -168,11 +163,9 @@ class Depositor:
     def _copies(self, run: bytes) -> dict[int, bytes]:
         """What each member that has a file of labels in the store says it sealed to this owner number."""
         assert self.agreement.owners is not None
-        of_owner = _RECORD.size + _SEALED_BYTES + 2 * self.agreement.owners.most_rows
-        files = self._deposits.of_members(
-            lambda member: self._deposits.labels(run, member), most=owners_of(self.agreement) * of_owner
-        )
-        return {member: _record(data, self._certificate.number) for member, data in files}
+        most = most_bytes(owners=owners_of(self.agreement), rows=self.agreement.owners.most_rows)
+        files = self._deposits.of_members(partial(self._deposits.labels, run), most=most)
+        return {member: labels_for(data, self._certificate.number) for member, data in files}
 
     def _call(self) -> Call:
         keys = [b""] * owners_of(self.agreement)
@@ -203,15 +196,3 @@ class Depositor:
             path = self._receipts / f"{number}.toml"
             read_private_text(path, what="a receipt")
             yield TomlFile(path).check(ReceiptSchema)
-
-
-def _record(data: bytes, number: int) -> bytes:
-    """What a member has sealed to an owner. Empty if there is nothing, or the file is invalid."""
-    at = 0
-    while at + _RECORD.size <= len(data):
-        owner, size = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
-        if owner == number:
-            return data[at : at + size] if at + size <= len(data) else b""
-        at += size
-    return b""
