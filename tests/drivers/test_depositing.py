@@ -20,6 +20,7 @@ from secfc.cli.app import app
 from secfc.codes import Code
 from secfc.drivers import collecting
 from secfc.drivers.collecting import Collected
+from secfc.drivers.flare.jobs import of_argument, to_argument
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -297,6 +298,10 @@ class TestJob:
         assert first.digest == second.digest == third.digest == base.digest == base.run_digest
         assert len({first.run_digest, second.run_digest, third.run_digest, base.digest}) == 4
         assert first.session(RUN).agreement == first.run_digest
+
+    def test_a_flare_job_has_the_deposits_and_holdings_that_a_run_is_bound_to(self, closed_clinics):
+        agreement = closed_clinics.member("north").closed().agreement
+        assert of_argument(to_argument(agreement)).run_digest == agreement.run_digest
 
     @pytest.mark.parametrize(
         ("old", "new", "match"),
