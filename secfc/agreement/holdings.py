@@ -288,6 +288,10 @@ class Deposits:
             raise MessageError("a deposit of another owner")
         return certificate, deposit
 
+    def write(self, member: int, certificate: Certificate, deposit: bytes) -> None:
+        """Write an owner's deposit for a member."""
+        self.store.write(self.piece(member, certificate.number), certificate.packed() + deposit)
+
     @cached_property
     def _most_bytes(self) -> int:
         """Of a deposit's file."""

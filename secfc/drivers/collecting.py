@@ -1,7 +1,8 @@
-"""A member's side of deposits: it admits owners, closes the deposits, and reads them from the store in a run.
+"""A member's side of deposits: it admits owners, closes the deposits, and reads them in a run.
 
-A member reads some deposits at a time. When it closes them it keeps each deposit's number of rows and digest.
-In a run it keeps the channel to each owner and moves the shares to the client's points at once.
+A member reads some deposits at a time. When it closes them it copies them to a folder of its own and signs
+each deposit's number of rows and digest. In a run it reads the copies, which nobody else can change. It keeps
+the channel to each owner and moves the shares to the client's points at once.
 """
 
 import os
@@ -29,6 +30,7 @@ from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
+from secfc.agreement.store import Store
 from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
 from secfc.codes import code_of_write
@@ -58,13 +60,21 @@ class Block:
 class Shelf:
     """The deposits in a store that are for one member.
 
-    Those that it has signed are not checked again: `Intake` says why.
+    Those that it has signed are not checked again: `Intake` says why. Others are copied to `copies` as they
+    are taken.
     """
 
     def __init__(
-        self, deposits: Deposits, *, member: int, identity: Identity, signed: Holding | None = None
+        self,
+        deposits: Deposits,
+        *,
+        member: int,
+        identity: Identity,
+        signed: Holding | None = None,
+        copies: Deposits | None = None,
     ) -> None:
         self.deposits, self.member, self._identity, self._signed = deposits, member, identity, signed
+        self._copies = copies
         agreement = deposits.agreement
         assert agreement.owners is not None
         self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
@@ -84,6 +94,9 @@ class Shelf:
                 self._take(intake, certificate, deposit, names)
             except (MessageError, StorageError) as error:
                 not_taken[number] = str(error)
+            else:
+                if self._copies is not None:
+                    self._copies.write(self.member, certificate, deposit)
             if size >= _BLOCK_BYTES:
                 intake.settle()
                 yield Block(intake=intake, names=names, not_taken=not_taken)
@@ -133,10 +146,18 @@ class Member:
         return cls(site=site, agreement=agreement, number=number, identity=identity)
 
     @property
-    def _own(self) -> Path:
-        """Folder of its admissions and signed holdings for the job, next to its results."""
+    def copies(self) -> Deposits:
+        """The deposits that it holds, in a folder of its own next to its results."""
         results = self.site.results
-        return results.with_name(f"{results.name}.deposits") / self.agreement.digest.hex()[:32]
+        return Deposits(
+            agreement=self.agreement, store=Store(str(results.with_name(f"{results.name}.deposits")))
+        )
+
+    @property
+    def _own(self) -> Path:
+        """Folder of its admissions, signed holdings and copies of deposits for the job."""
+        results = self.site.results
+        return results.with_name(f"{results.name}.deposits") / self.copies.folder
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
         """Write a certificate next to each file of a public key. Return the paths.
@@ -228,7 +249,7 @@ class Member:
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
         """Read its deposits in the store. Return them, and the reasons for those not taken."""
-        shelf = Shelf(deposits, member=self.number, identity=self.identity)
+        shelf = Shelf(deposits, member=self.number, identity=self.identity, copies=self.copies)
         held: dict[int, tuple[int, bytes]] = {}
         refused, names, not_taken = dict[int, str](), dict[int, str](), dict[int, str]()
         for block in shelf.blocks(deposits.numbers(self.number)):
@@ -258,7 +279,7 @@ class Taken:
 
 
 class Collected:
-    """A member's deposits in a run. It reads them from the store when it needs them."""
+    """A member's deposits in a run. It reads its copies of them when it needs them."""
 
     def __init__(self, member: Member, run: bytes) -> None:
         last = member.last_holding()
@@ -266,7 +287,7 @@ class Collected:
         signed, self.holding = last.holding, last.digest
         self._run, self._held = run, dict(signed.held)
         self._deposits = Deposits.of(member.agreement)
-        self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity, signed=signed)
+        self._shelf = Shelf(member.copies, member=member.number, identity=member.identity, signed=signed)
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party
@@ -285,10 +306,10 @@ class Collected:
         self._held, self._owners = held, job.owners or ()
 
     def store(self, points: CodedPoints, primes: int) -> int:
-        """Read the deposits from the store, check them again, and move shares to a client's points.
+        """Read the deposits, check them again, and move shares to a client's points.
 
-        Raises StorageError with the owner if a deposit is not the one that this member signed, and where the
-        store cannot be written: owners would not find their labels.
+        Raises StorageError with the owner if a copy is not of the deposit that this member signed, and where
+        the store cannot be written: owners would not find their labels.
         """
         self._name_run()
         start = 0

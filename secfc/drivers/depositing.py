@@ -105,8 +105,7 @@ class Depositor:
         pieces = owner.deposit()
         self._keep(owner, rows)
         for member, piece in enumerate(pieces, 1):
-            path = self._deposits.piece(member, certificate.number)
-            self._deposits.store.write(path, certificate.packed() + piece)
+            self._deposits.write(member, certificate, piece)
         return count
 
     def open(self) -> list[Opened]:

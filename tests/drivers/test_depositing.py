@@ -449,8 +449,8 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
         assert len(clinics.labels(name, bytes(16))) == len(clinics.clinics[name])
 
 
-def test_a_deposit_that_is_gone_after_its_member_signed_it_is_named(closed_clinics):
-    closed_clinics.piece(2, "clinic-3").unlink()
+def test_a_copy_that_is_gone_after_its_member_signed_the_deposit_is_named(closed_clinics):
+    closed_clinics.copy("south", "clinic-3").unlink()
     member = closed_clinics.member("south")
     collected = Collected(member, RUN)
     collected.keep(member.closed().agreement.job)
@@ -464,7 +464,7 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     earlier = clinics.piece(2, "clinic-3").read_bytes()
     clinics.deposit("clinic-3")
     clinics.close()
-    clinics.piece(2, "clinic-3").write_bytes(earlier)
+    clinics.copy("south", "clinic-3").write_bytes(earlier)
     collected = Collected(clinics.member("south"), RUN)
     collected.keep(clinics.member("south").closed().agreement.job)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
@@ -484,8 +484,8 @@ def test_what_a_member_has_signed_is_opened_in_a_run_and_not_checked_again(close
 @pytest.mark.parametrize(
     "where", ["head", "ephemeral", "digest", "proof", "signature", "piece", "cut", "owner"]
 )
-def test_a_deposit_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
-    path, call = closed_clinics.piece(2, "clinic-3"), call_of(closed_clinics.agreement)
+def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
+    path, call = closed_clinics.copy("south", "clinic-3"), call_of(closed_clinics.agreement)
     data = path.read_bytes()
     start = len(data) - call.deposit_bytes(len(closed_clinics.clinics["clinic-3"]))
     at = {
@@ -499,7 +499,7 @@ def test_a_deposit_that_changed_after_its_member_signed_it_ends_the_run_by_name(
     changed[start + at.get(where, call.signed_bytes)] ^= where not in ("cut", "owner")
     path.write_bytes(changed[:-1] if where == "cut" else changed)
     if where == "owner":
-        path.write_bytes(closed_clinics.piece(2, "clinic-4").read_bytes())
+        path.write_bytes(closed_clinics.copy("south", "clinic-4").read_bytes())
     member = closed_clinics.member("south")
     collected = Collected(member, RUN)
     collected.keep(member.closed().agreement.job)

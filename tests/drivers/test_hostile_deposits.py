@@ -142,6 +142,16 @@ class TestFiles:
         clinics.network().run()
         assert len(clinics.labels("clinic-1")) == 5
 
+    def test_files_that_change_or_go_once_members_have_closed_do_not_change_the_run(self, clinics):
+        """By an owner that deposits again, or by whoever may write to the store."""
+        clinics.close()
+        for member in (1, 2, 3):
+            path = clinics.piece(member, "clinic-3")
+            path.write_bytes(path.read_bytes()[:-1] + b"x")
+            clinics.piece(member, "clinic-4").unlink()
+        clinics.network().run()
+        assert [len(clinics.labels(name)) for name in clinics.clinics] == [5, 1, 9, 3, 2]
+
     def test_no_deposit_at_all_ends_before_the_run(self, clinics):
         for name in clinics.clinics:
             clinics.piece(1, name).unlink()
