@@ -233,7 +233,7 @@ class Deposits:
         return f"{self.folder}/labels/{run.hex()}/{member}"
 
     def write_runs(self, member: int, runs: Sequence[bytes]) -> None:
-        """Publish the runs in which a member takes part, at most as many as were agreed."""
+        """Publish the runs in which a member took part, at most as many as were agreed."""
         self.store.write(self._runs(member), b"".join(runs[: self.agreement.runs]))
 
     def runs(self) -> list[bytes]:

@@ -88,7 +88,10 @@ def close(
         typer.Option(help="Number of an owner to leave out; repeatable. You can leave out owners later too."),
     ] = None,
 ) -> None:
-    """Check the deposits for you, sign which you hold, and accept no more; all members do so before a run."""
+    """Check the deposits for you, sign which you hold, and accept no more; all members do so before a run.
+
+    Repeated, it stores again what you have signed, and your sealed labels of runs.
+    """
     from secfc.drivers.collecting import Member
 
     own = _site(site)

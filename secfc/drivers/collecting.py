@@ -44,6 +44,9 @@ from secfc.params import Job
 from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
 from secfc.sealing.identity import Identity
 
+SEALED = "owners.labels"
+"""A file of a run in the member's results: owners' labels, sealed to the owners, as in the store."""
+
 _BLOCK_BYTES = 1 << 25  # of deposits that are in memory at a time
 _MOST_HOLDING = 1 << 29
 
@@ -215,6 +218,7 @@ class Member:
         """Read the deposits in the store, sign them, and take no more. Leave out the owners of these numbers.
 
         A member that has closed them before signs the same holding again, without the owners in `without`.
+        What it has signed, and its labels of owners, are written to the store again.
         Raises AgreementError before the last day of deposits is over, ParameterError for an unknown number.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
@@ -245,7 +249,18 @@ class Member:
             )
             _noted(self._own / "holdings" / str(last.serial), last.file)
         deposits.write_holding(last)
+        self.publish(PastRuns(self.site, self.agreement).counted)
         return Taken(holding=holding, not_taken=not_taken)
+
+    def publish(self, runs: Iterable[bytes]) -> None:
+        """Write owners' labels of these runs, where there are any, to the store. Name all its runs there."""
+        deposits, counted = Deposits.of(self.agreement), PastRuns(self.site, self.agreement).counted
+        for run in runs:
+            path = self.site.results / run.hex() / SEALED
+            if path.exists():
+                deposits.store.write(deposits.labels(run, self.number), path.read_bytes())
+        if counted:
+            deposits.write_runs(self.number, counted)
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
         """Read its deposits in the store. Return them, and the reasons for those not taken."""
@@ -285,13 +300,11 @@ class Collected:
         last = member.last_holding()
         assert last is not None
         signed, self.holding = last.holding, last.digest
-        self._run, self._held = run, dict(signed.held)
-        self._deposits = Deposits.of(member.agreement)
+        self._member, self._run, self._held = member, run, dict(signed.held)
         self._shelf = Shelf(member.copies, member=member.number, identity=member.identity, signed=signed)
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party
-        self._past = PastRuns(member.site, member.agreement)
 
     def __repr__(self) -> str:
         return f"Collected(member={self._shelf.member})"
@@ -308,10 +321,8 @@ class Collected:
     def store(self, points: CodedPoints, primes: int) -> int:
         """Read the deposits, check them again, and move shares to a client's points.
 
-        Raises StorageError with the owner if a copy is not of the deposit that this member signed, and where
-        the store cannot be written: owners would not find their labels.
+        Raises StorageError with the owner if a copy is not of the deposit that this member signed.
         """
-        self._name_run()
         start = 0
         for block in self._shelf.blocks(self._held):
             found = block.intake.held
@@ -337,15 +348,9 @@ class Collected:
         """Sealed labels as a file."""
         return owner_labels(sealed_labels_of(self._owners, sealed))
 
-    def publish(self, file: bytes) -> None:
-        """Write the file of sealed labels to the store."""
-        self._deposits.store.write(self._deposits.labels(self._run, self._shelf.member), file)
-        self._name_run()  # another process may have named its run at the same time
-
-    def _name_run(self) -> None:
-        """Name this run, and the earlier ones, in the store: owners look for labels of these."""
-        others = (run for run in self._past.counted if run != self._run)
-        self._deposits.write_runs(self._shelf.member, [self._run, *others])
+    def publish(self) -> None:
+        """Write owners' labels of this run to the store."""
+        self._member.publish([self._run])
 
 
 def with_deposits(site: Site, agreement: Agreement) -> Agreement:
