@@ -146,6 +146,9 @@ class Depositor:
     def _opened(
         self, call: Call, receipts: list[ReceiptSchema], run: bytes, copies: Mapping[int, bytes]
     ) -> tuple[ReceiptSchema, Labels]:
+        if not any(copies.values()):
+            text = f"no member has labels of owner {self._certificate.number}: it was left out"
+            raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {text}")
         for receipt in receipts:
             owner = Owner.of_receipt(
                 call,
