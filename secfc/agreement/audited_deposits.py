@@ -25,8 +25,12 @@ def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> lis
     has signed last.
     """
     deposits, stated = Deposits.of(agreement), {one.party: one.deposits for one in statements if one.deposits}
-    serials = {one.client: one.holding for one in statements if one.holding and one.client <= agreement.job.n}
-    found = closed(deposits, serials=serials)
+    holdings = {
+        one.client: bytes.fromhex(one.holding)
+        for one in statements
+        if one.holding and one.client <= agreement.job.n
+    }
+    found = closed(deposits, stated=holdings)
     digest = found.agreement.run_digest.hex()
     others = [party for party, said in stated.items() if said != digest]
     if others or not stated:
@@ -40,7 +44,7 @@ def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> lis
     count = f"{len(said)} owners with {sum(owners)} rows"
     lines = [f"deposits of {count} are signed by all members, {digest[:16]}"]
     for owner in said:
-        one = _certificate(deposits, call, owner, said[owner])
+        one = _certificate(deposits, call, owner, said[owner], found.names[owner])
         if len(lines) <= _SHOWN:
             text = f"{names[one.member - 1]} admitted {one.name} (owner {owner}), who signed its deposit"
             lines.append(f"{text} of {owners[owner - 1]} rows, {said[owner].hex()[:16]}")
@@ -53,12 +57,15 @@ def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> lis
     return lines
 
 
-def _certificate(deposits: Deposits, call: Call, owner: int, said: bytes) -> Certificate:
-    """The certificate of an owner whose deposit has this digest; AgreementError where the store has none."""
+def _certificate(deposits: Deposits, call: Call, owner: int, said: bytes, name: str) -> Certificate:
+    """The certificate of an owner of this name whose deposit has this digest.
+
+    AgreementError where the store has none.
+    """
     for member in range(1, call.job.n + 1):
         try:
             certificate, deposit = deposits.deposit(member, owner)
-            if call.said(deposit) == said:
+            if call.said(deposit) == said and certificate.name == name:
                 certificate.check(deposits.agreement)
                 call.check_signed(deposit, certificate.key)
                 return certificate

@@ -37,6 +37,12 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
             raise
 
 
+def numbers_in(folder: Path, suffix: str = "") -> list[int]:
+    """Numbers that files in a folder are named by, ascending; none where there is no folder."""
+    names = (path.name.removesuffix(suffix) for path in folder.glob(f"*{suffix}"))
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
 def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:
     """Decode `size` bytes from base64 after the prefix `kind`; None for any other text."""
     try:

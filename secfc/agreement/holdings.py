@@ -2,7 +2,9 @@
 
 ::
 
-    signed = "secfc holding 1" | canonical JSON of job, member, serial, held and refused
+    content = canonical JSON of held and refused
+    signed  = "secfc holding 1" | agreement (32) | member (2) | serial (2) | SHA-256 of the content (32)
+    file    = signature, in base64 | digest of the content, in hexadecimal (a line each) | content
 
 With its signature a member says that it takes nothing more. It may sign again that it leaves owners out: of
 each member the holding with the greatest serial counts that it has signed. All members have to hold the same,
@@ -13,10 +15,12 @@ agreement for the run (`Agreement.run_digest`), and no part in it.
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -27,18 +31,27 @@ from secfc.agreement.statement import Hex32, Short
 from secfc.agreement.store import Store
 from secfc.agreement.toml_file import FileSchema, check_values
 from secfc.codes import Code
-from secfc.errors import AgreementError, MessageError, ParameterError, SealError, StorageError
+from secfc.errors import (
+    AgreementError,
+    MessageError,
+    ParameterError,
+    SealError,
+    SecFCError,
+    StorageError,
+)
 from secfc.options import MAX_ROWS
 from secfc.protocol.complete import Complete, complete
-from secfc.protocol.deposits import Call
+from secfc.protocol.deposits import Call, copies_of
 from secfc.protocol.messages import RUN_ID_BYTES
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity
+from secfc.sealing.handshake import DIGEST_BYTES, Session
+from secfc.sealing.identity import SIGNATURE_BYTES, Identity
 
 _LOG = logging.getLogger(__name__)
 _SIGNED = b"secfc holding 1"
+_PLACE = struct.Struct("<HH")
+_LINES = 4 * -(-SIGNATURE_BYTES // 3) + 1, 2 * DIGEST_BYTES + 1
+_HEAD_BYTES = sum(_LINES)  # of a file, before its content
 _ENTRY_BYTES = 256  # more than the entry of an owner takes in a file
-_LINE_BYTES = 128  # more than a signature takes as text
 _MOST_SERIAL = 1000  # more holdings of one member come from a program that does not end
 Number = Annotated[int, Field(ge=1)]
 
@@ -61,102 +74,112 @@ class RefusedSchema(FileSchema):
 
 
 class HoldingSchema(FileSchema):
-    """A holding's file."""
+    """The content of a holding's file."""
 
-    format: Literal["secfc holding 1"]
-    job: Hex32
-    member: Number
-    serial: Annotated[int, Field(ge=1, le=_MOST_SERIAL)]
     held: Annotated[list[HeldSchema], Field(repr=False)]
     refused: Annotated[list[RefusedSchema], Field(repr=False)]
-    signature: str
-
-    @property
-    def entries(self) -> "list[HeldSchema | RefusedSchema]":
-        """The entries of all owners."""
-        return [*self.held, *self.refused]
-
-    def statement(self) -> bytes:
-        """The bytes that are signed."""
-        return _statement(self._body())
-
-    def to_bytes(self) -> bytes:
-        """The content of its file: a line with the signature, then what is signed."""
-        return self.signature.encode() + b"\n" + self._body()
-
-    def _body(self) -> bytes:
-        return _canonical(self.model_dump(exclude={"signature"}))
-
-
-def _statement(body: bytes) -> bytes:
-    """The statement that a member signs about the bytes of its holding."""
-    return _SIGNED + hashlib.sha256(body).digest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """The deposits that a member holds and refuses, by owner."""
+    """The deposits that a member holds and refuses, by owner, and the names in their certificates."""
 
     held: Mapping[int, tuple[int, bytes]] = field(repr=False)  # rows and digest
     refused: Mapping[int, str]
     names: Mapping[int, str] = field(repr=False)
 
     @classmethod
-    def of(cls, schema: HoldingSchema) -> "Holding":
-        """The holding in a file."""
+    def of(cls, content: bytes, *, most: int, name: str) -> "Holding":
+        """The holding with this content. ParameterError for any other, or an owner twice or above `most`."""
+        schema = check_values(json.loads(content), HoldingSchema, name=name)
+        entries: list[HeldSchema | RefusedSchema] = [*schema.held, *schema.refused]
+        numbers = [one.owner for one in entries]
+        if len(set(numbers)) < len(numbers) or max(numbers, default=0) > most:
+            raise ParameterError(f"{name}: an owner that there is not, or twice")
         return cls(
             held={one.owner: (one.rows, bytes.fromhex(one.deposit)) for one in schema.held},
             refused={one.owner: one.reason for one in schema.refused},
-            names={one.owner: one.name for one in schema.entries},
+            names={one.owner: one.name for one in entries},
         )
+
+    def content(self) -> bytes:
+        """The content of its file."""
+        names = self.names
+        held = [
+            {"owner": owner, "name": names[owner], "rows": rows, "deposit": said.hex()}
+            for owner, (rows, said) in sorted(self.held.items())
+        ]
+        refused = [
+            {"owner": owner, "name": names[owner], "reason": reason}
+            for owner, reason in sorted(self.refused.items())
+        ]
+        values = {"held": held, "refused": refused}
+        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedHolding:
+    """A holding that its member has signed, and its file."""
+
+    member: int
+    serial: int
+    holding: Holding
+    file: bytes = field(repr=False)
+
+    @property
+    def digest(self) -> bytes:
+        """Digest of its content, 32 bytes."""
+        return _digest(self.file)
 
 
 def signed_holding(
     agreement: Agreement, *, member: int, identity: Identity, holding: Holding, serial: int
-) -> HoldingSchema:
-    """The file of a member's holding, signed."""
-    names = holding.names
-    schema = HoldingSchema(
-        format="secfc holding 1",
-        job=agreement.digest.hex(),
-        member=member,
-        serial=serial,
-        held=[
-            HeldSchema(owner=owner, name=names[owner], rows=rows, deposit=said.hex())
-            for owner, (rows, said) in sorted(holding.held.items())
-        ],
-        refused=[
-            RefusedSchema(owner=owner, name=names[owner], reason=reason)
-            for owner, reason in sorted(holding.refused.items())
-        ],
-        signature="",
-    )
-    return schema.model_copy(update={"signature": encoded(identity.sign(schema.statement()))})
+) -> SignedHolding:
+    """A member's holding, signed. AgreementError if it has signed too many."""
+    if serial > _MOST_SERIAL:
+        name = agreement.names[member - 1]
+        raise AgreementError(f"{name}: it has signed {_MOST_SERIAL} holdings; no more are possible")
+    content = holding.content()
+    digest = hashlib.sha256(content).digest()
+    signature = encoded(identity.sign(_signed(agreement, member, serial, digest)))
+    file = f"{signature}\n{digest.hex()}\n".encode() + content
+    return SignedHolding(member=member, serial=serial, holding=holding, file=file)
 
 
-def holding_of(data: bytes, agreement: Agreement, *, member: int) -> HoldingSchema:
-    """The holding in a file; AgreementError unless this member signed it for this job, about its owners."""
+def holding_of(file: bytes, agreement: Agreement, *, member: int, serial: int) -> SignedHolding:
+    """The holding in a file; AgreementError unless this member signed it for this job and serial."""
     name = f"the holding of {agreement.names[member - 1]}"
     # Anybody can write a file. So nothing is parsed before the signature of its bytes is verified.
-    line, _, body = data.partition(b"\n")
+    digest = signed_digest(file[:_HEAD_BYTES], agreement, member=member, serial=serial)
+    content = file[_HEAD_BYTES:]
+    if hashlib.sha256(content).digest() != digest:
+        raise AgreementError(f"{name}: it did not sign this content", code=Code.BAD_SIGNATURE)
     try:
-        signature = decoded(line[:_LINE_BYTES].decode())
-        agreement.consortium.roster.verify(member, signature, _statement(body), what="its holding")
-    except (ParameterError, ValueError, SealError):
-        raise AgreementError(f"{name}: it did not sign this file", code=Code.BAD_SIGNATURE) from None
-    try:
-        values = json.loads(body)
-        if isinstance(values, dict):
-            values["signature"] = line.decode()
-        schema = check_values(values, HoldingSchema, name=name)
+        holding = Holding.of(content, most=owners_of(agreement), name=name)
     except (ParameterError, ValueError, RecursionError) as error:
         raise AgreementError(f"{name}: {error}") from None
-    if schema.job != agreement.digest.hex() or schema.member != member:
-        raise AgreementError(f"{name}: of another job, or another member")
-    numbers = [one.owner for one in schema.entries]
-    if len(set(numbers)) < len(numbers) or max(numbers, default=0) > owners_of(agreement):
-        raise AgreementError(f"{name}: an owner that there is not, or twice")
-    return schema
+    return SignedHolding(member=member, serial=serial, holding=holding, file=file)
+
+
+def signed_digest(head: bytes, agreement: Agreement, *, member: int, serial: int) -> bytes:
+    """The digest of the content that a file must have, by its head. AgreementError as `holding_of`."""
+    try:
+        signature, digest = decoded(head[: _LINES[0] - 1].decode()), _digest(head)
+        statement = _signed(agreement, member, serial, digest)
+        agreement.consortium.roster.verify(member, signature, statement, what="its holding")
+    except (ValueError, SealError):
+        text = f"the holding of {agreement.names[member - 1]}: it did not sign this file"
+        raise AgreementError(text, code=Code.BAD_SIGNATURE) from None
+    return digest
+
+
+def _digest(file: bytes) -> bytes:
+    """The digest in the second line of a file."""
+    return bytes.fromhex(file[_LINES[0] : _HEAD_BYTES - 1].decode())
+
+
+def _signed(agreement: Agreement, member: int, serial: int, digest: bytes) -> bytes:
+    return _SIGNED + agreement.digest + _PLACE.pack(member, serial) + digest
 
 
 def owners_of(agreement: Agreement) -> int:
@@ -209,6 +232,41 @@ class Deposits:
         """Path of the labels that a member sealed to owners."""
         return f"{self.folder}/labels/{run.hex()}/{member}"
 
+    def write_runs(self, member: int, runs: Sequence[bytes]) -> None:
+        """Publish the runs in which a member took part, at most as many as were agreed."""
+        self.store.write(self._runs(member), b"".join(runs[: self.agreement.runs]))
+
+    def runs(self) -> list[bytes]:
+        """Runs that enough members name, sorted: with fewer no owner has enough equal copies of labels."""
+        named: Counter[bytes] = Counter()
+        for _, data in self.of_members(self._runs, most=RUN_ID_BYTES * self.agreement.runs):
+            size = RUN_ID_BYTES
+            named.update({data[at : at + size] for at in range(0, len(data) - size + 1, size)})
+        return sorted(run for run, count in named.items() if count >= copies_of(self.agreement.job))
+
+    def _runs(self, member: int) -> str:
+        return f"{self.folder}/runs/{member}"
+
+    def of_members(self, path: Callable[[int], str], *, most: int) -> Iterator[tuple[int, bytes]]:
+        """One file of each member that has left it, at the path for its number.
+
+        What cannot be read is passed over with a warning: one member's file must not keep the others' from
+        being read. StorageError if nothing can be read.
+        """
+        read, failed = False, None
+        for member in range(1, self.agreement.job.n + 1):
+            try:
+                data = self.store.read(path(member), most=most)
+            except StorageError as error:
+                _LOG.warning("passed over: %s", error)
+                failed = failed or StorageError(str(error), code=error.code)
+                continue
+            if data is not None:
+                read = True
+                yield member, data
+        if failed is not None and not read:
+            raise failed
+
     def numbers(self, member: int) -> list[int]:
         """Owners that have left a file for a member, ascending; files with other names are ignored."""
         most = owners_of(self.agreement)
@@ -230,29 +288,28 @@ class Deposits:
             raise MessageError("a deposit of another owner")
         return certificate, deposit
 
+    def write(self, member: int, certificate: Certificate, deposit: bytes) -> None:
+        """Write an owner's deposit for a member."""
+        self.store.write(self.piece(member, certificate.number), certificate.packed() + deposit)
+
     @cached_property
     def _most_bytes(self) -> int:
         """Of a deposit's file."""
         assert self.agreement.owners is not None
         return MOST_BYTES + call_of(self.agreement).deposit_bytes(self.agreement.owners.most_rows)
 
-    def write_holding(self, schema: HoldingSchema) -> None:
+    def write_holding(self, signed: SignedHolding) -> None:
         """Publish a member's signed holding."""
-        self.store.write(f"{self.folder}/holdings/{schema.member}-{schema.serial}", schema.to_bytes())
+        self.store.write(self._holding(signed.member, signed.serial), signed.file)
 
     @property
     def closed(self) -> bool:
         """Whether a member has signed that it takes nothing more."""
-        for member, serials in self._serials().items():
-            try:
-                self._signed(member, serials)
-            except (AgreementError, StorageError):
-                continue
-            return True
-        return False
+        serials = self._serials().items()
+        return any(True for member, of_member in serials for _ in self._signed(member, of_member))
 
-    def holdings(self, serials: Mapping[int, int] | None = None) -> dict[int, HoldingSchema]:
-        """Of each member the last holding that it has signed, or the one with its serial.
+    def holdings(self, stated: Mapping[int, bytes] | None = None) -> dict[int, SignedHolding]:
+        """Of each member the last holding that it has signed, or the one with the digest that it states.
 
         Anybody can write a file: a warning tells of those that are passed over. AgreementError names members
         of whom there is none.
@@ -261,8 +318,7 @@ class Deposits:
         missing = [name for member, name in enumerate(names, 1) if member not in found]
         if missing:
             raise AgreementError(f"{', '.join(missing)} did not close the deposits (secfc deposit close)")
-        found |= {member: [serial] for member, serial in (serials or {}).items()}
-        return {member: self._signed(member, of_member) for member, of_member in found.items()}
+        return {member: self._last(member, found[member], (stated or {}).get(member)) for member in found}
 
     def _serials(self) -> dict[int, list[int]]:
         """Those that files of each member's holdings are named by, the greatest first."""
@@ -278,24 +334,38 @@ class Deposits:
         place = _number(member, self.agreement.job.n), _number(serial, _MOST_SERIAL)
         return place if all(place) else ()
 
-    def _signed(self, member: int, serials: Sequence[int]) -> HoldingSchema:
-        """The first of these holdings that its member has signed; if there is none, the first one's error."""
-        most, name = _ENTRY_BYTES * (owners_of(self.agreement) + 4), self.agreement.names[member - 1]
-        first: AgreementError | StorageError | None = None
+    def _holding(self, member: int, serial: int) -> str:
+        return f"{self.folder}/holdings/{member}-{serial}"
+
+    def _signed(self, member: int, serials: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Serials, and digests, of those files whose heads their member has signed. Only heads are read."""
         for serial in serials:
             try:
-                data = self.store.read(f"{self.folder}/holdings/{member}-{serial}", most=most)
-                schema = holding_of(data or b"", self.agreement, member=member)
-                if schema.serial != serial:
-                    raise AgreementError(f"the holding of {name}: of another serial")
+                head = self.store.head(self._holding(member, serial), _HEAD_BYTES)
+                digest = signed_digest(head or b"", self.agreement, member=member, serial=serial)
             except (AgreementError, StorageError) as error:
-                _LOG.warning("holding %d of %s was passed over: %s", serial, name, error)
-                # A new one: the traceback of `error` refers to the whole file.
-                first = first or type(error)(str(error), code=error.code)
+                self._passed_over(member, serial, error)
             else:
-                return schema
-        assert first is not None
-        raise first
+                yield serial, digest
+
+    def _last(self, member: int, serials: Sequence[int], stated: bytes | None) -> SignedHolding:
+        """The first of these holdings that its member has signed, or the one that it states."""
+        most = _HEAD_BYTES + _ENTRY_BYTES * (owners_of(self.agreement) + 4)
+        for serial, digest in self._signed(member, serials):
+            if stated not in (None, digest):
+                continue
+            try:
+                file = self.store.read(self._holding(member, serial), most=most)
+                return holding_of(file or b"", self.agreement, member=member, serial=serial)
+            except (AgreementError, StorageError) as error:
+                self._passed_over(member, serial, error)
+        which = "that it signed" if stated is None else "that it states"
+        name = self.agreement.names[member - 1]
+        raise AgreementError(f"the holding of {name}: no file in the store is one {which}")
+
+    def _passed_over(self, member: int, serial: int, error: SecFCError) -> None:
+        name = self.agreement.names[member - 1]
+        _LOG.warning("holding %d of %s was passed over: %s", serial, name, error)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,39 +374,55 @@ class Closed:
 
     agreement: Agreement  # with the rows of each owner
     complete: Complete
-    names: Mapping[int, str] = field(repr=False)  # of owners, by number
+    names: Mapping[int, str] = field(repr=False)  # of owners, by number, where all members give the same
 
     @property
     def left_out(self) -> list[str]:
         """The owners that are left out and why, a line for each."""
-        texts = self.complete.left_out.items()
-        return [f"{self.names.get(owner, 'owner')} (owner {owner}): {text}" for owner, text in texts]
+        names, texts = self.names, self.complete.left_out.items()
+        return [
+            f"{names[owner]} (owner {owner}): {text}" if owner in names else f"owner {owner}: {text}"
+            for owner, text in texts
+        ]
 
 
 def closed(
-    deposits: Deposits, own: HoldingSchema | None = None, serials: Mapping[int, int] | None = None
+    deposits: Deposits, own: SignedHolding | None = None, stated: Mapping[int, bytes] | None = None
 ) -> Closed:
-    """The deposits that all members hold alike, by what each of them has signed last, or with its serial.
+    """The deposits that all members hold alike, by what each has signed last, or what each states by digest.
 
-    `own` is what the member that asks has signed last itself. Raises AgreementError when a member has signed
-    none, or no deposit is complete.
+    `own` is what the member that asks has signed last itself. An owner to whom members give different names
+    is left out. Raises AgreementError when a member has signed none, or no deposit is complete.
     """
-    signed = deposits.holdings(serials)
+    signed = deposits.holdings(stated)
     if own is not None:
         signed[own.member] = own
     agreement = deposits.agreement
-    holdings = {member: Holding.of(schema) for member, schema in signed.items()}
-    found = complete(call_of(agreement), holdings)
+    holdings = {member: signed[member].holding for member in sorted(signed)}
+    names, disputed = _names(holdings)
+    found = complete(call_of(agreement), holdings, disputed)
     if not any(found.owners):
         raise AgreementError("no deposit is complete at all members")
-    names: dict[int, str] = {}
-    for one in holdings.values():
-        for owner, name in one.names.items():
-            names.setdefault(owner, name)
     last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # owners after it have no rows
+    digest = hashlib.sha256(b"".join(signed[member].digest for member in holdings))
     return Closed(
-        agreement=agreement.with_deposits(found.owners[:last], found.deposits), complete=found, names=names
+        agreement=agreement.with_deposits(found.owners[:last], found.deposits, digest.hexdigest()),
+        complete=found,
+        names=names,
     )
+
+
+def _names(holdings: Mapping[int, Holding]) -> tuple[dict[int, str], dict[int, str]]:
+    """Names of owners where members give one; where they give several, the reason to leave the owner out."""
+    named: dict[int, tuple[int, str]] = {}
+    disputed: dict[int, str] = {}
+    for member, holding in holdings.items():
+        for owner, name in holding.names.items():
+            first, given = named.setdefault(owner, (member, name))
+            if given != name:
+                text = f"member {first} has it as {given}, member {member} as {name}"
+                disputed.setdefault(owner, text)
+    return {owner: name for owner, (_, name) in named.items() if owner not in disputed}, disputed
 
 
 def deposited(agreement: Agreement) -> Agreement:
@@ -350,7 +436,3 @@ def _number(text: str, most: int) -> int:
     """A number from 1 to `most` in the form that this program writes; 0 for any other text."""
     plain = text.isascii() and text.isdigit() and len(text) <= len(str(most)) and text[0] != "0"
     return int(text) if plain and int(text) <= most else 0
-
-
-def _canonical(values: Any) -> bytes:
-    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()

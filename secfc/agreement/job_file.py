@@ -37,6 +37,7 @@ Fault = Callable[..., ParameterError]
 _DIGEST = b"secfc agreement 2"
 _DEPOSITED = b"secfc agreement with deposits 1"
 _TITLE_MOST = 200
+_MOST_RUNS = 1000  # with owners: each looks for labels of so many
 _SEED_BITS = 63
 
 
@@ -106,6 +107,7 @@ class Agreement:
     owners: OwnersSchema | None  # None: the clients hold the rows
     _content: JobSchema = field(repr=False)
     store: str | None = None  # where deposits are, if the job was read from a file
+    holdings: str | None = None  # digest of what members signed that they hold, once deposits are closed
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,14 +165,15 @@ class Agreement:
 
     @cached_property
     def run_digest(self) -> bytes:
-        """The digest to which a run is bound; with owners it also covers the deposits that count."""
+        """The digest to which a run is bound; with owners it covers what members signed that they hold."""
         if self.job.owners is None:
             return self.digest
-        return hashlib.sha256(_DEPOSITED + self.digest + self.job.digest).digest()
+        parts = (_DEPOSITED, self.digest, self.job.digest, str(self.holdings).encode())
+        return hashlib.sha256(b"".join(parts)).digest()
 
-    def with_deposits(self, owners: tuple[int, ...], deposits: str) -> "Agreement":
-        """The agreement with the rows of each owner and the digest of their deposits."""
-        return replace(self, job=replace(self.job, owners=owners, deposits=deposits))
+    def with_deposits(self, owners: tuple[int, ...], deposits: str, holdings: str) -> "Agreement":
+        """The agreement with the rows of each owner, and digests of their deposits and of all holdings."""
+        return replace(self, job=replace(self.job, owners=owners, deposits=deposits), holdings=holdings)
 
     def check_date(self, today: date) -> None:
         """Raise AgreementError if the job has expired."""
@@ -291,7 +294,7 @@ def _agreement(
     except ParameterError as error:
         raise fault(str(error)) from None
     if schema.owners is not None:
-        _check_owners(schema.owners, job, opened, fault)
+        _check_owners(schema.owners, job, opened, fault, runs=schema.runs)
     if limits.smallest_set > MAX_ROWS:
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible")
     if limits.smallest_set > 1 and job.init in SINGLETON_STARTS:
@@ -314,8 +317,12 @@ def _agreement(
     )
 
 
-def _check_owners(owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault: Fault) -> None:
-    """Raise ParameterError for options that do not work with a committee, or for too many owners."""
+def _check_owners(
+    owners: OwnersSchema, job: Job, opened: tuple[str, ...], fault: Fault, *, runs: int
+) -> None:
+    """Raise ParameterError for options that do not work with a committee, or for too many owners or runs."""
+    if runs > _MOST_RUNS:
+        raise fault(f"runs: at most {_MOST_RUNS} are possible where owners deposit rows", "runs")
     asked = job.n * owners.most
     if asked > MAX_OWNERS or asked * owners.most_rows > MAX_ROWS:
         raise fault(

@@ -86,9 +86,9 @@ class Statement(FileSchema):
     # Digest of the signed introductions of all clients, as this one received them; None if it received none.
     introductions: Hex32 | None
     # In a job with owners: `Agreement.run_digest`, which fixes whose deposits count, and at a member the
-    # serial of its holding.
+    # digest of its holding.
     deposits: Hex32 | None = None
-    holding: Count | None = None
+    holding: Hex32 | None = None
     took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
     # What left it, by type of message; empty if labels were fetched, because its counts were lost.
     sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]

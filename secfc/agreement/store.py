@@ -55,11 +55,15 @@ class Store:
 
     def read(self, path: str, *, most: int) -> bytes | None:
         """The bytes of a file, None if there is none; StorageError if there are more than `most`."""
-        _check(path)
-        found = self._tried(path, lambda: self._files.read(path, most + 1))
+        found = self.head(path, most + 1)
         if found is not None and len(found) > most:
             raise StorageError(f"{self._where}/{path}: more than {most} bytes")
         return found
+
+    def head(self, path: str, size: int) -> bytes | None:
+        """The first bytes of a file, at most `size`; None if there is none."""
+        _check(path)
+        return self._tried(path, lambda: self._files.read(path, size))
 
     def names(self, path: str, wanted: Callable[[str], object] = _PART.fullmatch) -> list[str]:
         """Names of files and folders in a folder, in no order; none where there is no folder.
@@ -86,7 +90,7 @@ class _Folder:
         self._root = root
 
     def write(self, path: str, data: bytes) -> None:
-        target = self._root / path
+        target = self._file(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f"{target.name}-{secrets.token_hex(4)}~")  # `names` ignores it due to the ~
         try:
@@ -97,7 +101,7 @@ class _Folder:
 
     def read(self, path: str, most: int) -> bytes | None:
         try:
-            descriptor = os.open(self._root / path, _READ)
+            descriptor = os.open(self._file(path), _READ)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would block the reader
@@ -108,10 +112,23 @@ class _Folder:
 
     def names(self, path: str) -> Iterator[str]:
         try:
-            with os.scandir(self._root / path) as found:
+            with os.scandir(self._folder(path)) as found:
                 yield from (one.name for one in found)
         except FileNotFoundError:
             return
+
+    def _file(self, path: str) -> Path:
+        folder, _, name = path.rpartition("/")
+        return self._folder(folder) / name
+
+    def _folder(self, path: str) -> Path:
+        """A folder of this one; OSError if it is a link, or behind one, that leads elsewhere."""
+        found = self._root
+        for part in filter(None, path.split("/")):
+            found /= part
+            if found.is_symlink():
+                raise OSError(errno.ELOOP, "a link is in the way")
+        return found
 
 
 class _Remote:

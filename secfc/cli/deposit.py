@@ -80,15 +80,18 @@ def admit(
         console().print(f"{path}: send it to the owner", soft_wrap=True)
 
 
-@deposit.command(epilog="Example: secfc deposit close north.toml --without clinic-7")
+@deposit.command(epilog="Example: secfc deposit close north.toml --without 7")
 def close(
     site: MemberSite,
     without: Annotated[
-        list[str] | None,
-        typer.Option(help="Name of an owner to leave out; repeatable. You can leave out owners later too."),
+        list[int] | None,
+        typer.Option(help="Number of an owner to leave out; repeatable. You can leave out owners later too."),
     ] = None,
 ) -> None:
-    """Check the deposits for you, sign which you hold, and accept no more; all members do so before a run."""
+    """Check the deposits for you, sign which you hold, and accept no more; all members do so before a run.
+
+    Repeated, it stores again what you have signed, and your sealed labels of runs.
+    """
     from secfc.drivers.collecting import Member
 
     own = _site(site)

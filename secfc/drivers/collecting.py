@@ -1,24 +1,25 @@
-"""A member's side of deposits: it admits owners, closes the deposits, and reads them from the store in a run.
+"""A member's side of deposits: it admits owners, closes the deposits, and reads them in a run.
 
-A member reads some deposits at a time. When it closes them it keeps each deposit's number of rows and digest.
-In a run it keeps the channel to each owner and moves the shares to the client's points at once.
+A member reads some deposits at a time. When it closes them it copies them to a folder of its own and signs
+each deposit's number of rows and digest. In a run it reads the copies, which nobody else can change. It keeps
+the channel to each owner and moves the shares to the client's points at once.
 """
 
 import os
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from secfc.agreement.admission import Certificate, admit, write_certificate
 from secfc.agreement.consortium import read_roster
-from secfc.agreement.files import OWNER_ONLY, write_new
+from secfc.agreement.files import OWNER_ONLY, numbers_in, write_new
 from secfc.agreement.holdings import (
     Closed,
     Deposits,
     Holding,
-    HoldingSchema,
+    SignedHolding,
     call_of,
     closed,
     deposited,
@@ -29,16 +30,22 @@ from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
+from secfc.agreement.store import Store
 from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
 from secfc.codes import code_of_write
 from secfc.drivers.committee import kernels_of
+from secfc.drivers.owner_labels import owner_labels
+from secfc.drivers.past_runs import PastRuns
 from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.outputs import check_new_file
 from secfc.params import Job
 from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
 from secfc.sealing.identity import Identity
+
+SEALED = "owners.labels"
+"""A file of a run in the member's results: owners' labels, sealed to the owners, as in the store."""
 
 _BLOCK_BYTES = 1 << 25  # of deposits that are in memory at a time
 _MOST_HOLDING = 1 << 29
@@ -56,13 +63,21 @@ class Block:
 class Shelf:
     """The deposits in a store that are for one member.
 
-    Those that it has signed are not checked again: `Intake` says why.
+    Those that it has signed are not checked again: `Intake` says why. Others are copied to `copies` as they
+    are taken.
     """
 
     def __init__(
-        self, deposits: Deposits, *, member: int, identity: Identity, signed: Holding | None = None
+        self,
+        deposits: Deposits,
+        *,
+        member: int,
+        identity: Identity,
+        signed: Holding | None = None,
+        copies: Deposits | None = None,
     ) -> None:
         self.deposits, self.member, self._identity, self._signed = deposits, member, identity, signed
+        self._copies = copies
         agreement = deposits.agreement
         assert agreement.owners is not None
         self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
@@ -82,6 +97,9 @@ class Shelf:
                 self._take(intake, certificate, deposit, names)
             except (MessageError, StorageError) as error:
                 not_taken[number] = str(error)
+            else:
+                if self._copies is not None:
+                    self._copies.write(self.member, certificate, deposit)
             if size >= _BLOCK_BYTES:
                 intake.settle()
                 yield Block(intake=intake, names=names, not_taken=not_taken)
@@ -131,10 +149,18 @@ class Member:
         return cls(site=site, agreement=agreement, number=number, identity=identity)
 
     @property
-    def _own(self) -> Path:
-        """Folder of its admissions and signed holdings for the job, next to its results."""
+    def copies(self) -> Deposits:
+        """The deposits that it holds, in a folder of its own next to its results."""
         results = self.site.results
-        return results.with_name(f"{results.name}.deposits") / self.agreement.digest.hex()[:32]
+        return Deposits(
+            agreement=self.agreement, store=Store(str(results.with_name(f"{results.name}.deposits")))
+        )
+
+    @property
+    def _own(self) -> Path:
+        """Folder of its admissions, signed holdings and copies of deposits for the job."""
+        results = self.site.results
+        return results.with_name(f"{results.name}.deposits") / self.copies.folder
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
         """Write a certificate next to each file of a public key. Return the paths.
@@ -150,8 +176,7 @@ class Member:
             raise ParameterError("KEYS: each public key file must have one owner")
         for target in targets:
             check_new_file("certificate", target)
-        folder.mkdir(parents=True, exist_ok=True)
-        admitted = {read_text(path): int(path.name) for path in folder.iterdir() if path.name.isdigit()}
+        admitted = {read_text(folder / str(number)): number for number in numbers_in(folder)}
         before = frozenset(admitted)
         names = {text.split()[0].lower(): text for text in admitted}
         texts = []
@@ -177,23 +202,24 @@ class Member:
             texts.append((number, said, text))
         for target, (number, said, text) in zip(targets, texts, strict=True):
             if said not in before:
-                _noted(folder / str(number), said)
+                _noted(folder / str(number), said.encode())
             write_certificate(target, text)
         return targets
 
-    def last_holding(self) -> HoldingSchema | None:
+    def last_holding(self) -> SignedHolding | None:
         """The holding that it signed last. None before it has closed the deposits."""
-        found = [int(path.stem) for path in self._own.glob("*.json")]
-        if not found:
+        serial = max(numbers_in(self._own / "holdings"), default=0)
+        if not serial:
             return None
-        data = read_text(self._own / f"{max(found)}.json", most=_MOST_HOLDING).encode()
-        return holding_of(data, self.agreement, member=self.number)
+        file = read_text(self._own / "holdings" / str(serial), most=_MOST_HOLDING).encode()
+        return holding_of(file, self.agreement, member=self.number, serial=serial)
 
-    def close(self, without: Collection[str] = ()) -> "Taken":
-        """Read the deposits in the store, sign them, and take no more. Leave out the owners of these names.
+    def close(self, without: Collection[int] = ()) -> "Taken":
+        """Read the deposits in the store, sign them, and take no more. Leave out the owners of these numbers.
 
         A member that has closed them before signs the same holding again, without the owners in `without`.
-        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown name.
+        What it has signed, and its labels of owners, are written to the store again.
+        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown number.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
         assert self.agreement.owners is not None
@@ -203,29 +229,42 @@ class Member:
         if last is None:
             holding, not_taken = self._read(deposits)
         else:
-            holding = Holding.of(last)
-        refused, names = dict(holding.refused), holding.names
-        for name in without:
-            named = [owner for owner, one in names.items() if one == name]
-            if not named:
-                raise ParameterError(f"--without: {name!r} has no deposit")
-            refused |= {owner: "this member leaves it out" for owner in named if owner in holding.held}
-        held = {owner: one for owner, one in holding.held.items() if owner not in refused}
-        if last is None or len(held) < len(holding.held):
+            holding = last.holding
+        for owner in without:
+            if owner not in holding.names:
+                raise ParameterError(f"--without: owner {owner} has no deposit")
+        leaves = {owner: "this member leaves it out" for owner in without if owner in holding.held}
+        if last is None or leaves:
+            holding = replace(
+                holding,
+                held={owner: one for owner, one in holding.held.items() if owner not in leaves},
+                refused={**holding.refused, **leaves},
+            )
             last = signed_holding(
                 self.agreement,
                 member=self.number,
                 identity=self.identity,
-                holding=Holding(held=held, refused=refused, names=names),
+                holding=holding,
                 serial=1 if last is None else last.serial + 1,
             )
-            _noted(self._own / f"{last.serial}.json", last.to_bytes().decode())
+            _noted(self._own / "holdings" / str(last.serial), last.file)
         deposits.write_holding(last)
-        return Taken(holding=Holding.of(last), not_taken=not_taken)
+        self.publish(PastRuns(self.site, self.agreement).counted)
+        return Taken(holding=holding, not_taken=not_taken)
+
+    def publish(self, runs: Iterable[bytes]) -> None:
+        """Write owners' labels of these runs, where there are any, to the store. Name all its runs there."""
+        deposits, counted = Deposits.of(self.agreement), PastRuns(self.site, self.agreement).counted
+        for run in runs:
+            path = self.site.results / run.hex() / SEALED
+            if path.exists():
+                deposits.store.write(deposits.labels(run, self.number), path.read_bytes())
+        if counted:
+            deposits.write_runs(self.number, counted)
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
         """Read its deposits in the store. Return them, and the reasons for those not taken."""
-        shelf = Shelf(deposits, member=self.number, identity=self.identity)
+        shelf = Shelf(deposits, member=self.number, identity=self.identity, copies=self.copies)
         held: dict[int, tuple[int, bytes]] = {}
         refused, names, not_taken = dict[int, str](), dict[int, str](), dict[int, str]()
         for block in shelf.blocks(deposits.numbers(self.number)):
@@ -255,16 +294,14 @@ class Taken:
 
 
 class Collected:
-    """A member's deposits in a run. It reads them from the store when it needs them."""
+    """A member's deposits in a run. It reads its copies of them when it needs them."""
 
     def __init__(self, member: Member, run: bytes) -> None:
-        schema = member.last_holding()
-        assert schema is not None
-        signed = Holding.of(schema)
-        self.serial = schema.serial  # of what it has signed
-        self._run, self._held = run, dict(signed.held)
-        self._deposits = Deposits.of(member.agreement)
-        self._shelf = Shelf(self._deposits, member=member.number, identity=member.identity, signed=signed)
+        last = member.last_holding()
+        assert last is not None
+        signed, self.holding = last.holding, last.digest
+        self._member, self._run, self._held = member, run, dict(signed.held)
+        self._shelf = Shelf(member.copies, member=member.number, identity=member.identity, signed=signed)
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party
@@ -282,9 +319,9 @@ class Collected:
         self._held, self._owners = held, job.owners or ()
 
     def store(self, points: CodedPoints, primes: int) -> int:
-        """Read the deposits from the store, check them again, and move shares to a client's points.
+        """Read the deposits, check them again, and move shares to a client's points.
 
-        Raises StorageError with the owner if a deposit is not the one that this member signed.
+        Raises StorageError with the owner if a copy is not of the deposit that this member signed.
         """
         start = 0
         for block in self._shelf.blocks(self._held):
@@ -308,16 +345,12 @@ class Collected:
         return b"".join(parts)
 
     def labels_file(self, sealed: bytes) -> bytes:
-        """Sealed labels as a file. `secfc.drivers.depositing` describes how an owner finds its own."""
-        of_owners = sealed_labels_of(self._owners, sealed)
-        return b"".join(
-            owner.to_bytes(4, "little") + len(one).to_bytes(4, "little") + one
-            for owner, one in of_owners.items()
-        )
+        """Sealed labels as a file."""
+        return owner_labels(sealed_labels_of(self._owners, sealed))
 
-    def publish(self, file: bytes) -> None:
-        """Write the file of sealed labels to the store."""
-        self._deposits.store.write(self._deposits.labels(self._run, self._shelf.member), file)
+    def publish(self) -> None:
+        """Write owners' labels of this run to the store."""
+        self._member.publish([self._run])
 
 
 def with_deposits(site: Site, agreement: Agreement) -> Agreement:
@@ -330,13 +363,13 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
     return Member.of(site).closed().agreement
 
 
-def _noted(path: Path, text: str) -> None:
+def _noted(path: Path, data: bytes) -> None:
     """Write a file of its own, whole and once. AgreementError if another process has written it meanwhile."""
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            write_new(draft, text.encode(), mode=OWNER_ONLY)
+            write_new(draft, data, mode=OWNER_ONLY)
             os.link(draft, path)
         finally:
             draft.unlink(missing_ok=True)

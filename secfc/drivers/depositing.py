@@ -1,16 +1,12 @@
 """An owner's side of deposits. It writes a file for each member, and opens its labels after a run.
 
-::
-
-    labels = of each owner that has rows: owner (4) | bytes (4) | labels, sealed by one member
-
 An owner keeps a receipt of each deposit next to its results. Nobody can open the labels without it.
 """
 
-import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +14,7 @@ from pydantic import Field
 
 from secfc.agreement.admission import own_certificate
 from secfc.agreement.check import check_site
-from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
+from secfc.agreement.files import OWNER_ONLY, numbers_in, read_private_text, write_new
 from secfc.agreement.holdings import Deposits, call_of, owners_of
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
@@ -30,18 +26,15 @@ from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.array_types import Labels
 from secfc.codes import Code
 from secfc.drivers.committee import kernels_of
+from secfc.drivers.owner_labels import labels_for, most_bytes
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.row_marks import is_marked, mark_of
-from secfc.errors import AgreementError, DataError, TooManyFaultsError
+from secfc.errors import AgreementError, DataError, SecFCError, StorageError, TooManyFaultsError
 from secfc.protocol.deposits import Call, Owner
-from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.tables import write_labels
 
 LABELS = "labels.csv"
 _RECEIPTS = ".receipts"  # suffix of a folder next to the results
-_RECORD = struct.Struct("<II")
-_SEALED_BYTES = 64  # more than sealing adds to labels
-_MOST_RUNS = 1000  # read from a store; further ones are ignored
 
 
 class ReceiptSchema(FileSchema):
@@ -112,31 +105,33 @@ class Depositor:
         pieces = owner.deposit()
         self._keep(owner, rows)
         for member, piece in enumerate(pieces, 1):
-            path = self._deposits.piece(member, certificate.number)
-            self._deposits.store.write(path, certificate.packed() + piece)
+            self._deposits.write(member, certificate, piece)
         return count
 
     def open(self) -> list[Opened]:
         """Open the labels that members wrote for this owner in each run. Write those that are new.
 
-        Raises AgreementError without a receipt, TooManyFaultsError if no run has enough equal copies, and
-        DataError if the site's rows are not the deposited ones.
+        Raises AgreementError without a receipt, TooManyFaultsError or StorageError if no run has enough equal
+        copies, and DataError if the site's rows are not the deposited ones.
         """
         receipts, call = list(self._kept()), self._call()
         if not receipts:
             raise AgreementError(f"{self._site.party}: {self._receipts}: there is no receipt of a deposit")
         found: list[Opened] = []
-        failed: TooManyFaultsError | None = None
+        failed: SecFCError | None = None
         past = PastRuns(self._site, self.agreement)
-        for run in self._runs():
+        for run in self._deposits.runs():
             if (self._site.results / run.hex() / LABELS).exists():
                 found.append(Opened(folder=self._site.results / run.hex(), rows=0))
                 continue
             try:
-                receipt, labels = self._opened(call, receipts, run)
-            except TooManyFaultsError as error:
+                copies = self._copies(run)
+                if not copies:  # the run has not ended, or failed
+                    continue
+                receipt, labels = self._opened(call, receipts, run, copies)
+            except (TooManyFaultsError, StorageError) as error:
                 # A new one: the traceback of `error` refers to all copies.
-                failed = failed or TooManyFaultsError(str(error), code=error.code)
+                failed = failed or type(error)(str(error), code=error.code)
                 continue
             rows = read_rows(self._site, self.agreement)
             if not is_marked(receipt.row_mark, rows):
@@ -148,8 +143,12 @@ class Depositor:
             raise failed
         return found
 
-    def _opened(self, call: Call, receipts: list[ReceiptSchema], run: bytes) -> tuple[ReceiptSchema, Labels]:
-        copies = self._copies(run)
+    def _opened(
+        self, call: Call, receipts: list[ReceiptSchema], run: bytes, copies: Mapping[int, bytes]
+    ) -> tuple[ReceiptSchema, Labels]:
+        if not any(copies.values()):
+            text = f"no member has labels of owner {self._certificate.number}: it was left out"
+            raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {text}")
         for receipt in receipts:
             owner = Owner.of_receipt(
                 call,
@@ -164,26 +163,11 @@ class Depositor:
         raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
 
     def _copies(self, run: bytes) -> dict[int, bytes]:
-        """What each member says it sealed to this owner number, for the members with a file in the store."""
-        agreement, found = self.agreement, dict[int, bytes]()
-        assert agreement.owners is not None
-        most = owners_of(agreement) * (_RECORD.size + _SEALED_BYTES + 2 * agreement.owners.most_rows)
-        for member in range(1, agreement.job.n + 1):
-            data = self._deposits.store.read(self._deposits.labels(run, member), most=most)
-            copy = None if data is None else _record(data, self._certificate.number)
-            if copy is not None:
-                found[member] = copy
-        return found
-
-    def _runs(self) -> Iterator[bytes]:
-        names = self._deposits.store.names(f"{self._deposits.folder}/labels")
-        for name in sorted(names)[:_MOST_RUNS]:
-            try:
-                run = bytes.fromhex(name)
-            except ValueError:
-                continue
-            if len(run) == RUN_ID_BYTES and run.hex() == name:
-                yield run
+        """What each member that has a file of labels in the store says it sealed to this owner number."""
+        assert self.agreement.owners is not None
+        most = most_bytes(owners=owners_of(self.agreement), rows=self.agreement.owners.most_rows)
+        files = self._deposits.of_members(partial(self._deposits.labels, run), most=most)
+        return {member: labels_for(data, self._certificate.number) for member, data in files}
 
     def _call(self) -> Call:
         keys = [b""] * owners_of(self.agreement)
@@ -205,24 +189,12 @@ class Depositor:
             )
         )
         self._receipts.mkdir(mode=0o700, parents=True, exist_ok=True)
-        at = f"{len(list(self._receipts.iterdir())) + 1}.toml"
-        write_new(self._receipts / at, text.encode(), mode=OWNER_ONLY)
+        number = max(numbers_in(self._receipts, ".toml"), default=0) + 1
+        write_new(self._receipts / f"{number}.toml", text.encode(), mode=OWNER_ONLY)
 
     def _kept(self) -> Iterator[ReceiptSchema]:
         """Receipts, the newest first."""
-        paths = self._receipts.glob("*.toml") if self._receipts.is_dir() else ()
-        for path in sorted(paths, key=lambda one: int(one.stem), reverse=True):
+        for number in reversed(numbers_in(self._receipts, ".toml")):
+            path = self._receipts / f"{number}.toml"
             read_private_text(path, what="a receipt")
             yield TomlFile(path).check(ReceiptSchema)
-
-
-def _record(data: bytes, number: int) -> bytes | None:
-    """What a member has sealed to an owner. None if there is nothing, or the file is invalid."""
-    at = 0
-    while at + _RECORD.size <= len(data):
-        owner, size = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
-        if owner == number:
-            return data[at : at + size] if at + size <= len(data) else None
-        at += size
-    return None

@@ -25,7 +25,8 @@ from secfc.agreement.statement import (
     sign_statement,
     statement_by,
 )
-from secfc.drivers.collecting import Collected, Member
+from secfc.codes import code_of_write
+from secfc.drivers.collecting import SEALED, Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.row_marks import mark_of, union_mark
@@ -54,9 +55,6 @@ _LOG = logging.getLogger(__name__)
 
 LABELS, CENTRES, SPREADS = "labels.csv", "centres.csv", "spreads.csv"
 """Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
-
-SEALED = "owners.labels"
-"""In a committee: the file of owners' labels, sealed to the owners, as written to the store."""
 
 EVIDENCE = "evidence.json"
 """Two contradicting signed messages of the coordinator, if it cheated (`secfc audit`)."""
@@ -312,9 +310,9 @@ class Participant(TakingPart):
         if self._collected is None or not path.exists():
             return
         try:
-            self._collected.publish(path.read_bytes())
+            self._collected.publish()
         except (SecFCError, OSError) as error:
-            _LOG.error("%s; labels of owners are in %s: copy them there", detail(error), path)
+            _LOG.error("%s; labels of owners are in %s: secfc deposit close stores them", detail(error), path)
 
     def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
         """Call `close`. Return the report as JSON values, with copies for clients that missed the result.
@@ -374,7 +372,7 @@ class Participant(TakingPart):
             began=self._began,
             introductions=self._introductions,
             deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
-            holding=None if self._collected is None else self._collected.serial,
+            holding=None if self._collected is None else self._collected.holding.hex(),
             took_part=self._took_part,
             sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
             ended=ended,

@@ -17,6 +17,7 @@ from secfc.errors import AgreementError, StorageError
 from secfc.journal.disk import sync_folder, write_all, write_errors
 from secfc.journal.run_log import InUseError, RunLog, delete
 from secfc.outputs import drafted
+from secfc.protocol.messages import RUN_ID_BYTES
 
 STATEMENT = "statement.json"  # a run's signed statement, in the run's folder of the site's results
 _RUNS = ".runs"  # suffix of a folder next to the site's results: the runs of each agreement
@@ -49,6 +50,12 @@ class PastRuns:
     def has_been(self, run: bytes) -> bool:
         """Whether the site took part in a run that has ended, or the run was counted."""
         return (self._results / run.hex()).exists() or any(self._runs.glob(f"*/{run.hex()}"))
+
+    @property
+    def counted(self) -> list[bytes]:
+        """The runs of this job that were counted, sorted."""
+        found = self._counted.glob("[0-9a-f]" * 2 * RUN_ID_BYTES)
+        return sorted(bytes.fromhex(path.name) for path in found)
 
     def statement(self, run: bytes) -> SignedStatement | None:
         """The statement of a run whose results were written. None if there is none.

@@ -30,11 +30,14 @@ class Held(Protocol):
         """As `Intake.refused`."""
 
 
-def complete(call: Call, intakes: Mapping[int, Held]) -> Complete:
-    """Whose deposits all members hold, by member; an owner whose deposit one lacks is left out as a whole."""
+def complete(call: Call, intakes: Mapping[int, Held], disputed: Mapping[int, str] | None = None) -> Complete:
+    """Whose deposits all members hold, by member; an owner whose deposit one lacks is left out as a whole.
+
+    So are `disputed` owners, for the reasons given.
+    """
     held = {member: intake.held for member, intake in intakes.items()}
     everywhere = Counter(owner for own in held.values() for owner in own)
-    left_out: dict[int, str] = {}
+    left_out = dict(disputed or {})
     for member, intake in intakes.items():
         for owner, reason in intake.refused.items():
             left_out.setdefault(owner, f"member {member}: {reason}")

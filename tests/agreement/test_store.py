@@ -1,5 +1,6 @@
 """Stores: a folder, or a store named by a URL, tested with an S3 server in this process."""
 
+import shutil
 import sys
 
 import numpy as np
@@ -57,6 +58,28 @@ def test_names_are_those_in_the_folder_also_of_what_came_meanwhile(store):
     store.write("a/2", b"x")
     store.write("a/b/3", b"x")
     assert sorted(store.names("a")) == ["1", "2", "b"]
+
+
+def test_nothing_is_written_or_read_through_a_link_to_another_folder(tmp_path):
+    store, elsewhere = Store(str(tmp_path / "deposits")), tmp_path / "elsewhere"
+    store.write("a/b/1", b"x")
+    elsewhere.mkdir()
+    (elsewhere / "1").write_bytes(b"own")
+    for link in ("c", "a/c", "a/c/d"):
+        store.write("a/c/d/1", b"x")
+        place = tmp_path / "deposits" / link
+        if place.exists():
+            shutil.rmtree(place)
+        place.symlink_to(elsewhere)
+        for act in (
+            lambda at=f"{link}/1": store.write(at, b"y"),
+            lambda at=f"{link}/1": store.read(at, most=9),
+            lambda at=link: store.names(at),
+        ):
+            with pytest.raises(StorageError, match="a link is in the way"):
+                act()
+        place.unlink()
+    assert [(one.name, one.read_bytes()) for one in elsewhere.iterdir()] == [("1", b"own")]
 
 
 def test_clinics_deposit_in_an_object_store_and_open_their_labels(bucket, tmp_path):

@@ -1,14 +1,16 @@
 """What an audit says of the deposits of a run, and of a store or statements that were changed since."""
 
+import hashlib
 import shutil
+from dataclasses import replace
 
 import pytest
 from support.clinics import Clinics
 
 from secfc.agreement import audited_deposits
-from secfc.agreement.admission import MAGIC, unpacked
+from secfc.agreement.admission import MAGIC, admit, read_certificate, unpacked
 from secfc.agreement.audit import audit
-from secfc.agreement.holdings import call_of
+from secfc.agreement.holdings import call_of, holding_of, signed_holding
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.statement import read_summary, sign_statement
@@ -27,7 +29,7 @@ def ran(tmp_path_factory):
     network = made.network()
     network.run()
     network.write_summary(made.folder / "summary.json", None)
-    made.member("west").close(["clinic-5"])
+    made.member("west").close([7])
     return made
 
 
@@ -96,14 +98,50 @@ def test_a_run_that_nobody_binds_to_deposits_does_not_hold(audited):
     )
 
 
-def test_a_member_that_states_another_holding_than_it_had_does_not_hold(audited):
+def test_a_member_that_states_another_holding_than_it_had_does_not_hold(audited, ran):
     """West has signed twice; the second one leaves an owner out that was in."""
+    later = ran.member("west").last_holding().digest.hex()
     assert_wrong(
-        audited(statement={"west": {"holding": 2}}),
+        audited(statement={"west": {"holding": later}}),
         "deposits: north, south, west: a run of other ones than all members signed that they hold",
     )
-    (wrong,) = [one.text for one in audited(statement={"west": {"holding": 7}}) if not one.holds]
-    assert wrong.startswith("deposits: the holding of west: ")
+    assert_wrong(
+        audited(statement={"west": {"holding": "00" * 32}}),
+        "deposits: the holding of west: no file in the store is one that it states",
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        lambda one: {"refused": {5: "no reason"}, "held": without(one.held), "names": one.names},
+        lambda one: {"names": one.names | {1: "other"}},
+        lambda one: {"held": without(one.held)},
+    ],
+)
+def test_a_member_cannot_exchange_its_holding_for_another_of_the_same_serial(audited, ran, changes):
+    """Deposits that count, and so their digest, are the same; its reasons or names are not."""
+    member = ran.member("west")
+    path = ran.folder / "deposits" / ran.store.folder / "holdings" / "3-1"
+    before = holding_of(path.read_bytes(), ran.agreement, member=3, serial=1).holding
+    after = signed_holding(
+        ran.agreement,
+        member=3,
+        identity=member.identity,
+        holding=replace(before, **changes(before)),
+        serial=1,
+    )
+    found = audited(lambda store: (store / "holdings" / "3-1").write_bytes(after.file))
+    assert_wrong(found, "deposits: the holding of west: no file in the store is one that it states")
+    found = audited(
+        lambda store: (store / "holdings" / "3-1").write_bytes(after.file),
+        {"west": {"holding": after.digest.hex()}},
+    )
+    assert any(not one.holds and one.text.startswith("deposits: ") for one in found)
+
+
+def without(held):
+    return {owner: one for owner, one in held.items() if owner != 5}
 
 
 def test_without_the_store_nothing_is_said_to_hold(audited):
@@ -152,7 +190,33 @@ def test_an_owner_with_a_certificate_by_itself_does_not_hold(audited, ran):
     )
 
 
+def test_an_owner_under_another_name_than_members_signed_does_not_hold(audited, ran):
+    """The member that admitted it signs a second certificate of the same number and key."""
+
+    def change(store):
+        for path in pieces(store, 1):
+            certificate, deposit = unpacked(path.read_bytes())
+            text = admit(
+                ran.agreement,
+                member=1,
+                identity=read_key(ran.folder / "north.key"),
+                number=1,
+                name="clinic-9",
+                key=certificate.key,
+            )
+            renamed = ran.folder / "renamed.certificate"
+            renamed.write_text(text)
+            path.write_bytes(read_certificate(renamed, ran.agreement).packed() + deposit)
+
+    assert_wrong(
+        audited(change), "deposits: owner 1: no file in the store is the deposit that members signed"
+    )
+
+
 def test_all_parties_state_the_deposits_of_the_run_and_members_their_holding(ran):
     summary = read_summary(ran.folder / "summary.json")
-    assert {one.statement.holding for one in summary.statements} == {1}
+    folder = ran.folder / "deposits" / ran.store.folder / "holdings"
+    for member, one in enumerate(summary.statements, 1):
+        content = (folder / f"{member}-1").read_bytes().split(b"\n", 2)[2]
+        assert one.statement.holding == hashlib.sha256(content).hexdigest()
     assert len({one.statement.deposits for one in summary.statements}) == 1

@@ -20,6 +20,7 @@ from secfc.cli.app import app
 from secfc.codes import Code
 from secfc.drivers import collecting
 from secfc.drivers.collecting import Collected
+from secfc.drivers.flare.jobs import of_argument, to_argument
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -291,10 +292,16 @@ class TestJob:
 
     def test_deposits_change_the_run_and_not_what_was_signed(self, clinics):
         base = clinics.agreement
-        first, second = (base.with_deposits((1, 2), text) for text in ("00", "01"))
-        assert first.digest == second.digest == base.digest == base.run_digest
-        assert len({first.run_digest, second.run_digest, base.digest}) == 3
+        first, second, third = (
+            base.with_deposits((1, 2), *texts) for texts in (("00", "00"), ("01", "00"), ("00", "01"))
+        )
+        assert first.digest == second.digest == third.digest == base.digest == base.run_digest
+        assert len({first.run_digest, second.run_digest, third.run_digest, base.digest}) == 4
         assert first.session(RUN).agreement == first.run_digest
+
+    def test_a_flare_job_has_the_deposits_and_holdings_that_a_run_is_bound_to(self, closed_clinics):
+        agreement = closed_clinics.member("north").closed().agreement
+        assert of_argument(to_argument(agreement)).run_digest == agreement.run_digest
 
     @pytest.mark.parametrize(
         ("old", "new", "match"),
@@ -306,6 +313,7 @@ class TestJob:
             ("most = 4", "most = 400000", "3 parties admit 1200000 owners of 9 rows, at most 1048576"),
             ("most_rows = 9", "most_rows = 1000000000", "owners of 1000000000 rows"),
             ("most = 4", "most = 0", "owners.most"),
+            ("runs = 100", "runs = 1001", "runs: at most 1000 are possible where owners deposit rows"),
             ("most = 4", 'most = 4\nstore = "http://x"', "a folder or a URL of s3://"),
             ("most = 4", 'most = 4\nstore = "s3://user:password@x"', "without user and password"),
         ],
@@ -337,6 +345,17 @@ class TestLabels:
         with pytest.raises(AgreementError, match="there is no receipt of a deposit"):
             closed_clinics.labels("clinic-1")
 
+    def test_receipts_beside_which_some_were_deleted_or_renamed_still_count(self, clinics):
+        clinics.deposit()
+        clinics.deposit("clinic-1")
+        first, second = sorted((clinics.folder / "results-clinic-1.receipts").glob("*/*.toml"))
+        first.rename(first.with_name("first.toml"))
+        clinics.deposit("clinic-1")
+        assert second.with_name("3.toml").exists()
+        clinics.close()
+        clinics.network().run()
+        assert len(clinics.labels("clinic-1")) == 5
+
     def test_labels_are_not_written_beside_other_rows_than_were_deposited(self, closed_clinics):
         closed_clinics.network().run()
         closed_clinics.write_rows("clinic-1", closed_clinics.clinics["clinic-1"][::-1])
@@ -354,8 +373,24 @@ class TestLabels:
         closed_clinics.network().run()
         folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels"
         (folder / RUN.hex()).rename(folder / bytes(16).hex())
+        for member in (1, 2, 3):
+            closed_clinics.store.write_runs(member, [bytes(16)])
         with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0{32}: .* 0 equal copies"):
             closed_clinics.labels("clinic-1")
+
+    def test_labels_of_two_runs_with_the_same_deposits_open_each_in_its_folder(self, closed_clinics):
+        first, second = RUN, bytes(16)
+        for run in (first, second):
+            closed_clinics.network(run=run).run()
+        assert len(closed_clinics.labels("clinic-1", second)) == 5
+        assert len(closed_clinics.labels("clinic-1", first)) == 5
+        assert sorted(closed_clinics.store.runs()) == [second, first]
+
+    def test_a_run_that_has_begun_and_has_no_labels_is_passed_over(self, closed_clinics):
+        closed_clinics.network().run()
+        for member in (1, 2, 3):
+            closed_clinics.store.write_runs(member, [bytes(16), RUN])
+        assert len(closed_clinics.labels("clinic-1")) == 5
 
     def test_an_owner_needs_t_plus_1_equal_copies_and_lies_of_others_do_not_count(self, closed_clinics):
         closed_clinics.network().run()
@@ -367,16 +402,14 @@ class TestLabels:
             closed_clinics.labels("clinic-2")
 
 
-def test_labels_stay_with_the_members_where_the_store_cannot_be_reached(closed_clinics, caplog):
+def test_labels_stay_with_members_that_cannot_reach_the_store_until_they_close_again(closed_clinics, caplog):
     folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder / "labels"
     folder.write_text("in the way")
     closed_clinics.network().run()
     assert "labels of owners are in" in caplog.text
     folder.unlink()
-    (folder / RUN.hex()).mkdir(parents=True)
-    for at, name in enumerate(("north", "south"), 1):
-        kept = closed_clinics.folder / f"results-{name}" / RUN.hex() / "owners.labels"
-        (folder / RUN.hex() / str(at)).write_bytes(kept.read_bytes())
+    for name in ("north", "south"):
+        closed_clinics.member(name).close()
     assert len(closed_clinics.labels("clinic-1")) == 5
 
 
@@ -405,7 +438,7 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
     with pytest.raises(RangeError, match=r"impossible-distances \(owner 6\)") as caught:
         clinics.network().run()
     assert caught.value.owners == (6,)
-    clinics.member("west").close(["clinic-4"])
+    clinics.member("west").close([6])
     found = closed(clinics.store)
     assert found.left_out == ["clinic-4 (owner 6): member 3: this member leaves it out"]
     network = clinics.network(run=bytes(16))
@@ -414,8 +447,8 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
         assert len(clinics.labels(name, bytes(16))) == len(clinics.clinics[name])
 
 
-def test_a_deposit_that_is_gone_after_its_member_signed_it_is_named(closed_clinics):
-    closed_clinics.piece(2, "clinic-3").unlink()
+def test_a_copy_that_is_gone_after_its_member_signed_the_deposit_is_named(closed_clinics):
+    closed_clinics.copy("south", "clinic-3").unlink()
     member = closed_clinics.member("south")
     collected = Collected(member, RUN)
     collected.keep(member.closed().agreement.job)
@@ -429,7 +462,7 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     earlier = clinics.piece(2, "clinic-3").read_bytes()
     clinics.deposit("clinic-3")
     clinics.close()
-    clinics.piece(2, "clinic-3").write_bytes(earlier)
+    clinics.copy("south", "clinic-3").write_bytes(earlier)
     collected = Collected(clinics.member("south"), RUN)
     collected.keep(clinics.member("south").closed().agreement.job)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
@@ -449,8 +482,8 @@ def test_what_a_member_has_signed_is_opened_in_a_run_and_not_checked_again(close
 @pytest.mark.parametrize(
     "where", ["head", "ephemeral", "digest", "proof", "signature", "piece", "cut", "owner"]
 )
-def test_a_deposit_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
-    path, call = closed_clinics.piece(2, "clinic-3"), call_of(closed_clinics.agreement)
+def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
+    path, call = closed_clinics.copy("south", "clinic-3"), call_of(closed_clinics.agreement)
     data = path.read_bytes()
     start = len(data) - call.deposit_bytes(len(closed_clinics.clinics["clinic-3"]))
     at = {
@@ -464,7 +497,7 @@ def test_a_deposit_that_changed_after_its_member_signed_it_ends_the_run_by_name(
     changed[start + at.get(where, call.signed_bytes)] ^= where not in ("cut", "owner")
     path.write_bytes(changed[:-1] if where == "cut" else changed)
     if where == "owner":
-        path.write_bytes(closed_clinics.piece(2, "clinic-4").read_bytes())
+        path.write_bytes(closed_clinics.copy("south", "clinic-4").read_bytes())
     member = closed_clinics.member("south")
     collected = Collected(member, RUN)
     collected.keep(member.closed().agreement.job)
@@ -504,7 +537,8 @@ def test_commands_from_keys_to_labels(tmp_path):
     assert "2 owners, 14 rows, as all members have signed" in text
     assert "5 labels" in command("deposit", "open", "--site", made.site("clinic-1"))
     assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
-    assert "0 equal copies" in command("deposit", "open", "--site", made.site("clinic-2"), status=2)
+    text = command("deposit", "open", "--site", made.site("clinic-2"), status=2)
+    assert "no member has labels of owner 10: it was left out" in text
     assert "west: a member of a committee has no labels" in command(
         "job", "fetch", made.site("west"), tmp_path / "x", status=2
     )

@@ -1,25 +1,28 @@
 """What hostile owners, members and writers of a store may leave there. Honest deposits are not affected."""
 
-import json
 import os
+import struct
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.clinics import Clinics
+from support.network import RUN
 
 from secfc.agreement.admission import MAGIC, admit, unpacked
-from secfc.agreement.holdings import call_of, closed, holding_of
+from secfc.agreement.holdings import call_of, closed
 from secfc.agreement.keys import read_key
-from secfc.agreement.signatures import encoded
-from secfc.agreement.site_file import read_site
 from secfc.agreement.store import Store
-from secfc.drivers.collecting import with_deposits
 from secfc.errors import AgreementError, MessageError, SealError, StorageError
 from secfc.kernels import choose
 from secfc.protocol import deposits as protocol
 from secfc.protocol.deposits import Owner
 from secfc.sealing.identity import Identity
+
+
+def cannot(self, path, most):
+    raise StorageError("gone")
+
 
 FIRST = {1, 2, 5, 6, 7}  # numbers of clinics 1 to 5
 
@@ -139,6 +142,16 @@ class TestFiles:
         clinics.network().run()
         assert len(clinics.labels("clinic-1")) == 5
 
+    def test_files_that_change_or_go_once_members_have_closed_do_not_change_the_run(self, clinics):
+        """By an owner that deposits again, or by whoever may write to the store."""
+        clinics.close()
+        for member in (1, 2, 3):
+            path = clinics.piece(member, "clinic-3")
+            path.write_bytes(path.read_bytes()[:-1] + b"x")
+            clinics.piece(member, "clinic-4").unlink()
+        clinics.network().run()
+        assert [len(clinics.labels(name)) for name in clinics.clinics] == [5, 1, 9, 3, 2]
+
     def test_no_deposit_at_all_ends_before_the_run(self, clinics):
         for name in clinics.clinics:
             clinics.piece(1, name).unlink()
@@ -227,158 +240,12 @@ class TestOwners:
                 unpacked(data)
 
 
-class TestMembers:
-    def signed(self, made, name, **changes):
-        """A member's holding with changes, signed again by the member."""
-        member = made.member(name)
-        schema = member.last_holding().model_copy(update=changes | {"signature": ""})
-        return schema.model_copy(update={"signature": encoded(member.identity.sign(schema.statement()))})
-
-    @pytest.fixture
-    def closed_clinics(self, clinics):
-        clinics.close()
-        return clinics
-
-    def path(self, made, member, serial=1):
-        return made.folder / "deposits" / made.store.folder / "holdings" / f"{member}-{serial}"
-
-    def test_a_holding_that_its_member_did_not_sign_ends_before_the_run(self, closed_clinics):
-        path = self.path(closed_clinics, 2)
-        signature, _, body = path.read_bytes().partition(b"\n")
-        given = json.loads(body)
-        for wrong in (
-            given | {"held": given["held"][1:]},
-            given | {"job": "00" * 32},
-            given | {"more": 1},
-            [],
-        ):
-            path.write_bytes(signature + b"\n" + json.dumps(wrong).encode())
-            with pytest.raises(AgreementError, match="the holding of south: it did not sign this file"):
-                closed(closed_clinics.store)
-        for line in (encoded(bytes(64)).encode(), b"", b"\xff" * 9, b"A" * 1000):
-            path.write_bytes(line + b"\n" + body)
-            with pytest.raises(AgreementError, match="the holding of south: it did not sign this file"):
-                closed(closed_clinics.store)
-        path.write_bytes(bytes(1 << 20))
-        with pytest.raises(StorageError, match="more than"):
-            closed(closed_clinics.store)
-
-    @pytest.mark.parametrize("what", ["junk", "copy", "other member's", "large", "folder", "link", "changed"])
-    def test_a_forged_holding_with_a_greater_serial_is_passed_over(self, closed_clinics, caplog, what):
-        """By whoever may write to the store: it changes nothing, and a warning says which file."""
-        before = closed(closed_clinics.store)
-        path, given = self.path(closed_clinics, 2, 9), self.path(closed_clinics, 2)
-        match what:
-            case "folder":
-                path.mkdir()
-            case "link":
-                path.symlink_to(given)
-            case "other member's":
-                north = self.signed(closed_clinics, "north", member=2, serial=9, held=[])
-                path.write_bytes(north.to_bytes())
-            case "changed":
-                line, _, body = given.read_bytes().partition(b"\n")
-                path.write_bytes(line + b"\n" + json.dumps(json.loads(body) | {"held": []}).encode())
-            case _:
-                data = {"junk": b"{", "large": bytes(1 << 20)}
-                path.write_bytes(data.get(what, given.read_bytes()))
-        assert closed(closed_clinics.store) == before
-        assert "holding 9 of south was passed over: " in caplog.text
-        assert closed_clinics.member("north").closed().agreement.run_digest == before.agreement.run_digest
-
-    def test_nothing_is_parsed_of_a_holding_that_its_member_did_not_sign(self, closed_clinics, monkeypatch):
-        given, path = self.path(closed_clinics, 2), self.path(closed_clinics, 2, 9)
-        path.write_bytes(given.read_bytes().replace(b'"rows":', b'"rows": '))
-        parsed, real = [], json.loads
-        monkeypatch.setattr(json, "loads", lambda data: parsed.append(bytes(data)) or real(data))
-        closed(closed_clinics.store)
-        assert len(parsed) == 3
-        assert not any(b'"rows": ' in data for data in parsed)
-
-    def test_a_run_ends_well_beside_forged_holdings_of_all_members(self, closed_clinics):
-        for member in (1, 2, 3):
-            for serial in (2, 1000):
-                self.path(closed_clinics, member, serial).write_bytes(b"{}")
-        closed_clinics.network().run()
-        assert len(closed_clinics.labels("clinic-1")) == 5
-
-    def test_a_forged_holding_keeps_no_member_from_signing_again(self, closed_clinics):
-        self.path(closed_clinics, 2, 2).write_bytes(b"{}")
-        closed_clinics.member("south").close(["clinic-1"])
-        assert closed(closed_clinics.store).left_out == [
-            "clinic-1 (owner 1): member 2: this member leaves it out"
-        ]
-
-    def test_a_forged_holding_keeps_no_owner_from_depositing(self, clinics):
-        path = self.path(clinics, 2, 1)
-        path.parent.mkdir(parents=True)
-        path.write_bytes(b"{}")
-        clinics.deposit("clinic-1")
-        clinics.member("north").close()
-        with pytest.raises(AgreementError, match="a member has closed the deposits"):
-            clinics.deposit("clinic-1")
-
-    def test_a_holding_of_another_job_or_with_an_owner_twice_is_refused(self, closed_clinics):
-        agreement = closed_clinics.agreement
-        held = closed_clinics.member("south").last_holding().held
-        for changes in (
-            {"job": "00" * 32},
-            {"member": 1},
-            {"held": [*held, held[0]]},
-            {"held": [held[0].model_copy(update={"owner": 13})]},
-        ):
-            signed = self.signed(closed_clinics, "south", **changes)
-            with pytest.raises(AgreementError, match="the holding of south: "):
-                holding_of(signed.to_bytes(), agreement, member=2)
-
-    def test_a_member_that_lies_about_rows_or_deposits_has_the_owner_left_out_and_no_more(
-        self, closed_clinics
-    ):
-        held = closed_clinics.member("south").last_holding().held
-        for change in ({"rows": 4}, {"deposit": "00" * 32}):
-            lie = [held[0].model_copy(update=change), *held[1:]]
-            self.path(closed_clinics, 2).write_bytes(
-                self.signed(closed_clinics, "south", held=lie).to_bytes()
-            )
-            found = closed(closed_clinics.store)
-            assert found.left_out == ["clinic-1 (owner 1): members have different deposits of it"]
-            assert found.agreement.job.owners == (0, 1, 0, 0, 9, 3, 2)
-
-    def test_members_that_are_shown_different_holdings_make_different_runs(self, closed_clinics):
-        """A member signs two holdings, and the store gives the others different ones."""
-        before = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
-        closed_clinics.member("south").close(["clinic-1"])
-        after = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
-        assert before.run_digest != after.run_digest
-        self.path(closed_clinics, 2, 2).unlink()
-        hidden = with_deposits(read_site(closed_clinics.site("north")), closed_clinics.agreement)
-        own = with_deposits(read_site(closed_clinics.site("south")), closed_clinics.agreement)
-        assert hidden.run_digest == before.run_digest
-        assert own.run_digest == after.run_digest
-
-    def test_a_member_that_has_not_closed_takes_no_part(self, clinics):
-        for name in ("north", "south"):
-            clinics.member(name).close()
-        with pytest.raises(AgreementError, match="west did not close the deposits"):
-            with_deposits(read_site(clinics.site("north")), clinics.agreement)
-        with pytest.raises(AgreementError, match="west: it has not closed the deposits"):
-            with_deposits(read_site(clinics.site("west")), clinics.agreement)
-
-    def test_the_coordinator_cannot_run_with_other_deposits_than_the_members_signed(self, closed_clinics):
-        """Its calls name another agreement, so members do not take part."""
-        agreement = closed_clinics.member("north").closed().agreement
-        owners = (0, *agreement.job.owners[1:])
-        forged = closed_clinics.agreement.with_deposits(owners, agreement.job.deposits)
-        with pytest.raises(AgreementError, match="not-agreed"):
-            closed_clinics.network(agreement=forged).run()
-
-
 class TestStores:
     def test_whoever_has_the_store_finds_no_value_in_it(self, clinics):
         clinics.close()
         clinics.network().run()
         files = [path for path in (clinics.folder / "deposits").rglob("*") if path.is_file()]
-        assert len(files) == 15 + 3 + 3
+        assert len(files) == 15 + 3 + 3 + 3
         found = b"".join(path.read_bytes() for path in files)
         for rows in clinics.clinics.values():
             for value in rows.ravel():
@@ -395,6 +262,50 @@ class TestStores:
         equal = np.frombuffer(first, np.uint8)[start:] == np.frombuffer(second, np.uint8)[start:]
         assert len(first) == len(second)
         assert equal.mean() < 0.05
+
+    @pytest.fixture
+    def ran(self, clinics):
+        clinics.close()
+        clinics.network().run()
+        return clinics
+
+    def labels_folder(self, made):
+        return made.folder / "deposits" / made.store.folder / "labels"
+
+    def test_folders_of_runs_that_are_none_do_not_hide_labels(self, ran):
+        for at in range(1001):
+            (self.labels_folder(ran) / f"{at:032x}").mkdir()
+        assert len(ran.labels("clinic-1")) == 5
+
+    def test_runs_that_fewer_members_name_than_are_needed_cost_an_owner_no_file(self, ran, monkeypatch):
+        ran.store.write_runs(2, [at.to_bytes(16, "big") for at in range(100)])
+        opened, real = [], Store.read
+        monkeypatch.setattr(
+            Store, "read", lambda self, path, most: opened.append(path) or real(self, path, most=most)
+        )
+        assert len(ran.labels("clinic-1")) == 5
+        assert len(opened) == 3 + 3
+
+    @pytest.mark.parametrize("data", [b"", b"x" * 5, bytes(1 << 20), bytes(1600)])
+    def test_a_false_list_of_runs_of_one_member_hides_no_labels(self, ran, data):
+        ran.store.store.write(f"{ran.store.folder}/runs/1", data)
+        assert len(ran.labels("clinic-1")) == 5
+
+    @pytest.mark.parametrize("what", ["large", "folder", "records"])
+    def test_a_file_of_labels_that_cannot_be_read_does_not_keep_the_others_from_opening(self, ran, what):
+        path = self.labels_folder(ran) / RUN.hex() / "1"
+        path.unlink()
+        if what == "folder":
+            path.mkdir()
+        else:
+            path.write_bytes(bytes(1 << 20) if what == "large" else struct.pack("<II", 1, 1 << 31))
+        assert len(ran.labels("clinic-1")) == 5
+
+    def test_a_store_that_cannot_be_read_is_told_to_an_owner(self, ran, monkeypatch):
+        depositor = ran.depositor("clinic-1")
+        monkeypatch.setattr(Store, "read", cannot)
+        with pytest.raises(StorageError, match=r"^gone$"):
+            depositor.open()
 
     def test_a_store_that_cannot_be_written_is_told_and_a_receipt_stays(self, clinics, monkeypatch):
         folder = clinics.piece(2, "clinic-1").parent

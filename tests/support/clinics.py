@@ -81,6 +81,11 @@ class Clinics(Organisations):
         """The file of a clinic for a member, by the clinic's number."""
         return self.folder / "deposits" / self.store.piece(member, self.number(name))
 
+    def copy(self, member, name):
+        """The file of a clinic in a member's own folder."""
+        number = self.names.index(member) + 1
+        return self.folder / f"results-{member}.deposits" / self.store.piece(number, self.number(name))
+
     def committee(self, agreement=None):
         """The members, in the form that `Network` and `Machines` expect of organisations."""
         return SimpleNamespace(

@@ -25,7 +25,7 @@ SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 def to_argument(agreement: Agreement) -> str:
     """An agreement for a FLARE configuration. If owners deposit rows: with the deposits that count."""
     job = agreement.job
-    deposits = "" if job.owners is None else "\n" + json.dumps([job.owners, job.deposits])
+    deposits = "" if job.owners is None else "\n" + json.dumps([job.owners, job.deposits, agreement.holdings])
     return _encoded(agreement.to_json() + deposits)
 
 
@@ -37,10 +37,10 @@ def of_argument(text: str) -> Agreement:
     if not deposits:
         return agreement
     try:
-        owners, digest = json.loads(deposits)
-        return agreement.with_deposits(tuple(owners), str(digest))
+        owners, digest, holdings = json.loads(deposits)
+        return agreement.with_deposits(tuple(owners), str(digest), str(holdings))
     except (ValueError, TypeError, RecursionError):
-        raise ParameterError(f"{name}: no rows of owners and digest of deposits") from None
+        raise ParameterError(f"{name}: no rows of owners and digests of deposits") from None
 
 
 def take_signatures(site_file: Path, text: object) -> None:
