@@ -10,7 +10,7 @@ from secfc.errors import MessageError, TooManyFaultsError
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import by_part, columns_of
 from secfc.protocol.inquiry import Inquiry
-from secfc.protocol.messages import SEED_BYTES, SERVER, Challenge, Evidence, Message, Report
+from secfc.protocol.messages import SEED_BYTES, Challenge, Evidence, Message, Report
 from secfc.protocol.unread import cannot_be_honest
 from secfc.protocol.witness import quorum
 from secfc.randomness import MaskSource
@@ -125,7 +125,6 @@ class ShareChecks:
         return [
             Challenge(
                 run=self._plan.session.run,
-                sender=SERVER,
                 recipient=j,
                 round=round_,
                 seed=seed,

@@ -14,7 +14,7 @@ from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import LabelSearch
 from secfc.params import Job
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.messages import SERVER, TOLD_BYTES, Coin, CoinRequest, Message
+from secfc.protocol.messages import TOLD_BYTES, Coin, CoinRequest, Message
 from secfc.protocol.signed import value_statement
 from secfc.row_layout import Layout
 from secfc.sealing.coin import COIN_BYTES, commitment_to, toss
@@ -102,7 +102,7 @@ def tell(
     if message.left_out != tuple(sorted(left_out)):
         raise MessageError("CoinRequest: without other clients than this one was told are left out")
     if not tossing:
-        return [Coin(run=run, sender=number, recipient=SERVER)]
+        return [Coin(run=run, sender=number)]
     named = tuple(j for j in job.comparers if j in tossing)
     if tossing != named or len(named) != job.tossers or number not in named:
         raise MessageError(f"CoinRequest: to client {number}, of a coin that {tossing} toss")
@@ -110,7 +110,7 @@ def tell(
         peers.transcript, party=number, value=peers.coin, tossing=tossing, left_out=left_out
     )
     signature = context.identity.sign(told)
-    return [Coin(run=run, sender=number, recipient=SERVER, value=peers.coin, signature=signature)]
+    return [Coin(run=run, sender=number, value=peers.coin, signature=signature)]
 
 
 def check_start(

@@ -7,15 +7,14 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.mail import RoundMessage
 from secfc.protocol.messages import (
-    SERVER,
     Assignment,
     CodedDistances,
     Finish,
     Message,
     Recheck,
     RecheckRequest,
+    RoundMessage,
 )
 from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.question import question_digest
@@ -87,7 +86,6 @@ class ClientCoded:
             CodedDistances(
                 run=self._context.session.run,
                 sender=self._number,
-                recipient=SERVER,
                 round=self._round,
                 part=part,
                 residues=residues,

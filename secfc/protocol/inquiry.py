@@ -6,7 +6,7 @@ from secfc.errors import MessageError, SealError
 from secfc.field.packing import packed_bytes
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import Column, Reports, check_report, combined_payload, covers_of, sizes_of
-from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
+from secfc.protocol.messages import Dispute, Evidence, Message, Report
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
 
 
@@ -69,7 +69,6 @@ class Inquiry:
         return [
             Dispute(
                 run=self._plan.session.run,
-                sender=SERVER,
                 recipient=recipient,
                 round=self._round,
                 reports=reports,

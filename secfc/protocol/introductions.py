@@ -6,7 +6,7 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.label_packing import labels_of
-from secfc.protocol.messages import SERVER, Hello, Plan
+from secfc.protocol.messages import Hello, Plan
 from secfc.row_layout import Layout
 from secfc.sealing.handshake import Introduction, Session, start_digest, transcript_of
 
@@ -111,10 +111,7 @@ class Introductions:
         """The plan for every party that introduced itself."""
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
         run, weights = self._session.run, self._all_weights()
-        return [
-            Plan(run=run, sender=SERVER, recipient=j, introductions=said, weights=weights)
-            for j in sorted(self._hellos)
-        ]
+        return [Plan(run=run, recipient=j, introductions=said, weights=weights) for j in sorted(self._hellos)]
 
 
 def _shown(digest: bytes) -> str:

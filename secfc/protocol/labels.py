@@ -22,10 +22,9 @@ from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.endorsing import Signed, check_endorsed, statement
 from secfc.protocol.label_round import LabelRound, LabelsAsked
-from secfc.protocol.mail import Mail, RoundMessage
+from secfc.protocol.mail import Mail
 from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import (
-    SERVER,
     Assignment,
     Endorsement,
     Finish,
@@ -33,6 +32,7 @@ from secfc.protocol.messages import (
     Message,
     Recheck,
     RecheckRequest,
+    RoundMessage,
     SpareMasks,
 )
 from secfc.protocol.question import Said, question_digest
@@ -409,7 +409,6 @@ class ClientLabels(ClientCoded):
             Endorsement(
                 run=session.run,
                 sender=self._number,
-                recipient=SERVER,
                 round=self._round,
                 signature=self._signed[2],
                 best=search.best,

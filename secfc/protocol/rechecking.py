@@ -21,7 +21,7 @@ from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.endorsing import check_endorsed, result_said
 from secfc.protocol.masked_answers import Liars
-from secfc.protocol.messages import SERVER, Coin, Endorsement, Message, Recheck, RecheckRequest
+from secfc.protocol.messages import Coin, Endorsement, Message, Recheck, RecheckRequest
 from secfc.protocol.question import Said, question_digest
 from secfc.protocol.recheck import Past
 from secfc.protocol.recheck_round import RecheckAsked, RecheckRound
@@ -99,7 +99,7 @@ class Rechecking:
             about, party=number, value=value, tossing=job.recheckers, left_out=message.left_out
         )
         signature = self._context.identity.sign(told)
-        return [Coin(run=session.run, sender=number, recipient=SERVER, value=value, signature=signature)]
+        return [Coin(run=session.run, sender=number, value=value, signature=signature)]
 
     def begin(self, message: Recheck, *, count: int, round_: int) -> list[Message]:
         """Begin the round after `round_`, which was that of the last of `count` questions."""
@@ -168,7 +168,6 @@ class Rechecking:
             Endorsement(
                 run=self._context.session.run,
                 sender=self._context.number,
-                recipient=SERVER,
                 round=self.round.number,
                 signature=self._context.identity.sign(self._told.says),
                 liars=tuple(sorted(self._liars.found)),

@@ -22,7 +22,7 @@ from secfc.protocol.context import ClientContext, Peers, SharePlan
 from secfc.protocol.dealing import Column, by_part, check_after, columns_of, combined, covers_of
 from secfc.protocol.early import EarlyShares
 from secfc.protocol.echoes import Echoes
-from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
+from secfc.protocol.messages import Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.noise import noise_of
 from secfc.protocol.opened import Dealt, open_share
 from secfc.protocol.own_rows import OwnRows
@@ -409,9 +409,7 @@ class ClientSharing:
             part = self.announced
             check = check_after(self._job, part, self.parts.shares) if self._values.told else None
             value = b"" if check is None else self._own_values[check]
-            messages.append(
-                Ready(run=self._run, sender=self._number, recipient=SERVER, part=part, value=value)
-            )
+            messages.append(Ready(run=self._run, sender=self._number, part=part, value=value))
             self.announced += 1
         return messages
 

@@ -25,15 +25,15 @@ from secfc.protocol.attempt import Attempt, is_sent
 from secfc.protocol.best_start import Starts
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.mail import Letter, RoundMessage
+from secfc.protocol.mail import Letter
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
-    SERVER,
     Compared,
     MaskedAnswer,
     MaskedDistances,
     Message,
     OpenedLabels,
+    RoundMessage,
     SpareMasks,
     place_of,
 )
@@ -219,7 +219,7 @@ class TrioRound(ABC):
                 return []
             case MaskedAnswer():
                 return self._take_answer(message.sender, message.part, residues)
-            case MaskedDistances():
+            case _:
                 return self._compare_part(message.part, residues)
 
     def _is_placed(self, message: RoundMessage) -> bool:
@@ -283,7 +283,6 @@ class TrioRound(ABC):
         return OpenedLabels(
             run=self._run,
             sender=self._me,
-            recipient=SERVER,
             round=self._asked.round,
             part=part,
             labels=labels,
@@ -344,7 +343,7 @@ class TrioRound(ABC):
 
     def _sealed(
         self,
-        kind: type[SpareMasks] | type[MaskedAnswer] | type[MaskedDistances],
+        kind: type[SpareMasks | MaskedAnswer | MaskedDistances],
         client: int,
         part: int,
         residues: PackedResidues,

@@ -17,15 +17,12 @@ from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (
     Assignment,
     CoinRequest,
-    Compared,
     Continue,
     Finish,
-    MaskedAnswer,
-    MaskedDistances,
     Message,
     Recheck,
     RecheckRequest,
-    SpareMasks,
+    RoundMessage,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, check_question
 from secfc.protocol.states import State
@@ -74,7 +71,7 @@ class ClientCompare(ClientPhase):
                 return self, self._on_recheck(message)
             case Finish():
                 return self, self._on_finish(message)
-            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+            case RoundMessage():
                 if self._disclosure is not None:
                     return self, self._disclosure.deliver(message)
                 self._mail.hold(message)

@@ -7,7 +7,7 @@ from secfc.errors import MessageError, SealError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.dealing import most_checks
 from secfc.protocol.early import EarlyDeals, EarlyShares
-from secfc.protocol.messages import SERVER, Hello, Message, Plan, Share, UnionDeal
+from secfc.protocol.messages import Hello, Message, Plan, Share, UnionDeal
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_compare import ClientCompare
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
@@ -54,7 +54,6 @@ class ClientIdentify(ClientPhase):
         return Hello(
             run=self._context.session.run,
             sender=self._context.number,
-            recipient=SERVER,
             agreement=self._context.session.agreement,
             introduction=self.handshake.introduction,
             weights=self._context.weights,

@@ -12,17 +12,14 @@ from secfc.protocol.messages import (
     Assignment,
     Challenge,
     CoinRequest,
-    Compared,
     Continue,
     Dispute,
     Finish,
     LeaveOut,
-    MaskedAnswer,
-    MaskedDistances,
     Message,
     Recheck,
     RecheckRequest,
-    SpareMasks,
+    RoundMessage,
     Witness,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held, check_question
@@ -68,7 +65,7 @@ class ClientIterate(ClientPhase):
                 return self._on_finish(message)
             case Witness():
                 return self, self.held.take(message) + self._confirmed()
-            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+            case RoundMessage():
                 return self, self._disclosure.deliver(message) + self._answers()
         return self, self.held.take(message)
 

@@ -14,13 +14,10 @@ from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (
     Assignment,
     CentreShare,
-    Compared,
     Echo,
-    MaskedAnswer,
-    MaskedDistances,
     Message,
+    RoundMessage,
     Share,
-    SpareMasks,
     Witness,
 )
 from secfc.protocol.revealing import CentreOpening
@@ -114,7 +111,7 @@ class Held:
                 self.witnesses.take(message)
             case CentreShare():
                 self.opening.take(message)
-            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+            case RoundMessage():
                 self.mail.hold(message)
             case _:
                 raise AssertionError(type(message))

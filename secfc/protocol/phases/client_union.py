@@ -13,7 +13,6 @@ from secfc.params import Job
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import (
-    SERVER,
     Message,
     Share,
     UnionCheck,
@@ -248,9 +247,7 @@ class ClientUnion(ClientPhase):
             return []
         stage, values = self.role.stage, self.role.opening(part)
         messages: list[Message] = [
-            UnionOpening(
-                run=self._run, sender=self._number, recipient=SERVER, round=stage, part=part, values=values
-            )
+            UnionOpening(run=self._run, sender=self._number, round=stage, part=part, values=values)
         ]
         if not self.role.checking:
             return messages

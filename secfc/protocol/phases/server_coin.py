@@ -11,7 +11,7 @@ from secfc.errors import MessageError
 from secfc.protocol.choices import value_told
 from secfc.protocol.gathering import NO_OTHER_COIN
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Coin, CoinRequest, Message
+from secfc.protocol.messages import Coin, CoinRequest, Message
 from secfc.protocol.phases.server_labels import ServerLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.states import State
@@ -61,10 +61,7 @@ class ServerCoin(ServerPhase):
 
     def _requests(self, recipients: Sequence[int], tossing: tuple[int, ...]) -> list[Message]:
         left_out, run = tuple(sorted(self.context.gathering.left_out)), self.context.session.run
-        return [
-            CoinRequest(run=run, sender=SERVER, recipient=j, left_out=left_out, tossing=tossing)
-            for j in recipients
-        ]
+        return [CoinRequest(run=run, recipient=j, left_out=left_out, tossing=tossing) for j in recipients]
 
     def step(self, message: Message) -> ServerStep:
         """Take a value that fits its commitment and signature. Ask the first question when all are here."""

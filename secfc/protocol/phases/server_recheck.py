@@ -11,7 +11,6 @@ from secfc.protocol.choices import value_told
 from secfc.protocol.gathering import NOBODY_RECHECKS
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import (
-    SERVER,
     Coin,
     Endorsement,
     Message,
@@ -102,7 +101,6 @@ class ServerRecheck(ServerPhase):
         return [
             RecheckRequest(
                 run=self.context.session.run,
-                sender=SERVER,
                 recipient=j,
                 last=ended.last,
                 labels=best.labels,
@@ -153,7 +151,6 @@ class ServerRecheck(ServerPhase):
         return [
             Recheck(
                 run=session.run,
-                sender=SERVER,
                 recipient=j,
                 round=self._who.since,
                 last=self._ended.last,

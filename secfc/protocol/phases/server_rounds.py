@@ -8,7 +8,7 @@ from secfc.kmeans.label_search import LabelSearch
 from secfc.kmeans.search import LabelResult, Search
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import PackedLabels
-from secfc.protocol.messages import SERVER, Assignment, Continue, Finish, Message
+from secfc.protocol.messages import Assignment, Continue, Finish, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, Shared
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
@@ -64,7 +64,6 @@ class ServerRounds(ServerPhase):
         return [
             Assignment(
                 run=self._run,
-                sender=SERVER,
                 recipient=j,
                 round=gathering.round,
                 sets=sets,
@@ -78,7 +77,7 @@ class ServerRounds(ServerPhase):
     def _continue(self, part: int, clients: Collection[int]) -> list[Message]:
         """Ask for another part, if there is one."""
         return [
-            Continue(run=self._run, sender=SERVER, recipient=j, round=self._gathering.round, part=part)
+            Continue(run=self._run, recipient=j, round=self._gathering.round, part=part)
             for j in clients
             if part < self._parts.answers
         ]
@@ -91,7 +90,6 @@ class ServerRounds(ServerPhase):
         return [
             Finish(
                 run=self._run,
-                sender=SERVER,
                 recipient=j,
                 labels=best.labels,
                 n_iter=best.n_iter,

@@ -8,7 +8,7 @@ from secfc.protocol.checks import ShareChecks
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import check_after, covers_of
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
+from secfc.protocol.messages import Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
 from secfc.protocol.noise import noise_of
 from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_iterate import ServerIterate
@@ -116,7 +116,7 @@ class ServerShare(ServerPhase):
         """Messages to all remaining clients, and to the clients left out, that say who is left out."""
         members, run = self.context.gathering.members, self.context.session.run
         return [
-            LeaveOut(run=run, sender=SERVER, recipient=j, client=client)
+            LeaveOut(run=run, recipient=j, client=client)
             for client in clients
             for j in range(1, self.context.job.n + 1)
             if j in members or j == client
@@ -200,7 +200,7 @@ class ServerShare(ServerPhase):
         """Ask all clients for another part of their shares, if there is one."""
         run = self.context.session.run
         return [
-            Continue(run=run, sender=SERVER, recipient=j, part=part)
+            Continue(run=run, recipient=j, part=part)
             for j in self.context.gathering.members
             if part < self._parts.shares
         ]

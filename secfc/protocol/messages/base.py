@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from inspect import get_annotations
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, dataclass_transform
 
 from secfc.errors import MessageError, SealError
 from secfc.protocol.encodings import Body
@@ -18,9 +18,10 @@ SERVER = 0
 RUN_ID_BYTES = 16
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
-    """Fields of every message, and declarations of every type."""
+    """Fields of every message, and declarations of every type. Each type is such a dataclass too."""
 
     number: ClassVar[int]
     """Number of the type, in the header. It is unique and never changes."""
@@ -60,6 +61,7 @@ class Message:
     round: int = 0
 
     def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
         hints = get_annotations(cls).items()  # Annotated[type, encoding]
         cls.body = Body(
             **{name: hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}
@@ -72,10 +74,10 @@ class Message:
             raise MessageError(f"party {self.sender} sends a message to itself")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class FromServer(Message):
     """A message from the server to a client. The server signs it."""
 
+    sender: int = SERVER
     proof: Proof | None = field(default=None, repr=False)  # None at the server, before it is sent
 
     @property
@@ -88,6 +90,8 @@ class FromServer(Message):
 
 class ToServer(Message):
     """A message from a client to the server."""
+
+    recipient: int = SERVER
 
 
 class BetweenClients(Message):

@@ -1,0 +1,82 @@
+"""Messages of a union of IDs. `round` is the stage, from 1."""
+
+from dataclasses import field
+from typing import Annotated
+
+from secfc.protocol import encodings as enc
+from secfc.protocol.bounds import MOST_DEALT_BYTES
+from secfc.protocol.messages.base import BetweenClients, FromServer, ToServer
+from secfc.protocol.states import State
+from secfc.psu.found import Found
+from secfc.psu.prime import Elements
+from secfc.sealing.channel import Sealed
+
+
+class UnionDeal(BetweenClients):
+    """The recipient's shares of what the sender deals for a part of a stage. `round` is the stage, from 1."""
+
+    number = 8
+    phase = work = "union"
+    states = frozenset({State.IDENTIFY, State.UNION})  # it may arrive before the Plan
+    purpose = b"union deal"
+    rounds = needed = True
+
+    part: Annotated[int, enc.COUNT]
+    sealed: Annotated[Sealed, enc.sealed(lambda of: MOST_DEALT_BYTES)]
+
+
+class UnionOpening(ToServer):
+    """The client's share of what a part of a stage opens: elements of the union's field."""
+
+    number = 9
+    phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+
+    part: Annotated[int, enc.COUNT]
+    values: Annotated[Elements, enc.elements(lambda of: MOST_DEALT_BYTES)] = field(repr=False)
+
+
+class UnionContinue(FromServer):
+    """A request to deal this part of the stage. Parts before `secfc.row_layout.WINDOW` need no request."""
+
+    number = 10
+    phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+
+    part: Annotated[int, enc.COUNT]
+
+
+class UnionFound(FromServer):
+    """The number of IDs and the poles in each bin of the stage's table."""
+
+    number = 11
+    phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+
+    found: Annotated[Found, enc.FOUND]
+
+
+class UnionVerdict(FromServer):
+    """Whether the union lacks no ID and has each ID once."""
+
+    number = 12
+    phase = work = "union"
+    states = frozenset({State.UNION})
+    rounds = True
+
+    unique: Annotated[bool, enc.flag("UnionVerdict: unique")]
+
+
+class UnionCheck(BetweenClients):
+    """The sender's share of what the check opens, so clients can verify the server's verdict."""
+
+    number = 20
+    phase = work = "union"
+    states = frozenset({State.UNION})
+    purpose = b"union check"
+    rounds = needed = True
+
+    sealed: Annotated[Sealed, enc.sealed(lambda of: of.union_check)]
