@@ -30,9 +30,6 @@ class Echoes:
         self.false: set[int] = set()  # clients that sent a proof that the server did not sign
         self.latest = b""  # the seed of the latest check
 
-    def __repr__(self) -> str:
-        return f"Echoes(client {self._number})"
-
     def seed(self, check: int) -> bytes:
         """The seed of a check that is not over. Empty before its challenge arrives."""
         return self._own[check][0] if check in self._own else b""

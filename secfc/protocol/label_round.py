@@ -22,10 +22,9 @@ from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
-from secfc.protocol.best_start import EndedStart
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Message
-from secfc.protocol.trio_round import Asked, Kept, TrioRound
+from secfc.protocol.trio_round import Asked, EndedStart, Kept, TrioRound
 
 _EVALUATORS = (Comparer.E0, Comparer.E1)
 _LABEL = np.dtype("<u2")

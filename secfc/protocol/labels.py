@@ -14,13 +14,11 @@ from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.protocol.attempt import Attempt
-from secfc.protocol.best_start import Starts
 from secfc.protocol.choices import label_search, values_in
-from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.endorsing import Signed, check_endorsed, statement
+from secfc.protocol.disclosure import ClientCoded
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail
 from secfc.protocol.masked_answers import Liars
@@ -35,12 +33,12 @@ from secfc.protocol.messages import (
     RoundMessage,
     SpareMasks,
 )
-from secfc.protocol.question import Said, question_digest
+from secfc.protocol.question import Said, Signed, check_endorsed, question_digest, statement
 from secfc.protocol.range_round import RangeRound, range_asked
 from secfc.protocol.rechecking import Rechecking
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.start_round import CandidatesAsked, StartRound
-from secfc.protocol.trio_round import Kept, TrioRound
+from secfc.protocol.trio_round import Kept, Starts, TrioRound
 from secfc.randomness import KEY_BYTES
 from secfc.row_layout import Layout, RangeParts
 

@@ -46,9 +46,6 @@ class MaskedAnswers:
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._head = 0  # number of decoded parts
 
-    def __repr__(self) -> str:
-        return f"MaskedAnswers(decoded={self._head})"
-
     @property
     def _spare(self) -> int:
         """Liars that may still be among the clients."""

@@ -83,9 +83,6 @@ class Past:
         self._begins: set[int] = set()  # questions that begin a start
         self._about_candidates: set[int] = set()
 
-    def __repr__(self) -> str:
-        return f"Past(questions={len(self._sets)})"
-
     def note(self, number: int, sets: Labels, *, digest: bytes, begins: bool, candidates: bool) -> None:
         """Keep a question and its digest. If it is asked again, it is the same."""
         k = self._job.k

@@ -51,9 +51,6 @@ class CentreOpening:
         self.centres: Floats | None = None
         self.deviations: Floats | None = None
 
-    def __repr__(self) -> str:
-        return f"CentreOpening(number={self.number}, shares={len(self._shares)})"
-
     @property
     def _expected(self) -> int:
         """Number of clients that are in: the most shares that can come, its own included."""

@@ -17,7 +17,7 @@ from secfc.field.residues import reduce
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
-from secfc.protocol.check_values import CheckValues
+from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import ClientContext, Peers, SharePlan
 from secfc.protocol.dealing import Column, by_part, check_after, columns_of, combined, covers_of
 from secfc.protocol.early import EarlyShares
@@ -80,9 +80,6 @@ class ClientSharing:
         self._noise: dict[int, PackedResidues] = {}  # shares of it by dealer, where centres have noise
         self.shared = 0  # parts of its own rows that it has sent
         self.announced = 0  # parts that it has sent, and received from all others
-
-    def __repr__(self) -> str:
-        return f"ClientSharing(number={self._number}, parts={self.shared} of {self.parts.shares})"
 
     @property
     def complete(self) -> bool:

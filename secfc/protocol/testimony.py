@@ -34,9 +34,6 @@ class Testimony:
         self._columns: list[Column] = []
         self._shown = False
 
-    def __repr__(self) -> str:
-        return f"Testimony(client {self._number})"
-
     @property
     def reported(self) -> bool:
         """Whether the challenge was answered."""

@@ -7,10 +7,10 @@ in a slot. A *bearer* is one of the first R clients: it derives its masks from a
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from secfc.array_types import Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
@@ -22,7 +22,6 @@ from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.attempt import Attempt, is_sent
-from secfc.protocol.best_start import Starts
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.mail import Letter
@@ -37,10 +36,61 @@ from secfc.protocol.messages import (
     SpareMasks,
     place_of,
 )
-from secfc.protocol.slots import Slots
 from secfc.row_layout import Parts
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import DIGEST_BYTES
+
+
+class Slots:
+    """Slots of a round. The first comparison of a part has the part's number."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+        self.farthest = parts  # farthest rows, for emptied clusters; then the cores of parts
+        self.score = self.core(parts)  # score of an ended start
+        self.outcome = self.score + 1  # to the dealer: which start is better
+        self.inertia = self.outcome + 1  # inertia of the result, where it is opened
+        self.least = self.inertia + 1  # choice of a candidate of a start
+        self.draw = self.least + 1  # draw of the next candidates
+        self.count = self.draw + 1
+
+    def core(self, part: int) -> int:
+        """The slot of a part's core."""
+        return self.parts + 1 + part
+
+    def part_of_core(self, slot: int) -> int | None:
+        """The part whose core has this slot, None for another slot."""
+        part = slot - self.core(0)
+        return part if 0 <= part < self.parts else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedStart:
+    """Sums of D over the rows of each label: masked sums at evaluators, their masks at the dealer."""
+
+    sums: Floats = field(repr=False)  # (P, k)
+    sizes: Ints = field(repr=False)  # of the sets to which the distances are
+
+
+class Starts:
+    """The best start so far, and the one compared with it."""
+
+    def __init__(self) -> None:
+        self.best: EndedStart | None = None
+        self.last: EndedStart | None = None  # set while it is compared with the best one
+
+    def end(self) -> EndedStart:
+        """Take out the best start. The next starts have another k, or there are none."""
+        best, self.best = self.best, None
+        assert best is not None
+        return best
+
+    def settle(self, *, better: bool) -> None:
+        """Keep the better start."""
+        if better:
+            self.best = self.last
+        self.last = None
+
 
 _ANSWERS, _COMPARE = "answers", "compare"
 """Phases of keys."""
@@ -108,9 +158,6 @@ class TrioRound(ABC):
         self._arenas: list[Arena] = []  # free arenas
         self._lent: dict[int, Arena] = {}  # arenas in use, by slot
         self._sent = dict.fromkeys(Comparer, 0)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(client={self._me}, parts={self._begun})"
 
     def begin(self, part: int) -> list[Message]:
         """Begin the next part, which is asked for. The dealer deals."""

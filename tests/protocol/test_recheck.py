@@ -42,7 +42,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.server_recheck import ServerRecheck
 from secfc.protocol.recheck import RECHECKED, drawn
-from secfc.protocol.recheck_round import RecheckRound
+from secfc.protocol.rechecking import RecheckRound
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(6)
@@ -793,7 +793,7 @@ def test_with_a_comparer_replaced_too(of, place):
     net.post(net.server.absent(gone))
     net.run(drop=silent)
     assert net.server.state is State.DONE
-    assert net.server.phase._attempt.lost == (gone,)
+    assert net.server.phase.attempt.lost == (gone,)
 
 
 class TestWhoRechecks:

@@ -6,8 +6,9 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.disclosure import client_side
+from secfc.protocol.disclosure import ClientCoded, ClientDistances
 from secfc.protocol.label_packing import labels_of
+from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import (
     Assignment,
     Challenge,
@@ -41,11 +42,30 @@ class ClientIterate(ClientPhase):
         self._left_out = frozenset(held.sharing.left_out)
         self._layout = held.sharing.remaining()
         self._parts = self._layout.parts(self._job)
-        self._disclosure = client_side(context, peers, held)
+        self._disclosure = self._side()
         self.round = 0  # of the last question, from 1
         self.begun = True  # whether this round's answer may be sent, or none is needed
         self.sent = 0  # parts of the answer sent
         self.asked = 0  # parts that the server asked for: at first `WINDOW`, while none is sent
+
+    def _side(self) -> ClientCoded:
+        """The client's side of the job's disclosure."""
+        context, peers, sharing = self._context, self._peers, self._sharing
+        match self._job.disclosure:
+            case "coded":
+                return ClientCoded(context)
+            case "distances":
+                return ClientDistances(context, peers, sharing)
+            case "labels":
+                return ClientLabels(
+                    context,
+                    peers,
+                    mail=self.held.mail,
+                    layout=self._layout,
+                    left_out=self._left_out,
+                    kernels=sharing.kernels,
+                    sharing=sharing,
+                )
 
     def step(self, message: Message) -> ClientStep:
         """Answer questions. The result ends the iterations."""

@@ -7,8 +7,8 @@ from itertools import pairwise
 from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError
 from secfc.protocol.choices import check_start
-from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.disclosure import ClientCoded
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 from secfc.errors import MessageError
-from secfc.protocol.check_values import CheckValues
 from secfc.protocol.checks import ShareChecks
+from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import check_after, covers_of
 from secfc.protocol.introductions import Introductions
