@@ -15,7 +15,7 @@ from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Role
-from secfc.comparing.trio import Dealer, Evaluator
+from secfc.comparing.trio import Evaluator
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues
 from secfc.kernels import Kernels
@@ -89,11 +89,8 @@ class RecheckRound(UnaskedRound):
     def _shape(self, part: int) -> tuple[int, int, int]:
         return len(self._primes), self._sizes(part).size, self._asked.parts.chosen[part].size
 
-    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        return self._begin_role(part, Dealer, question=self._question_of(part), masks=masks)
-
-    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        return self._begin_role(part, Evaluator, question=self._question_of(part), masked=masked)
+    def _use_part(self, part: int, values: PackedResidues) -> list[Message]:
+        return self._begin_comparison(part, self._question_of(part), values)
 
     def _question_of(self, part: int) -> Question:
         sizes, told = self._sizes(part), self._asked.told[part]

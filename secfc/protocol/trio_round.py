@@ -15,7 +15,9 @@ from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
+from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending
+from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
@@ -95,6 +97,9 @@ class Starts:
 _ANSWERS, _COMPARE = "answers", "compare"
 """Phases of keys."""
 
+Kinds = tuple[Callable[..., Role], Callable[..., Role]]
+"""The role of the dealer, and that of an evaluator."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Asked:
@@ -134,6 +139,7 @@ class TrioRound(ABC):
         self._placed: dict[tuple[type[Message], int], bool] = {}  # whether a sender may send a type
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
+        self._deals_here = self._as is Comparer.DEALER
         bearers = asked.members[: self._job.threshold]
         self._bears: BearerMasks | None = None
         if self._me in bearers:
@@ -141,7 +147,7 @@ class TrioRound(ABC):
                 keys=self._answer_keys(self._me), primes=self._primes, kernels=self._kernels
             )
         self._deals: MaskDealer | None = None
-        if self._as is Comparer.DEALER:
+        if self._deals_here:
             self._deals = self._mask_dealer(spares=asked.members[self._job.threshold :])
         self._parts, self._slots = asked.parts, Slots(asked.parts.answers)
         self._begun = 0  # parts begun
@@ -172,7 +178,7 @@ class TrioRound(ABC):
                 self._dealt[part] = masks
             else:
                 messages.append(self._sealed(SpareMasks, client, part, masks))
-        return messages + self._deal_part(part, dealt.total)
+        return messages + self._use_part(part, dealt.total)
 
     @property
     def number(self) -> int:
@@ -184,12 +190,8 @@ class TrioRound(ABC):
         return self._kept.weights.of
 
     @abstractmethod
-    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        """At the dealer: use the masks r of a part, shape (P, columns, rows)."""
-
-    @abstractmethod
-    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        """At an evaluator: use the masked values y of a part, of that shape."""
+    def _use_part(self, part: int, values: PackedResidues) -> list[Message]:
+        """Use the masks r of a part at the dealer, y at an evaluator, shape (P, columns, rows)."""
 
     @abstractmethod
     def _ended(self, slot: int, role: Role) -> list[Message]:
@@ -267,7 +269,7 @@ class TrioRound(ABC):
             case MaskedAnswer():
                 return self._take_answer(message.sender, message.part, residues)
             case _:
-                return self._compare_part(message.part, residues)
+                return self._use_part(message.part, residues)
 
     def _is_placed(self, message: RoundMessage) -> bool:
         """Whether the sender may send this type of message in this attempt."""
@@ -289,7 +291,7 @@ class TrioRound(ABC):
         messages: list[Message] = []
         for decoded, masked in parts:
             messages.append(self._sealed(MaskedDistances, self._who[Comparer.E1], decoded, masked))
-            messages += self._compare_part(decoded, masked)
+            messages += self._use_part(decoded, masked)
         return messages
 
     def _play(self, slot: int, role: Role, sent: tuple[Sending, ...]) -> list[Message]:
@@ -302,14 +304,22 @@ class TrioRound(ABC):
         self._arenas.append(self._lent.pop(slot))
         return messages + self._ended(slot, role)
 
-    def _begin_role(self, slot: int, kind: Callable[..., Role], **given: Any) -> list[Message]:
+    def _begin_role(self, slot: int, kinds: Kinds, **given: Any) -> list[Message]:
         """Begin the role of the dealer or of an evaluator, whichever this party is."""
-        if self._as is Comparer.DEALER:
+        kind = kinds[not self._deals_here]
+        if self._deals_here:
             given["keys"] = self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)
         else:
             given |= {"me": self._as, "keys": self._keys(Comparer.DEALER, slot)}
         role = kind(kernels=self._kernels, arena=self._arena(slot), **given)
         return self._play(slot, role, role.begin())
+
+    def _begin_comparison(
+        self, slot: int, question: Question, values: PackedResidues, kinds: Kinds = (Dealer, Evaluator)
+    ) -> list[Message]:
+        """Begin to compare y at an evaluator, or deal for it with the masks r."""
+        given = {"masks" if self._deals_here else "masked": values}
+        return self._begin_role(slot, kinds, question=question, **given)
 
     def _letter(self, slot: int, one: Sending) -> Message:
         """The message for one `Sending` to another of the trio."""

@@ -189,6 +189,8 @@ def lie(monkeypatch, place, rows):
     sign = {Comparer.DEALER: 1, Comparer.E0: -1}[place]
 
     def change(round_, residues, part):
+        if round_._deals_here != (place is Comparer.DEALER):
+            return residues
         asked, at = round_._asked, round_._parts.answer_rows(part)
         lied = [row for row in rows.get(asked.round, ()) if at.start <= row < at.stop]
         for row in lied:
@@ -199,10 +201,11 @@ def lie(monkeypatch, place, rows):
             residues = moved(residues, round_._primes, row=row - at.start, column=other, by=by)
         return residues
 
-    name = "_deal_part" if place is Comparer.DEALER else "_compare_part"
-    real = getattr(LabelRound, name)
+    real = LabelRound._use_part
     monkeypatch.setattr(
-        LabelRound, name, lambda round_, part, residues: real(round_, part, change(round_, residues, part))
+        LabelRound,
+        "_use_part",
+        lambda round_, part, values: real(round_, part, change(round_, values, part)),
     )
 
 
