@@ -56,6 +56,9 @@ def _check_uncompared(message: Assignment | Finish) -> None:
 class ClientCoded:
     """Disclosure "coded": every client sends its answer without masks."""
 
+    factors: Floats | None = None
+    """Factors of the answer, one reduced residue for each prime, (P,)."""
+
     def __init__(self, context: ClientContext) -> None:
         self._context, self._number, self._job = context, context.number, context.job
         self._round = 0
@@ -85,11 +88,6 @@ class ClientCoded:
         """Begin to answer a question modulo `residues` primes. False if this client is not asked."""
         self._round = message.round
         return True
-
-    @property
-    def factors(self) -> Floats | None:
-        """Factors of the answer, one reduced residue for each prime, (P,)."""
-        return None
 
     def begin(self, part: int) -> list[Message]:
         """Messages to send besides the answer, when the next part is asked for."""
@@ -123,7 +121,6 @@ class ClientDistances(ClientCoded):
         super().__init__(context)
         self._channels, self._sharing = peers.channels, sharing
         self._weights = Weights(context.job)
-        self._factors: Floats | None = None
         self._masks: PairwiseMasks | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
@@ -146,7 +143,7 @@ class ClientDistances(ClientCoded):
         responders, sharing = message.responders, self._sharing
         if self._number not in responders:
             return False
-        self._factors = self._weights.of(responders)[:, responders.index(self._number)]
+        self.factors = self._weights.of(responders)[:, responders.index(self._number)]
         self._masks = PairwiseMasks(
             me=self._number,
             responders=responders,
@@ -158,11 +155,6 @@ class ClientDistances(ClientCoded):
             kernels=sharing.kernels,
         )
         return True
-
-    @property
-    def factors(self) -> Floats | None:
-        """Its weight."""
-        return self._factors
 
     def leave(self, part: int, residues: PackedResidues) -> list[Message]:
         """Add the masks of this part, and return the messages with the answer."""

@@ -29,9 +29,10 @@ class Introductions:
         if message.sender in self._hellos:
             raise MessageError(f"Hello: a second one from client {message.sender}")
         if message.agreement != self._session.agreement:
+            told, own = message.agreement.hex(), self._session.agreement.hex()
             raise MessageError(
-                f"Hello: client {message.sender} agreed on another job or roster, digest "
-                f"{_shown(message.agreement)}; the server's is {_shown(self._session.agreement)}"
+                f"Hello: client {message.sender} agreed on another job or roster, digest {told[:16]}; the "
+                f"server's is {own[:16]}"
             )
         introduction.verify(self._session, message.sender)
         if self._job.ids_cap is not None and introduction.rows:
@@ -112,8 +113,3 @@ class Introductions:
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
         run, weights = self._session.run, self._all_weights()
         return [Plan(run=run, recipient=j, introductions=said, weights=weights) for j in sorted(self._hellos)]
-
-
-def _shown(digest: bytes) -> str:
-    """The first bytes of a digest, enough for people to compare."""
-    return digest[:8].hex()

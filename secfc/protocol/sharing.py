@@ -20,11 +20,10 @@ from secfc.lagrange.summing import SummedParts
 from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import ClientContext, Peers, SharePlan
 from secfc.protocol.dealing import Column, by_part, check_after, columns_of, combined, covers_of
-from secfc.protocol.early import EarlyShares
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.noise import noise_of
-from secfc.protocol.opened import Dealt, open_share
+from secfc.protocol.opened import Dealt, EarlyShares, open_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.testimony import Testimony

@@ -275,7 +275,7 @@ class TrioRound(ABC):
         """Whether the sender may send this type of message in this attempt."""
         kind, sender = type(message), message.sender
         if (kind, sender) not in self._placed:
-            placed = is_sent(kind.__name__, self._asked.attempt, self._job.n, sender, self._me)
+            placed = is_sent(kind.__name__, self._asked.attempt.places, self._job.n, sender, self._me)
             self._placed[kind, sender] = placed
         return self._placed[kind, sender]
 

@@ -9,6 +9,7 @@ from secfc.protocol.messages.base import BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
 from secfc.psu.found import Found
 from secfc.psu.prime import Elements
+from secfc.psu.stages import CHECKS
 from secfc.sealing.channel import Sealed
 
 
@@ -79,4 +80,4 @@ class UnionCheck(BetweenClients):
     purpose = b"union check"
     rounds = needed = True
 
-    sealed: Annotated[Sealed, enc.sealed(lambda of: of.union_check)]
+    sealed: Annotated[Sealed, enc.sealed(lambda of: 8 * CHECKS)]

@@ -6,8 +6,8 @@ from secfc.array_types import Floats, Ints
 from secfc.errors import MessageError, SealError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.dealing import most_checks
-from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import Hello, Message, Plan, Share, UnionDeal
+from secfc.protocol.opened import EarlyDeals, EarlyShares
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_compare import ClientCompare
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep

@@ -11,7 +11,6 @@ from secfc.codes import Code
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
 from secfc.params import Job
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import (
     Message,
     Share,
@@ -22,6 +21,7 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
+from secfc.protocol.opened import EarlyDeals, EarlyShares
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare

@@ -26,10 +26,8 @@ class ServerCoin(ServerPhase):
     state = State.ITERATE
 
     def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
-        super().__init__(context, introductions, planned=shared.planned)
-        self.layout = shared.planned.without(context.gathering.left_out)
-        self.unread, self._cheats = shared.unread, shared.cheats
-        self._shared, self._told = shared, dict[int, bytes]()
+        super().__init__(context, introductions, shared)
+        self._told = dict[int, bytes]()
         self._asked, self._there = set[int](), set[int]()
         self._tossing: tuple[int, ...] = ()  # set when the server asks for values
         context.gathering.require_named()
@@ -88,7 +86,7 @@ class ServerCoin(ServerPhase):
         self._told[sender] = told
         if self.awaited:
             return self, []
-        following = ServerLabels(self.context, self.introductions, self._shared, self._told)
+        following = ServerLabels(self.context, self.introductions, self.shared, self._told)
         return following, following.ask()
 
     def absent(self, client: int) -> ServerStep:

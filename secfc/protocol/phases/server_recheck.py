@@ -36,8 +36,7 @@ class ServerRecheck(ServerPhase):
     state = State.ITERATE
 
     def __init__(self, rounds: "ServerLabels", best: LabelResult, *, last: int) -> None:
-        super().__init__(rounds.context, rounds.introductions, planned=rounds.planned)
-        self.layout, self.unread, self._cheats = rounds.layout, rounds.unread, rounds.cheats
+        super().__init__(rounds.context, rounds.introductions, rounds.shared)
         self._rounds, self._best, self._last, self._job = rounds, best, last, self.context.job
         self._who = Attempt(comparers=self._job.recheckers, since=self.context.gathering.round + 1)
         self._values = dict[int, bytes]()  # and their signatures

@@ -20,10 +20,8 @@ class ServerRounds(ServerPhase):
     search: Search | LabelSearch
 
     def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
-        super().__init__(context, introductions, planned=shared.planned)
-        self.layout = shared.planned.without(context.gathering.left_out)
+        super().__init__(context, introductions, shared)
         self.check(self.layout)
-        self.unread, self._cheats = shared.unread, shared.cheats
         self._job, self._run, self._gathering = context.job, context.session.run, context.gathering
         self._parts = self.layout.parts(context.job)
 

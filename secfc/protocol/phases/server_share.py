@@ -31,7 +31,7 @@ class ServerShare(ServerPhase):
     def __init__(
         self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
     ) -> None:
-        super().__init__(context, introductions, planned=layout or introductions.layout())
+        super().__init__(context, introductions, Shared(planned=layout or introductions.layout()))
         self._state = State.SHARE
         self.check(self.layout)
         noise_of(self.context.job, self.layout)
@@ -186,7 +186,7 @@ class ServerShare(ServerPhase):
     def _begin(self, messages: list[Message]) -> ServerStep:
         """All remaining clients hold all shares: ask the first question, or for values of the coin."""
         context, introductions = self.context, self.introductions
-        shared = Shared(planned=self.layout, cheats=self.cheats, unread=self.unread)
+        shared = Shared(planned=self.planned, cheats=self.cheats, unread=self.unread)
         following: ServerIterate | ServerLabels | ServerCoin
         if context.job.disclosure != "labels":
             following = ServerIterate(context, introductions, shared)
