@@ -155,6 +155,7 @@ class ShareChecks:
 
     def __init__(self, plan: SharePlan, *, secret: MaskSource, planned: int) -> None:
         self._plan, self._job, self._secret, self._planned = plan, plan.job, secret, planned
+        self.by_part = by_part(plan.job)  # whether each part is checked while other parts are shared
         self._open: dict[int, Inquiry] = {}  # by round
         self._ended: set[int] = set()  # rounds
         self.settled = 0  # with membership privacy: number of first parts whose checks have ended
@@ -162,11 +163,6 @@ class ShareChecks:
         self.dealers: dict[int, str] = {}
         self.recipients: dict[int, str] = {}
         self.unread: set[tuple[int, int]] = set()  # dealer, and recipient that says it cannot read its share
-
-    @property
-    def by_part(self) -> bool:
-        """Whether each part is checked by itself, while other parts are shared."""
-        return by_part(self._job)
 
     @property
     def convicted(self) -> dict[int, str]:

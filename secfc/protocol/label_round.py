@@ -49,7 +49,7 @@ class LabelRound(TrioRound):
 
     def __init__(self, context: ClientContext, peers: Peers, asked: LabelsAsked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)
-        self._starts = kept.starts
+        self._starts, self.opens_inertia = kept.starts, asked.opens_inertia
         self._first = np.int32(asked.sizes.nonzero()[0][0])
         # Values of a part while it is compared, of the rows asked about: r at the dealer, y at evaluators.
         self._held: dict[int, PackedResidues] = {}
@@ -65,11 +65,6 @@ class LabelRound(TrioRound):
         self.better: bool | None = None  # whether the ended start is better than those before
         self.inertia: Fraction | None = None
         self.scored = False  # at the dealer: whether it knows which start is better
-
-    @property
-    def opens_inertia(self) -> bool:
-        """Whether the inertia is opened after the start that has ended."""
-        return self._asked.opens_inertia
 
     @property
     def complete(self) -> bool:
@@ -202,7 +197,7 @@ class LabelRound(TrioRound):
         """At the dealer: keep the better start. Deal for the inertia of the best if it is opened."""
         self._starts.settle(better=better)
         self.scored = True
-        if not self._asked.opens_inertia:
+        if not self.opens_inertia:
             return []
         slot = self._slots.inertia
         return self._open(slot, InertiaDealer(self._weighed(), self._keys(Comparer.E0, slot)))

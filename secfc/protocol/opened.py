@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
@@ -16,53 +17,45 @@ from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW
 from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
 
+Part = TypeVar("Part", Share, UnionDeal)
 
-class EarlyDeals:
-    """Deals of the next stage of a union, at most `WINDOW` parts from each client."""
+
+class Early(Generic[Part]):
+    """Parts that cannot be opened yet, at most `WINDOW` from each client."""
 
     def __init__(self) -> None:
-        self.held: list[UnionDeal] = []
+        self.held: list[Part] = []
         self._known = Counter[int]()  # parts, by sender
-
-    def hold(self, message: UnionDeal, *, stage: int) -> None:
-        """Keep a part that cannot be opened yet. MessageError if it is too large or not the sender's next."""
-        if message.round != stage:
-            raise MessageError(
-                f"UnionDeal: of stage {message.round} from client {message.sender} out of turn"
-            )
-        _check_next(message, self._known, most=MOST_DEALT_BYTES + TAG_BYTES)
-        self._known[message.sender] += 1
-        self.held.append(message)
-
-
-class EarlyShares:
-    """Shares that arrived before the plan, at most `WINDOW` parts from each client."""
-
-    def __init__(self) -> None:
-        self.held: list[Share] = []
-        self._known = Counter[int]()
         self.spoilt: set[int] = set()  # senders of unreadable shares, where liars are tolerated
 
-    def hold(self, message: Share, *, job: Job) -> None:
-        """As `EarlyDeals.hold`. Where liars are tolerated, a share that is too large counts as unreadable."""
-        most = Bounds(job).share + TAG_BYTES
-        if len(message.sealed.payload) > most and job.max_liars:
-            message = replace(message, sealed=Sealed(payload=b""))
-        _check_next(message, self._known, most=most)
-        self._known[message.sender] += 1
+    def hold(self, message: Part, *, most: int) -> None:
+        """Keep a part. MessageError if it has more than `most` sealed bytes or is not the sender's next."""
+        kind, sender, size = type(message).__name__, message.sender, len(message.sealed.payload)
+        known = self._known[sender]
+        if message.part != known or known == WINDOW:
+            text = f"{kind}: part {message.part} from client {sender} out of turn"
+            raise turn_error(message.part, known)(text)
+        if size > most:
+            raise MessageError(
+                f"{kind}: {size} sealed bytes from client {sender}, no part has more than {most}"
+            )
+        self._known[sender] += 1
         self.held.append(message)
 
 
-def _check_next(message: Share | UnionDeal, parts: Counter[int], *, most: int) -> None:
-    kind, size = type(message).__name__, len(message.sealed.payload)
-    known = parts[message.sender]
-    if message.part != known or known == WINDOW:
-        text = f"{kind}: part {message.part} from client {message.sender} out of turn"
-        raise turn_error(message.part, known)(text)
-    if size > most:
-        raise MessageError(
-            f"{kind}: {size} sealed bytes from client {message.sender}, no part has more than {most}"
-        )
+def hold_deal(deals: Early[UnionDeal], message: UnionDeal, *, stage: int) -> None:
+    """Keep a deal of the next stage of a union. Raises what `Early.hold` does."""
+    if message.round != stage:
+        raise MessageError(f"UnionDeal: of stage {message.round} from client {message.sender} out of turn")
+    deals.hold(message, most=MOST_DEALT_BYTES + TAG_BYTES)
+
+
+def hold_share(shares: Early[Share], message: Share, *, job: Job) -> None:
+    """Keep a share. Where liars are tolerated, one that is too large counts as unreadable."""
+    most = Bounds(job).share + TAG_BYTES
+    if len(message.sealed.payload) > most and job.max_liars:
+        message = replace(message, sealed=Sealed(payload=b""))
+    shares.hold(message, most=most)
 
 
 @dataclass(frozen=True, kw_only=True)

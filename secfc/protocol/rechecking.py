@@ -7,6 +7,7 @@ the result. So all labels are fixed by then. From then on it takes no other ques
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,15 +23,14 @@ from secfc.kernels import Kernels
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.attempt import Attempt
-from secfc.protocol.choices import told_values
+from secfc.protocol.choices import Toss
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.masked_answers import Liars
-from secfc.protocol.messages import Coin, Endorsement, Message, Recheck, RecheckRequest
+from secfc.protocol.messages import Endorsement, Message, Recheck, RecheckRequest
 from secfc.protocol.question import Said, check_endorsed, endorsed, question_digest
 from secfc.protocol.recheck import ChosenParts, Past
-from secfc.protocol.signed import value_statement
 from secfc.protocol.trio_round import Asked, Kept, Starts, UnaskedRound
 from secfc.protocol.witness import check_outcome
 from secfc.randomness import KEY_BYTES
@@ -175,16 +175,16 @@ class Rechecking:
         )
         digest = hashlib.sha256(said).digest()
         self._told = _Told(labels=labels, last=message.last, digest=digest, says=says)
-        about, value = about_result(self._peers.transcript, digest, message.last), self._peers.coin
-        told = value_statement(
-            about, party=number, value=value, tossing=job.recheckers, left_out=message.left_out
-        )
-        signature = self._context.identity.sign(told)
-        return [Coin(run=session.run, sender=number, value=value, signature=signature)]
+        toss = self._toss(about_result(self._peers.transcript, digest, message.last), message.left_out)
+        return toss.tell(self._context, self._peers.coin)
+
+    def _toss(self, about: bytes, left_out: Collection[int]) -> Toss:
+        session, tossing = self._context.session, self._job.recheckers
+        return Toss(session=session, transcript=about, tossing=tossing, left_out=left_out)
 
     def begin(self, message: Recheck, *, count: int, round_: int) -> list[Message]:
         """Begin the round after `round_`, which was that of the last of `count` questions."""
-        job, peers, session = self._job, self._peers, self._context.session
+        job, peers = self._job, self._peers
         if not job.recheckers or self.round is not None or message.round != round_ + 1:
             raise MessageError(f"Recheck: of round {message.round} after {round_}, or not awaited")
         self.past.check(count, message.last)
@@ -194,14 +194,7 @@ class Rechecking:
         ):
             raise MessageError("Recheck: of another result than this client was told")
         about = about_result(peers.transcript, message.result, message.last)
-        values = told_values(
-            message.coin,
-            job.recheckers,
-            peers=peers,
-            session=session,
-            about=about,
-            left_out=self._left_out,
-        )
+        values = self._toss(about, self._left_out).values_told(message.coin, peers.commitments)
         seed = recheck_seed(about, values)
         parts = self.past.chosen(count, message.last, seed)
         attempt = Attempt(comparers=job.recheckers, since=message.round)

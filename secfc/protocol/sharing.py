@@ -23,7 +23,7 @@ from secfc.protocol.dealing import Column, by_part, check_after, columns_of, com
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.noise import noise_of
-from secfc.protocol.opened import Dealt, EarlyShares, open_share
+from secfc.protocol.opened import Dealt, Early, open_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.testimony import Testimony
@@ -85,7 +85,7 @@ class ClientSharing:
         """Whether every part was sent and received."""
         return self.announced == self.parts.shares
 
-    def begin(self, early: EarlyShares) -> list[Message]:
+    def begin(self, early: Early[Share]) -> list[Message]:
         """Send the first parts and take shares that arrived early, or store what owners deposited."""
         if self._context.deposits is not None:
             self._context.deposits.store(self.points, len(self.primes))

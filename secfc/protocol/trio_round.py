@@ -132,7 +132,7 @@ class TrioRound(ABC):
     def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
         self._me, self._job, self._run = context.number, context.job, context.session.run
         self._channels, self._asked, self._kept = peers.all_channels, asked, kept
-        self._kernels, self._primes = kept.kernels, primes_of(asked.residues)
+        self._kernels, self._primes, self.number = kept.kernels, primes_of(asked.residues), asked.round
         self._columns = asked_about(asked.sizes)
         self._who = asked.attempt.who
         self._secrets: dict[int, bytes] = {}
@@ -179,11 +179,6 @@ class TrioRound(ABC):
             else:
                 messages.append(self._sealed(SpareMasks, client, part, masks))
         return messages + self._use_part(part, dealt.total)
-
-    @property
-    def number(self) -> int:
-        """Number of the round."""
-        return self._asked.round
 
     def _weights(self, part: int) -> DecodingWeights:
         """Weights that decode the answers to a part."""

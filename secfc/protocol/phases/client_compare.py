@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from secfc.array_types import Labels
 from secfc.errors import MessageError, ParameterError
 from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
@@ -39,6 +38,8 @@ class ClientCompare(ClientPhase):
     three comparers").
     """
 
+    state: State = State.ITERATE  # DONE once the result has arrived
+
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout) -> None:
         try:
             layout.check(context.job)
@@ -52,11 +53,6 @@ class ClientCompare(ClientPhase):
         self._lost: tuple[int, ...] = ()
         self._round = self._asked = self._parts = 0
         self._told = False  # whether it has sent its value of the coin
-
-    @property
-    def state(self) -> State:
-        """DONE once the result has arrived."""
-        return State.ITERATE if self.labels is None else State.DONE
 
     def step(self, message: Message) -> ClientStep:
         """Take part in each question. The result ends the run."""
@@ -156,5 +152,5 @@ class ClientCompare(ClientPhase):
         labels = labels_of(message.labels)
         self._disclosure.check_end(replace(message, labels=labels), labels)
         self._mail.close()
-        self.labels: Labels | None = np.empty(0, dtype=np.int32)
+        self.labels, self.state = np.empty(0, dtype=np.int32), State.DONE
         return []

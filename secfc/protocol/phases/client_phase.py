@@ -11,15 +11,7 @@ from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.disclosure import ClientCoded
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.mail import Mail
-from secfc.protocol.messages import (
-    Assignment,
-    CentreShare,
-    Echo,
-    Message,
-    RoundMessage,
-    Share,
-    Witness,
-)
+from secfc.protocol.messages import Assignment, CentreShare, Echo, Message, RoundMessage, Share, Witness
 from secfc.protocol.revealing import CentreOpening
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.states import State

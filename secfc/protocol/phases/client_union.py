@@ -21,7 +21,7 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
-from secfc.protocol.opened import EarlyDeals, EarlyShares
+from secfc.protocol.opened import Early, hold_deal, hold_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare
@@ -48,8 +48,8 @@ class ClientUnion(ClientPhase):
         *,
         rows: Floats,
         ids: RowIds,
-        deals: EarlyDeals,
-        shares: EarlyShares,
+        deals: Early[UnionDeal],
+        shares: Early[Share],
     ) -> None:
         salt = context.salt or salt_of(peers.transcript)
         plan, tokens = UnionPlan.of(context.job, salt), ids.tokens(salt)
@@ -76,7 +76,7 @@ class ClientUnion(ClientPhase):
         """
         match message:
             case Share():
-                self.early_shares.hold(message, job=self._context.job)
+                hold_share(self.early_shares, message, job=self._context.job)
                 return self, []
             case UnionDeal():
                 messages = self._on_deal(message)
@@ -111,7 +111,7 @@ class ClientUnion(ClientPhase):
         messages: list[Message] = []
         for _ in range(min(WINDOW, self.role.parts)):
             messages += self._deal()
-        early, self._early = self._early, EarlyDeals()
+        early, self._early = self._early, Early[UnionDeal]()
         for held in early.held:
             # A wrong early deal must not block the message that begins a stage. It counts as not sent.
             with suppress(MessageError):
@@ -121,7 +121,7 @@ class ClientUnion(ClientPhase):
     def _on_deal(self, message: UnionDeal) -> list[Message]:
         """Take another client's deal now, or keep it until its stage begins."""
         if message.round == self.role.stage + 1:
-            self._early.hold(message, stage=self.role.stage + 1)
+            hold_deal(self._early, message, stage=self.role.stage + 1)
             return []
         part = self._taken[message.sender]
         if (message.round, message.part) != (self.role.stage, part) or part >= self.role.parts:

@@ -8,7 +8,6 @@ knows some values could choose between coins.
 from collections.abc import Sequence
 
 from secfc.errors import MessageError
-from secfc.protocol.choices import value_told
 from secfc.protocol.gathering import NO_OTHER_COIN
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import Coin, CoinRequest, Message
@@ -74,15 +73,8 @@ class ServerCoin(ServerPhase):
                 raise MessageError(f"Coin: client {sender} told its value before it was asked")
             self._there.add(sender)
             return self, self.ask()
-        value_told(
-            told,
-            party=sender,
-            commitment=self.introductions.commitment(sender),
-            session=self.context.session,
-            transcript=self.introductions.transcript,
-            tossing=self._tossing,
-            left_out=self.context.gathering.left_out,
-        )
+        toss = self.toss(self.introductions.transcript, self._tossing)
+        toss.value_told(told, party=sender, commitment=self.introductions.commitment(sender))
         self._told[sender] = told
         if self.awaited:
             return self, []

@@ -18,12 +18,7 @@ from secfc.protocol.choices import label_search
 from secfc.protocol.gathering import NOBODY_RECHECKS
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
-from secfc.protocol.messages import (
-    TOLD_BYTES,
-    Endorsement,
-    Message,
-    OpenedLabels,
-)
+from secfc.protocol.messages import TOLD_BYTES, Endorsement, Message, OpenedLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
 from secfc.protocol.phases.server_recheck import ServerRecheck
 from secfc.protocol.phases.server_rounds import ServerRounds

@@ -11,6 +11,7 @@ from secfc.kernels import Choose
 from secfc.kmeans.search import LabelResult, Search
 from secfc.params import Job
 from secfc.protocol.checks import UNION_IS_OPEN
+from secfc.protocol.choices import Toss
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import Message, Phase
@@ -101,14 +102,12 @@ class ServerPhase(ABC):
     @property
     def progress(self) -> Progress:
         """The progress of the run."""
-        return Progress(
-            phase=cast(Phase, self.state.value),
-            waiting_for=len(self.awaited),
-            round=0,
-            iteration=0,
-            moved=0,
-            inertia=None,
-        )
+        return Progress(phase=cast(Phase, self.state.value), waiting_for=len(self.awaited))
+
+    def toss(self, transcript: bytes, tossing: Sequence[int]) -> Toss:
+        """A coin about the rows that are in."""
+        session, left_out = self.context.session, self.context.gathering.left_out
+        return Toss(session=session, transcript=transcript, tossing=tossing, left_out=left_out)
 
     def check(self, layout: Layout) -> None:
         """Raise ParameterError unless the job can be run on any sets of these rows."""

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING
 from secfc.errors import MessageError
 from secfc.kmeans.search import LabelResult
 from secfc.protocol.attempt import Attempt
-from secfc.protocol.choices import value_told
 from secfc.protocol.gathering import NOBODY_RECHECKS
-from secfc.protocol.messages import (
-    Coin,
-    Endorsement,
-    Message,
-    OpenedLabels,
-    Recheck,
-    RecheckRequest,
-)
+from secfc.protocol.messages import Coin, Endorsement, Message, OpenedLabels, Recheck, RecheckRequest
 from secfc.protocol.phases.server_phase import ServerPhase, ServerStep
 from secfc.protocol.progress import Progress
 from secfc.protocol.question import Said, endorsed, question_digest
@@ -104,27 +96,20 @@ class ServerRecheck(ServerPhase):
         return message.round < before.since and message.sender in before.comparers
 
     def _on_value(self, message: Coin) -> list[Message]:
-        sender, session, introductions = message.sender, self.context.session, self.introductions
+        sender, introductions = message.sender, self.introductions
         if sender not in self._who.trio or sender in self._values:
             raise MessageError(f"Coin: of client {sender}, which rechecks nothing or has told its value")
         digest = hashlib.sha256(self._said(Said.RESULT)).digest()
         told = message.value + message.signature
-        value_told(
-            told,
-            party=sender,
-            commitment=introductions.commitment(sender),
-            session=session,
-            transcript=about_result(introductions.transcript, digest, self._last),
-            tossing=self._job.recheckers,
-            left_out=self.context.gathering.left_out,
-        )
+        toss = self.toss(about_result(introductions.transcript, digest, self._last), self._job.recheckers)
+        toss.value_told(told, party=sender, commitment=introductions.commitment(sender))
         self._values[sender] = told
         if len(self._values) < len(self._who.trio):
             return []
         coin = b"".join(self._values[j] for j in self._who.trio)
         return [
             Recheck(
-                run=session.run,
+                run=self.context.session.run,
                 recipient=j,
                 round=self._who.since,
                 last=self._last,

@@ -17,6 +17,7 @@ from secfc.protocol.states import State
 class ServerRounds(ServerPhase):
     """The rounds and the result of a run. ParameterError when the remaining rows do not fit the job."""
 
+    state: State = State.ITERATE  # then DONE, when the search has ended
     search: Search | LabelSearch
 
     def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
@@ -24,11 +25,6 @@ class ServerRounds(ServerPhase):
         self.check(self.layout)
         self._job, self._run, self._gathering = context.job, context.session.run, context.gathering
         self._parts = self.layout.parts(context.job)
-
-    @property
-    def state(self) -> State:
-        """ITERATE, then DONE when the search has ended."""
-        return State.ITERATE if self.outcome is None else State.DONE
 
     @property
     def progress(self) -> Progress:
@@ -39,7 +35,6 @@ class ServerRounds(ServerPhase):
             round=self._gathering.round,
             iteration=self.search.current.n_iter,
             moved=self.search.moved,
-            inertia=None,
         )
 
     @abstractmethod
@@ -82,7 +77,7 @@ class ServerRounds(ServerPhase):
 
     def _finish(self, best: LabelResult, inertia: float | None = None, **said: Any) -> list[Message]:
         """End the run, and send the result to all parties. `said` are fields that the disclosure adds."""
-        self.outcome = best
+        self.outcome, self.state = best, State.DONE
         self._gathering.close()
         left_out = self._gathering.left_out
         return [

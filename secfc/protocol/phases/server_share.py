@@ -28,11 +28,12 @@ class ServerShare(ServerPhase):
     ParameterError when the rows do not fit the job.
     """
 
+    state: State = State.SHARE  # then CHECK, if shares are checked
+
     def __init__(
         self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
     ) -> None:
         super().__init__(context, introductions, Shared(planned=layout or introductions.layout()))
-        self._state = State.SHARE
         self.check(self.layout)
         noise_of(self.context.job, self.layout)
         plan = SharePlan(
@@ -49,11 +50,6 @@ class ServerShare(ServerPhase):
         self._values = CheckValues(context.job, context.session.run, commitments)
         self._said: dict[int, dict[int, bytes]] = {}  # values by check, then client
         self.checks = ShareChecks(plan, secret=context.secret, planned=planned)
-
-    @property
-    def state(self) -> State:
-        """SHARE, then CHECK if shares are checked."""
-        return self._state
 
     @property
     def cheats(self) -> tuple[int, ...]:
@@ -104,7 +100,7 @@ class ServerShare(ServerPhase):
         gathering, before = self.context.gathering, self._least_ready
         self.leave_out({client: "absent"})
         messages = self._told([client])
-        if self._state is State.CHECK:
+        if self.state is State.CHECK:
             return self._checked(messages + self.checks.drop(client, gathering.members))
         return self._shared(before, messages)
 
@@ -153,7 +149,7 @@ class ServerShare(ServerPhase):
         gathering = self.context.gathering
         if not covers_of(self.context.job):
             return self._begin(messages)
-        self._state = State.CHECK
+        self.state = State.CHECK
         if not self.checks.by_part:
             layout = self.layout.without(gathering.left_out)
             messages += self.checks.begin(layout, gathering.members, self._values_of(0))
@@ -167,7 +163,7 @@ class ServerShare(ServerPhase):
 
     def _checked(self, messages: list[Message]) -> ServerStep:
         """When no share is disputed any more, continue without the clients that lied about shares."""
-        if self._state is not State.CHECK or not self.checks.over:
+        if self.state is not State.CHECK or not self.checks.over:
             return self, messages
         gathering, convicted = self.context.gathering, self.checks.convicted
         if self.checks.by_part:
