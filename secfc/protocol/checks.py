@@ -128,7 +128,6 @@ class Inquiry:
             )
 
     def _signed(self, message: Evidence) -> bool:
-        """Whether the dealer signed the evidence."""
         statement = share_statement(
             self._transcript,
             dealer=message.dealer,

@@ -118,7 +118,6 @@ class ConsistencyCheck:
         return words
 
     def _code(self, index: int, responders: tuple[int, ...]) -> ReedSolomon:
-        """The code of these responders' answers modulo a prime, made once."""
         key = index, responders
         if key not in self._codes:
             if len(self._codes) >= _CODES_KEPT * len(PRIMES):

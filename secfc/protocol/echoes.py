@@ -99,7 +99,6 @@ class Echoes:
         self._said.pop(check, None)
 
     def _compare(self, check: int, said: Mapping[int, Proof]) -> None:
-        """Compare new proofs with this client's own, if it has one."""
         if check not in self._own:
             return
         _, own = self._own[check]

@@ -98,7 +98,6 @@ class Introductions:
         return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)), weights=self._all_weights())
 
     def _all_weights(self) -> Ints | None:
-        """Weights of the rows of all clients that introduced themselves."""
         if not self._job.weighted or not self._weights:
             return None
         return np.concatenate([weights for _, weights in sorted(self._weights.items())])

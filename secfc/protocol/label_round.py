@@ -187,7 +187,6 @@ class LabelRound(TrioRound):
         return self._begin_comparison(slot, self._of_all(labels), self._masks_again(labels), _FARTHEST)
 
     def _deal_scores(self, slot: int, labels: Labels) -> list[Message]:
-        """At the dealer: deal for the comparison of the ended start with the best one."""
         self._starts.last = self._ended_start(labels, [self._masks_again(labels)])
         if self._starts.best is None:
             return self._settle_start(better=True)
@@ -250,7 +249,6 @@ class LabelRound(TrioRound):
         return [self._opened(part, whole, core)]
 
     def _of_all(self, labels: Labels) -> Question:
-        """The question about all rows and the sets of their labels."""
         sizes = self._asked.sizes
         return Question(primes=self._primes, sizes=sizes, rows=labels.size, champions=labels)
 
@@ -281,7 +279,6 @@ class LabelRound(TrioRound):
         return self._rows[part]
 
     def _of_rows(self, residues: PackedResidues, part: int) -> PackedResidues:
-        """The residues of a part's rows that are asked about."""
         rows, first = self.rows(part), self._parts.answer_rows(part).start
         primes, columns, every = residues.shape
         if rows.size == every:

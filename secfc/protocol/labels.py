@@ -161,7 +161,6 @@ class ClientLabels(ClientCoded):
         self._asks, self._asked = said, digest
 
     def _check_first(self, message: Assignment, sets: Labels) -> None:
-        """Compute the first question and compare it with the message."""
         job, peers, session = self._job, self._peers, self._context.session
         search = label_search(
             job,
@@ -391,7 +390,6 @@ class ClientLabels(ClientCoded):
         return []
 
     def _endorse(self, search: LabelSearch, inertia: float | None = None) -> list[Message]:
-        """Sign and send what follows from this round."""
         self._step = _Step.ENDORSED
         session = self._context.session
         said = statement(

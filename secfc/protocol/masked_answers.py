@@ -71,7 +71,6 @@ class MaskedAnswers:
         return self._all_decoded()
 
     def _all_decoded(self) -> list[tuple[int, PackedResidues]]:
-        """The next parts, decoded, as far as enough answers agree."""
         decoded: list[tuple[int, PackedResidues]] = []
         while (masked := self._decoded()) is not None:
             del self._answers[self._head]
@@ -119,7 +118,6 @@ class MaskedAnswers:
         return False
 
     def _decode(self, planes: dict[int, Bytes], shape: tuple[int, int, int]) -> PackedResidues:
-        """y, decoded from R answers."""
         clients, masked = tuple(planes), PackedResidues.empty(shape)
         refused = self._kernels.weigh(
             list(planes.values()),

@@ -82,7 +82,6 @@ class RecheckRound(UnaskedRound):
         return points.answer_about(self._asked.parts.chosen[part])
 
     def _sizes(self, part: int) -> Ints:
-        """Sizes of the sets that a part is about."""
         sizes = self._asked.asked[self._asked.parts.questions[part]]
         return sizes[: asked_about(sizes)]
 

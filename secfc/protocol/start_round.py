@@ -67,7 +67,6 @@ class StartRound(TrioRound):
         return messages + self._begin_role(self._slots.least, kinds, primes=self._primes, last=last, **given)
 
     def _choose(self, best: int, *, drawing: bool) -> list[Message]:
-        """Note the chosen candidate, and draw the next ones, if any follow."""
         self.best = best
         if not drawing:
             self.complete = True

@@ -181,7 +181,6 @@ class TrioRound(ABC):
         return messages + self._use_part(part, dealt.total)
 
     def _weights(self, part: int) -> DecodingWeights:
-        """Weights that decode the answers to a part."""
         return self._kept.weights.of
 
     @abstractmethod
@@ -267,7 +266,6 @@ class TrioRound(ABC):
                 return self._use_part(message.part, residues)
 
     def _is_placed(self, message: RoundMessage) -> bool:
-        """Whether the sender may send this type of message in this attempt."""
         kind, sender = type(message), message.sender
         if (kind, sender) not in self._placed:
             placed = is_sent(kind.__name__, self._asked.attempt.places, self._job.n, sender, self._me)
@@ -331,7 +329,6 @@ class TrioRound(ABC):
         )
 
     def _opened(self, part: int, labels: Labels, core: bytes = b"") -> Message:
-        """At an evaluator: send the server what was opened of a part."""
         return OpenedLabels(
             run=self._run,
             sender=self._me,
@@ -360,7 +357,6 @@ class TrioRound(ABC):
         )
 
     def _shape(self, part: int) -> tuple[int, int, int]:
-        """Shape of an answer to a part."""
         rows = self._parts.answer_rows(part)
         return len(self._primes), self._columns, rows.stop - rows.start
 

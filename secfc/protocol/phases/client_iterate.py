@@ -49,7 +49,6 @@ class ClientIterate(ClientPhase):
         self.asked = 0  # parts that the server asked for: at first `WINDOW`, while none is sent
 
     def _side(self) -> ClientCoded:
-        """The client's side of the job's disclosure."""
         context, peers, sharing = self._context, self._peers, self._sharing
         match self._job.disclosure:
             case "coded":
@@ -165,7 +164,6 @@ class ClientIterate(ClientPhase):
         return messages + self._answers()
 
     def _answers(self) -> list[Message]:
-        """The parts of this round's answer that can be sent now."""
         messages: list[Message] = []
         while self.begun and self.sent < self.asked and self._disclosure.can_leave(self.sent):
             part = self.sent

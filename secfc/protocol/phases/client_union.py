@@ -119,7 +119,6 @@ class ClientUnion(ClientPhase):
         return messages
 
     def _on_deal(self, message: UnionDeal) -> list[Message]:
-        """Take another client's deal now, or keep it until its stage begins."""
         if message.round == self.role.stage + 1:
             hold_deal(self._early, message, stage=self.role.stage + 1)
             return []
@@ -147,7 +146,6 @@ class ClientUnion(ClientPhase):
         return self._open(part)
 
     def _on_continue(self, message: UnionContinue) -> list[Message]:
-        """Deal another part."""
         if (message.round, message.part) != (self.role.stage, self._dealt) or self._dealt >= self.role.parts:
             raise MessageError(
                 f"UnionContinue: part {message.part} of stage {message.round}, part {self._dealt} of "
@@ -156,7 +154,6 @@ class ClientUnion(ClientPhase):
         return self._deal()
 
     def _on_found(self, message: UnionFound) -> list[Message]:
-        """Take what the server found in a table. The next stage begins."""
         self._check_turn(message)
         self.role.take_found(message.found)
         return self._go_on(message)
@@ -206,7 +203,6 @@ class ClientUnion(ClientPhase):
         return self._go_on(message)
 
     def _go_on(self, message: UnionFound | UnionVerdict) -> list[Message]:
-        """Begin the next stage, if there is one."""
         self._said = hashlib.sha256(b"secfc union 1" + self._said + _told(message)).digest()
         return [] if self.role.finished else self.begin()
 

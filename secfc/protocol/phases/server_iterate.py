@@ -110,7 +110,6 @@ class ServerIterate(ServerRounds):
         return self._questions()
 
     def _questions(self) -> list[Message]:
-        """The question of this round, to everybody."""
         self._primes, self._about = self._question()
         return self._assignments(asked=self._about)
 
@@ -126,7 +125,6 @@ class ServerIterate(ServerRounds):
         return len(self._about) or asked_about(self.search.sizes())
 
     def _take(self, message: CodedDistances) -> list[Message]:
-        """Take a part of an answer. Check its order and shape, then `_advance`."""
         useful = self._gathering.expects(message) and self.outcome is None
         if useful:
             rows = self._parts.answer_rows(message.part)

@@ -69,7 +69,6 @@ class ServerLabels(ServerRounds):
 
     @property
     def _both(self) -> str:
-        """The evaluators' names in errors."""
         return " and ".join(map(self._job.called, self._evaluators))
 
     @property
@@ -228,7 +227,6 @@ class ServerLabels(ServerRounds):
         return messages
 
     def _agreed(self, part: int) -> list[Message]:
-        """Compare the next part, which both evaluators opened, and ask for another."""
         (first, core), (second, other) = (self._opened[j][part] for j in self._evaluators)
         if (first != second).any() or (core is not None and (core != other).any()):
             raise self._differ("opened different labels")
@@ -240,7 +238,6 @@ class ServerLabels(ServerRounds):
         return self._continue(part + WINDOW, self._gathering.everybody)
 
     def _differ(self, did: str, more: str = "") -> CheatError:
-        """The error for evaluators that contradict each other or send something impossible."""
         text = f"{self._both} {did} in round {self._gathering.round}{more}"
         return CheatError(text, code=Code.BAD_MESSAGE)
 

@@ -68,7 +68,6 @@ class ServerRounds(ServerPhase):
         ]
 
     def _continue(self, part: int, clients: Collection[int]) -> list[Message]:
-        """Ask for another part, if there is one."""
         return [
             Continue(run=self._run, recipient=j, round=self._gathering.round, part=part)
             for j in clients

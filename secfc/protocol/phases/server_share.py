@@ -193,7 +193,6 @@ class ServerShare(ServerPhase):
         return following, messages + following.ask()
 
     def _continue(self, part: int) -> list[Message]:
-        """Ask all clients for another part of their shares, if there is one."""
         run = self.context.session.run
         return [
             Continue(run=run, recipient=j, part=part)
