@@ -114,7 +114,8 @@ def watched(monkeypatch):
 def test_the_server_still_says_who_lied_about_shares(of):
     net = of()
     net.deliver(net.hold(Assignment, recipient=1))
-    net.server.phase._cheats, net.server.phase.unread = (3,), ((3, 6),)
+    phase = net.server.phase
+    phase.shared = replace(phase.shared, cheats=(3,), unread=((3, 6),))
     request = net.hold(RecheckRequest, recipient=AGAIN[0])
     assert isinstance(net.server.phase, ServerRecheck)
     assert net.server.faults.cheats == (3,)
