@@ -38,7 +38,7 @@ from secfc.protocol.range_round import RangeRound, range_asked
 from secfc.protocol.rechecking import Rechecking
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.start_round import CandidatesAsked, StartRound
-from secfc.protocol.trio_round import Kept, Starts, TrioRound
+from secfc.protocol.trio_round import Kept, TrioRound
 from secfc.randomness import KEY_BYTES
 from secfc.row_layout import Layout, RangeParts
 
@@ -106,7 +106,6 @@ class ClientLabels(ClientCoded):
             own_secret=own_secret,
             weights=self._weights,
             kernels=self._kernels,
-            starts=Starts(),
             liars=Liars(check=ConsistencyCheck(self._job, self._context.masks, self._kernels)),
         )
         self._search: LabelSearch | None = None  # at an evaluator

@@ -31,7 +31,7 @@ from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import Endorsement, Message, Recheck, RecheckRequest
 from secfc.protocol.question import Said, check_endorsed, endorsed, question_digest
 from secfc.protocol.recheck import ChosenParts, Past
-from secfc.protocol.trio_round import Asked, Kept, Starts, UnaskedRound
+from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
 from secfc.protocol.witness import check_outcome
 from secfc.randomness import KEY_BYTES
 from secfc.row_layout import Parts
@@ -222,7 +222,6 @@ class Rechecking:
             own_secret=self._own_secret() if number == attempt.dealer else bytes(KEY_BYTES),
             weights=self._weights,
             kernels=self._kernels,
-            starts=Starts(),
             liars=self._liars,
         )
         self.round = RecheckRound(self._context, peers, asked, kept, self._points)

@@ -122,7 +122,7 @@ class Kept:
     own_secret: bytes  # at the dealer: seed of the masks of its own answer, known to it alone
     weights: Weights
     kernels: Kernels
-    starts: Starts
+    starts: Starts = field(default_factory=Starts)
     liars: Liars  # at the first evaluator
 
 
