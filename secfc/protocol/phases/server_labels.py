@@ -68,10 +68,6 @@ class ServerLabels(ServerRounds):
         return self.attempt.evaluators
 
     @property
-    def _both(self) -> str:
-        return " and ".join(map(self._job.called, self._evaluators))
-
-    @property
     def _said(self) -> dict[str, Any]:
         """Fields of questions and of the result about the comparers."""
         attempt = self.attempt
@@ -238,7 +234,8 @@ class ServerLabels(ServerRounds):
         return self._continue(part + WINDOW, self._gathering.everybody)
 
     def _differ(self, did: str, more: str = "") -> CheatError:
-        text = f"{self._both} {did} in round {self._gathering.round}{more}"
+        both = " and ".join(map(self._job.called, self._evaluators))
+        text = f"{both} {did} in round {self._gathering.round}{more}"
         return CheatError(text, code=Code.BAD_MESSAGE)
 
     def _core(self, bits: bytes, rows: int) -> Bools | None:
