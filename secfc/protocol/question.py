@@ -14,6 +14,7 @@ from math import nan
 from secfc.array_types import Labels
 from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import Follows, LabelSearch
+from secfc.kmeans.search import LabelResult
 from secfc.params import Job
 from secfc.protocol.attempt import Attempt
 from secfc.protocol.messages import Assignment, Finish, RecheckRequest
@@ -80,6 +81,14 @@ def endorsed(
     return _ENDORSED + session.agreement + session.run + place + attempt.digest(question)
 
 
+def result_statement(
+    session: Session, said: Said, best: LabelResult, *, left_out: Collection[int], attempt: Attempt
+) -> bytes:
+    """The statement that evaluators sign about a result."""
+    question, ended = question_digest(best.labels, (), left_out), (best.n_iter, best.converged, best.opened)
+    return endorsed(session, said, question, round_=0, attempt=attempt, ended=ended)
+
+
 def statement(
     session: Session,
     search: LabelSearch,
@@ -91,10 +100,7 @@ def statement(
 ) -> bytes:
     """The statement that evaluators sign after a round. `search` has taken what the round opened."""
     if follows is Follows.END:
-        best = search.result()
-        ended = best.n_iter, best.converged, best.opened
-        question = question_digest(best.labels, (), left_out)
-        return endorsed(session, Said.RESULT, question, round_=0, attempt=attempt, ended=ended)
+        return result_statement(session, Said.RESULT, search.result(), left_out=left_out, attempt=attempt)
     said = Said.LABELS if search.choices is None else Said.CANDIDATES
     said = Said.START if follows is Follows.START else said
     question = question_digest(search.sets, (), left_out, search.draws)

@@ -6,21 +6,14 @@ packed until a role has checked their sender and their number.
 """
 
 from secfc.protocol.messages.base import *
-from secfc.protocol.messages.base import Message
+from secfc.protocol.messages.base import TYPES, Message
 from secfc.protocol.messages.comparing import *
 from secfc.protocol.messages.preparing import *
 from secfc.protocol.messages.rounds import *
 from secfc.protocol.messages.sharing import *
 from secfc.protocol.messages.union import *
 
-
-def _types(of: type[Message]) -> list[type[Message]]:
-    """All types derived from a base. Only a type has a number."""
-    found = [kind for one in of.__subclasses__() for kind in _types(one)]
-    return [*found, of] if hasattr(of, "number") else found
-
-
-KINDS: tuple[type[Message], ...] = tuple(sorted(_types(Message), key=lambda kind: kind.number))
+KINDS: tuple[type[Message], ...] = tuple(sorted(TYPES, key=lambda kind: kind.number))
 """All types of messages. The index of a type is its number."""
 
 PREPARING: tuple[type[Message], ...] = tuple(kind for kind in KINDS if kind.phase == "prepare")

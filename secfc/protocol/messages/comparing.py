@@ -39,33 +39,27 @@ class RoundMessage(BetweenClients):
         return self.part == 0
 
 
-class SpareMasks(RoundMessage):
+class SpareMasks(RoundMessage, number=27, phase="iterate"):
     """The dealer's masks for a part of a spare client's answer, shape (primes, k, rows)."""
 
-    number = 27
-    phase = work = "iterate"
     purpose = b"spare masks"
 
     part: Annotated[int, enc.COUNT]
     sealed: Annotated[Sealed, enc.sealed(lambda of: DIGEST_BYTES + of.answer)]
 
 
-class MaskedAnswer(RoundMessage):
+class MaskedAnswer(RoundMessage, number=28, phase="iterate"):
     """Masked coded distances of some rows, shape (primes, k, rows), to the first evaluator."""
 
-    number = 28
-    phase = work = "iterate"
     purpose = b"masked answer"
 
     part: Annotated[int, enc.COUNT]
     sealed: Annotated[Sealed, enc.sealed(lambda of: DIGEST_BYTES + of.answer)]
 
 
-class MaskedDistances(RoundMessage):
+class MaskedDistances(RoundMessage, number=29, phase="iterate"):
     """What the first evaluator decoded of a part, shape (primes, k, rows), to the second."""
 
-    number = 29
-    phase = work = "iterate"
     purpose = b"masked distances"
     needed = True
 
@@ -78,14 +72,12 @@ def place_of(index: int, part: int) -> int:
     return index << 32 | part
 
 
-class Compared(RoundMessage):
+class Compared(RoundMessage, number=30, phase="iterate"):
     """A message from one of the trio to another, to compare the rows of a part.
 
     `index` counts the sender's messages to the recipient in this round.
     """
 
-    number = 30
-    phase = work = "iterate"
     purpose = b"compared"
     needed = True
 
@@ -104,15 +96,13 @@ class Compared(RoundMessage):
         return self.index == 0
 
 
-class OpenedLabels(ToServer):
+class OpenedLabels(ToServer, number=31, phase="iterate"):
     """The labels of the rows of a part, as an evaluator opened them.
 
     `core` has a bit of each row if the core was asked for, the lowest bit first. Questions about candidates
     of a start open no labels.
     """
 
-    number = 31
-    phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = with_helpers = True
 
@@ -121,7 +111,7 @@ class OpenedLabels(ToServer):
     core: Annotated[bytes, enc.counted(lambda of: -(-of.part_rows() // 8))] = field(default=b"", repr=False)
 
 
-class Endorsement(ToServer):
+class Endorsement(ToServer, number=32, phase="iterate"):
     """An evaluator's signature of what follows from a round's labels: the next question, or the result.
 
     `rows` are those that move to emptied clusters, in the order of the clusters. After a question about
@@ -131,8 +121,6 @@ class Endorsement(ToServer):
     only the signature of the result and `liars` are set.
     """
 
-    number = 32
-    phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = with_helpers = True
 
@@ -143,15 +131,13 @@ class Endorsement(ToServer):
     rows: Annotated[tuple[int, ...], enc.numbers(lambda of: of.job.k + 1)] = field(default=(), repr=False)
 
 
-class CoinRequest(FromServer):
+class CoinRequest(FromServer, number=33, phase="iterate"):
     """A request to a comparer for its value of the coin, sent when all remaining clients hold all shares.
 
     `tossing` are the parties that toss it, in the job's order. If it is empty, the comparer only confirms its
     presence. So two different requests are no evidence against the server.
     """
 
-    number = 33
-    phase = work = "iterate"
     states = frozenset({State.ITERATE})
     with_helpers = True
 
@@ -159,15 +145,13 @@ class CoinRequest(FromServer):
     tossing: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.tossers)] = ()
 
 
-class Coin(ToServer):
+class Coin(ToServer, number=34, phase="iterate"):
     """A comparer's value, to which its introduction commits it.
 
     The signature covers the tossing parties and the clients left out. Both fields are empty if the comparer
     only confirms its presence. A party that rechecks sends its value likewise, signed for the result.
     """
 
-    number = 34
-    phase = work = "iterate"
     states = frozenset({State.ITERATE})
     with_helpers = True
 
@@ -175,14 +159,12 @@ class Coin(ToServer):
     signature: Annotated[bytes, enc.counted(lambda of: SIGNATURE_BYTES)] = field(default=b"", repr=False)
 
 
-class RecheckRequest(FromServer):
+class RecheckRequest(FromServer, number=35, phase="iterate"):
     """The result, endorsed by both evaluators, to a party that rechecks, which answers with its coin value.
 
     `last` is the number of the question whose labels the result has. `left_out` are the clients left out.
     """
 
-    number = 35
-    phase = work = "iterate"
     states = frozenset({State.ITERATE})
     alike = with_helpers = True
 
@@ -195,14 +177,12 @@ class RecheckRequest(FromServer):
     endorsements: Annotated[tuple[bytes, ...], enc.SIGNATURES] = field(default=(), repr=False)
 
 
-class Recheck(FromServer):
+class Recheck(FromServer, number=36, phase="iterate"):
     """A request to answer again about labels that the rechecking parties' values `coin` choose.
 
     `result` is the digest of the result, `last` the number of the question whose labels it has.
     """
 
-    number = 36
-    phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = alike = with_helpers = True
 

@@ -9,58 +9,48 @@ from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 
 
-class Introduce(BetweenClients):
+class Introduce(BetweenClients, number=22, phase="prepare"):
     """A client's signed key for a preparation, and the digest of what it agreed on.
 
     It has 0 as number of rows, and the digest of no start labels, because a preparation hides both.
     """
 
-    number = 22
-    phase = work = "prepare"
     needed = True
 
     agreement: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
     introduction: Annotated[Introduction, enc.INTRODUCTION]
 
 
-class Holds(BetweenClients):
+class Holds(BetweenClients, number=23, phase="prepare"):
     """A byte for each column: 1 if the sender has enough values of it, else 0."""
 
-    number = 23
-    phase = work = "prepare"
     purpose = b"prepare holds"
     needed = True
 
     sealed: Annotated[Sealed, enc.PREPARED]
 
 
-class Deal(BetweenClients):
+class Deal(BetweenClients, number=24, phase="prepare"):
     """The recipient's shares of what the sender adds to the totals."""
 
-    number = 24
-    phase = work = "prepare"
     purpose = b"prepare deal"
     needed = True
 
     sealed: Annotated[Sealed, enc.PREPARED]
 
 
-class Complete(BetweenClients):
+class Complete(BetweenClients, number=25, phase="prepare"):
     """The sender has the shares of all clients. It sends a digest of the `Holds` of all clients."""
 
-    number = 25
-    phase = work = "prepare"
     purpose = b"prepare complete"
     needed = True
 
     sealed: Annotated[Sealed, enc.PREPARED]
 
 
-class Opening(BetweenClients):
+class Opening(BetweenClients, number=26, phase="prepare"):
     """The sender's sum of all clients' shares."""
 
-    number = 26
-    phase = work = "prepare"
     purpose = b"prepare opening"
     needed = True
 

@@ -17,7 +17,7 @@ TOLD_BYTES = COIN_BYTES + SIGNATURE_BYTES
 """Bytes of a comparer's value of the coin and its signature."""
 
 
-class Assignment(FromServer):
+class Assignment(FromServer, number=5, phase="iterate"):
     """The sets whose centres are asked about, -1 for a row in no set. All clients are sent the same.
 
     With disclosure "distances" also the R clients that answer, ascending. `asked` are the sets to answer
@@ -29,8 +29,6 @@ class Assignment(FromServer):
     the job names to compare, zeros for one that did not toss it.
     """
 
-    number = 5
-    phase = work = "iterate"
     states = frozenset({State.ITERATE})
     rounds = alike = with_helpers = True
 
@@ -47,25 +45,21 @@ class Assignment(FromServer):
     endorsements: Annotated[tuple[bytes, ...], enc.SIGNATURES] = field(default=(), repr=False)
 
 
-class Continue(FromServer):
+class Continue(FromServer, number=4, phase="iterate"):
     """A request for a part: of shares in round 0, otherwise of the round's answer.
 
     Plan and Assignment themselves request the parts before `secfc.row_layout.WINDOW`.
     """
 
-    number = 4
-    phase = work = "iterate"
     states = frozenset({State.SHARE, State.ITERATE})
     rounds = with_helpers = True
 
     part: Annotated[int, enc.COUNT]
 
 
-class CodedDistances(ToServer):
+class CodedDistances(ToServer, number=6, phase="iterate"):
     """Coded distances of some rows to the centres asked about, (primes, centres, rows)."""
 
-    number = 6
-    phase = work = "iterate"
     # A client's answer may arrive after the server has continued without it.
     states = frozenset({State.ITERATE, State.DONE})
     rounds = True
@@ -74,15 +68,13 @@ class CodedDistances(ToServer):
     residues: Annotated[PackedResidues, enc.residues(lambda of: of.answer)]
 
 
-class Finish(FromServer):
+class Finish(FromServer, number=7, phase="reveal"):
     """The labels of all rows and how the search ended.
 
     `left_out`, `lost`, `since` and `endorsements` are as in an Assignment. After these endorsements come
     those of the evaluators that rechecked the result. `inertia` is None where no party knows it.
     """
 
-    number = 7
-    phase = work = "reveal"
     states = frozenset({State.ITERATE})
     alike = with_helpers = True
 
@@ -96,14 +88,12 @@ class Finish(FromServer):
     endorsements: Annotated[tuple[bytes, ...], enc.SIGNATURES] = field(default=(), repr=False)
 
 
-class Witness(BetweenClients):
+class Witness(BetweenClients, number=14, phase="reveal"):
     """The server's proofs of what it sent to the sender of this message.
 
     In a round: of its assignment. In round 0: of the result and of every assignment.
     """
 
-    number = 14
-    phase = work = "reveal"
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"witness"
     rounds = True
@@ -111,14 +101,12 @@ class Witness(BetweenClients):
     sealed: Annotated[Sealed, enc.sealed(lambda of: of.witness)]
 
 
-class CentreShare(BetweenClients):
+class CentreShare(BetweenClients, number=19, phase="reveal"):
     """The sender's shares of the sums over the final clusters, shape (primes, width, k).
 
     If spreads are opened the shape is (primes, 2 width, k): after the sums, the sums of squares.
     """
 
-    number = 19
-    phase = work = "reveal"
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"centre share"
 

@@ -20,14 +20,12 @@ from secfc.sealing.proof import SHOWN_BYTES
 SEED_BYTES = 32
 
 
-class Hello(ToServer):
+class Hello(ToServer, number=0, phase="identify"):
     """The sender's introduction, the weights of its rows if rows have weights, and its given start labels.
 
     `agreement` is the digest of what the client agreed on, so an error can name a party that differs.
     """
 
-    number = 0
-    phase = work = "identify"
     states = frozenset({State.IDENTIFY})
     with_helpers = True
 
@@ -37,11 +35,9 @@ class Hello(ToServer):
     start: Annotated[Labels | PackedLabels | None, enc.START] = field(default=None, repr=False)
 
 
-class Plan(FromServer):
+class Plan(FromServer, number=1, phase="identify"):
     """The introductions of all parties in order of their numbers, and the weights of all rows, if any."""
 
-    number = 1
-    phase = "identify"
     work = "share"
     states = frozenset({State.IDENTIFY})
     alike = with_helpers = True
@@ -50,11 +46,9 @@ class Plan(FromServer):
     introductions: Annotated[tuple[Introduction | None, ...], enc.INTRODUCTIONS]
 
 
-class Share(BetweenClients):
+class Share(BetweenClients, number=2, phase="share"):
     """The recipient's shares of some of the sender's rows."""
 
-    number = 2
-    phase = work = "share"
     # It may arrive before the Plan or before the union's end. A sender that does not know yet may send it to
     # a client that was left out (DONE).
     states = frozenset({State.IDENTIFY, State.UNION, State.SHARE, State.DONE})
@@ -65,32 +59,28 @@ class Share(BetweenClients):
     sealed: Annotated[Sealed, enc.sealed(lambda of: of.share)]
 
 
-class Ready(ToServer):
+class Ready(ToServer, number=3, phase="share"):
     """The client holds this part of every other client's shares.
 
     With disclosure "labels" it also has the client's value for the check that follows, if one does.
     """
 
-    number = 3
-    phase = work = "share"
     states = frozenset({State.SHARE})
 
     part: Annotated[int, enc.COUNT]
     value: Annotated[bytes, enc.counted(lambda of: COIN_BYTES)] = field(default=b"", repr=False)
 
 
-class LeaveOut(FromServer):
+class LeaveOut(FromServer, number=13, phase="share"):
     """The rows of `client` are left out. Sent before the first assignment only."""
 
-    number = 13
-    phase = work = "share"
     # A client that has everything (ITERATE) may still learn that another one is left out.
     states = frozenset({State.SHARE, State.ITERATE})
 
     client: Annotated[int, enc.COUNT]
 
 
-class Challenge(FromServer):
+class Challenge(FromServer, number=15, phase="check"):
     """The seed of the coefficients of a check of shares.
 
     With membership privacy each part is checked by itself, and `round` is its number from 1. Otherwise one
@@ -98,8 +88,6 @@ class Challenge(FromServer):
     of all clients, zeros for one that is left out.
     """
 
-    number = 15
-    phase = work = "check"
     # With membership privacy parts are checked while others are shared.
     states = frozenset({State.SHARE, State.ITERATE})
     rounds = alike = True
@@ -108,11 +96,9 @@ class Challenge(FromServer):
     values: Annotated[bytes, enc.counted(lambda of: COIN_BYTES * of.job.n)] = field(default=b"", repr=False)
 
 
-class Echo(BetweenClients):
+class Echo(BetweenClients, number=21, phase="check"):
     """The server's proof of the Challenge that it sent to the sender in this round."""
 
-    number = 21
-    phase = work = "check"
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"echo"
     rounds = True
@@ -120,11 +106,9 @@ class Echo(BetweenClients):
     sealed: Annotated[Sealed, enc.sealed(lambda of: SHOWN_BYTES)]
 
 
-class Report(ToServer):
+class Report(ToServer, number=16, phase="check"):
     """Signed combinations of the client's shares, shape (primes, combinations, parts of all dealers)."""
 
-    number = 16
-    phase = work = "check"
     states = frozenset({State.SHARE, State.CHECK})
     rounds = True
 
@@ -132,11 +116,9 @@ class Report(ToServer):
     residues: Annotated[PackedResidues, enc.residues(lambda of: of.report)]
 
 
-class Dispute(FromServer):
+class Dispute(FromServer, number=17, phase="check"):
     """All reports, in order of their clients, to a client whose report differs from the others'."""
 
-    number = 17
-    phase = work = "check"
     states = frozenset({State.SHARE, State.ITERATE})
     rounds = True
 
@@ -148,11 +130,9 @@ class Dispute(FromServer):
             raise MessageError("Dispute: reports of one shape are needed")
 
 
-class Evidence(ToServer):
+class Evidence(ToServer, number=18, phase="check"):
     """A part of the shares that the client was dealt, with covers and the dealer's signature."""
 
-    number = 18
-    phase = work = "check"
     states = frozenset({State.SHARE, State.CHECK})
     rounds = True
 

@@ -13,11 +13,9 @@ from secfc.psu.stages import CHECKS
 from secfc.sealing.channel import Sealed
 
 
-class UnionDeal(BetweenClients):
+class UnionDeal(BetweenClients, number=8, phase="union"):
     """The recipient's shares of what the sender deals for a part of a stage. `round` is the stage, from 1."""
 
-    number = 8
-    phase = work = "union"
     states = frozenset({State.IDENTIFY, State.UNION})  # it may arrive before the Plan
     purpose = b"union deal"
     rounds = needed = True
@@ -26,11 +24,9 @@ class UnionDeal(BetweenClients):
     sealed: Annotated[Sealed, enc.sealed(lambda of: MOST_DEALT_BYTES)]
 
 
-class UnionOpening(ToServer):
+class UnionOpening(ToServer, number=9, phase="union"):
     """The client's share of what a part of a stage opens: elements of the union's field."""
 
-    number = 9
-    phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
 
@@ -38,44 +34,36 @@ class UnionOpening(ToServer):
     values: Annotated[Elements, enc.elements(lambda of: MOST_DEALT_BYTES)] = field(repr=False)
 
 
-class UnionContinue(FromServer):
+class UnionContinue(FromServer, number=10, phase="union"):
     """A request to deal this part of the stage. Parts before `secfc.row_layout.WINDOW` need no request."""
 
-    number = 10
-    phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
 
     part: Annotated[int, enc.COUNT]
 
 
-class UnionFound(FromServer):
+class UnionFound(FromServer, number=11, phase="union"):
     """The number of IDs and the poles in each bin of the stage's table."""
 
-    number = 11
-    phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
 
     found: Annotated[Found, enc.FOUND]
 
 
-class UnionVerdict(FromServer):
+class UnionVerdict(FromServer, number=12, phase="union"):
     """Whether the union lacks no ID and has each ID once."""
 
-    number = 12
-    phase = work = "union"
     states = frozenset({State.UNION})
     rounds = True
 
     unique: Annotated[bool, enc.flag("UnionVerdict: unique")]
 
 
-class UnionCheck(BetweenClients):
+class UnionCheck(BetweenClients, number=20, phase="union"):
     """The sender's share of what the check opens, so clients can verify the server's verdict."""
 
-    number = 20
-    phase = work = "union"
     states = frozenset({State.UNION})
     purpose = b"union check"
     rounds = needed = True

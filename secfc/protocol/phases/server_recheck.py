@@ -10,7 +10,7 @@ from secfc.protocol.gathering import NOBODY_RECHECKS
 from secfc.protocol.messages import Coin, Endorsement, Message, OpenedLabels, Recheck, RecheckRequest
 from secfc.protocol.phases.server_phase import ServerPhase, ServerStep
 from secfc.protocol.progress import Progress
-from secfc.protocol.question import Said, endorsed, question_digest
+from secfc.protocol.question import Said, result_statement
 from secfc.protocol.states import State
 from secfc.protocol.withholding import Carried, owing
 from secfc.sealing.coin import about_result
@@ -120,10 +120,8 @@ class ServerRecheck(ServerPhase):
         ]
 
     def _said(self, said: Said) -> bytes:
-        best, attempt = self._best, self._rounds.attempt
-        question = question_digest(best.labels, (), self.context.gathering.left_out)
-        ended = best.n_iter, best.converged, best.opened
-        return endorsed(self.context.session, said, question, round_=0, attempt=attempt, ended=ended)
+        left_out, attempt = self.context.gathering.left_out, self._rounds.attempt
+        return result_statement(self.context.session, said, self._best, left_out=left_out, attempt=attempt)
 
     def _on_endorsement(self, message: Endorsement) -> ServerStep:
         sender, evaluators = message.sender, self._who.evaluators
