@@ -44,6 +44,9 @@ class Mail:
         self.round = 0
         self._closed = False
 
+    def __repr__(self) -> str:
+        return f"Mail(held={sum(map(len, self._held.values()))})"
+
     def hold(self, message: RoundMessage) -> bool:
         """Open and keep a message. MessageError if it is out of order, too far ahead or not for this client.
 

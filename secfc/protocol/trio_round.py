@@ -165,6 +165,9 @@ class TrioRound(ABC):
         self._lent: dict[int, Arena] = {}  # arenas in use, by slot
         self._sent = dict.fromkeys(Comparer, 0)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(client={self._me}, parts={self._begun})"
+
     def begin(self, part: int) -> list[Message]:
         """Begin the next part, which is asked for. The dealer deals."""
         self._begun = part + 1
