@@ -21,8 +21,7 @@ from secfc.protocol.client import Client
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
-from secfc.protocol.mail import RoundMessage
-from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Assignment, CodedDistances, Message
+from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Assignment, CodedDistances, Message, RoundMessage
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.server import Server
 from secfc.protocol.wire import decode, encode

@@ -25,7 +25,6 @@ from secfc.agreement.statement import (
     sign_statement,
     statement_by,
 )
-from secfc.codes import code_of_write
 from secfc.drivers.collecting import SEALED, Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement

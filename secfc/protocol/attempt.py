@@ -38,7 +38,16 @@ class Attempt:
     @cached_property
     def trio(self) -> tuple[int, int, int]:
         """Dealer, first and second evaluator."""
-        return _places(self.comparers, self.lost)
+        places, reserves = list(self.comparers[:COMPARERS]), iter(self.comparers[COMPARERS:])
+        for client in self.lost:
+            if client not in places:
+                raise MessageError(f"client {client} is lost as a comparer, and does not compare")
+            reserve = next(reserves, None)
+            if reserve is None:
+                raise MessageError(f"client {client} is lost as a comparer, and no reserve is left")
+            places[places.index(client)] = reserve
+        dealer, first, second = places
+        return dealer, first, second
 
     @cached_property
     def who(self) -> dict[Comparer, int]:
@@ -84,25 +93,6 @@ class Attempt:
         return hashlib.sha256(_LABEL + place + question).digest()
 
 
-def _places(comparers: tuple[int, ...], lost: tuple[int, ...]) -> tuple[int, int, int]:
-    """Dealer and evaluators after these losses."""
-    places, reserves = list(comparers[:COMPARERS]), iter(comparers[COMPARERS:])
-    for client in lost:
-        if client not in places:
-            raise MessageError(f"client {client} is lost as a comparer, and does not compare")
-        reserve = next(reserves, None)
-        if reserve is None:
-            raise MessageError(f"client {client} is lost as a comparer, and no reserve is left")
-        places[places.index(client)] = reserve
-    dealer, first, second = places
-    return dealer, first, second
-
-
-def is_sent(kind: str, attempt: Attempt, n: int, sender: int, recipient: int) -> bool:
-    """Whether `sender` sends this type of message to `recipient` in an attempt with n clients."""
-    return _is_sent(kind, attempt.places, n, sender, recipient)
-
-
 def may_be_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
     """Whether `sender` may send this type of message to `recipient` in some attempt of a job."""
     if job.disclosure != "labels":
@@ -110,11 +100,14 @@ def may_be_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
     reserves = job.comparers[COMPARERS:]
     places = [{one, *reserves} for one in job.trio]
     again = [{one} for one in job.recheckers]
-    return any(_is_sent(kind, trio, job.n, sender, recipient) for trio in (places, again) if trio)
+    return any(is_sent(kind, trio, job.n, sender, recipient) for trio in (places, again) if trio)
 
 
-def _is_sent(kind: str, places: list[set[int]], n: int, sender: int, recipient: int) -> bool:
-    """As `is_sent`, given the possible dealers, first evaluators and second evaluators."""
+def is_sent(kind: str, places: list[set[int]], n: int, sender: int, recipient: int) -> bool:
+    """Whether `sender` sends this type of message to `recipient`, with n clients.
+
+    `places` are the possible dealers, first evaluators and second evaluators.
+    """
     dealers, first, second = places
     match kind:
         case "SpareMasks":

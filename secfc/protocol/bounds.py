@@ -11,7 +11,6 @@ from secfc.options import MAX_ROWS
 from secfc.params import Job
 from secfc.protocol.dealing import by_part, covers_of, proof_bytes
 from secfc.psu.plan import PART_BYTES, UnionPlan
-from secfc.psu.stages import CHECKS
 from secfc.psu.tokens import SALT_BYTES
 from secfc.row_layout import (
     PART_ROWS,
@@ -29,11 +28,6 @@ MOST_DEALT_BYTES = 2 * PART_BYTES
 
 ROUND_BYTES = 4
 """Bytes of a round's number, which comes before the proof of its assignment."""
-
-
-def most_witness_bytes(job: Job) -> int:
-    """Bytes of the proofs of the result and of all assignments."""
-    return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * job.last_round
 
 
 @dataclass(frozen=True)
@@ -121,11 +115,6 @@ class Bounds:
         return 4 * table.bins + 8 * table.bins * table.capacity
 
     @property
-    def union_check(self) -> int:
-        """A share of what the check of a union opens."""
-        return 8 * CHECKS
-
-    @property
     def witness(self) -> int:
         """Proofs of the result and of all assignments."""
-        return most_witness_bytes(self.job)
+        return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * self.job.last_round

@@ -3,9 +3,14 @@
 Every party computes them itself and need not trust the server about the rows that a start begins with. A
 comparer sends its value after shares were checked and all clients were told who is left out. So the rows are
 fixed by then.
+
+The seed of a check of shares follows from values of all clients likewise. A client sends its value when it
+holds everything that is checked. So when all values are known, no dealer can choose its shares by the seed.
+Introductions commit clients to their values, so none can choose its value by those of others.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,35 +19,57 @@ from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import LabelSearch
 from secfc.params import Job
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.messages import SERVER, TOLD_BYTES, Coin, CoinRequest, Message
+from secfc.protocol.messages import TOLD_BYTES, Challenge, Coin, CoinRequest, Message
 from secfc.protocol.signed import value_statement
 from secfc.row_layout import Layout
-from secfc.sealing.coin import COIN_BYTES, commitment_to, toss
+from secfc.sealing.coin import COIN_BYTES, check_seed, commitment_to, toss
 from secfc.sealing.handshake import Session, start_digest
 
 
-def value_told(
-    told: bytes,
-    *,
-    party: int,
-    commitment: bytes,
-    session: Session,
-    transcript: bytes,
-    tossing: Sequence[int],
-    left_out: Collection[int],
-) -> bytes:
-    """The comparer's value of the coin in `told`, which is the value and its signature.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Toss:
+    """A coin: who tosses it, and what their signatures of their values are about."""
 
-    MessageError when the value does not fit the commitment. SealError when the comparer did not sign it for
-    this transcript, these tossing parties and these clients left out. Without that signature a server could
-    ask comparers about different ones, and choose between coins when some comparers are lost.
-    """
-    value, signature = told[:COIN_BYTES], told[COIN_BYTES:]
-    if commitment_to(value, run=session.run, party=party) != commitment:
-        raise MessageError(f"client {party} told another value of the coin than it is committed to")
-    signed = value_statement(transcript, party=party, value=value, tossing=tossing, left_out=left_out)
-    session.roster.verify(party, signature, signed, what="its value of the coin about these rows")
-    return value
+    session: Session
+    transcript: bytes = field(repr=False)
+    tossing: Sequence[int]
+    left_out: Collection[int]
+
+    def _statement(self, party: int, value: bytes) -> bytes:
+        return value_statement(
+            self.transcript, party=party, value=value, tossing=self.tossing, left_out=self.left_out
+        )
+
+    def tell(self, context: ClientContext, value: bytes) -> list[Message]:
+        """The message with a party's own value, signed."""
+        signature = context.identity.sign(self._statement(context.number, value))
+        return [Coin(run=self.session.run, sender=context.number, value=value, signature=signature)]
+
+    def value_told(self, told: bytes, *, party: int, commitment: bytes) -> bytes:
+        """The party's value of the coin in `told`, which is the value and its signature.
+
+        MessageError when the value does not fit the commitment. SealError when the party did not sign it for
+        this coin. Without that signature a server could ask comparers about different ones, and choose
+        between coins when some comparers are lost.
+        """
+        value, signature = told[:COIN_BYTES], told[COIN_BYTES:]
+        if commitment_to(value, run=self.session.run, party=party) != commitment:
+            raise MessageError(f"client {party} told another value of the coin than it is committed to")
+        signed, what = self._statement(party, value), "its value of the coin about these rows"
+        self.session.roster.verify(party, signature, signed, what=what)
+        return value
+
+    def values_told(self, told: bytes, commitments: Mapping[int, bytes]) -> dict[int, bytes]:
+        """The values of all who toss, concatenated in `told`. Raises what `value_told` does."""
+        for party in self.tossing:
+            if party not in commitments:
+                raise MessageError(f"client {party} tosses the coin and was not introduced")
+        return {
+            party: self.value_told(
+                told[TOLD_BYTES * at :][:TOLD_BYTES], party=party, commitment=commitments[party]
+            )
+            for at, party in enumerate(self.tossing)
+        }
 
 
 def values_in(
@@ -50,42 +77,15 @@ def values_in(
 ) -> dict[int, bytes]:
     """The values in the first question, by comparer. Empty if no coin is tossed.
 
-    MessageError for another number of values. Raises what `value_told` does.
+    MessageError for another number of values. Raises what `Toss.value_told` does.
     """
     named, needed = (job.comparers, job.tossers) if job.tosses else ((), 0)
     told = {j: coin[TOLD_BYTES * at :][:TOLD_BYTES] for at, j in enumerate(named)}
     tossing = tuple(j for j in named if any(told[j]))
     if len(coin) != TOLD_BYTES * len(named) or len(tossing) != needed:
         raise MessageError(f"Assignment: {len(coin)} bytes of a coin, {needed} values are needed")
-    said, about = b"".join(told[j] for j in tossing), peers.transcript
-    return told_values(said, tossing, peers=peers, session=session, about=about, left_out=left_out)
-
-
-def told_values(
-    told: bytes,
-    tossing: Sequence[int],
-    *,
-    peers: Peers,
-    session: Session,
-    about: bytes,
-    left_out: Collection[int],
-) -> dict[int, bytes]:
-    """The values of the parties `tossing`, concatenated in `told`. Raises what `value_told` does."""
-    for party in tossing:
-        if party not in peers.commitments:
-            raise MessageError(f"client {party} tosses the coin and was not introduced")
-    return {
-        party: value_told(
-            told[TOLD_BYTES * at :][:TOLD_BYTES],
-            party=party,
-            commitment=peers.commitments[party],
-            session=session,
-            transcript=about,
-            tossing=tossing,
-            left_out=left_out,
-        )
-        for at, party in enumerate(tossing)
-    }
+    one = Toss(session=session, transcript=peers.transcript, tossing=tossing, left_out=left_out)
+    return one.values_told(b"".join(told[j] for j in tossing), peers.commitments)
 
 
 def tell(
@@ -96,21 +96,18 @@ def tell(
     MessageError if this party tosses no coin, the tossing parties are impossible, or other clients are left
     out than this party was told.
     """
-    job, number, run, tossing = context.job, context.number, context.session.run, message.tossing
+    job, number, tossing = context.job, context.number, message.tossing
     if not job.tosses or number not in job.comparers:
         raise MessageError(f"CoinRequest: to client {number}, which tosses no coin")
     if message.left_out != tuple(sorted(left_out)):
         raise MessageError("CoinRequest: without other clients than this one was told are left out")
     if not tossing:
-        return [Coin(run=run, sender=number, recipient=SERVER)]
+        return [Coin(run=context.session.run, sender=number)]
     named = tuple(j for j in job.comparers if j in tossing)
     if tossing != named or len(named) != job.tossers or number not in named:
         raise MessageError(f"CoinRequest: to client {number}, of a coin that {tossing} toss")
-    told = value_statement(
-        peers.transcript, party=number, value=peers.coin, tossing=tossing, left_out=left_out
-    )
-    signature = context.identity.sign(told)
-    return [Coin(run=run, sender=number, recipient=SERVER, value=peers.coin, signature=signature)]
+    one = Toss(session=context.session, transcript=peers.transcript, tossing=tossing, left_out=left_out)
+    return one.tell(context, peers.coin)
 
 
 def check_start(
@@ -145,3 +142,38 @@ def label_search(
         start=start,
         weights=layout.weights,
     )
+
+
+class CheckValues:
+    """The clients' values so far, at the server or a client. `commitments` are to each client's first one."""
+
+    def __init__(self, job: Job, run: bytes, commitments: Mapping[int, bytes]) -> None:
+        self.told = job.disclosure == "labels"  # whether clients send values in this job
+        self._n, self._run = job.n, run
+        self._last = dict(commitments)  # value, or commitment to the first one, by client
+
+    def check(self, client: int, value: bytes) -> None:
+        """Raise MessageError unless `value` is the client's next value."""
+        if commitment_to(value, run=self._run, party=client) != self._last[client]:
+            raise MessageError(f"client {client} told another value for a check than it is committed to")
+
+    def keep(self, values: Mapping[int, bytes]) -> None:
+        """Keep values, by client."""
+        self._last |= values
+
+    def of(self, challenge: Challenge, *, transcript: bytes, left_out: Collection[int]) -> dict[int, bytes]:
+        """The values of a challenge by client, of all that are in. MessageError unless its seed fits them."""
+        given, count = challenge.values, self._n if self.told else 0
+        if len(given) != COIN_BYTES * count:
+            raise MessageError(f"Challenge: {len(given)} bytes of clients' values, {count} are needed")
+        if not self.told:
+            return {}
+        values = {j: given[COIN_BYTES * (j - 1) :][:COIN_BYTES] for j in range(1, count + 1)}
+        for client, value in values.items():
+            if client not in left_out:
+                self.check(client, value)
+            elif any(value):
+                raise MessageError(f"Challenge: a value of client {client}, which is left out")
+        if challenge.seed != check_seed(transcript, challenge.round, given):
+            raise MessageError("Challenge: the seed does not follow from the clients' values")
+        return {j: value for j, value in values.items() if j not in left_out}

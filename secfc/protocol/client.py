@@ -99,6 +99,7 @@ class Client:
             check_ids(ids, name=name, m=rows.shape[0], job=job)
         self.number, self._job, self._run = number, job, session.run
         self._ended, self._sizes, self._deposits = False, Sizes(job), deposits
+        self._tolerates_liars = job.max_liars > 0
         context = ClientContext(
             number=number,
             job=job,
@@ -188,11 +189,6 @@ class Client:
             raise
         return messages
 
-    @property
-    def tolerates_liars(self) -> bool:
-        """Whether the job tolerates liars."""
-        return self._job.max_liars > 0
-
     def needs(self, kind: str, sender: int) -> bool:
         """Whether no party can replace a message of this type from this client."""
         job = self._job
@@ -200,10 +196,10 @@ class Client:
             case UnionDeal.__name__ | UnionCheck.__name__:
                 return job.ids_cap is not None
             case Echo.__name__:  # a report needs a quorum of these, and the others need the report
-                return job.checks_shares and not self.tolerates_liars and isinstance(self.phase, ClientShare)
+                return job.checks_shares and not self._tolerates_liars and isinstance(self.phase, ClientShare)
             case MaskedDistances.__name__ | Compared.__name__:
                 return may_be_sent(kind, job, sender, self.number)
-        return kind in _NEEDED and not (kind == Share.__name__ and self.tolerates_liars)
+        return kind in _NEEDED and not (kind == Share.__name__ and self._tolerates_liars)
 
     def unreadable(self, header: Envelope) -> list[Message]:
         """Note that another client sent bytes that are no message, if the run can continue without them.
@@ -211,7 +207,7 @@ class Client:
         A masked answer counts as unusable, and so do all of the sender's in its round. Raises what `receive`
         does.
         """
-        if header.kind == Share.__name__ and self.tolerates_liars:
+        if header.kind == Share.__name__ and self._tolerates_liars:
             return self.phase.unreadable(header.sender)
         if header.kind != MaskedAnswer.__name__:
             return []

@@ -18,10 +18,9 @@ from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
-from secfc.protocol.decoding import BLOCK_ELEMENTS, ResidueError, residue_error
+from secfc.protocol.decoding import BLOCK_ELEMENTS, ResidueError, points_of, residue_error
 from secfc.randomness import MaskSource
 
 SECURITY_BITS = 40
@@ -41,8 +40,7 @@ def combinations_for(liars: int) -> int:
 def code_of(job: Job, index: int, clients: Sequence[int], *, dimension: int) -> ReedSolomon:
     """The code of the values at these clients of polynomials of degree below `dimension`, modulo a prime."""
     prime = PRIMES[index]
-    points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
-    return ReedSolomon(points=[points.alpha[j - 1] for j in clients], dimension=dimension, p=prime.p)
+    return ReedSolomon(points=points_of(job, prime, clients)[0], dimension=dimension, p=prime.p)
 
 
 class ConsistencyCheck:
@@ -118,7 +116,6 @@ class ConsistencyCheck:
         return words
 
     def _code(self, index: int, responders: tuple[int, ...]) -> ReedSolomon:
-        """The code of these responders' answers modulo a prime, made once."""
         key = index, responders
         if key not in self._codes:
             if len(self._codes) >= _CODES_KEPT * len(PRIMES):

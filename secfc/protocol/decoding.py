@@ -1,7 +1,7 @@
 """Decoding of distances from answers: weights of responders, and errors for values that are no residues."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -40,6 +40,12 @@ def residue_error(
     return ResidueError(client=client, p=primes[kernels.refused(np.ascontiguousarray(found), primes)])
 
 
+def points_of(job: Job, prime: Prime, clients: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The points alpha of these clients, and beta of the segments."""
+    points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
+    return [points.alpha[j - 1] for j in clients], list(points.beta[: job.ell])
+
+
 class Weights:
     """The decoding weights w_j of responders, computed once for each set of them (docs/protocol.md, eq. 7).
 
@@ -59,13 +65,12 @@ class Weights:
         return self._known[responders]
 
     def _modulo(self, prime: Prime, responders: tuple[int, ...]) -> Floats:
-        n, ell, coded = self._job.n, self._job.ell, self._job.ell + self._job.t
-        if len(responders) >= WEIGHTS_FROM and self._segment is None:
-            return fast_decoding_weights(prime, n=n, coded=coded, ell=ell, responders=responders)
-        points = evaluation_points(prime, n=n, coded=coded)
-        alpha = [points.alpha[j - 1] for j in responders]
-        beta = points.beta[:ell] if self._segment is None else [points.beta[self._segment]]
-        return decoding_weights(alpha=alpha, beta=beta, p=prime.p)
+        job, segment = self._job, self._segment
+        if len(responders) >= WEIGHTS_FROM and segment is None:
+            coded = job.ell + job.t
+            return fast_decoding_weights(prime, n=job.n, coded=coded, ell=job.ell, responders=responders)
+        alpha, beta = points_of(job, prime, responders)
+        return decoding_weights(alpha=alpha, beta=beta if segment is None else [beta[segment]], p=prime.p)
 
 
 class Decoder:

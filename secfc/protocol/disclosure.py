@@ -9,22 +9,158 @@ sum (`secfc.protocol.pairwise`). The server learns only the sum.
 ``"labels"``: answers go to three comparers, who open labels and nothing else (`secfc.comparing`).
 
 Each disclosure has an object for a client's side of the phase *iterate*: who answers a round, and how an
-answer is sent. Where the server decodes, a second object has the weights of answers, and what happens when a
-client vanishes. With "labels" the server has a phase of its own (`secfc.protocol.phases.server_labels`).
+answer is sent. That of "labels" is in `secfc.protocol.labels`. Where the server decodes, a second object has
+the weights of answers, and what happens when a client vanishes. With "labels" the server has a phase of its
+own (`secfc.protocol.phases.server_labels`).
 """
+
+from itertools import pairwise
 
 import numpy as np
 
-from secfc.array_types import Floats
+from secfc.array_types import Floats, Ints, Labels
+from secfc.errors import MessageError
+from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
-from secfc.options import Disclosure
 from secfc.params import Job
-from secfc.protocol.client_side import ClientCoded, ClientDistances
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.gathering import Gathering
-from secfc.protocol.labels import ClientLabels
-from secfc.protocol.phases.client_phase import Held
+from secfc.protocol.messages import (
+    Assignment,
+    CodedDistances,
+    Finish,
+    Message,
+    Recheck,
+    RecheckRequest,
+    RoundMessage,
+)
+from secfc.protocol.pairwise import PairwiseMasks
+from secfc.protocol.question import question_digest
+from secfc.protocol.sharing import ClientSharing
+
+
+def _check_uncompared(message: Assignment | Finish) -> None:
+    """Refuse fields that only comparers use: endorsements, lost comparers, draws and a coin."""
+    if message.lost or message.since != 1:
+        raise MessageError(f"{type(message).__name__}: comparers are lost, nobody compares")
+    if isinstance(message, Assignment) and message.draws:
+        raise MessageError(f"Assignment: {len(message.draws)} draws, nobody draws by them")
+    if isinstance(message, Assignment) and message.coin:
+        raise MessageError(f"Assignment: {len(message.coin)} bytes of a coin, nobody tosses one")
+    if message.endorsements:
+        kind = type(message).__name__
+        raise MessageError(f"{kind}: {len(message.endorsements)} endorsements, nobody gives any")
+
+
+class ClientCoded:
+    """Disclosure "coded": every client sends its answer without masks."""
+
+    factors: Floats | None = None
+    """Factors of the answer, one reduced residue for each prime, (P,)."""
+
+    def __init__(self, context: ClientContext) -> None:
+        self._context, self._number, self._job = context, context.number, context.job
+        self._round = 0
+
+    def check(self, message: Assignment, sets: Labels) -> None:
+        """Raise MessageError for a question that is not valid with this disclosure."""
+        if message.responders:
+            raise MessageError(
+                f"Assignment: {len(message.responders)} responders, disclosure {self._job.disclosure!r} "
+                "names none"
+            )
+        _check_uncompared(message)
+
+    def check_end(self, message: Finish, labels: Labels) -> None:
+        """Likewise for the result."""
+        _check_uncompared(message)
+
+    def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
+        """Take a result that is to be rechecked."""
+        raise MessageError("RecheckRequest: nobody compares")
+
+    def recheck(self, message: Recheck) -> list[Message]:
+        """Take the choice of rechecked labels."""
+        raise MessageError("Recheck: nobody compares")
+
+    def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
+        """Begin to answer a question modulo `residues` primes. False if this client is not asked."""
+        self._round = message.round
+        return True
+
+    def begin(self, part: int) -> list[Message]:
+        """Messages to send besides the answer, when the next part is asked for."""
+        return []
+
+    def can_leave(self, part: int) -> bool:
+        """Whether the answer to a part can be sent now."""
+        return True
+
+    def leave(self, part: int, residues: PackedResidues) -> list[Message]:
+        """The messages with the answer to the next part. `residues` may be changed in place."""
+        return [
+            CodedDistances(
+                run=self._context.session.run,
+                sender=self._number,
+                round=self._round,
+                part=part,
+                residues=residues,
+            )
+        ]
+
+    def deliver(self, message: RoundMessage) -> list[Message]:
+        """Take another client's message of a round, and return the messages to send."""
+        raise MessageError(f"{type(message).__name__}: with disclosure {self._job.disclosure!r}")
+
+
+class ClientDistances(ClientCoded):
+    """R clients answer, each multiplied by its weight and under masks that cancel. Sharing is complete."""
+
+    def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
+        super().__init__(context)
+        self._channels, self._sharing = peers.channels, sharing
+        self._weights = Weights(context.job)
+        self._masks: PairwiseMasks | None = None
+
+    def check(self, message: Assignment, sets: Labels) -> None:
+        """Require R different responders. With fewer, the sum is not D, and not masked against t clients."""
+        responders = message.responders
+        ascending = all(a < b for a, b in pairwise(responders))
+        if len(responders) != self._job.threshold or not ascending:
+            raise MessageError(
+                f"Assignment: {len(responders)} responders, {self._job.threshold} different ones in "
+                f"ascending order are needed"
+            )
+        for j in responders:
+            if j in self._sharing.left_out or (j != self._number and j not in self._channels):
+                raise MessageError(f"Assignment: responder {j} is no client of this run")
+        _check_uncompared(message)
+
+    def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
+        """Make masks whose keys depend on the whole question."""
+        super().ask(message, sets, sizes, residues)
+        responders, sharing = message.responders, self._sharing
+        if self._number not in responders:
+            return False
+        self.factors = self._weights.of(responders)[:, responders.index(self._number)]
+        self._masks = PairwiseMasks(
+            me=self._number,
+            responders=responders,
+            t=self._job.t,
+            channels=self._channels,
+            question=question_digest(sets, responders, sharing.left_out, asked=message.asked),
+            round_=message.round,
+            primes=sharing.primes[:residues],
+            kernels=sharing.kernels,
+        )
+        return True
+
+    def leave(self, part: int, residues: PackedResidues) -> list[Message]:
+        """Add the masks of this part, and return the messages with the answer."""
+        assert self._masks is not None
+        self._masks.add(residues)
+        return super().leave(part, residues)
 
 
 class ServerCoded:
@@ -63,31 +199,3 @@ class ServerDistances(ServerCoded):
     def weights(self, responders: tuple[int, ...]) -> Floats:
         """Ones, because the responders have already multiplied by their weights."""
         return np.ones((len(PRIMES), len(responders)))
-
-
-_SERVERS: dict[Disclosure, type[ServerCoded]] = {"coded": ServerCoded, "distances": ServerDistances}
-
-
-def client_side(context: ClientContext, peers: Peers, held: Held) -> ClientCoded:
-    """The client's side of its job's disclosure."""
-    sharing = held.sharing
-    match context.job.disclosure:
-        case "coded":
-            return ClientCoded(context)
-        case "distances":
-            return ClientDistances(context, peers, sharing)
-        case "labels":
-            return ClientLabels(
-                context,
-                peers,
-                mail=held.mail,
-                layout=sharing.remaining(),
-                left_out=frozenset(sharing.left_out),
-                kernels=sharing.kernels,
-                sharing=sharing,
-            )
-
-
-def server_side(job: Job) -> ServerCoded:
-    """The server's side of a disclosure where it decodes answers."""
-    return _SERVERS[job.disclosure](job)

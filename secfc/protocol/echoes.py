@@ -30,9 +30,6 @@ class Echoes:
         self.false: set[int] = set()  # clients that sent a proof that the server did not sign
         self.latest = b""  # the seed of the latest check
 
-    def __repr__(self) -> str:
-        return f"Echoes(client {self._number})"
-
     def seed(self, check: int) -> bytes:
         """The seed of a check that is not over. Empty before its challenge arrives."""
         return self._own[check][0] if check in self._own else b""
@@ -102,7 +99,6 @@ class Echoes:
         self._said.pop(check, None)
 
     def _compare(self, check: int, said: Mapping[int, Proof]) -> None:
-        """Compare new proofs with this client's own, if it has one."""
         if check not in self._own:
             return
         _, own = self._own[check]

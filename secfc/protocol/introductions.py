@@ -6,7 +6,7 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.label_packing import labels_of
-from secfc.protocol.messages import SERVER, Hello, Plan
+from secfc.protocol.messages import Hello, Plan
 from secfc.row_layout import Layout
 from secfc.sealing.handshake import Introduction, Session, start_digest, transcript_of
 
@@ -29,9 +29,10 @@ class Introductions:
         if message.sender in self._hellos:
             raise MessageError(f"Hello: a second one from client {message.sender}")
         if message.agreement != self._session.agreement:
+            told, own = message.agreement.hex(), self._session.agreement.hex()
             raise MessageError(
-                f"Hello: client {message.sender} agreed on another job or roster, digest "
-                f"{_shown(message.agreement)}; the server's is {_shown(self._session.agreement)}"
+                f"Hello: client {message.sender} agreed on another job or roster, digest {told[:16]}; the "
+                f"server's is {own[:16]}"
             )
         introduction.verify(self._session, message.sender)
         if self._job.ids_cap is not None and introduction.rows:
@@ -97,7 +98,6 @@ class Introductions:
         return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)), weights=self._all_weights())
 
     def _all_weights(self) -> Ints | None:
-        """Weights of the rows of all clients that introduced themselves."""
         if not self._job.weighted or not self._weights:
             return None
         return np.concatenate([weights for _, weights in sorted(self._weights.items())])
@@ -111,12 +111,4 @@ class Introductions:
         """The plan for every party that introduced itself."""
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
         run, weights = self._session.run, self._all_weights()
-        return [
-            Plan(run=run, sender=SERVER, recipient=j, introductions=said, weights=weights)
-            for j in sorted(self._hellos)
-        ]
-
-
-def _shown(digest: bytes) -> str:
-    """The first bytes of a digest, enough for people to compare."""
-    return digest[:8].hex()
+        return [Plan(run=run, recipient=j, introductions=said, weights=weights) for j in sorted(self._hellos)]

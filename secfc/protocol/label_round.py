@@ -18,16 +18,16 @@ from secfc.comparing.inertia import InertiaDealer, InertiaEvaluator, WeighedSums
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending
 from secfc.comparing.scores import add_to_sums, masked_score, scores_compared
-from secfc.comparing.trio import Dealer, Evaluator
+from secfc.comparing.trio import Evaluator
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
-from secfc.protocol.best_start import EndedStart
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Message
-from secfc.protocol.trio_round import Asked, Kept, TrioRound
+from secfc.protocol.trio_round import Asked, EndedStart, Kept, TrioRound
 
 _EVALUATORS = (Comparer.E0, Comparer.E1)
+_FARTHEST = FarthestDealer, FarthestEvaluator
 _LABEL = np.dtype("<u2")
 """A label in a message to the dealer."""
 
@@ -49,7 +49,7 @@ class LabelRound(TrioRound):
 
     def __init__(self, context: ClientContext, peers: Peers, asked: LabelsAsked, kept: Kept) -> None:
         super().__init__(context, peers, asked, kept)
-        self._starts = kept.starts
+        self._starts, self.opens_inertia = kept.starts, asked.opens_inertia
         self._first = np.int32(asked.sizes.nonzero()[0][0])
         # Values of a part while it is compared, of the rows asked about: r at the dealer, y at evaluators.
         self._held: dict[int, PackedResidues] = {}
@@ -67,38 +67,27 @@ class LabelRound(TrioRound):
         self.scored = False  # at the dealer: whether it knows which start is better
 
     @property
-    def opens_inertia(self) -> bool:
-        """Whether the inertia is opened after the start that has ended."""
-        return self._asked.opens_inertia
-
-    @property
     def complete(self) -> bool:
         """Whether this is an evaluator that has opened all labels."""
         return len(self._settled) == self._slots.parts
 
-    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        """Deal for the labels of the part's rows that are asked about."""
-        if not self.rows(part).size:
-            return []
-        masks = self._of_rows(masks, part)
-        if self._asked.core:
-            self._held[part] = masks
-        return self._begin_role(part, Dealer, question=self._question(part), masks=masks)
-
-    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
+    def _use_part(self, part: int, values: PackedResidues) -> list[Message]:
         """Begin to compare the part's rows that are asked about."""
         if not self.rows(part).size:
-            return self._settle(part, np.empty(0, dtype=np.int32))
-        masked = self._held[part] = self._of_rows(masked, part)
-        return self._begin_role(part, Evaluator, question=self._question(part), masked=masked)
+            return [] if self._deals_here else self._settle(part, np.empty(0, dtype=np.int32))
+        values = self._of_rows(values, part)
+        if self._asked.core or not self._deals_here:
+            self._held[part] = values
+        return self._begin_comparison(part, self._question(part), values)
 
     def find_farthest(self, labels: Labels) -> list[Message]:
         """At an evaluator with all labels: begin to find the farthest rows, for emptied clusters."""
         slot, parts = self._slots.farthest, range(self._slots.parts)
         masked = PackedResidues.empty((len(self._primes), 1, labels.size))
         masked.planes()[:] = np.concatenate([self._own[part].planes() for part in parts], axis=2)
-        question, told = self._of_all(labels), self._tell(slot, labels)
-        return told + self._begin_role(slot, FarthestEvaluator, question=question, masked=masked)
+        return self._tell(slot, labels) + self._begin_comparison(
+            slot, self._of_all(labels), masked, _FARTHEST
+        )
 
     def find_best(self, labels: Labels) -> list[Message]:
         """At an evaluator, when a start has ended: begin to compare its score with the best score."""
@@ -109,8 +98,7 @@ class LabelRound(TrioRound):
             self.better = True
             self._starts.settle(better=True)
             return messages
-        question, masked = self._scores()
-        return messages + self._begin_role(slot, Evaluator, question=question, masked=masked)
+        return messages + self._begin_comparison(slot, *self._scores())
 
     def find_inertia(self) -> list[Message]:
         """At an evaluator, when the best start is known: begin to open its inertia."""
@@ -162,7 +150,7 @@ class LabelRound(TrioRound):
     def _is_told(self, slot: int, sender: Comparer) -> bool:
         """Whether this is the dealer, and `sender` may send it the labels of a slot now."""
         slots, part = self._slots, self._slots.part_of_core(slot)
-        if self._as is not Comparer.DEALER or sender in self._told.get(slot, {}):
+        if not self._deals_here or sender in self._told.get(slot, {}):
             return False
         if part is not None:
             return self._asked.core and part in self._held and part not in self._roles
@@ -193,26 +181,22 @@ class LabelRound(TrioRound):
         if labels.max() >= self._asked.sizes.size:
             raise CheatError("the evaluators told the dealer labels of no set", code=Code.BAD_MESSAGE)
         if part is not None:
-            question, masks = self._question(part, core=labels), self._held.pop(part)
-            return self._begin_role(slot, Dealer, question=question, masks=masks)
+            return self._begin_comparison(slot, self._question(part, core=labels), self._held.pop(part))
         if slot == self._slots.score:
             return self._deal_scores(slot, labels)
-        question, masks = self._of_all(labels), self._masks_again(labels)
-        return self._begin_role(slot, FarthestDealer, question=question, masks=masks)
+        return self._begin_comparison(slot, self._of_all(labels), self._masks_again(labels), _FARTHEST)
 
     def _deal_scores(self, slot: int, labels: Labels) -> list[Message]:
-        """At the dealer: deal for the comparison of the ended start with the best one."""
         self._starts.last = self._ended_start(labels, [self._masks_again(labels)])
         if self._starts.best is None:
             return self._settle_start(better=True)
-        question, masks = self._scores()
-        return self._begin_role(slot, Dealer, question=question, masks=masks)
+        return self._begin_comparison(slot, *self._scores())
 
     def _settle_start(self, *, better: bool) -> list[Message]:
         """At the dealer: keep the better start. Deal for the inertia of the best if it is opened."""
         self._starts.settle(better=better)
         self.scored = True
-        if not self._asked.opens_inertia:
+        if not self.opens_inertia:
             return []
         slot = self._slots.inertia
         return self._open(slot, InertiaDealer(self._weighed(), self._keys(Comparer.E0, slot)))
@@ -250,8 +234,7 @@ class LabelRound(TrioRound):
             return self._settle(slot, role.labels)
         self.opened[slot] = labels = role.labels
         core, question = self._slots.core(slot), self._question(slot, core=labels)
-        told, masked = self._tell(core, labels), self._held[slot]
-        return told + self._begin_role(core, Evaluator, question=question, masked=masked)
+        return self._tell(core, labels) + self._begin_comparison(core, question, self._held[slot])
 
     def _settle(self, part: int, labels: Labels) -> list[Message]:
         """Keep y of each row and the set of its label, and send the server what the part opened."""
@@ -266,7 +249,6 @@ class LabelRound(TrioRound):
         return [self._opened(part, whole, core)]
 
     def _of_all(self, labels: Labels) -> Question:
-        """The question about all rows and the sets of their labels."""
         sizes = self._asked.sizes
         return Question(primes=self._primes, sizes=sizes, rows=labels.size, champions=labels)
 
@@ -297,7 +279,6 @@ class LabelRound(TrioRound):
         return self._rows[part]
 
     def _of_rows(self, residues: PackedResidues, part: int) -> PackedResidues:
-        """The residues of a part's rows that are asked about."""
         rows, first = self.rows(part), self._parts.answer_rows(part).start
         primes, columns, every = residues.shape
         if rows.size == every:

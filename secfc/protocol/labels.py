@@ -14,18 +14,15 @@ from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.protocol.attempt import Attempt
-from secfc.protocol.best_start import Starts
 from secfc.protocol.choices import label_search, values_in
-from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.endorsing import Signed, check_endorsed, statement
+from secfc.protocol.disclosure import ClientCoded
 from secfc.protocol.label_round import LabelRound, LabelsAsked
-from secfc.protocol.mail import Mail, RoundMessage
+from secfc.protocol.mail import Mail
 from secfc.protocol.masked_answers import Liars
 from secfc.protocol.messages import (
-    SERVER,
     Assignment,
     Endorsement,
     Finish,
@@ -33,9 +30,10 @@ from secfc.protocol.messages import (
     Message,
     Recheck,
     RecheckRequest,
+    RoundMessage,
     SpareMasks,
 )
-from secfc.protocol.question import Said, question_digest
+from secfc.protocol.question import Said, Signed, check_endorsed, question_digest, statement
 from secfc.protocol.range_round import RangeRound, range_asked
 from secfc.protocol.rechecking import Rechecking
 from secfc.protocol.sharing import ClientSharing
@@ -108,7 +106,6 @@ class ClientLabels(ClientCoded):
             own_secret=own_secret,
             weights=self._weights,
             kernels=self._kernels,
-            starts=Starts(),
             liars=Liars(check=ConsistencyCheck(self._job, self._context.masks, self._kernels)),
         )
         self._search: LabelSearch | None = None  # at an evaluator
@@ -163,7 +160,6 @@ class ClientLabels(ClientCoded):
         self._asks, self._asked = said, digest
 
     def _check_first(self, message: Assignment, sets: Labels) -> None:
-        """Compute the first question and compare it with the message."""
         job, peers, session = self._job, self._peers, self._context.session
         search = label_search(
             job,
@@ -393,7 +389,6 @@ class ClientLabels(ClientCoded):
         return []
 
     def _endorse(self, search: LabelSearch, inertia: float | None = None) -> list[Message]:
-        """Sign and send what follows from this round."""
         self._step = _Step.ENDORSED
         session = self._context.session
         said = statement(
@@ -409,7 +404,6 @@ class ClientLabels(ClientCoded):
             Endorsement(
                 run=session.run,
                 sender=self._number,
-                recipient=SERVER,
                 round=self._round,
                 signature=self._signed[2],
                 best=search.best,

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from secfc.errors import MessageError
 from secfc.params import Job
 from secfc.protocol.attempt import may_be_sent
-from secfc.protocol.messages import Compared, MaskedAnswer, MaskedDistances, Message, SpareMasks
+from secfc.protocol.messages import MaskedAnswer, Message, RoundMessage
 from secfc.protocol.recheck import most_parts
 from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, Layout, RangeParts
 from secfc.sealing.channel import Channel
-
-RoundMessage = SpareMasks | MaskedAnswer | MaskedDistances | Compared
-"""Messages between clients in a round."""
 
 _MOST_ANSWERS = 2 * WINDOW
 """Answers kept of each client: one for each part that is asked for, in this round and the next."""

@@ -46,9 +46,6 @@ class MaskedAnswers:
         self._answers: dict[int, dict[int, PackedResidues]] = {}
         self._head = 0  # number of decoded parts
 
-    def __repr__(self) -> str:
-        return f"MaskedAnswers(decoded={self._head})"
-
     @property
     def _spare(self) -> int:
         """Liars that may still be among the clients."""
@@ -74,7 +71,6 @@ class MaskedAnswers:
         return self._all_decoded()
 
     def _all_decoded(self) -> list[tuple[int, PackedResidues]]:
-        """The next parts, decoded, as far as enough answers agree."""
         decoded: list[tuple[int, PackedResidues]] = []
         while (masked := self._decoded()) is not None:
             del self._answers[self._head]
@@ -122,7 +118,6 @@ class MaskedAnswers:
         return False
 
     def _decode(self, planes: dict[int, Bytes], shape: tuple[int, int, int]) -> PackedResidues:
-        """y, decoded from R answers."""
         clients, masked = tuple(planes), PackedResidues.empty(shape)
         refused = self._kernels.weigh(
             list(planes.values()),

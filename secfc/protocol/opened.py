@@ -1,15 +1,61 @@
-"""Opens and checks the sealed shares that a client received."""
+"""Shares and deals of other clients: kept while they are too early, then opened and checked."""
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kernels import Kernels
+from secfc.params import Job
+from secfc.protocol.bounds import MOST_DEALT_BYTES, Bounds
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import covers_of, proof_bytes
-from secfc.protocol.messages import Share
+from secfc.protocol.messages import Share, UnionDeal
 from secfc.protocol.signed import share_statement
-from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.protocol.turns import turn_error
+from secfc.row_layout import WINDOW
+from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
+
+Part = TypeVar("Part", Share, UnionDeal)
+
+
+class Early(Generic[Part]):
+    """Parts that cannot be opened yet, at most `WINDOW` from each client."""
+
+    def __init__(self) -> None:
+        self.held: list[Part] = []
+        self._known = Counter[int]()  # parts, by sender
+        self.spoilt: set[int] = set()  # senders of unreadable shares, where liars are tolerated
+
+    def hold(self, message: Part, *, most: int) -> None:
+        """Keep a part. MessageError if it has more than `most` sealed bytes or is not the sender's next."""
+        kind, sender, size = type(message).__name__, message.sender, len(message.sealed.payload)
+        known = self._known[sender]
+        if message.part != known or known == WINDOW:
+            text = f"{kind}: part {message.part} from client {sender} out of turn"
+            raise turn_error(message.part, known)(text)
+        if size > most:
+            raise MessageError(
+                f"{kind}: {size} sealed bytes from client {sender}, no part has more than {most}"
+            )
+        self._known[sender] += 1
+        self.held.append(message)
+
+
+def hold_deal(deals: Early[UnionDeal], message: UnionDeal, *, stage: int) -> None:
+    """Keep a deal of the next stage of a union. Raises what `Early.hold` does."""
+    if message.round != stage:
+        raise MessageError(f"UnionDeal: of stage {message.round} from client {message.sender} out of turn")
+    deals.hold(message, most=MOST_DEALT_BYTES + TAG_BYTES)
+
+
+def hold_share(shares: Early[Share], message: Share, *, job: Job) -> None:
+    """Keep a share. Where liars are tolerated, one that is too large counts as unreadable."""
+    most = Bounds(job).share + TAG_BYTES
+    if len(message.sealed.payload) > most and job.max_liars:
+        message = replace(message, sealed=Sealed(payload=b""))
+    shares.hold(message, most=most)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,6 @@ class OwnRows:
         self._rows, self._at = rows, at
         self._order = np.empty(0, dtype=np.int64) if isinstance(at, slice) else np.argsort(at)
 
-    def __repr__(self) -> str:
-        return f"OwnRows(shape={self._rows.shape})"
-
     def block(self, rows: slice) -> Floats:
         """The rows to share with these numbers. Blocks with zeros are made again and never stored."""
         if isinstance(self._at, slice):

@@ -27,10 +27,10 @@ class Progress:
 
     phase: Phase
     waiting_for: int
-    round: int
-    iteration: int
-    moved: int
-    inertia: float | None
+    round: int = 0
+    iteration: int = 0
+    moved: int = 0
+    inertia: float | None = None
     sent_bytes: int = 0
 
 

@@ -24,7 +24,7 @@ from secfc.comparing.bounded import (
 from secfc.comparing.masking import DecodingWeights
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Role
-from secfc.comparing.trio import Dealer, Evaluator
+from secfc.comparing.trio import Evaluator
 from secfc.errors import RangeError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import canonical
@@ -135,17 +135,12 @@ class RangeRound(UnaskedRound):
         segments = self._asked.parts.segments
         return self._segments[part].of if part < segments else self._kept.weights.of
 
-    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        question, numbers = self._numbers(part, masks)
-        return self._begin_role(part, Dealer, question=question, masks=numbers)
-
-    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        question, numbers = self._numbers(part, masked)
-        return self._begin_role(part, Evaluator, question=question, masked=numbers)
+    def _use_part(self, part: int, values: PackedResidues) -> list[Message]:
+        return self._begin_comparison(part, *self._numbers(part, values))
 
     def _numbers(self, part: int, residues: PackedResidues) -> tuple[Question, PackedResidues]:
         """Numbers that must be at least 0, owner by owner: masked at an evaluator, masks at the dealer."""
-        parts, primes, dealer = self._asked.parts, self._primes, self._as is Comparer.DEALER
+        parts, primes, dealer = self._asked.parts, self._primes, self._deals_here
         planes = zip(residues.planes(), primes, strict=True)
         values = np.stack([canonical(unpack(plane[0]), p) for plane, p in planes])
         radius = self._job.radius

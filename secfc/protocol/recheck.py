@@ -18,7 +18,7 @@ import numpy as np
 from secfc.array_types import Bools, Ints, Labels
 from secfc.errors import MessageError
 from secfc.params import Job
-from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels
+from secfc.protocol.label_packing import PackedLabels
 from secfc.row_layout import Parts
 
 RECHECKED = 4605
@@ -83,14 +83,9 @@ class Past:
         self._begins: set[int] = set()  # questions that begin a start
         self._about_candidates: set[int] = set()
 
-    def __repr__(self) -> str:
-        return f"Past(questions={len(self._sets)})"
-
     def note(self, number: int, sets: Labels, *, digest: bytes, begins: bool, candidates: bool) -> None:
         """Keep a question and its digest. If it is asked again, it is the same."""
-        k = self._job.k
-        payload = pack_labels(np.where(sets < 0, k, sets).astype(np.uint16), bits_of(k))
-        self._sets[number] = PackedLabels(payload=payload, size=sets.size, largest=k, none=True)
+        self._sets[number] = PackedLabels.of(sets, self._job.k, none=True)
         self._digests[number] = digest
         self._begins |= {number} if begins else set()
         self._about_candidates |= {number} if candidates else set()

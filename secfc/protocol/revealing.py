@@ -19,11 +19,11 @@ from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points
-from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.lagrange.sharing import recover
 from secfc.params import Job
+from secfc.protocol.consistency import code_of
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.decoding import points_of
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import CentreShare, Finish, Message
 from secfc.protocol.sharing import ClientSharing
@@ -50,9 +50,6 @@ class CentreOpening:
         # rows. Deviations are population deviations, if the job opens spreads.
         self.centres: Floats | None = None
         self.deviations: Floats | None = None
-
-    def __repr__(self) -> str:
-        return f"CentreOpening(number={self.number}, shares={len(self._shares)})"
 
     @property
     def _expected(self) -> int:
@@ -197,18 +194,17 @@ def centres_of(sums: list[list[int]], *, job: Job, sizes: Ints) -> Floats:
 def _segments(words: Floats, clients: list[int], *, job: Job, index: int, p: int) -> Floats:
     """Sums modulo one prime, (ell * width, k), from the shares of these clients, (clients, width, k)."""
     coded = job.ell + job.t
-    points = evaluation_points(PRIMES[index], n=job.n, coded=coded)
-    alpha = [points.alpha[j - 1] for j in clients]
+    alpha, beta = points_of(job, PRIMES[index], clients)
     flat = reduce(words.reshape(len(clients), -1), p)
     # A wrong polynomial differs from the right one in more than len(clients) - coded places. So none is as
     # near to a word that up to A liars changed.
     most = max(0, min(job.max_liars, len(clients) - coded - job.max_liars))
-    wrong = ReedSolomon(points=alpha, dimension=coded, p=p).wrong(flat)
+    wrong = code_of(job, index, clients, dimension=coded).wrong(flat)
     if wrong is None or len(wrong) > most:
         raise TooManyFaultsError(
             f"centres: shares of clients {', '.join(map(str, clients))} do not agree, and it is not "
             "known which are wrong"
         )
     kept = [at for at in range(len(clients)) if at not in wrong][:coded]
-    basis = lagrange_basis([alpha[at] for at in kept], points.beta[: job.ell], p)
+    basis = lagrange_basis([alpha[at] for at in kept], beta, p)
     return recover(reduce(words[kept], p), basis, p).reshape(job.ell * job.width, job.k)

@@ -41,7 +41,7 @@ class Server:
         kernels: Choose = choose,
         search: Callable[..., Search] = Search,
     ) -> None:
-        self.gathering, self._job, self._run = Gathering(job), job, session.run
+        self.gathering, self._job, self.run = Gathering(job), job, session.run
         self._sizes = Sizes(job)
         context = ServerContext(
             job=job,
@@ -98,16 +98,6 @@ class Server:
         return self.phase.layout
 
     @property
-    def run(self) -> bytes:
-        """Identifier of the run."""
-        return self._run
-
-    @property
-    def responders(self) -> tuple[int, ...]:
-        """The clients that must answer this round. Empty if no particular clients must."""
-        return self.gathering.responders
-
-    @property
     def progress(self) -> Progress:
         """The progress of the run."""
         return self.phase.progress
@@ -139,7 +129,7 @@ class Server:
         gathering, sender = self.gathering, message.sender
         late = sender in gathering.left_out or (isinstance(message, Coin) and sender in gathering.absent)
         state = None if late else self.state
-        check_envelope(message, run=self._run, me=SERVER, job=self._job, state=state)
+        check_envelope(message, run=self.run, me=SERVER, job=self._job, state=state)
         if late:
             return []  # sent before its sender was left out or counted as absent
         self.phase, messages = self.phase.step(message)

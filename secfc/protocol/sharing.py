@@ -17,14 +17,13 @@ from secfc.field.residues import reduce
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.summing import SummedParts
-from secfc.protocol.check_values import CheckValues
+from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import ClientContext, Peers, SharePlan
 from secfc.protocol.dealing import Column, by_part, check_after, columns_of, combined, covers_of
-from secfc.protocol.early import EarlyShares
 from secfc.protocol.echoes import Echoes
-from secfc.protocol.messages import SERVER, Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
+from secfc.protocol.messages import Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.noise import noise_of
-from secfc.protocol.opened import Dealt, open_share
+from secfc.protocol.opened import Dealt, Early, open_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.testimony import Testimony
@@ -81,15 +80,12 @@ class ClientSharing:
         self.shared = 0  # parts of its own rows that it has sent
         self.announced = 0  # parts that it has sent, and received from all others
 
-    def __repr__(self) -> str:
-        return f"ClientSharing(number={self._number}, parts={self.shared} of {self.parts.shares})"
-
     @property
     def complete(self) -> bool:
         """Whether every part was sent and received."""
         return self.announced == self.parts.shares
 
-    def begin(self, early: EarlyShares) -> list[Message]:
+    def begin(self, early: Early[Share]) -> list[Message]:
         """Send the first parts and take shares that arrived early, or store what owners deposited."""
         if self._context.deposits is not None:
             self._context.deposits.store(self.points, len(self.primes))
@@ -409,9 +405,7 @@ class ClientSharing:
             part = self.announced
             check = check_after(self._job, part, self.parts.shares) if self._values.told else None
             value = b"" if check is None else self._own_values[check]
-            messages.append(
-                Ready(run=self._run, sender=self._number, recipient=SERVER, part=part, value=value)
-            )
+            messages.append(Ready(run=self._run, sender=self._number, part=part, value=value))
             self.announced += 1
         return messages
 

@@ -19,9 +19,9 @@ from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
-from secfc.lagrange.points import evaluation_points
-from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.params import Job
+from secfc.protocol.consistency import code_of
+from secfc.protocol.decoding import points_of
 from secfc.protocol.messages import Finish
 from secfc.randomness import MaskSource
 
@@ -42,13 +42,12 @@ def deal_zeros(job: Job, *, primes: tuple[int, ...], masks: MaskSource) -> list[
     free, size = job.threshold - job.ell, job.width * job.k
     packed = [PackedResidues.empty((len(primes), job.width, job.k)) for _ in range(job.n)]
     for index, p in enumerate(primes):
-        points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t)
+        alpha, beta = points_of(job, PRIMES[index], range(1, job.n + 1))
         values = np.empty((job.n, size))
         values[:free] = masks.uniform(p, (free, size))
         if free < job.n:
-            nodes = [*points.beta[: job.ell], *points.alpha[:free]]
             # The zeros at the beta contribute nothing.
-            basis = lagrange_basis(nodes, points.alpha[free:], p)[:, job.ell :]
+            basis = lagrange_basis([*beta, *alpha[:free]], alpha[free:], p)[:, job.ell :]
             values[free:] = matmul(np.ascontiguousarray(basis), values[:free], p)
         for share, residues in zip(values, packed, strict=True):
             residues.planes()[index] = pack(share.reshape(job.width, job.k), p)
@@ -76,16 +75,15 @@ def decode_squares(shares: Mapping[int, Floats], *, job: Job, primes: tuple[int,
     clients = sorted(shares)
     residues = np.empty((len(primes), job.ell * job.width, job.k))
     for index, p in enumerate(primes):
-        points = evaluation_points(PRIMES[index], n=job.n, coded=job.ell + job.t)
-        alpha = [points.alpha[j - 1] for j in clients]
+        alpha, beta = points_of(job, PRIMES[index], clients)
         words = reduce(np.array([shares[j][index] for j in clients]).reshape(len(clients), -1), p)
-        if not ReedSolomon(points=alpha, dimension=job.threshold, p=p).contains(words):
+        if not code_of(job, index, clients, dimension=job.threshold).contains(words):
             raise TooManyFaultsError(
                 f"spreads: shares of clients {', '.join(map(str, clients))} do not agree: some client's is "
                 f"wrong"
             )
         first = slice(job.threshold)
-        basis = lagrange_basis(alpha[first], points.beta[: job.ell], p)
+        basis = lagrange_basis(alpha[first], beta, p)
         residues[index] = matmul(basis, words[first], p).reshape(job.ell * job.width, job.k)
     radix = MixedRadix(primes)
     return [[int(one) for one in line] for line in radix.integers(radix.digits(residues[:, : job.d]))]

@@ -11,7 +11,7 @@ import numpy as np
 
 from secfc.comparing.draw import DrawDealer, DrawEvaluator
 from secfc.comparing.minima import Minima
-from secfc.comparing.role import Comparer, Role
+from secfc.comparing.role import Role
 from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
 from secfc.field.packing import PackedResidues
 from secfc.protocol.context import ClientContext, Peers
@@ -45,43 +45,35 @@ class StartRound(TrioRound):
         assert self._asked.minima is not None
         return self._asked.minima
 
-    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        return self._find_minima(part, masks)
-
-    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        return self._find_minima(part, masked)
-
-    def _find_minima(self, part: int, asked: PackedResidues) -> list[Message]:
+    def _use_part(self, part: int, values: PackedResidues) -> list[Message]:
         """Least distances of a part's rows with each candidate. In a start's first round, the distances."""
         closest = self._minima.closest(self._parts.answer_rows(part))
         if closest is None:
-            return self._add(part, asked)
-        kind = NearerDealer if self._as is Comparer.DEALER else NearerEvaluator
-        return self._begin_role(part, kind, primes=self._primes, closest=closest, asked=asked)
+            return self._add(part, values)
+        kinds = NearerDealer, NearerEvaluator
+        return self._begin_role(part, kinds, primes=self._primes, closest=closest, asked=values)
 
     def _add(self, part: int, least: PackedResidues) -> list[Message]:
         """Keep minima. After the last part, begin the choice of a candidate."""
         self._minima.add(self._parts.answer_rows(part), least)
         self._added += 1
         messages: list[Message] = []
-        if self._as is not Comparer.DEALER:
+        if not self._deals_here:
             messages.append(self._opened(part, np.empty(0, dtype=np.int32)))
         if self._added < self._slots.parts:
             return messages
-        kind = LeastDealer if self._as is Comparer.DEALER else LeastEvaluator
-        given = {"totals": self._minima.totals(), "last": not self._asked.draws}
-        return messages + self._begin_role(self._slots.least, kind, primes=self._primes, **given)
+        kinds, given = (LeastDealer, LeastEvaluator), {"totals": self._minima.totals()}
+        last = not self._asked.draws
+        return messages + self._begin_role(self._slots.least, kinds, primes=self._primes, last=last, **given)
 
     def _choose(self, best: int, *, drawing: bool) -> list[Message]:
-        """Note the chosen candidate, and draw the next ones, if any follow."""
         self.best = best
         if not drawing:
             self.complete = True
             return []
         self._minima.keep(best)
-        kind = DrawDealer if self._as is Comparer.DEALER else DrawEvaluator
-        given = {"sums": self._minima.sums(), "draws": self._asked.draws}
-        return self._begin_role(self._slots.draw, kind, primes=self._primes, **given)
+        kinds, given = (DrawDealer, DrawEvaluator), {"sums": self._minima.sums(), "draws": self._asked.draws}
+        return self._begin_role(self._slots.draw, kinds, primes=self._primes, **given)
 
     def _ended(self, slot: int, role: Role) -> list[Message]:
         match role:

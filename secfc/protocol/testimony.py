@@ -11,7 +11,7 @@ from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import Column, Reports, by_part, covers_of, drawn, drawn_together, sizes_of
-from secfc.protocol.messages import SERVER, Dispute, Evidence, Message, Report
+from secfc.protocol.messages import Dispute, Evidence, Message, Report
 from secfc.protocol.signed import report_statement, share_statement
 from secfc.sealing.identity import Identity
 
@@ -33,9 +33,6 @@ class Testimony:
         self.seed = b""  # of the challenge that was answered
         self._columns: list[Column] = []
         self._shown = False
-
-    def __repr__(self) -> str:
-        return f"Testimony(client {self._number})"
 
     @property
     def reported(self) -> bool:
@@ -99,7 +96,6 @@ class Testimony:
         self._said = Report(
             run=self._plan.session.run,
             sender=self._number,
-            recipient=SERVER,
             round=self._round,
             residues=residues,
             signature=self._identity.sign(statement),
@@ -153,7 +149,6 @@ class Testimony:
         return Evidence(
             run=self._plan.session.run,
             sender=self._number,
-            recipient=SERVER,
             round=self._round,
             dealer=column[0],
             part=column[1],

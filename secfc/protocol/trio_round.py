@@ -7,43 +7,98 @@ in a slot. A *bearer* is one of the first R clients: it derives its masks from a
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from secfc.array_types import Ints, Labels
+from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
+from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Data, Role, Sending
+from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.attempt import Attempt, is_sent
-from secfc.protocol.best_start import Starts
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
-from secfc.protocol.mail import Letter, RoundMessage
+from secfc.protocol.mail import Letter
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
-    SERVER,
     Compared,
     MaskedAnswer,
     MaskedDistances,
     Message,
     OpenedLabels,
+    RoundMessage,
     SpareMasks,
     place_of,
 )
-from secfc.protocol.slots import Slots
 from secfc.row_layout import Parts
 from secfc.sealing.channel import Sealed
 from secfc.sealing.handshake import DIGEST_BYTES
 
+
+class Slots:
+    """Slots of a round. The first comparison of a part has the part's number."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+        self.farthest = parts  # farthest rows, for emptied clusters; then the cores of parts
+        self.score = self.core(parts)  # score of an ended start
+        self.outcome = self.score + 1  # to the dealer: which start is better
+        self.inertia = self.outcome + 1  # inertia of the result, where it is opened
+        self.least = self.inertia + 1  # choice of a candidate of a start
+        self.draw = self.least + 1  # draw of the next candidates
+        self.count = self.draw + 1
+
+    def core(self, part: int) -> int:
+        """The slot of a part's core."""
+        return self.parts + 1 + part
+
+    def part_of_core(self, slot: int) -> int | None:
+        """The part whose core has this slot, None for another slot."""
+        part = slot - self.core(0)
+        return part if 0 <= part < self.parts else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedStart:
+    """Sums of D over the rows of each label: masked sums at evaluators, their masks at the dealer."""
+
+    sums: Floats = field(repr=False)  # (P, k)
+    sizes: Ints = field(repr=False)  # of the sets to which the distances are
+
+
+class Starts:
+    """The best start so far, and the one compared with it."""
+
+    def __init__(self) -> None:
+        self.best: EndedStart | None = None
+        self.last: EndedStart | None = None  # set while it is compared with the best one
+
+    def end(self) -> EndedStart:
+        """Take out the best start. The next starts have another k, or there are none."""
+        best, self.best = self.best, None
+        assert best is not None
+        return best
+
+    def settle(self, *, better: bool) -> None:
+        """Keep the better start."""
+        if better:
+            self.best = self.last
+        self.last = None
+
+
 _ANSWERS, _COMPARE = "answers", "compare"
 """Phases of keys."""
+
+Kinds = tuple[Callable[..., Role], Callable[..., Role]]
+"""The role of the dealer, and that of an evaluator."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -67,7 +122,7 @@ class Kept:
     own_secret: bytes  # at the dealer: seed of the masks of its own answer, known to it alone
     weights: Weights
     kernels: Kernels
-    starts: Starts
+    starts: Starts = field(default_factory=Starts)
     liars: Liars  # at the first evaluator
 
 
@@ -77,13 +132,14 @@ class TrioRound(ABC):
     def __init__(self, context: ClientContext, peers: Peers, asked: Asked, kept: Kept) -> None:
         self._me, self._job, self._run = context.number, context.job, context.session.run
         self._channels, self._asked, self._kept = peers.all_channels, asked, kept
-        self._kernels, self._primes = kept.kernels, primes_of(asked.residues)
+        self._kernels, self._primes, self.number = kept.kernels, primes_of(asked.residues), asked.round
         self._columns = asked_about(asked.sizes)
         self._who = asked.attempt.who
         self._secrets: dict[int, bytes] = {}
         self._placed: dict[tuple[type[Message], int], bool] = {}  # whether a sender may send a type
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
+        self._deals_here = self._as is Comparer.DEALER
         bearers = asked.members[: self._job.threshold]
         self._bears: BearerMasks | None = None
         if self._me in bearers:
@@ -91,7 +147,7 @@ class TrioRound(ABC):
                 keys=self._answer_keys(self._me), primes=self._primes, kernels=self._kernels
             )
         self._deals: MaskDealer | None = None
-        if self._as is Comparer.DEALER:
+        if self._deals_here:
             self._deals = self._mask_dealer(spares=asked.members[self._job.threshold :])
         self._parts, self._slots = asked.parts, Slots(asked.parts.answers)
         self._begun = 0  # parts begun
@@ -125,24 +181,14 @@ class TrioRound(ABC):
                 self._dealt[part] = masks
             else:
                 messages.append(self._sealed(SpareMasks, client, part, masks))
-        return messages + self._deal_part(part, dealt.total)
-
-    @property
-    def number(self) -> int:
-        """Number of the round."""
-        return self._asked.round
+        return messages + self._use_part(part, dealt.total)
 
     def _weights(self, part: int) -> DecodingWeights:
-        """Weights that decode the answers to a part."""
         return self._kept.weights.of
 
     @abstractmethod
-    def _deal_part(self, part: int, masks: PackedResidues) -> list[Message]:
-        """At the dealer: use the masks r of a part, shape (P, columns, rows)."""
-
-    @abstractmethod
-    def _compare_part(self, part: int, masked: PackedResidues) -> list[Message]:
-        """At an evaluator: use the masked values y of a part, of that shape."""
+    def _use_part(self, part: int, values: PackedResidues) -> list[Message]:
+        """Use the masks r of a part at the dealer, y at an evaluator, shape (P, columns, rows)."""
 
     @abstractmethod
     def _ended(self, slot: int, role: Role) -> list[Message]:
@@ -219,14 +265,13 @@ class TrioRound(ABC):
                 return []
             case MaskedAnswer():
                 return self._take_answer(message.sender, message.part, residues)
-            case MaskedDistances():
-                return self._compare_part(message.part, residues)
+            case _:
+                return self._use_part(message.part, residues)
 
     def _is_placed(self, message: RoundMessage) -> bool:
-        """Whether the sender may send this type of message in this attempt."""
         kind, sender = type(message), message.sender
         if (kind, sender) not in self._placed:
-            placed = is_sent(kind.__name__, self._asked.attempt, self._job.n, sender, self._me)
+            placed = is_sent(kind.__name__, self._asked.attempt.places, self._job.n, sender, self._me)
             self._placed[kind, sender] = placed
         return self._placed[kind, sender]
 
@@ -242,7 +287,7 @@ class TrioRound(ABC):
         messages: list[Message] = []
         for decoded, masked in parts:
             messages.append(self._sealed(MaskedDistances, self._who[Comparer.E1], decoded, masked))
-            messages += self._compare_part(decoded, masked)
+            messages += self._use_part(decoded, masked)
         return messages
 
     def _play(self, slot: int, role: Role, sent: tuple[Sending, ...]) -> list[Message]:
@@ -255,14 +300,22 @@ class TrioRound(ABC):
         self._arenas.append(self._lent.pop(slot))
         return messages + self._ended(slot, role)
 
-    def _begin_role(self, slot: int, kind: Callable[..., Role], **given: Any) -> list[Message]:
+    def _begin_role(self, slot: int, kinds: Kinds, **given: Any) -> list[Message]:
         """Begin the role of the dealer or of an evaluator, whichever this party is."""
-        if self._as is Comparer.DEALER:
+        kind = kinds[not self._deals_here]
+        if self._deals_here:
             given["keys"] = self._keys(Comparer.E0, slot), self._keys(Comparer.E1, slot)
         else:
             given |= {"me": self._as, "keys": self._keys(Comparer.DEALER, slot)}
         role = kind(kernels=self._kernels, arena=self._arena(slot), **given)
         return self._play(slot, role, role.begin())
+
+    def _begin_comparison(
+        self, slot: int, question: Question, values: PackedResidues, kinds: Kinds = (Dealer, Evaluator)
+    ) -> list[Message]:
+        """Begin to compare y at an evaluator, or deal for it with the masks r."""
+        given = {"masks" if self._deals_here else "masked": values}
+        return self._begin_role(slot, kinds, question=question, **given)
 
     def _letter(self, slot: int, one: Sending) -> Message:
         """The message for one `Sending` to another of the trio."""
@@ -279,11 +332,9 @@ class TrioRound(ABC):
         )
 
     def _opened(self, part: int, labels: Labels, core: bytes = b"") -> Message:
-        """At an evaluator: send the server what was opened of a part."""
         return OpenedLabels(
             run=self._run,
             sender=self._me,
-            recipient=SERVER,
             round=self._asked.round,
             part=part,
             labels=labels,
@@ -309,7 +360,6 @@ class TrioRound(ABC):
         )
 
     def _shape(self, part: int) -> tuple[int, int, int]:
-        """Shape of an answer to a part."""
         rows = self._parts.answer_rows(part)
         return len(self._primes), self._columns, rows.stop - rows.start
 
@@ -344,7 +394,7 @@ class TrioRound(ABC):
 
     def _sealed(
         self,
-        kind: type[SpareMasks] | type[MaskedAnswer] | type[MaskedDistances],
+        kind: type[SpareMasks | MaskedAnswer | MaskedDistances],
         client: int,
         part: int,
         residues: PackedResidues,

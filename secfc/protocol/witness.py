@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
-from secfc.protocol.bounds import most_witness_bytes
+from secfc.protocol.bounds import Bounds
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Assignment, Finish, Message, RecheckRequest, Witness
 from secfc.protocol.shown import proof_of, shown, with_evidence
@@ -51,7 +51,7 @@ class Witnesses:
 
     def __init__(self, context: ClientContext, peers: Peers) -> None:
         self._me, self._session = context.number, context.session
-        self._last_round, self._most = context.job.last_round, most_witness_bytes(context.job) + TAG_BYTES
+        self._last_round, self._most = context.job.last_round, Bounds(context.job).witness + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
         self._assigned = b""  # proofs of all assignments, each with its round before it

@@ -424,8 +424,8 @@ def losing(monkeypatch):
 
     def lose(*lost):
         def received(server, message):
-            due = lost[len(server.phase._attempt.lost) :] if isinstance(message, Endorsement) else ()
-            if due and message.round == server.phase._attempt.since + 1:
+            due = lost[len(server.phase.attempt.lost) :] if isinstance(message, Endorsement) else ()
+            if due and message.round == server.phase.attempt.since + 1:
                 return server.absent(due[0])
             return receive(server, message)
 

@@ -42,7 +42,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.server_recheck import ServerRecheck
 from secfc.protocol.recheck import RECHECKED, drawn
-from secfc.protocol.recheck_round import RecheckRound
+from secfc.protocol.rechecking import RecheckRound
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(6)
@@ -114,7 +114,8 @@ def watched(monkeypatch):
 def test_the_server_still_says_who_lied_about_shares(of):
     net = of()
     net.deliver(net.hold(Assignment, recipient=1))
-    net.server.phase._cheats, net.server.phase.unread = (3,), ((3, 6),)
+    phase = net.server.phase
+    phase.shared = replace(phase.shared, cheats=(3,), unread=((3, 6),))
     request = net.hold(RecheckRequest, recipient=AGAIN[0])
     assert isinstance(net.server.phase, ServerRecheck)
     assert net.server.faults.cheats == (3,)
@@ -189,6 +190,8 @@ def lie(monkeypatch, place, rows):
     sign = {Comparer.DEALER: 1, Comparer.E0: -1}[place]
 
     def change(round_, residues, part):
+        if round_._deals_here != (place is Comparer.DEALER):
+            return residues
         asked, at = round_._asked, round_._parts.answer_rows(part)
         lied = [row for row in rows.get(asked.round, ()) if at.start <= row < at.stop]
         for row in lied:
@@ -199,10 +202,11 @@ def lie(monkeypatch, place, rows):
             residues = moved(residues, round_._primes, row=row - at.start, column=other, by=by)
         return residues
 
-    name = "_deal_part" if place is Comparer.DEALER else "_compare_part"
-    real = getattr(LabelRound, name)
+    real = LabelRound._use_part
     monkeypatch.setattr(
-        LabelRound, name, lambda round_, part, residues: real(round_, part, change(round_, residues, part))
+        LabelRound,
+        "_use_part",
+        lambda round_, part, values: real(round_, part, change(round_, values, part)),
     )
 
 
@@ -793,7 +797,7 @@ def test_with_a_comparer_replaced_too(of, place):
     net.post(net.server.absent(gone))
     net.run(drop=silent)
     assert net.server.state is State.DONE
-    assert net.server.phase._attempt.lost == (gone,)
+    assert net.server.phase.attempt.lost == (gone,)
 
 
 class TestWhoRechecks:

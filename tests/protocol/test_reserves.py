@@ -111,7 +111,7 @@ def vanish(net, gone, after):
 
 
 def lost(net):
-    return net.server.phase._attempt.lost
+    return net.server.phase.attempt.lost
 
 
 def assert_exact(net):
@@ -228,7 +228,7 @@ def test_all_three_are_replaced_one_after_the_other(of):
     net.post(net.server.absent(1))
     net.run(drop=drop)
     assert lost(net) == (6, 4, 1)
-    assert net.server.phase._attempt.trio == (7, 2, 5)
+    assert net.server.phase.attempt.trio == (7, 2, 5)
     assert net.server.outcome.labels.tolist() == plain.server.outcome.labels.tolist()
     assert_exact(net)
 
@@ -245,7 +245,7 @@ def test_a_reserve_that_is_absent_is_passed_over(of):
     net.post(net.server.absent(2))
     assert lost(net) == (2, 1)
     net.run(drop=drop)
-    assert net.server.phase._attempt.trio == (4, 6, 5)
+    assert net.server.phase.attempt.trio == (4, 6, 5)
     assert_exact(net)
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from secfc.array_types import Labels
 from secfc.errors import MessageError, ParameterError
 from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
@@ -17,15 +16,12 @@ from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (
     Assignment,
     CoinRequest,
-    Compared,
     Continue,
     Finish,
-    MaskedAnswer,
-    MaskedDistances,
     Message,
     Recheck,
     RecheckRequest,
-    SpareMasks,
+    RoundMessage,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, check_question
 from secfc.protocol.states import State
@@ -42,6 +38,8 @@ class ClientCompare(ClientPhase):
     three comparers").
     """
 
+    state: State = State.ITERATE  # DONE once the result has arrived
+
     def __init__(self, context: ClientContext, peers: Peers, *, layout: Layout) -> None:
         try:
             layout.check(context.job)
@@ -56,11 +54,6 @@ class ClientCompare(ClientPhase):
         self._round = self._asked = self._parts = 0
         self._told = False  # whether it has sent its value of the coin
 
-    @property
-    def state(self) -> State:
-        """DONE once the result has arrived."""
-        return State.ITERATE if self.labels is None else State.DONE
-
     def step(self, message: Message) -> ClientStep:
         """Take part in each question. The result ends the run."""
         match message:
@@ -74,7 +67,7 @@ class ClientCompare(ClientPhase):
                 return self, self._on_recheck(message)
             case Finish():
                 return self, self._on_finish(message)
-            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+            case RoundMessage():
                 if self._disclosure is not None:
                     return self, self._disclosure.deliver(message)
                 self._mail.hold(message)
@@ -159,5 +152,5 @@ class ClientCompare(ClientPhase):
         labels = labels_of(message.labels)
         self._disclosure.check_end(replace(message, labels=labels), labels)
         self._mail.close()
-        self.labels: Labels | None = np.empty(0, dtype=np.int32)
+        self.labels, self.state = np.empty(0, dtype=np.int32), State.DONE
         return []

@@ -6,8 +6,8 @@ from secfc.array_types import Floats, Ints
 from secfc.errors import MessageError, SealError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.dealing import most_checks
-from secfc.protocol.early import EarlyDeals, EarlyShares
-from secfc.protocol.messages import SERVER, Hello, Message, Plan, Share, UnionDeal
+from secfc.protocol.messages import Hello, Message, Plan, Share, UnionDeal
+from secfc.protocol.opened import Early, hold_deal, hold_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_compare import ClientCompare
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
@@ -46,7 +46,7 @@ class ClientIdentify(ClientPhase):
             checks=most_checks(context.job),
             secrets=secrets,
         )
-        self.early_shares, self._early_deals = EarlyShares(), EarlyDeals()
+        self.early_shares, self._early_deals = Early[Share](), Early[UnionDeal]()
 
     @property
     def hello(self) -> Hello:
@@ -54,7 +54,6 @@ class ClientIdentify(ClientPhase):
         return Hello(
             run=self._context.session.run,
             sender=self._context.number,
-            recipient=SERVER,
             agreement=self._context.session.agreement,
             introduction=self.handshake.introduction,
             weights=self._context.weights,
@@ -69,11 +68,11 @@ class ClientIdentify(ClientPhase):
             case Share() if self._context.job.owners is not None:
                 raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
             case Share():
-                self.early_shares.hold(message, job=self._context.job)
+                hold_share(self.early_shares, message, job=self._context.job)
             case UnionDeal() if self._ids is None:
                 raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
             case UnionDeal():
-                self._early_deals.hold(message, stage=1)
+                hold_deal(self._early_deals, message, stage=1)
             case _:
                 raise AssertionError(type(message))
         return self, []

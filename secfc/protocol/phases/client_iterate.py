@@ -6,23 +6,21 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.disclosure import client_side
+from secfc.protocol.disclosure import ClientCoded, ClientDistances
 from secfc.protocol.label_packing import labels_of
+from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import (
     Assignment,
     Challenge,
     CoinRequest,
-    Compared,
     Continue,
     Dispute,
     Finish,
     LeaveOut,
-    MaskedAnswer,
-    MaskedDistances,
     Message,
     Recheck,
     RecheckRequest,
-    SpareMasks,
+    RoundMessage,
     Witness,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held, check_question
@@ -44,11 +42,29 @@ class ClientIterate(ClientPhase):
         self._left_out = frozenset(held.sharing.left_out)
         self._layout = held.sharing.remaining()
         self._parts = self._layout.parts(self._job)
-        self._disclosure = client_side(context, peers, held)
+        self._disclosure = self._side()
         self.round = 0  # of the last question, from 1
         self.begun = True  # whether this round's answer may be sent, or none is needed
         self.sent = 0  # parts of the answer sent
         self.asked = 0  # parts that the server asked for: at first `WINDOW`, while none is sent
+
+    def _side(self) -> ClientCoded:
+        context, peers, sharing = self._context, self._peers, self._sharing
+        match self._job.disclosure:
+            case "coded":
+                return ClientCoded(context)
+            case "distances":
+                return ClientDistances(context, peers, sharing)
+            case "labels":
+                return ClientLabels(
+                    context,
+                    peers,
+                    mail=self.held.mail,
+                    layout=self._layout,
+                    left_out=self._left_out,
+                    kernels=sharing.kernels,
+                    sharing=sharing,
+                )
 
     def step(self, message: Message) -> ClientStep:
         """Answer questions. The result ends the iterations."""
@@ -68,7 +84,7 @@ class ClientIterate(ClientPhase):
                 return self._on_finish(message)
             case Witness():
                 return self, self.held.take(message) + self._confirmed()
-            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+            case RoundMessage():
                 return self, self._disclosure.deliver(message) + self._answers()
         return self, self.held.take(message)
 
@@ -148,7 +164,6 @@ class ClientIterate(ClientPhase):
         return messages + self._answers()
 
     def _answers(self) -> list[Message]:
-        """The parts of this round's answer that can be sent now."""
         messages: list[Message] = []
         while self.begun and self.sent < self.asked and self._disclosure.can_leave(self.sent):
             part = self.sent

@@ -7,22 +7,11 @@ from itertools import pairwise
 from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError
 from secfc.protocol.choices import check_start
-from secfc.protocol.client_side import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.disclosure import ClientCoded
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.mail import Mail
-from secfc.protocol.messages import (
-    Assignment,
-    CentreShare,
-    Compared,
-    Echo,
-    MaskedAnswer,
-    MaskedDistances,
-    Message,
-    Share,
-    SpareMasks,
-    Witness,
-)
+from secfc.protocol.messages import Assignment, CentreShare, Echo, Message, RoundMessage, Share, Witness
 from secfc.protocol.revealing import CentreOpening
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.states import State
@@ -114,7 +103,7 @@ class Held:
                 self.witnesses.take(message)
             case CentreShare():
                 self.opening.take(message)
-            case SpareMasks() | MaskedAnswer() | MaskedDistances() | Compared():
+            case RoundMessage():
                 self.mail.hold(message)
             case _:
                 raise AssertionError(type(message))

@@ -13,20 +13,16 @@ from secfc.protocol.witness import END
 class ClientReveal(ClientPhase):
     """From the checked result, with unpacked labels, to the end of the run. `labels` are of its own rows."""
 
+    state: State = State.COMPARE  # then REVEAL, DONE
+
     def __init__(self, job: Job, peers: Peers, held: Held, *, result: Finish, labels: Labels) -> None:
         self.planned, self.union_rows = held.planned, held.union_rows
         self.labels, self.result, self.held = labels, result, held
         self._job, self._peers = job, peers
-        self._state = State.COMPARE
-
-    @property
-    def state(self) -> State:
-        """COMPARE, REVEAL or DONE."""
-        return self._state
 
     def labels_of(self, client: int) -> Labels | None:
         """Labels of the rows that a client shares; empty if these rows are left out."""
-        if self._state is State.COMPARE:
+        if self.state is State.COMPARE:
             return None
         return labels_of(self.result.labels)[self.held.sharing.remaining().rows(client)]
 
@@ -38,12 +34,12 @@ class ClientReveal(ClientPhase):
     def settle(self) -> list[Message]:
         """Accept the result once R clients have it. Open centres, where agreed, once a quorum has it."""
         witnesses, opening, messages = self.held.witnesses, self.held.opening, list[Message]()
-        if self._state is State.COMPARE and witnesses.confirmed(END, clients=self._job.threshold):
-            self._state = State.REVEAL
-        if self._state is State.REVEAL:
+        if self.state is State.COMPARE and witnesses.confirmed(END, clients=self._job.threshold):
+            self.state = State.REVEAL
+        if self.state is State.REVEAL:
             if opening.due and witnesses.confirmed(END, clients=self._peers.quorum):
                 messages = opening.tell(self.result)
             self.centres, self.deviations = opening.centres, opening.deviations
             if not opening.waits:
-                self._state = State.DONE
+                self.state = State.DONE
         return messages

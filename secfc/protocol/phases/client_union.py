@@ -11,9 +11,7 @@ from secfc.codes import Code
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
 from secfc.params import Job
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.early import EarlyDeals, EarlyShares
 from secfc.protocol.messages import (
-    SERVER,
     Message,
     Share,
     UnionCheck,
@@ -23,6 +21,7 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
+from secfc.protocol.opened import Early, hold_deal, hold_share
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare
@@ -49,8 +48,8 @@ class ClientUnion(ClientPhase):
         *,
         rows: Floats,
         ids: RowIds,
-        deals: EarlyDeals,
-        shares: EarlyShares,
+        deals: Early[UnionDeal],
+        shares: Early[Share],
     ) -> None:
         salt = context.salt or salt_of(peers.transcript)
         plan, tokens = UnionPlan.of(context.job, salt), ids.tokens(salt)
@@ -77,7 +76,7 @@ class ClientUnion(ClientPhase):
         """
         match message:
             case Share():
-                self.early_shares.hold(message, job=self._context.job)
+                hold_share(self.early_shares, message, job=self._context.job)
                 return self, []
             case UnionDeal():
                 messages = self._on_deal(message)
@@ -112,7 +111,7 @@ class ClientUnion(ClientPhase):
         messages: list[Message] = []
         for _ in range(min(WINDOW, self.role.parts)):
             messages += self._deal()
-        early, self._early = self._early, EarlyDeals()
+        early, self._early = self._early, Early[UnionDeal]()
         for held in early.held:
             # A wrong early deal must not block the message that begins a stage. It counts as not sent.
             with suppress(MessageError):
@@ -120,9 +119,8 @@ class ClientUnion(ClientPhase):
         return messages
 
     def _on_deal(self, message: UnionDeal) -> list[Message]:
-        """Take another client's deal now, or keep it until its stage begins."""
         if message.round == self.role.stage + 1:
-            self._early.hold(message, stage=self.role.stage + 1)
+            hold_deal(self._early, message, stage=self.role.stage + 1)
             return []
         part = self._taken[message.sender]
         if (message.round, message.part) != (self.role.stage, part) or part >= self.role.parts:
@@ -148,7 +146,6 @@ class ClientUnion(ClientPhase):
         return self._open(part)
 
     def _on_continue(self, message: UnionContinue) -> list[Message]:
-        """Deal another part."""
         if (message.round, message.part) != (self.role.stage, self._dealt) or self._dealt >= self.role.parts:
             raise MessageError(
                 f"UnionContinue: part {message.part} of stage {message.round}, part {self._dealt} of "
@@ -157,7 +154,6 @@ class ClientUnion(ClientPhase):
         return self._deal()
 
     def _on_found(self, message: UnionFound) -> list[Message]:
-        """Take what the server found in a table. The next stage begins."""
         self._check_turn(message)
         self.role.take_found(message.found)
         return self._go_on(message)
@@ -207,7 +203,6 @@ class ClientUnion(ClientPhase):
         return self._go_on(message)
 
     def _go_on(self, message: UnionFound | UnionVerdict) -> list[Message]:
-        """Begin the next stage, if there is one."""
         self._said = hashlib.sha256(b"secfc union 1" + self._said + _told(message)).digest()
         return [] if self.role.finished else self.begin()
 
@@ -248,9 +243,7 @@ class ClientUnion(ClientPhase):
             return []
         stage, values = self.role.stage, self.role.opening(part)
         messages: list[Message] = [
-            UnionOpening(
-                run=self._run, sender=self._number, recipient=SERVER, round=stage, part=part, values=values
-            )
+            UnionOpening(run=self._run, sender=self._number, round=stage, part=part, values=values)
         ]
         if not self.role.checking:
             return messages

@@ -8,10 +8,9 @@ knows some values could choose between coins.
 from collections.abc import Sequence
 
 from secfc.errors import MessageError
-from secfc.protocol.choices import value_told
 from secfc.protocol.gathering import NO_OTHER_COIN
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Coin, CoinRequest, Message
+from secfc.protocol.messages import Coin, CoinRequest, Message
 from secfc.protocol.phases.server_labels import ServerLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.states import State
@@ -26,10 +25,8 @@ class ServerCoin(ServerPhase):
     state = State.ITERATE
 
     def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
-        super().__init__(context, introductions, planned=shared.planned)
-        self.layout = shared.planned.without(context.gathering.left_out)
-        self.unread, self._cheats = shared.unread, shared.cheats
-        self._shared, self._told = shared, dict[int, bytes]()
+        super().__init__(context, introductions, shared)
+        self._told = dict[int, bytes]()
         self._asked, self._there = set[int](), set[int]()
         self._tossing: tuple[int, ...] = ()  # set when the server asks for values
         context.gathering.require_named()
@@ -61,10 +58,7 @@ class ServerCoin(ServerPhase):
 
     def _requests(self, recipients: Sequence[int], tossing: tuple[int, ...]) -> list[Message]:
         left_out, run = tuple(sorted(self.context.gathering.left_out)), self.context.session.run
-        return [
-            CoinRequest(run=run, sender=SERVER, recipient=j, left_out=left_out, tossing=tossing)
-            for j in recipients
-        ]
+        return [CoinRequest(run=run, recipient=j, left_out=left_out, tossing=tossing) for j in recipients]
 
     def step(self, message: Message) -> ServerStep:
         """Take a value that fits its commitment and signature. Ask the first question when all are here."""
@@ -79,19 +73,12 @@ class ServerCoin(ServerPhase):
                 raise MessageError(f"Coin: client {sender} told its value before it was asked")
             self._there.add(sender)
             return self, self.ask()
-        value_told(
-            told,
-            party=sender,
-            commitment=self.introductions.commitment(sender),
-            session=self.context.session,
-            transcript=self.introductions.transcript,
-            tossing=self._tossing,
-            left_out=self.context.gathering.left_out,
-        )
+        toss = self.toss(self.introductions.transcript, self._tossing)
+        toss.value_told(told, party=sender, commitment=self.introductions.commitment(sender))
         self._told[sender] = told
         if self.awaited:
             return self, []
-        following = ServerLabels(self.context, self.introductions, self._shared, self._told)
+        following = ServerLabels(self.context, self.introductions, self.shared, self._told)
         return following, following.ask()
 
     def absent(self, client: int) -> ServerStep:

@@ -44,7 +44,6 @@ class ServerIdentify(ServerPhase):
         return self._plan()
 
     def _plan(self) -> ServerStep:
-        """Send the plan once all introductions are here."""
         if self.awaited:
             return self, []
         following = ServerShare if self.context.job.ids_cap is None else ServerUnion

@@ -16,7 +16,7 @@ from secfc.kmeans.search import Search, suitability
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
-from secfc.protocol.disclosure import server_side
+from secfc.protocol.disclosure import ServerCoded, ServerDistances
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SEED_BYTES, CodedDistances, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
@@ -53,7 +53,7 @@ class ServerIterate(ServerRounds):
             predict=job.predict,
             weights=layout.weights,
         )
-        self._disclosure = server_side(job)
+        self._disclosure = (ServerCoded if job.disclosure == "coded" else ServerDistances)(job)
         self._decoder, self._threads = Decoder(self._disclosure.weights, kernels), kernels.threads
         self._check = ConsistencyCheck(job, context.secret, kernels)
         self._kept = KeptDistances(layout.m, job.k)
@@ -110,7 +110,6 @@ class ServerIterate(ServerRounds):
         return self._questions()
 
     def _questions(self) -> list[Message]:
-        """The question of this round, to everybody."""
         self._primes, self._about = self._question()
         return self._assignments(asked=self._about)
 
@@ -126,7 +125,6 @@ class ServerIterate(ServerRounds):
         return len(self._about) or asked_about(self.search.sizes())
 
     def _take(self, message: CodedDistances) -> list[Message]:
-        """Take a part of an answer. Check its order and shape, then `_advance`."""
         useful = self._gathering.expects(message) and self.outcome is None
         if useful:
             rows = self._parts.answer_rows(message.part)

@@ -15,19 +15,14 @@ from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.plus_plus import Choices, candidates_of
 from secfc.protocol.attempt import Attempt
 from secfc.protocol.choices import label_search
-from secfc.protocol.endorsing import statement
 from secfc.protocol.gathering import NOBODY_RECHECKS
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
-from secfc.protocol.messages import (
-    TOLD_BYTES,
-    Endorsement,
-    Message,
-    OpenedLabels,
-)
+from secfc.protocol.messages import TOLD_BYTES, Endorsement, Message, OpenedLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
-from secfc.protocol.phases.server_recheck import Ended, ServerRecheck
+from secfc.protocol.phases.server_recheck import ServerRecheck
 from secfc.protocol.phases.server_rounds import ServerRounds
+from secfc.protocol.question import statement
 from secfc.protocol.standing import pack, unpack
 from secfc.protocol.withholding import Carried, owing
 from secfc.row_layout import WINDOW, RangeParts
@@ -48,7 +43,7 @@ class ServerLabels(ServerRounds):
     ) -> None:
         super().__init__(context, introductions, shared)
         self._told = told
-        self._attempt = Attempt(comparers=context.job.comparers)
+        self.attempt = Attempt(comparers=context.job.comparers)
         self._replace()
         self._check_silence()
         self._begin_attempt()
@@ -64,29 +59,24 @@ class ServerLabels(ServerRounds):
             values={j: one[:COIN_BYTES] for j, one in self._told.items()},
             start=introductions.start(self.layout) if job.init == "labels" else None,
         )
-        self._endorsements: tuple[bytes, ...] = ()  # of the current question
+        self.endorsements: tuple[bytes, ...] = ()  # of the current question
         self._lasts: list[int] = []  # the last question of each start that has ended
         self._clear()
 
     @property
     def _evaluators(self) -> tuple[int, int]:
-        return self._attempt.evaluators
-
-    @property
-    def _both(self) -> str:
-        """The evaluators' names in errors."""
-        return " and ".join(map(self._job.called, self._evaluators))
+        return self.attempt.evaluators
 
     @property
     def _said(self) -> dict[str, Any]:
         """Fields of questions and of the result about the comparers."""
-        attempt = self._attempt
-        return {"lost": attempt.lost, "since": attempt.since, "endorsements": self._endorsements}
+        attempt = self.attempt
+        return {"lost": attempt.lost, "since": attempt.since, "endorsements": self.endorsements}
 
     @property
     def counted_from(self) -> int:
         """See `ServerPhase`."""
-        return self._attempt.range_round
+        return self.attempt.range_round
 
     def _clear(self) -> None:
         # Labels and core by evaluator and part.
@@ -110,9 +100,9 @@ class ServerLabels(ServerRounds):
         if part == self._parts.answers or part in self._opened[self._evaluators[0]]:
             return self.awaited
         before = RangeParts.of(self.layout, self._job).answers
-        asked = self._attempt.question(gathering.round) - 1
+        asked = self.attempt.question(gathering.round) - 1
         due = before + asked * self._parts.answers + part + 1
-        return owing(gathering, self._job, self._attempt, carried, due=due) or self.awaited
+        return owing(gathering, self._job, self.attempt, carried, due=due) or self.awaited
 
     def step(self, message: Message) -> ServerStep:
         """Take labels of a part, or the signature of what follows. Continue when both evaluators sent it."""
@@ -141,7 +131,7 @@ class ServerLabels(ServerRounds):
 
         TooManyFaultsError when no reserve is left, or a party that rechecks labels is lost.
         """
-        gathering, attempt = self._gathering, self._attempt
+        gathering, attempt = self._gathering, self.attempt
         since = gathering.round + 2 if gathering.round else 1
         while gone := gathering.gone(attempt.trio):
             if len(attempt.lost) == self._job.reserves:
@@ -149,7 +139,7 @@ class ServerLabels(ServerRounds):
             attempt = attempt.again(gone[0], since)
         if self._job.recheckers:
             gathering.require_comparers(Attempt(comparers=self._job.recheckers).trio, without=NOBODY_RECHECKS)
-        replaced, self._attempt = attempt != self._attempt, attempt
+        replaced, self.attempt = attempt != self.attempt, attempt
         return replaced
 
     def _check_silence(self) -> None:
@@ -168,10 +158,10 @@ class ServerLabels(ServerRounds):
             {
                 "gathering": self._gathering.standing(),
                 "search": self.search.standing(),
-                "lost": list(self._attempt.lost),
-                "since": self._attempt.since,
+                "lost": list(self.attempt.lost),
+                "since": self.attempt.since,
                 "lasts": self._lasts,
-                "endorsements": list(self._endorsements),
+                "endorsements": list(self.endorsements),
             }
         )
 
@@ -181,8 +171,8 @@ class ServerLabels(ServerRounds):
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
         lost, since = tuple(standing["lost"]), standing["since"]
-        self._attempt = Attempt(comparers=self._job.comparers, lost=lost, since=since)
-        self._endorsements = tuple(bytes(one) for one in standing["endorsements"])
+        self.attempt = Attempt(comparers=self._job.comparers, lost=lost, since=since)
+        self.endorsements = tuple(bytes(one) for one in standing["endorsements"])
         self._lasts = list(standing["lasts"])
         self._clear()
         return self._questions()
@@ -194,7 +184,7 @@ class ServerLabels(ServerRounds):
         return self._questions()
 
     def _questions(self) -> list[Message]:
-        first = self._gathering.round == self._attempt.since
+        first = self._gathering.round == self.attempt.since
         toss = self._told and first
         coin = b"".join(self._told.get(j, bytes(TOLD_BYTES)) for j in self._job.comparers if toss)
         return self._assignments(draws=self.search.draws, coin=coin, **self._said)
@@ -202,11 +192,7 @@ class ServerLabels(ServerRounds):
     def _evaluated(self, message: OpenedLabels | Endorsement) -> bool:
         """MessageError unless an evaluator sent it in this round. False if it is of an earlier attempt."""
         kind = type(message).__name__
-        if (
-            self._attempt.lost
-            and message.round < self._attempt.since
-            and message.sender in self._job.comparers
-        ):
+        if self.attempt.lost and message.round < self.attempt.since and message.sender in self._job.comparers:
             return False
         if message.sender not in self._evaluators:
             raise MessageError(f"{kind}: client {message.sender} is no evaluator")
@@ -237,7 +223,6 @@ class ServerLabels(ServerRounds):
         return messages
 
     def _agreed(self, part: int) -> list[Message]:
-        """Compare the next part, which both evaluators opened, and ask for another."""
         (first, core), (second, other) = (self._opened[j][part] for j in self._evaluators)
         if (first != second).any() or (core is not None and (core != other).any()):
             raise self._differ("opened different labels")
@@ -249,8 +234,8 @@ class ServerLabels(ServerRounds):
         return self._continue(part + WINDOW, self._gathering.everybody)
 
     def _differ(self, did: str, more: str = "") -> CheatError:
-        """The error for evaluators that contradict each other or send something impossible."""
-        text = f"{self._both} {did} in round {self._gathering.round}{more}"
+        both = " and ".join(map(self._job.called, self._evaluators))
+        text = f"{both} {did} in round {self._gathering.round}{more}"
         return CheatError(text, code=Code.BAD_MESSAGE)
 
     def _core(self, bits: bytes, rows: int) -> Bools | None:
@@ -278,14 +263,14 @@ class ServerLabels(ServerRounds):
         else:
             follows = self.search.choose(*self._chosen(self.search.choices))
         if follows is not Follows.QUESTION:
-            self._lasts.append(self._attempt.question(round_))
+            self._lasts.append(self.attempt.question(round_))
         self.search.best = self._best(ended=follows is not Follows.QUESTION)
         inertia = self._inertia(ended=follows is not Follows.QUESTION and self.search.last_of_k)
         if inertia is not None:
             self.search.found[self.search.best].opened = inertia
         session = self.context.session
         signed = statement(
-            session, self.search, follows, round_=round_, left_out=left_out, attempt=self._attempt
+            session, self.search, follows, round_=round_, left_out=left_out, attempt=self.attempt
         )
         for j in self._evaluators:
             signature = self._signed[j].signature
@@ -293,8 +278,8 @@ class ServerLabels(ServerRounds):
                 session.roster.verify(j, signature, signed, what="what follows from the labels")
             except MessageError as error:  # a wrong signature, not always of this message's sender
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
-        self._endorsements = tuple(self._signed[j].signature for j in self._evaluators)
-        self._exclude_liars(*(self._signed[j] for j in self._evaluators))
+        self.endorsements = tuple(self._signed[j].signature for j in self._evaluators)
+        self.exclude_liars(*(self._signed[j] for j in self._evaluators))
         if self._replace():
             return self, self._again()
         if follows is not Follows.END:
@@ -302,32 +287,17 @@ class ServerLabels(ServerRounds):
         self.found, best = self.search.results(), self.search.result()
         if not self._job.recheckers:
             return self, self._finish(best, best.opened, **self._said)
-        following = ServerRecheck(
-            self.context,
-            self.introductions,
-            planned=self.planned,
-            layout=self.layout,
-            ended=Ended(
-                result=best,
-                last=self._lasts[[one is best for one in self.search.found].index(True)],
-                attempt=self._attempt,
-                endorsements=self._endorsements,
-                progress=self.progress,
-                cheats=self.cheats,
-                unread=self.unread,
-            ),
-            finish=self._rechecked,
-            exclude=self._exclude_liars,
-        )
+        last = self._lasts[[one is best for one in self.search.found].index(True)]
+        following = ServerRecheck(self, best, last=last)
         return following, following.ask()
 
-    def _rechecked(self, signatures: tuple[bytes, ...]) -> ServerStep:
+    def rechecked(self, signatures: tuple[bytes, ...]) -> ServerStep:
         """Send the result with the signatures of the evaluators that rechecked it."""
-        self._endorsements += signatures
+        self.endorsements += signatures
         best = self.search.result()
         return self, self._finish(best, best.opened, **self._said)
 
-    def _exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
+    def exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
         """Exclude the clients whose answers the first evaluator found wrong.
 
         CheatError when the evaluators name impossible clients, TooManyFaultsError when all first evaluators

@@ -11,6 +11,7 @@ from secfc.kernels import Choose
 from secfc.kmeans.search import LabelResult, Search
 from secfc.params import Job
 from secfc.protocol.checks import UNION_IS_OPEN
+from secfc.protocol.choices import Toss
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import Message, Phase
@@ -39,29 +40,32 @@ class ServerContext:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shared:
-    """What the server knows when all rows are shared."""
+    """What the server knows of the rows that are shared."""
 
-    planned: Layout  # includes the rows of clients that were left out
-    cheats: tuple[int, ...]  # clients that lied about shares
-    unread: tuple[Pair, ...]
+    planned: Layout | None = None  # includes the rows of clients that are left out later
+    cheats: tuple[int, ...] = ()  # clients that lied about shares
+    unread: tuple[Pair, ...] = ()  # pairs of dealer and recipient: one lies, nobody can tell which
+
+
+_NOTHING = Shared()
 
 
 class ServerPhase(ABC):
     """A phase of the server. For `outcome` and `found` see `secfc.protocol.server.Server`.
 
-    `planned` includes the rows of clients that are left out later, and `layout` does not.
+    `planned` and `unread` are as in `Shared`. `layout` has no rows of clients that are left out.
     """
 
-    unread: tuple[Pair, ...] = ()  # pairs of dealer and recipient: one lies, nobody can tell which
-    _cheats: tuple[int, ...] = ()
     outcome: LabelResult | None = None
     found: Sequence[LabelResult] = ()
 
     def __init__(
-        self, context: ServerContext, introductions: Introductions, *, planned: Layout | None = None
+        self, context: ServerContext, introductions: Introductions, shared: Shared = _NOTHING
     ) -> None:
-        self.context, self.introductions, self.planned = context, introductions, planned
-        self.layout = planned or Layout((0,) * context.job.n)
+        self.context, self.introductions, self.shared = context, introductions, shared
+        self.planned, self.unread = shared.planned, shared.unread
+        planned = shared.planned or Layout((0,) * context.job.n)
+        self.layout = planned.without(context.gathering.left_out)
 
     @property
     @abstractmethod
@@ -93,19 +97,17 @@ class ServerPhase(ABC):
     @property
     def cheats(self) -> tuple[int, ...]:
         """Clients that lied about shares."""
-        return self._cheats
+        return self.shared.cheats
 
     @property
     def progress(self) -> Progress:
         """The progress of the run."""
-        return Progress(
-            phase=cast(Phase, self.state.value),
-            waiting_for=len(self.awaited),
-            round=0,
-            iteration=0,
-            moved=0,
-            inertia=None,
-        )
+        return Progress(phase=cast(Phase, self.state.value), waiting_for=len(self.awaited))
+
+    def toss(self, transcript: bytes, tossing: Sequence[int]) -> Toss:
+        """A coin about the rows that are in."""
+        session, left_out = self.context.session, self.context.gathering.left_out
+        return Toss(session=session, transcript=transcript, tossing=tossing, left_out=left_out)
 
     def check(self, layout: Layout) -> None:
         """Raise ParameterError unless the job can be run on any sets of these rows."""

@@ -1,76 +1,42 @@
 """When a search with disclosure "labels" has ended: three others recheck labels before the result is sent."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from secfc.errors import MessageError
 from secfc.kmeans.search import LabelResult
 from secfc.protocol.attempt import Attempt
-from secfc.protocol.choices import value_told
 from secfc.protocol.gathering import NOBODY_RECHECKS
-from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import (
-    SERVER,
-    Coin,
-    Endorsement,
-    Message,
-    OpenedLabels,
-    Recheck,
-    RecheckRequest,
-)
-from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.messages import Coin, Endorsement, Message, OpenedLabels, Recheck, RecheckRequest
+from secfc.protocol.phases.server_phase import ServerPhase, ServerStep
 from secfc.protocol.progress import Progress
-from secfc.protocol.question import Said, endorsed, question_digest
+from secfc.protocol.question import Said, result_statement
 from secfc.protocol.states import State
-from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried, owing
-from secfc.row_layout import Layout
 from secfc.sealing.coin import about_result
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Ended:
-    """How a search ended, as both evaluators signed it. The labels of question `last` are the result's."""
-
-    result: LabelResult = field(repr=False)
-    last: int
-    attempt: Attempt
-    endorsements: tuple[bytes, ...] = field(repr=False)
-    progress: Progress
-    cheats: tuple[int, ...]
-    unread: tuple[Pair, ...]
+if TYPE_CHECKING:  # the phase before imports this one
+    from secfc.protocol.phases.server_labels import ServerLabels
 
 
 class ServerRecheck(ServerPhase):
-    """Until both evaluators of the rechecking trio have signed the result.
+    """Until both evaluators of the rechecking trio have signed `best`, the result of the phase `rounds`.
 
-    `planned` includes the rows of clients that were left out, `layout` does not. `finish` takes the
-    signatures and returns the next step. `exclude` excludes the clients that the evaluators found lying. It
-    raises CheatError if these are impossible, TooManyFaultsError if with earlier ones they are too many.
+    Its labels are those of question `last`.
     """
 
     state = State.ITERATE
 
-    def __init__(
-        self,
-        context: ServerContext,
-        introductions: Introductions,
-        *,
-        planned: Layout | None,
-        layout: Layout,
-        ended: Ended,
-        finish: Callable[[tuple[bytes, ...]], ServerStep],
-        exclude: Callable[[Endorsement, Endorsement], None],
-    ) -> None:
-        super().__init__(context, introductions, planned=planned)
-        self.unread, self._cheats = ended.unread, ended.cheats
-        self.layout, self._ended, self._finish, self._exclude = layout, ended, finish, exclude
-        job = self._job = context.job
-        self._who = Attempt(comparers=job.recheckers, since=context.gathering.round + 1)
+    def __init__(self, rounds: "ServerLabels", best: LabelResult, *, last: int) -> None:
+        super().__init__(rounds.context, rounds.introductions, rounds.shared)
+        self._rounds, self._best, self._last, self._job = rounds, best, last, self.context.job
+        self._who = Attempt(comparers=self._job.recheckers, since=self.context.gathering.round + 1)
         self._values = dict[int, bytes]()  # and their signatures
         self._signed = dict[int, Endorsement]()
-        context.gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)
+        self._require_all()
+
+    def _require_all(self) -> None:
+        self.context.gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -93,24 +59,22 @@ class ServerRecheck(ServerPhase):
     @property
     def progress(self) -> Progress:
         """The progress at the last question. Rechecking does not change it."""
-        return self._ended.progress
+        return self._rounds.progress
 
     def ask(self) -> list[Message]:
         """Send the result to the parties that recheck it."""
-        ended, left_out = self._ended, tuple(sorted(self.context.gathering.left_out))
-        best = ended.result
+        best, left_out = self._best, tuple(sorted(self.context.gathering.left_out))
         return [
             RecheckRequest(
                 run=self.context.session.run,
-                sender=SERVER,
                 recipient=j,
-                last=ended.last,
+                last=self._last,
                 labels=best.labels,
                 n_iter=best.n_iter,
                 converged=best.converged,
                 inertia=best.opened,
                 left_out=left_out,
-                endorsements=ended.endorsements,
+                endorsements=self._rounds.endorsements,
             )
             for j in self._who.trio
         ]
@@ -128,35 +92,27 @@ class ServerRecheck(ServerPhase):
 
     def _is_late(self, message: OpenedLabels | Endorsement) -> bool:
         """Whether a comparer sent it in an earlier attempt."""
-        before = self._ended.attempt
+        before = self._rounds.attempt
         return message.round < before.since and message.sender in before.comparers
 
     def _on_value(self, message: Coin) -> list[Message]:
-        sender, session, introductions = message.sender, self.context.session, self.introductions
+        sender, introductions = message.sender, self.introductions
         if sender not in self._who.trio or sender in self._values:
             raise MessageError(f"Coin: of client {sender}, which rechecks nothing or has told its value")
         digest = hashlib.sha256(self._said(Said.RESULT)).digest()
         told = message.value + message.signature
-        value_told(
-            told,
-            party=sender,
-            commitment=introductions.commitment(sender),
-            session=session,
-            transcript=about_result(introductions.transcript, digest, self._ended.last),
-            tossing=self._job.recheckers,
-            left_out=self.context.gathering.left_out,
-        )
+        toss = self.toss(about_result(introductions.transcript, digest, self._last), self._job.recheckers)
+        toss.value_told(told, party=sender, commitment=introductions.commitment(sender))
         self._values[sender] = told
         if len(self._values) < len(self._who.trio):
             return []
         coin = b"".join(self._values[j] for j in self._who.trio)
         return [
             Recheck(
-                run=session.run,
-                sender=SERVER,
+                run=self.context.session.run,
                 recipient=j,
                 round=self._who.since,
-                last=self._ended.last,
+                last=self._last,
                 result=digest,
                 coin=coin,
             )
@@ -164,10 +120,8 @@ class ServerRecheck(ServerPhase):
         ]
 
     def _said(self, said: Said) -> bytes:
-        best, attempt = self._ended.result, self._ended.attempt
-        question = question_digest(best.labels, (), self.context.gathering.left_out)
-        ended = best.n_iter, best.converged, best.opened
-        return endorsed(self.context.session, said, question, round_=0, attempt=attempt, ended=ended)
+        left_out, attempt = self.context.gathering.left_out, self._rounds.attempt
+        return result_statement(self.context.session, said, self._best, left_out=left_out, attempt=attempt)
 
     def _on_endorsement(self, message: Endorsement) -> ServerStep:
         sender, evaluators = message.sender, self._who.evaluators
@@ -181,14 +135,14 @@ class ServerRecheck(ServerPhase):
         if len(self._signed) < len(evaluators):
             return self, []
         first, second = (self._signed[j] for j in evaluators)
-        self._exclude(first, second)
-        self.context.gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)
-        return self._finish(tuple(self._signed[j].signature for j in evaluators))
+        self._rounds.exclude_liars(first, second)
+        self._require_all()
+        return self._rounds.rechecked((first.signature, second.signature))
 
     def absent(self, client: int) -> ServerStep:
         """Continue without its answers. TooManyFaultsError if it rechecks."""
         gathering = self.context.gathering
         gathering.absent.add(client)
-        gathering.require_comparers(self._who.trio, without=NOBODY_RECHECKS)
+        self._require_all()
         gathering.require(len([j for j in gathering.members if j not in gathering.absent]))
         return self, []

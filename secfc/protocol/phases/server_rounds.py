@@ -8,7 +8,7 @@ from secfc.kmeans.label_search import LabelSearch
 from secfc.kmeans.search import LabelResult, Search
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import PackedLabels
-from secfc.protocol.messages import SERVER, Assignment, Continue, Finish, Message
+from secfc.protocol.messages import Assignment, Continue, Finish, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, Shared
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
@@ -17,20 +17,14 @@ from secfc.protocol.states import State
 class ServerRounds(ServerPhase):
     """The rounds and the result of a run. ParameterError when the remaining rows do not fit the job."""
 
+    state: State = State.ITERATE  # then DONE, when the search has ended
     search: Search | LabelSearch
 
     def __init__(self, context: ServerContext, introductions: Introductions, shared: Shared) -> None:
-        super().__init__(context, introductions, planned=shared.planned)
-        self.layout = shared.planned.without(context.gathering.left_out)
+        super().__init__(context, introductions, shared)
         self.check(self.layout)
-        self.unread, self._cheats = shared.unread, shared.cheats
         self._job, self._run, self._gathering = context.job, context.session.run, context.gathering
         self._parts = self.layout.parts(context.job)
-
-    @property
-    def state(self) -> State:
-        """ITERATE, then DONE when the search has ended."""
-        return State.ITERATE if self.outcome is None else State.DONE
 
     @property
     def progress(self) -> Progress:
@@ -41,7 +35,6 @@ class ServerRounds(ServerPhase):
             round=self._gathering.round,
             iteration=self.search.current.n_iter,
             moved=self.search.moved,
-            inertia=None,
         )
 
     @abstractmethod
@@ -64,7 +57,6 @@ class ServerRounds(ServerPhase):
         return [
             Assignment(
                 run=self._run,
-                sender=SERVER,
                 recipient=j,
                 round=gathering.round,
                 sets=sets,
@@ -76,22 +68,20 @@ class ServerRounds(ServerPhase):
         ]
 
     def _continue(self, part: int, clients: Collection[int]) -> list[Message]:
-        """Ask for another part, if there is one."""
         return [
-            Continue(run=self._run, sender=SERVER, recipient=j, round=self._gathering.round, part=part)
+            Continue(run=self._run, recipient=j, round=self._gathering.round, part=part)
             for j in clients
             if part < self._parts.answers
         ]
 
     def _finish(self, best: LabelResult, inertia: float | None = None, **said: Any) -> list[Message]:
         """End the run, and send the result to all parties. `said` are fields that the disclosure adds."""
-        self.outcome = best
+        self.outcome, self.state = best, State.DONE
         self._gathering.close()
         left_out = self._gathering.left_out
         return [
             Finish(
                 run=self._run,
-                sender=SERVER,
                 recipient=j,
                 labels=best.labels,
                 n_iter=best.n_iter,

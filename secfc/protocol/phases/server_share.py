@@ -3,12 +3,12 @@
 from collections.abc import Collection
 
 from secfc.errors import MessageError
-from secfc.protocol.check_values import CheckValues
 from secfc.protocol.checks import ShareChecks
+from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import SharePlan
 from secfc.protocol.dealing import check_after, covers_of
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
+from secfc.protocol.messages import Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
 from secfc.protocol.noise import noise_of
 from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_iterate import ServerIterate
@@ -28,11 +28,12 @@ class ServerShare(ServerPhase):
     ParameterError when the rows do not fit the job.
     """
 
+    state: State = State.SHARE  # then CHECK, if shares are checked
+
     def __init__(
         self, context: ServerContext, introductions: Introductions, layout: Layout | None = None
     ) -> None:
-        super().__init__(context, introductions, planned=layout or introductions.layout())
-        self._state = State.SHARE
+        super().__init__(context, introductions, Shared(planned=layout or introductions.layout()))
         self.check(self.layout)
         noise_of(self.context.job, self.layout)
         plan = SharePlan(
@@ -49,11 +50,6 @@ class ServerShare(ServerPhase):
         self._values = CheckValues(context.job, context.session.run, commitments)
         self._said: dict[int, dict[int, bytes]] = {}  # values by check, then client
         self.checks = ShareChecks(plan, secret=context.secret, planned=planned)
-
-    @property
-    def state(self) -> State:
-        """SHARE, then CHECK if shares are checked."""
-        return self._state
 
     @property
     def cheats(self) -> tuple[int, ...]:
@@ -104,7 +100,7 @@ class ServerShare(ServerPhase):
         gathering, before = self.context.gathering, self._least_ready
         self.leave_out({client: "absent"})
         messages = self._told([client])
-        if self._state is State.CHECK:
+        if self.state is State.CHECK:
             return self._checked(messages + self.checks.drop(client, gathering.members))
         return self._shared(before, messages)
 
@@ -116,7 +112,7 @@ class ServerShare(ServerPhase):
         """Messages to all remaining clients, and to the clients left out, that say who is left out."""
         members, run = self.context.gathering.members, self.context.session.run
         return [
-            LeaveOut(run=run, sender=SERVER, recipient=j, client=client)
+            LeaveOut(run=run, recipient=j, client=client)
             for client in clients
             for j in range(1, self.context.job.n + 1)
             if j in members or j == client
@@ -153,7 +149,7 @@ class ServerShare(ServerPhase):
         gathering = self.context.gathering
         if not covers_of(self.context.job):
             return self._begin(messages)
-        self._state = State.CHECK
+        self.state = State.CHECK
         if not self.checks.by_part:
             layout = self.layout.without(gathering.left_out)
             messages += self.checks.begin(layout, gathering.members, self._values_of(0))
@@ -167,7 +163,7 @@ class ServerShare(ServerPhase):
 
     def _checked(self, messages: list[Message]) -> ServerStep:
         """When no share is disputed any more, continue without the clients that lied about shares."""
-        if self._state is not State.CHECK or not self.checks.over:
+        if self.state is not State.CHECK or not self.checks.over:
             return self, messages
         gathering, convicted = self.context.gathering, self.checks.convicted
         if self.checks.by_part:
@@ -186,7 +182,7 @@ class ServerShare(ServerPhase):
     def _begin(self, messages: list[Message]) -> ServerStep:
         """All remaining clients hold all shares: ask the first question, or for values of the coin."""
         context, introductions = self.context, self.introductions
-        shared = Shared(planned=self.layout, cheats=self.cheats, unread=self.unread)
+        shared = Shared(planned=self.planned, cheats=self.cheats, unread=self.unread)
         following: ServerIterate | ServerLabels | ServerCoin
         if context.job.disclosure != "labels":
             following = ServerIterate(context, introductions, shared)
@@ -197,10 +193,9 @@ class ServerShare(ServerPhase):
         return following, messages + following.ask()
 
     def _continue(self, part: int) -> list[Message]:
-        """Ask all clients for another part of their shares, if there is one."""
         run = self.context.session.run
         return [
-            Continue(run=run, sender=SERVER, recipient=j, part=part)
+            Continue(run=run, recipient=j, part=part)
             for j in self.context.gathering.members
             if part < self._parts.shares
         ]

@@ -2,7 +2,7 @@
 
 from secfc.errors import MessageError
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import SERVER, Message, UnionContinue, UnionFound, UnionOpening, UnionVerdict
+from secfc.protocol.messages import Message, UnionContinue, UnionFound, UnionOpening, UnionVerdict
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.states import State
@@ -54,13 +54,11 @@ class ServerUnion(ServerPhase):
         if not self.role.complete:
             part = opened + WINDOW
             return [
-                UnionContinue(run=run, sender=SERVER, recipient=j, round=stage, part=part)
+                UnionContinue(run=run, recipient=j, round=stage, part=part)
                 for j in clients
                 if part < self.role.parts
             ]
         said = self.role.conclude()
         if isinstance(said, bool):
-            return [
-                UnionVerdict(run=run, sender=SERVER, recipient=j, round=stage, unique=said) for j in clients
-            ]
-        return [UnionFound(run=run, sender=SERVER, recipient=j, round=stage, found=said) for j in clients]
+            return [UnionVerdict(run=run, recipient=j, round=stage, unique=said) for j in clients]
+        return [UnionFound(run=run, recipient=j, round=stage, found=said) for j in clients]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from inspect import get_annotations
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, dataclass_transform
 
 from secfc.errors import MessageError, SealError
 from secfc.protocol.encodings import Body
@@ -17,10 +17,14 @@ SERVER = 0
 
 RUN_ID_BYTES = 16
 
+TYPES: list[type["Message"]] = []
+"""All types of messages that were declared."""
 
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
-    """Fields of every message, and declarations of every type."""
+    """Fields of every message, and declarations of every type. Each type is such a dataclass too."""
 
     number: ClassVar[int]
     """Number of the type, in the header. It is unique and never changes."""
@@ -32,7 +36,7 @@ class Message:
     """Phase in which the message is sent, and to whose costs it counts."""
 
     work: ClassVar[Phase]
-    """Phase to which the work of handling it belongs."""
+    """Phase to which the work of handling it belongs, by default the same."""
 
     states: ClassVar[frozenset[State]] = frozenset()
     """States of the recipient in which it may arrive. Empty in a preparation, which has an order instead."""
@@ -59,7 +63,12 @@ class Message:
     # Number from 1 of the question, of the stage of the union, or of the check of one part of shares. Else 0.
     round: int = 0
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, number: int | None = None, phase: Phase | None = None) -> None:
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
+        if number is None or phase is None:
+            return  # a base of types
+        TYPES.append(cls)
+        cls.number, cls.phase, cls.work = number, phase, vars(cls).get("work", phase)
         hints = get_annotations(cls).items()  # Annotated[type, encoding]
         cls.body = Body(
             **{name: hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}
@@ -72,10 +81,10 @@ class Message:
             raise MessageError(f"party {self.sender} sends a message to itself")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class FromServer(Message):
     """A message from the server to a client. The server signs it."""
 
+    sender: int = SERVER
     proof: Proof | None = field(default=None, repr=False)  # None at the server, before it is sent
 
     @property
@@ -88,6 +97,8 @@ class FromServer(Message):
 
 class ToServer(Message):
     """A message from a client to the server."""
+
+    recipient: int = SERVER
 
 
 class BetweenClients(Message):
