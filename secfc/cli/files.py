@@ -5,6 +5,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def run_files(
                 result.report(own, names=called, columns=preparation, party=party, pooled=rows)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     if report is not None:
-        result.report(report, names=called, pooled=rows)
+        result.report(report, names=called, pooled=rows if find_spec("sklearn") else None)
     if options.as_json:
         print(json.dumps(summary, indent=2))
     elif not options.quiet:

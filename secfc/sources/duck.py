@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from secfc.codes import Code
-from secfc.errors import DataError
+from secfc.errors import DataError, missing
 from secfc.options import FOUND, TextFormat
-from secfc.sources import missing
 from secfc.sources.blocks import BLOCK_ROWS, EXACT, too_large
 from secfc.sources.csv_file import Dialect, dialect_of, read_csv
 
