@@ -13,7 +13,7 @@ ROOT = Path(secfc.__file__).parents[1]
 
 BLOCKED = """
 import sys
-sys.modules |= dict.fromkeys(("sklearn", "scipy", "joblib", "threadpoolctl"))
+sys.modules |= dict.fromkeys(("numba", "llvmlite", "sklearn", "scipy", "joblib", "threadpoolctl"))
 """
 
 WORKS = """
@@ -63,7 +63,7 @@ INSTALL = "pip install '.[sklearn]' in a checkout of secfc"
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Run Python where scikit-learn, SciPy and what these bring are missing, in child processes too."""
+    """Run Python where Numba, scikit-learn, SciPy and what these bring are missing, in child processes too."""
     place = tmp_path_factory.mktemp("bare")
     (place / "sitecustomize.py").write_text(BLOCKED)
 
