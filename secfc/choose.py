@@ -18,6 +18,7 @@ from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
+from secfc.report.sizes import number_text
 from secfc.running import run_outcome
 
 HEADINGS = (
@@ -112,7 +113,7 @@ class Choice:
         return [
             (
                 str(one.k) + (" (knee)" if one.k == self.knee else ""),
-                f"{one.inertia:.6g}",
+                number_text(one.inertia, 6),
                 _cell(one.silhouette, one.k == marked["silhouette"]),
                 _cell(one.calinski_harabasz, one.k == marked["calinski_harabasz"]),
                 _cell(one.davies_bouldin, one.k == marked["davies_bouldin"]),
@@ -313,5 +314,5 @@ def _suitability(candidate: Candidate) -> float:
 def _cell(value: float | None, best: bool) -> str:
     if value is None:
         return "- "
-    text = f"{value:.4g}" if value < _WHOLE else f"{value:.0f}"
+    text = number_text(value, 4) if value < _WHOLE else f"{value:,.0f}"
     return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "

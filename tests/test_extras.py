@@ -63,7 +63,7 @@ INSTALL = "pip install '.[sklearn]' in a checkout of secfc"
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Run Python where Numba, scikit-learn, SciPy and what these bring are missing, in child processes too."""
+    """Run Python where Numba, scikit-learn and what they bring are missing, also in child processes."""
     place = tmp_path_factory.mktemp("bare")
     (place / "sitecustomize.py").write_text(BLOCKED)
 

@@ -20,6 +20,7 @@ from secfc.errors import ParameterError
 from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.prepare.transform import Preparation
+from secfc.report.sizes import number_text
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
@@ -131,7 +132,7 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
     out = console()
     out.print(threshold_line(result.job))
     end = "converged" if result.converged else "stopped at max_iter"
-    inertia = "not opened" if result.inertia is None else f"{result.inertia:.6g}"
+    inertia = "not opened" if result.inertia is None else number_text(result.inertia, 6)
     out.print(
         f"{end} after {result.n_iter} iterations, inertia {inertia}, "
         f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"

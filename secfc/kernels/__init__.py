@@ -46,8 +46,8 @@ def chosen_name(run_residues: int) -> str:
         raise ParameterError(f"{VARIABLE}: 'auto', 'compiled' or 'numpy' is needed, {wanted!r} was given")
     if wanted == "compiled" and not _can_compile():
         raise ParameterError(
-            f"{VARIABLE}: compiled kernels need Numba, which is disabled or missing, pip install '.[numba]' in "
-            "a checkout of secfc"
+            f"{VARIABLE}: compiled kernels need Numba, which is disabled or missing, pip install '.[numba]' "
+            "in a checkout of secfc"
         )
     if wanted != "auto":
         return wanted
