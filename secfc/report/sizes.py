@@ -4,7 +4,7 @@ from decimal import Decimal
 from math import isfinite
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_LEAST, _MOST = -6, 11
+_LEAST, _MOST = -6, 9
 """Powers of ten of the first digit between which a number is written out."""
 
 
@@ -16,7 +16,7 @@ def number_text(value: float, digits: int) -> str:
     power = rounded.adjusted()
     if not rounded or _LEAST <= power <= _MOST:
         return f"{rounded + 0:,f}"
-    return f"{rounded.scaleb(-power):f} × 10{str(power).translate(_RAISED)}"
+    return f"{rounded.scaleb(-power):f}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(power).translate(_RAISED)}"
 
 
 def bytes_text(count: int) -> str:
