@@ -338,7 +338,7 @@ def test_the_page_names_the_columns_of_the_run(tmp_path):
         (-0.0, 4, "0"),
         (9994999999, 4, "9,995,000,000"),
         (9999999999, 4, "1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10¹⁰"),
-        (1.2345e-7, 4, "1.234\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁷"),
+        (1.2346e-7, 4, "1.235\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁷"),
         (float("inf"), 4, "inf"),
         (float("nan"), 4, "nan"),
     ],
