@@ -31,7 +31,7 @@ HEADINGS = (
     "smallest cluster",
 )
 
-_WHOLE = 1000  # from here on measures are shown without decimals, never as 1.265e+04
+_WHOLE, _LARGE = 1e3, 1e6  # between these measures are shown without decimals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,5 +314,5 @@ def _suitability(candidate: Candidate) -> float:
 def _cell(value: float | None, best: bool) -> str:
     if value is None:
         return "- "
-    text = number_text(value, 4) if value < _WHOLE else f"{value:,.0f}"
+    text = f"{value:,.0f}" if _WHOLE <= value < _LARGE else number_text(value, 4, most=5)
     return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "

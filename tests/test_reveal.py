@@ -309,7 +309,7 @@ def test_noise_is_as_large_as_epsilon_says():
 
 
 def test_the_page_of_a_recipient_says_beside_the_means_that_they_have_noise(tmp_path):
-    text = "Means have noise (epsilon 1, delta 1e-06), and so has what follows from them."
+    text = "Means have noise (epsilon 1, delta 0.000001), and so has what follows from them."
     for more, expected in (({}, False), (NOISE, True)):
         page = reveal(**more).report(tmp_path / "own.html", party=1).read_text(encoding="utf-8")
         assert "The mean of each column in each cluster." in page

@@ -337,8 +337,8 @@ def test_the_page_names_the_columns_of_the_run(tmp_path):
         (0.0, 4, "0"),
         (-0.0, 4, "0"),
         (9994999999, 4, "9,995,000,000"),
-        (9999999999, 4, "1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10¹⁰"),
-        (1.2346e-7, 4, "1.235\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁷"),
+        (9999999999, 4, "1×10¹⁰"),
+        (1.2346e-7, 4, "1.235×10⁻⁷"),
         (float("inf"), 4, "inf"),
         (float("nan"), 4, "nan"),
     ],
@@ -353,4 +353,4 @@ def test_a_number_has_the_digits_that_it_had(digits):
         text = (
             number_text(value, digits).replace(",", "").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
         )
-        assert float("".join(text.split()).replace("×10", "e")) == float(f"{value:.{digits}g}")
+        assert float(text.replace("×10", "e")) == float(f"{value:.{digits}g}")
