@@ -5,6 +5,7 @@ A command imports its own modules when it runs, so that other imports do not add
 
 from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from benchmarks.reproduce.command import reproduce
 from benchmarks.shown import show_rows
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import typer_option
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, missing
 from secfc.options import Agreed
 from secfc.params import Job
 
@@ -25,11 +26,19 @@ HERE = Path(__file__).resolve().parent
 
 app = typer.Typer(
     cls=PlainGroup,
-    help="Costs compared with plaintext, attacks and simulated faults, measured on this machine. "
-    "See benchmarks/RESULTS.md.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _main() -> None:
+    """Costs compared with plaintext, attacks and simulated faults, measured on this machine.
+
+    See benchmarks/RESULTS.md.
+    """
+    if find_spec("sklearn") is None:
+        raise missing("scikit-learn", "benchmarks", "sklearn")
 
 
 def _several(text: str) -> list[str]:

@@ -5,6 +5,13 @@ follows scikit-learn's interface. :class:`ExactLloyd` is also the reference for 
 integers and rationals only and has no code in common with the secure protocol.
 """
 
+from importlib.util import find_spec
+
+if find_spec("sklearn") is None or find_spec("scipy") is None:
+    raise ModuleNotFoundError(
+        "plaintext_baselines needs scikit-learn, pip install '.[sklearn]' in a checkout of secfc"
+    )
+
 from plaintext_baselines.dwf import DWF, EWF
 from plaintext_baselines.exact_lloyd import ExactLloyd
 from plaintext_baselines.ffcm import FFCM

@@ -18,6 +18,7 @@ from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
+from secfc.report.sizes import number_text
 from secfc.running import run_outcome
 
 HEADINGS = (
@@ -33,7 +34,7 @@ HEADINGS = (
 _BEST = {"silhouette": 1, "calinski_harabasz": 1, "davies_bouldin": -1}
 """The measures, with 1 where greater is better and -1 where less is."""
 
-_WHOLE = 1000  # from here on measures are shown without decimals, never as 1.265e+04
+_WHOLE, _LARGE = 1e3, 1e6  # between these measures are shown without decimals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +116,7 @@ class Choice:
         return [
             (
                 str(one.k) + (" (knee)" if one.k == self.knee else ""),
-                f"{one.inertia:.6g}",
+                number_text(one.inertia, 6),
                 *(_cell(getattr(one, name), one.k == marked[name]) for name in _BEST),
                 str(one.n_iter) + ("" if one.converged else " (not converged)"),
                 str(int(one.sizes.min())),
@@ -311,5 +312,5 @@ def _suitability(candidate: Candidate) -> float:
 def _cell(value: float | None, best: bool) -> str:
     if value is None:
         return "- "
-    text = f"{value:.4g}" if value < _WHOLE else f"{value:.0f}"
+    text = f"{value:,.0f}" if _WHOLE <= value < _LARGE else number_text(value, 4, most=5)
     return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "

@@ -98,6 +98,12 @@ class ParameterError(SecFCError, ValueError):
     default = Code.BAD_PARAMETER
 
 
+def missing(library: str, purpose: str, extra: str, *, code: Code | None = None) -> ParameterError:
+    """The error for a library that is not installed, because it belongs to an extra."""
+    text = f"{library} is needed for {purpose}, pip install '.[{extra}]' in a checkout of secfc"
+    return ParameterError(text, code=code)
+
+
 class ThresholdError(ParameterError):
     """Fewer clients than the recovery threshold R = 2(ell + t) - 1."""
 

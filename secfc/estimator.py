@@ -8,9 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.validation import check_is_fitted
 
 from secfc.array_types import Floats, Labels
 from secfc.called_with import documented
@@ -29,7 +26,13 @@ from secfc.parties import as_parties
 from secfc.predicting import predict
 from secfc.result import Result
 from secfc.running import run
-from secfc.scikit import BaseEstimator, ClusterMixin
+from secfc.scikit import (
+    BaseEstimator,
+    ClusterMixin,
+    NotFittedError,
+    check_is_fitted,
+    pairwise_distances_argmin,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,9 +47,9 @@ class _Parameters(Execution, RevealOptions, ClusterOptions, Threshold):
 class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
     """Exact k-means over the rows of several parties, which are not pooled (SecFC).
 
-    Differences from ``sklearn.cluster.KMeans``: `fit` takes one array per party and `labels_` has one array
-    per party. ``cluster_centers_`` and ``predict`` exist only if all parties agreed to reveal the centres.
-    Without centres all parties predict together (`predict_parties`).
+    It needs the extra "sklearn". Differences from ``sklearn.cluster.KMeans``: `fit` takes one array per
+    party and `labels_` has one array per party. ``cluster_centers_`` and ``predict`` exist only if all
+    parties agreed to reveal the centres. Without centres all parties predict together (`predict_parties`).
 
     Parameters
     ----------

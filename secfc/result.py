@@ -183,7 +183,8 @@ class Result:
         Raises
         ------
         ParameterError, DataError
-            The text names the argument, or the extra `report` if Jinja is not installed.
+            The text names the argument, or the extra of a library that is not installed: `report` for Jinja,
+            `sklearn` for a comparison with the pooled rows.
         """
         from secfc.report.html import page_of, write_page  # noqa: PLC0415 - imported only for a page
 

@@ -1,6 +1,8 @@
-"""scikit-learn's base classes of estimators, with types."""
+"""What models use of scikit-learn, with types. Without it no model can be made: the error names the extra."""
 
 from typing import TYPE_CHECKING, Any, Self
+
+from secfc.errors import missing
 
 if TYPE_CHECKING:  # scikit-learn has no stubs; with untyped bases a type checker accepts any arguments
 
@@ -30,7 +32,50 @@ if TYPE_CHECKING:  # scikit-learn has no stubs; with untyped bases a type checke
         def fit_transform(self, X: Any, y: None = None, **kwargs: Any) -> Any:
             """Fit, and transform the same rows."""
 
-else:
-    from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+    class NotFittedError(ValueError, AttributeError):
+        """A model is used before it is fitted."""
 
-__all__ = ["BaseEstimator", "ClusterMixin", "TransformerMixin"]
+    def check_is_fitted(estimator: object) -> None:
+        """Raise NotFittedError if it is not fitted."""
+
+    def pairwise_distances_argmin(X: Any, Y: Any) -> Any:
+        """For each row of X the number of the nearest row of Y."""
+
+    def get_config() -> dict[str, Any]:
+        """Settings of all estimators."""
+
+else:
+    try:
+        from sklearn import get_config
+        from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+        from sklearn.exceptions import NotFittedError
+        from sklearn.metrics import pairwise_distances_argmin
+        from sklearn.utils.validation import check_is_fitted
+    except ModuleNotFoundError:
+
+        class BaseEstimator:
+            """The base of models that cannot be made."""
+
+            def __new__(cls, *_: object, **__: object) -> Self:
+                """Raise the error that names the extra."""
+                raise missing("scikit-learn", f"secfc.{cls.__name__}", "sklearn")
+
+        class ClusterMixin:
+            """The base of models that cannot be made."""
+
+        class TransformerMixin:
+            """The base of models that cannot be made."""
+
+            def __init_subclass__(cls, *, auto_wrap_output_keys: tuple[str, ...] | None = ()) -> None: ...
+
+        NotFittedError = check_is_fitted = get_config = pairwise_distances_argmin = None
+
+__all__ = [
+    "BaseEstimator",
+    "ClusterMixin",
+    "NotFittedError",
+    "TransformerMixin",
+    "check_is_fitted",
+    "get_config",
+    "pairwise_distances_argmin",
+]

@@ -13,6 +13,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import ParameterError
 from secfc.params import Job
 from secfc.protocol.server import Server
+from secfc.report.sizes import number_text
 
 __all__ = ["files", "rows"]  # fixtures
 
@@ -385,5 +386,5 @@ class TestTheCommand:
         assert done.returncode == 0, done.stderr
         inertia = json.loads((files / "result" / "summary.json").read_text())["result"]["inertia"]
         assert inertia > 0
-        assert f"inertia {inertia:.6g}" in done.stdout
-        assert f"<b>{inertia:.6g}</b> inertia" in (files / "r.html").read_text(encoding="utf-8")
+        assert f"inertia {number_text(inertia, 6)}" in done.stdout
+        assert f"<b>{number_text(inertia, 6)}</b> inertia" in (files / "r.html").read_text(encoding="utf-8")

@@ -211,7 +211,7 @@ def test_such_texts_would_be_found(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "pip install . && secfc demo",
+        "pip install '.[sklearn]' && secfc demo",
         "pip install '.[flare]' in a checkout of secfc",
         "pip install secfc-kmeans",
     ],

@@ -29,7 +29,7 @@ RUN_ELSEWHERE = {
     "python -m benchmarks reproduce secfc-table2": "tests/reproduce/test_reproduce.py",
     "python -m benchmarks reproduce fkm-figure3": "tests/reproduce/test_reproduce.py",
     "python -m benchmarks reproduce ffcm-table4": "tests/reproduce/test_reproduce.py",
-    "python -m benchmarks reproduce dwf-table1-synthetic": "tests/reproduce/test_reproduce.py",
+    "python -m benchmarks reproduce dwf-synthetic": "tests/reproduce/test_reproduce.py",
 }
 """Commands that the test below leaves out, by their beginning, and the tests that run such a command."""
 

@@ -12,6 +12,7 @@ from secfc.drivers import in_process
 from secfc.protocol.client import Client
 from secfc.protocol.revealing import CentreOpening
 from secfc.report.learned import who_learned_what
+from secfc.report.sizes import number_text
 
 _RNG = np.random.default_rng(8)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 0, 7, 8)]
@@ -269,7 +270,7 @@ class TestSpread:
 
     def test_the_page_shows_it_to_its_recipients_alone(self, tmp_path):
         result = self.open()
-        spread = f"{result.cluster_std[0, 0]:.6g}"
+        spread = number_text(result.cluster_std[0, 0], 6)
         pages = {
             party: result.report(tmp_path / "page.html", party=party).read_text() for party in (None, 0, 1)
         }
@@ -308,7 +309,7 @@ def test_noise_is_as_large_as_epsilon_says():
 
 
 def test_the_page_of_a_recipient_says_beside_the_means_that_they_have_noise(tmp_path):
-    text = "Means have noise (epsilon 1, delta 1e-06), and so has what follows from them."
+    text = "Means have noise (epsilon 1, delta 0.000001), and so has what follows from them."
     for more, expected in (({}, False), (NOISE, True)):
         page = reveal(**more).report(tmp_path / "own.html", party=1).read_text(encoding="utf-8")
         assert "The mean of each column in each cluster." in page

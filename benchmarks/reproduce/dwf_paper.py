@@ -9,6 +9,7 @@ images, as in Table 1. On all 60,000 it scores 35.2, here and in the authors' la
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -87,7 +88,7 @@ WHY_ROUNDS = "Equal weights go on pulling the centroids apart for hundreds of ro
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """The effort of a table.
+    """The effort of the tables.
 
     Attributes
     ----------
@@ -139,28 +140,27 @@ DISTRIBUTIONS = {
 }
 
 
-def table(context: Context, number: int, dataset: str) -> Iterator[Part]:
-    """One dataset's part of Table 1 (score), 2 (accuracy) or 3 (v-measure).
+def tables(context: Context, dataset: str) -> Iterator[Part]:
+    """One dataset's part of Tables 1 (score), 2 (accuracy) and 3 (v-measure), from the same runs.
 
     Figures agree within two of the paper's standard deviations over its runs.
     """
     for distribution in DISTRIBUTIONS[dataset]:
-        yield Part(distribution, partial(_rows, context, number, dataset, distribution))
+        yield Part(distribution, partial(_rows, context, dataset, distribution))
 
 
-def _rows(context: Context, number: int, dataset: str, distribution: str) -> Iterator[FigureRow]:
+def _rows(context: Context, dataset: str, distribution: str) -> Iterator[FigureRow]:
     effort = (QUICK if context.quick else FULL)[dataset]
-    which = number - 1
     found, secure = _measure(context, dataset, distribution, effort)
     who = "parties" if dataset == "synthetic" else "parties, each an owner"
-    for name in METHODS:
+    for (which, measure), name in product(enumerate(MEASURES), METHODS):
         mean, deviation = PUBLISHED[dataset, distribution][name][which]
         runs = found[name]
         yield judged(
             name=name,
             setting=f"{dataset}, {distribution}, {PARTIES} {who}, k = {CLUSTERS[dataset]}, {len(runs)} run"
             + "s" * (len(runs) > 1),
-            measure=MEASURES[which],
+            measure=measure,
             paper=mean,
             ours=mean_of(runs, which),
             tolerance=max(2 * deviation, ROUNDING) + effort.slack[which],

@@ -1,5 +1,6 @@
 """The subcommands and their options."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from secfc.cli.job import audit, job
 from secfc.cli.keys import ids_key, keygen, roster
 from secfc.cli.options import ONE_FILE_PER_PARTY, Choosing, Files, Predicting, Queries, Revealing, Urls
 from secfc.cli.prepare import prepare
+from secfc.errors import missing
 from secfc.options import OPENED
 
 _CLUSTER, _AGREE = "Cluster", "Agree across organisations"
@@ -111,6 +113,8 @@ def predict(
 @app.command(rich_help_panel=_CLUSTER, epilog="Example: secfc demo")
 def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0) -> None:
     """Cluster handwritten digits of eleven clients that do not pool them; each party is a process."""
+    if find_spec("sklearn") is None:
+        raise missing("scikit-learn", "secfc demo", "sklearn")
     from secfc.cli.demo import run_demo
 
     run_demo(seed=seed)

@@ -9,6 +9,7 @@ import secfc
 from secfc.array_types import Floats, Ints
 from secfc.cli.render import console, cost_table, threshold_line
 from secfc.report.pooled import PooledComparison, compare_with_pooled
+from secfc.report.sizes import number_text
 from secfc.result import Result
 
 CLIENTS, CLUSTERS, T, ELL = 11, 10, 4, 2
@@ -67,7 +68,7 @@ def _comparison(result: Result, pooled: PooledComparison, classes: Ints) -> Tabl
         table.add_row(
             name,
             f"{agreement:.3f}",
-            "not opened" if inertia is None else f"{inertia:.6g}",
+            "not opened" if inertia is None else number_text(inertia, 6),
             str(n_iter),
             f"{seconds:.2f}",
             identical,

@@ -5,6 +5,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from secfc.errors import ParameterError
 from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.prepare.transform import Preparation
+from secfc.report.sizes import number_text
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
@@ -62,7 +64,7 @@ def run_files(
                 result.report(own, names=called, columns=preparation, party=party, pooled=rows)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     if report is not None:
-        result.report(report, names=called, pooled=rows)
+        result.report(report, names=called, pooled=rows if find_spec("sklearn") else None)
     if options.as_json:
         print(json.dumps(summary, indent=2))
     elif not options.quiet:
@@ -130,7 +132,7 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
     out = console()
     out.print(threshold_line(result.job))
     end = "converged" if result.converged else "stopped at max_iter"
-    inertia = "not opened" if result.inertia is None else f"{result.inertia:.6g}"
+    inertia = "not opened" if result.inertia is None else number_text(result.inertia, 6)
     out.print(
         f"{end} after {result.n_iter} iterations, inertia {inertia}, "
         f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"

@@ -12,6 +12,7 @@ from secfc.cli.grouped import grouped
 from secfc.cli.options import Queries, Urls
 from secfc.cli.render import console, say
 from secfc.errors import ParameterError
+from secfc.report.sizes import number_text
 from secfc.sources.text_format import TextFormat
 
 if TYPE_CHECKING:
@@ -125,7 +126,9 @@ def _show(done: "PreparedFiles", *, opened: bool, t: int, id_column: str | None)
         for name, one in done.preparation.statistics.items():
             logs = {column.name for column in done.preparation.schema.columns if column.log}
             shown = f"{name} (log)" if name in logs else name
-            table.add_row(shown, str(one.holders), str(one.count), f"{one.centre:.6g}", f"{one.unit:.6g}")
+            table.add_row(
+                shown, str(one.holders), str(one.count), number_text(one.centre, 6), number_text(one.unit, 6)
+            )
         console().print(table)
     names = " ".join(str(file) for file in done.files)
     options = f"--id {id_column} " if id_column is not None else ""

@@ -26,18 +26,23 @@ def main() -> int:
     Our own errors are reported with their text, others only with type and place. With a site file, errors are
     reported without text (`_files`).
     """
-    inbox = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16)
-    outbox = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16)
-    # Output that a library prints must not get between frames.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        _run(inbox, outbox)
+        with (
+            os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=1 << 16) as inbox,
+            os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=1 << 16) as outbox,
+        ):
+            # Output that a library prints must not get between frames.
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+            try:
+                _run(inbox, outbox)
+            except (EOFError, BrokenPipeError):
+                raise
+            except Exception as error:
+                told = as_error(error)
+                framing.write_json(outbox, PublicError.of(told).to_json() | {"text": str(told)})
+                return 1
     except (EOFError, BrokenPipeError):
         return 1  # the driver has ended
-    except Exception as error:
-        told = as_error(error)
-        framing.write_json(outbox, PublicError.of(told).to_json() | {"text": str(told)})
-        return 1
     return 0
 
 

@@ -1,17 +1,13 @@
 """Kernels, the array computations of a run, in two interchangeable forms, and the choice between them."""
 
-import atexit
 import os
-import shutil
-import stat
 import sys
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 
 from secfc.errors import ParameterError
+from secfc.kernels import shared_folder
 from secfc.kernels.interface import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.threads import ALONE, Threads
@@ -49,7 +45,10 @@ def chosen_name(run_residues: int) -> str:
     if wanted not in {"auto", "compiled", "numpy"}:
         raise ParameterError(f"{VARIABLE}: 'auto', 'compiled' or 'numpy' is needed, {wanted!r} was given")
     if wanted == "compiled" and not _can_compile():
-        raise ParameterError(f"{VARIABLE}: compiled kernels need Numba, which is missing or disabled")
+        raise ParameterError(
+            f"{VARIABLE}: compiled kernels need Numba, which is disabled or missing, pip install '.[numba]' "
+            "in a checkout of secfc"
+        )
     if wanted != "auto":
         return wanted
     return "compiled" if run_residues >= _LARGE and _can_compile() else "numpy"
@@ -72,19 +71,19 @@ def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
 @cache
 def load() -> Callable[[Threads], Kernels] | None:
     """The compiled kernels; None if Numba cannot be imported, or there is no folder for its cache."""
+    adopted = shared_folder.adopt()
     try:
         import numba  # noqa: PLC0415 - takes half a second
     except ImportError:
         return None
+    if not adopted:
+        vars(numba.config)["CACHE_DIR"] = ""  # read when it was imported
     compiled = _compiled()
-    if compiled is None:
-        # Numba can write its cache neither beside the package nor in the user's folder. Processes started
-        # later inherit the variable, so they do not compile again.
-        folder = _cache_folder()
+    if compiled is None:  # Numba can write neither beside the package nor in the user's cache folder
+        folder = shared_folder.make()
         if folder is None:
             return None
-        os.environ["NUMBA_CACHE_DIR"] = folder
-        vars(numba.config)["CACHE_DIR"] = folder  # read when it was imported
+        vars(numba.config)["CACHE_DIR"] = folder
         compiled = _compiled()
     return compiled
 
@@ -96,29 +95,6 @@ def _compiled() -> Callable[[Threads], Kernels] | None:
     except (RuntimeError, OSError):
         return None
     return CompiledKernels
-
-
-def _cache_folder() -> str | None:
-    """A temporary folder of this user only, the same in every process; None if none can be made.
-
-    Numba unpickles the files in it. So a folder of this name that another user made, or can write to, is not
-    used. A new folder is made instead and removed when the process ends.
-    """
-    try:
-        if hasattr(os, "geteuid"):
-            folder = os.path.join(tempfile.gettempdir(), f"secfc-kernels-{os.geteuid()}")
-            with suppress(FileExistsError):
-                os.mkdir(folder, 0o700)
-            found = os.lstat(folder)
-            ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-            # The folder inherits the set-group-ID bit from the temporary folder.
-            if ours and stat.S_IMODE(found.st_mode) & ~stat.S_ISGID == stat.S_IRWXU:
-                return folder
-        folder = tempfile.mkdtemp(prefix="secfc-kernels-")
-    except OSError:
-        return None
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _can_compile() -> bool:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import sklearn
-from sklearn.utils.validation import check_is_fitted
 
 from secfc.array_types import Floats
 from secfc.errors import ColumnWarning, DataError, ParameterError, each
@@ -17,7 +15,7 @@ from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, as_table, checked
 from secfc.prepare.transform import Preparation
-from secfc.scikit import BaseEstimator, TransformerMixin
+from secfc.scikit import BaseEstimator, TransformerMixin, check_is_fitted, get_config
 
 _OUTPUTS = ("default", "pandas", "polars")
 
@@ -27,7 +25,8 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
     `fit` opens statistics as totals over all parties. They are computed from shares, and any t shares reveal
     nothing. A column is opened only if t + 2 parties hold values of it. All parties run in this process, each
-    as a separate object that gives the others only encoded messages.
+    as a separate object that gives the others only encoded messages. It needs the extra "sklearn"; `secfc
+    prepare` does not.
 
     Parameters
     ----------
@@ -194,7 +193,7 @@ class Prepare(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     def _transform(self, party: Any, name: str) -> Any:
         rows = self.preparation_.apply(self._checked(party, name), name=name)
         config = getattr(self, "_sklearn_output_config", {})
-        output = config.get("transform", sklearn.get_config()["transform_output"])
+        output = config.get("transform", get_config()["transform_output"])
         columns = list(self.preparation_.names)
         if output == "pandas":
             import pandas as pd  # noqa: PLC0415 - optional: needed for this output only

@@ -7,6 +7,7 @@ from math import ceil, log10
 import numpy as np
 
 from secfc.array_types import Floats
+from secfc.report.sizes import number_text
 
 WIDTH, HEIGHT = 440, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 38
@@ -87,13 +88,16 @@ def descent(values: Sequence[float], *, x_label: str, y_label: str) -> Chart | N
     marks = sorted({round(last * part / 4) for part in range(5)})
     return Chart(
         points=tuple(
-            Point(*place(at), f"{x_label} {at + 1}: {value:.6g}", 3 if last < 60 else 1.5)
+            Point(*place(at), f"{x_label} {at + 1}: {number_text(value, 6)}", 3 if last < 60 else 1.5)
             for at, value in enumerate(values)
         ),
         joined=True,
         x_ticks=tuple(Tick(place(at)[0], str(at + 1)) for at in marks),
         y_ticks=(
-            *(Tick(_TOP + step * down, f"{100 / 10**down:g} %") for down in range(0, decades + 1, each)),
+            *(
+                Tick(_TOP + step * down, f"{number_text(100 / 10**down, 1)} %")
+                for down in range(0, decades + 1, each)
+            ),
             Tick(HEIGHT - _BOTTOM, "0"),
         ),
         x_label=x_label,
@@ -108,12 +112,12 @@ def bars(counts: Sequence[int], edges: Sequence[float], *, x_label: str, y_label
     drawn = []
     for at, count in enumerate(counts):
         height = count / most * (HEIGHT - _BOTTOM - _TOP)
-        title = f"{edges[at]:.4g} to {edges[at + 1]:.4g}: {count} rows"
+        title = f"{number_text(edges[at], 4)} to {number_text(edges[at + 1], 4)}: {count} rows"
         drawn.append(Bar(_LEFT + at * each + 1, HEIGHT - _BOTTOM - height, each - 2, height, title))
     marks = range(0, len(edges), max(1, (len(edges) - 1) // 4))
     return Chart(
         bars=tuple(drawn),
-        x_ticks=tuple(Tick(_LEFT + at * each, f"{edges[at]:.3g}") for at in marks),
+        x_ticks=tuple(Tick(_LEFT + at * each, number_text(edges[at], 3)) for at in marks),
         y_ticks=(Tick(HEIGHT - _BOTTOM, "0"), Tick(_TOP, str(most))),
         x_label=x_label,
         y_label=y_label,

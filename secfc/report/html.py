@@ -20,7 +20,7 @@ from secfc.report.learned import Learned, who_learned_what
 from secfc.report.notes import notes
 from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
 from secfc.report.profiles import Profile, columns_of, profile
-from secfc.report.sizes import bytes_text
+from secfc.report.sizes import bytes_text, number_text
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ def render(page: Page) -> str:
     environment = Environment(
         loader=PackageLoader("secfc.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters["number"] = number_text
     return environment.get_template("page.html.j2").render(
         vars(page),
         notes=page.notes,
@@ -199,11 +200,11 @@ def summary_table(result: "Result") -> str:
         ("clusters", f"{job.k} of {sizes} rows"),
         ("iterations", f"{result.n_iter}, {end}"),
         *([("faults", faults)] if faults else []),
-        ("inertia", "not opened" if result.inertia is None else f"{result.inertia:.6g}"),
+        ("inertia", "not opened" if result.inertia is None else number_text(result.inertia, 6)),
         (
             "costs",
             f"{bytes_text(sum(phase.sent_bytes for phase in result.costs.phases))} in "
-            f"{len(result.costs.messages)} messages, {result.costs.wall_seconds:.3g} s",
+            f"{len(result.costs.messages)} messages, {number_text(result.costs.wall_seconds, 3)} s",
         ),
         ("run", result.run_id),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from secfc.array_types import Floats, Labels
-from secfc.errors import DataError
+from secfc.errors import DataError, missing
 from secfc.parties import as_parties
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ def rows_of_run(result: "Result", parties: Sequence[Any]) -> list[Floats]:
 
 def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledComparison:
     """Run scikit-learn's KMeans on the pooled rows, from the run's own start; DataError for other shapes."""
-    from sklearn.cluster import KMeans  # noqa: PLC0415 - takes a second to import
+    try:
+        from sklearn.cluster import KMeans  # noqa: PLC0415 - an extra, which takes a second to import
+    except ModuleNotFoundError:
+        raise missing("scikit-learn", "a comparison with the pooled rows", "sklearn") from None
 
     rows = rows_of_run(result, parties)
     within = [j for j in range(len(rows)) if j + 1 not in result.faults.left_out]

@@ -10,6 +10,7 @@ from secfc.errors import ParameterError
 from secfc.prepare.schema import Column
 from secfc.prepare.transform import Preparation
 from secfc.report.charts import Chart, discs
+from secfc.report.sizes import number_text
 
 MOST_DIFFERENT, LEAST_DIFFERENCE, LEAST_SHARE = 3, 0.5, 0.1
 """The most columns named for each cluster; the least difference in them, in deviations of all rows; and, if
@@ -43,7 +44,7 @@ class ColumnLine:
 
     def text(self, mean: float, digits: int) -> str:
         """A mean as text."""
-        return self.column.shown(mean) if self.column and self.column.date else f"{mean:.{digits}g}"
+        return self.column.shown(mean) if self.column and self.column.date else number_text(mean, digits)
 
 
 @dataclass(frozen=True)

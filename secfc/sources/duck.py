@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from secfc.codes import Code
-from secfc.errors import DataError
-from secfc.sources import missing
+from secfc.errors import DataError, missing
 from secfc.sources.blocks import BLOCK_ROWS, exact_floats
 from secfc.sources.csv_file import Dialect, dialect_of, read_csv
 from secfc.sources.text_format import FOUND, TextFormat

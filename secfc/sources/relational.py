@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from secfc.codes import Code
-from secfc.errors import DataError, ParameterError
-from secfc.sources import missing
+from secfc.errors import DataError, ParameterError, missing
 from secfc.sources.blocks import BLOCK_ROWS, Columns
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from zipfile import BadZipFile
 import pyarrow as pa
 
 from secfc.codes import Code
-from secfc.errors import DataError
-from secfc.sources import missing
+from secfc.errors import DataError, missing
 from secfc.sources.blocks import Columns
 
 

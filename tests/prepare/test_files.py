@@ -18,6 +18,7 @@ import secfc
 from secfc.prepare import Schema
 from secfc.prepare.files import prepare_by, prepare_files
 from secfc.prepare.summary import SUMMARY, read_summary, summary_of
+from secfc.report.sizes import number_text
 
 TOML = """
 [[column]]
@@ -349,7 +350,7 @@ def test_centres_spreads_and_pages_are_in_the_units_of_the_data_and_centres_are_
         np.testing.assert_allclose(found[["age", "dose"]], expected, atol=1e-5)
     page = (ready / "result" / "south.report.html").read_text(encoding="utf-8")
     for mean in by_cluster["age"].mean():
-        assert f'title="{mean:.6g} ±' in page
+        assert f'title="{number_text(mean, 6)} ±' in page
     assert "<h3>Own rows</h3>" in page
     again = run("--init", "result/south.centres.csv", "--out", "again", cwd=ready)
     assert again.returncode == 0, again.stderr

@@ -1,6 +1,7 @@
 """Centres with noise: how much there is, whose it is, what is opened, and what is refused."""
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from math import ceil, exp, sqrt
@@ -8,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.wire import UnionWire
+from support.wire import UnionWire, Wire
 
-from secfc.errors import MessageError, ParameterError, TooManyFaultsError
+from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.lagrange.basis import lagrange_basis
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.protocol.messages import CentreShare, Share
+from secfc.protocol.messages import SERVER, Assignment, CentreShare, Finish, Share
 from secfc.protocol.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
 from secfc.protocol.revealing import centres_of
 from secfc.protocol.states import State
@@ -314,6 +315,74 @@ class TestMalicious:
         net = five()
         with pytest.raises(TooManyFaultsError, match=r"^centres: a sum over cluster 0 is larger than its"):
             net.run()
+
+
+class TestComposed:
+    """With what else a job may have: one set of shares of each client, with the noise of all dealers."""
+
+    @staticmethod
+    def shares(net, message, found):
+        """Keep what a client opens to a recipient, by client."""
+        if isinstance(message, CentreShare):
+            channel = net.channels[message.recipient][message.sender]
+            opened = channel.open(CentreShare.purpose, part=0, sealed=message.sealed.payload)
+            found.setdefault(message.sender, set()).add(bytes(opened))
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"comparers": (4, 2, 5, 1)},
+            {"rows": [*ROWS, *ROWS[:2]], "recheckers": (3, 6, 7), "comparers": (1, 2, 4)},
+            {"rows": [*ROWS, *ROWS[:2]], "max_liars": 1, "comparers": (8, 9, 10, 11)},
+        ],
+        ids=["reserves", "recheckers", "liars and helpers"],
+    )
+    def test_labels_and_noise_stay_exact(self, five, drawn, more):
+        net, found = five(**more), {}
+        net.run(drop=lambda message: self.shares(net, message, found))
+        assert_opened(net, drawn)
+        assert all(len(distinct) == 1 for distinct in found.values())
+        plain = five(**more | {"centres_epsilon": None, "centres_delta": None})
+        plain.run()
+        for one, other in zip(net.labels(), plain.labels(), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_a_comparer_that_vanishes_leaves_its_noise_in(self, five, drawn):
+        net, gone = five(comparers=(4, 2, 5, 1)), []
+
+        def drop(message):
+            if isinstance(message, Assignment) and message.round == 2 and not gone:
+                gone.append(4)
+                net.post(net.server.absent(4))
+            return bool(gone) and message.sender == 4
+
+        net.run(drop=drop)
+        assert gone
+        assert_opened(net, drawn)
+
+    @pytest.mark.parametrize("wire_of", [Wire, UnionWire])
+    def test_a_server_that_repeats_itself_or_tells_another_result_gets_no_other_share(self, wire_of):
+        given = {"reveal_to": (1, 3), "disclosure": "labels", "limits": WILLING, "seed": 2} | PRIVATE
+        net, sent, found = wire_of(ROWS, **given), [], {}
+
+        def keep(message):
+            sent.append(message)
+            self.shares(net, message, found)
+            return False
+
+        net.run(drop=keep)
+        assert sorted(found) == [1, 2, 3, 4, 5]
+        told = [message for message in sent if message.sender == SERVER]
+        told += [
+            replace(one, labels=(1 - np.asarray(one.labels)).astype(np.int32))
+            for one in told
+            if isinstance(one, Finish)
+        ]
+        for message in told:
+            with suppress(MessageError, CheatError):
+                for answer in net.clients[message.recipient].receive(net.decode(net.encode(message))):
+                    self.shares(net, answer, found)
+        assert all(len(distinct) == 1 for distinct in found.values())
 
 
 class TestNothingElse:

@@ -20,6 +20,7 @@ from secfc.errors import AgreementError, DataError, LimitError, ParameterError, 
 from secfc.report.agreed import write_agreed_report
 from secfc.report.coordinator_schema import adds_up
 from secfc.report.fit import fit_of
+from secfc.report.sizes import number_text
 
 pytestmark = pytest.mark.processes
 
@@ -275,7 +276,7 @@ def test_the_copy_of_a_site_that_centres_were_opened_to_has_them_in_the_units_of
         cluster = opened.prepared()[1].restore(pooled[everybodys == h])
         for column in range(2):
             mean, deviation = cluster[:, column].mean(), cluster[:, column].std()
-            assert f'title="{mean:.6g} ± {deviation:.6g};' in table
+            assert f'title="{number_text(mean, 6)} ± {number_text(deviation, 6)};' in table
     assert text.count("north, because all consented") == 1
 
 

@@ -13,6 +13,7 @@ from secfc.params import Job
 from secfc.report.charts import bars, descent
 from secfc.report.learned import who_learned_what
 from secfc.report.notes import notes
+from secfc.report.sizes import number_text
 
 _RNG = np.random.default_rng(4)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 7 for m in (40, 25, 31)]
@@ -89,7 +90,7 @@ def test_the_threshold_is_said_in_words(page):
 def test_sizes_inertia_and_run_are_there(page, result):
     text = Reader(page).text
     assert all(str(size) in text for size in result.sizes)
-    assert f"{result.inertia:.6g}" in text
+    assert number_text(result.inertia, 6) in text
     assert result.run_id in text
     assert re.fullmatch("[0-9a-f]{32}", result.run_id)
 
@@ -135,7 +136,7 @@ def test_a_partys_copy_leaves_the_distances_out(result, tmp_path):
 def test_no_value_of_a_row_is_on_the_page(page):
     text = Reader(page).text
     for value in np.concatenate(PARTIES).ravel():
-        assert f"{value:.6g}" not in text
+        assert number_text(value, 6) not in text
 
 
 @pytest.mark.parametrize(
@@ -320,3 +321,36 @@ def test_the_page_names_the_columns_of_the_run(tmp_path):
     frames = [pandas.DataFrame(rows, columns=["age", "<bmi>"]) for rows in PARTIES]
     page = secfc.run(frames, 2, 1, 1, seed=0).report(tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Columns: age, &lt;bmi&gt;." in page
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (520412.3, 4, "520,400"),
+        (520412.3, 6, "520,412"),
+        (-1234567.8, 4, "-1,235,000"),
+        (999999.7, 6, "1,000,000"),
+        (0.00001234, 4, "0.00001234"),
+        (-0.000001, 6, "-0.000001"),
+        (12.5, 4, "12.5"),
+        (12, 4, "12"),
+        (0.0, 4, "0"),
+        (-0.0, 4, "0"),
+        (9994999999, 4, "9,995,000,000"),
+        (9999999999, 4, "1×10¹⁰"),
+        (1.2346e-7, 4, "1.235×10⁻⁷"),
+        (float("inf"), 4, "inf"),
+        (float("nan"), 4, "nan"),
+    ],
+)
+def test_numbers_are_written_out_in_groups_of_three(value, digits, text):
+    assert number_text(value, digits) == text
+
+
+@pytest.mark.parametrize("digits", [1, 3, 6])
+def test_a_number_has_the_digits_that_it_had(digits):
+    for value in np.random.default_rng(1).normal(size=200) * 10.0 ** np.arange(-100, 100):
+        text = (
+            number_text(value, digits).replace(",", "").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+        )
+        assert float(text.replace("×10", "e")) == float(f"{value:.{digits}g}")

@@ -25,14 +25,14 @@ from benchmarks.reproduce.common import (
 )
 from benchmarks.reproduce.parts import Measuring, Part
 from benchmarks.reproduce.registry import EXPERIMENTS, Experiment, experiment
-from plaintext_baselines.generators import ffcm_hidden
+from plaintext_baselines.generators import dwf_blobs, ffcm_hidden
 from plaintext_baselines.metrics import within_sse
 
 NAMES = {
     *(f"secfc-{one}" for one in ("table1", "table2", "table3", "figure1")),
     *(f"fkm-figure{one}" for one in ("1b", "3", "4", "5")),
     *(f"ffcm-table{one}" for one in range(2, 6)),
-    *(f"dwf-table{one}-{rows}" for one in (1, 2, 3) for rows in ("synthetic", "mnist", "femnist")),
+    *(f"dwf-{rows}" for rows in ("synthetic", "mnist", "femnist")),
     "notebook",
 }
 SECURE = Secure(value=1.0, same=9, rows=9)
@@ -224,6 +224,20 @@ def test_a_tolerance_is_two_standard_errors_of_a_difference():
 def test_dwf_averages_all_scores_but_the_accuracy_of_the_better_half():
     runs = [np.array([score, 10 * score, 0]) for score in (3.0, 1.0)]
     assert [dwf_paper.mean_of(runs, which) for which in (0, 1)] == [2.0, 10.0]
+
+
+def test_the_three_tables_of_dwf_come_from_the_same_runs(monkeypatch):
+    drawn = [rows[:4] for rows in dwf_blobs(random_state=0).parties], [np.arange(4) % 5] * dwf_paper.PARTIES
+    told = []
+    monkeypatch.setattr(dwf_paper, "_draws", lambda *_: iter([drawn]))
+    context = Context(quick=True, folder=None, tell=told.append)
+    effort = dwf_paper.Effort(runs=1, max_iter=3, secfc_iter=1)
+    monkeypatch.setitem(dwf_paper.QUICK, "synthetic", effort)
+    first = next(experiment("dwf-synthetic").parts(context))
+    rows = list(first.rows())
+    assert_sound(rows)
+    assert [row.measure for row in rows] == [one for one in dwf_paper.MEASURES for _ in dwf_paper.METHODS]
+    assert told == [f"  run 1 of 1, {name}" for name in ("EWF", "DWF", "k-FED", "SecFC")]
 
 
 @pytest.mark.slow

@@ -49,6 +49,16 @@ KINDS = {
         "centres_delta": 1e-6,
         "limits": Limits(reveal_centres=True),
     },
+    "noise, union": {
+        "ids": True,
+        "counts": (3, 4, 2, 3),
+        "disclosure": "labels",
+        "comparers": (4, 5, 6, 1),
+        "reveal_to": (1, 3),
+        "centres_epsilon": 1.0,
+        "centres_delta": 1e-6,
+        "limits": Limits(reveal_centres=True),
+    },
     "spreads": {
         "counts": (6, 5, 7),
         "k": 1,

@@ -51,7 +51,7 @@ class Overheard:
 
 def marks(folder):
     """Everything that only the site has, as bytes."""
-    texts = [MARK, str(folder), repr(VALUE), f"{VALUE:.6g}", f"{VALUE:g}", "73914"]
+    texts = [MARK, str(folder), repr(VALUE), f"{VALUE:.6g}", f"{VALUE:g}", "73914", "73,914"]
     return [*(text.encode() for text in texts), struct.pack("<d", VALUE), struct.pack("<f", VALUE)]
 
 

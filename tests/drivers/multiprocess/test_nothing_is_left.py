@@ -48,6 +48,17 @@ def test_an_error_of_the_progress_callback_comes_out_and_ends_all(long, started,
     assert len(started) == 3
 
 
+@pytest.mark.interpreters
+def test_no_process_leaves_a_file_to_the_collector(setup_of, started, monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONWARNINGS", "error")  # of the processes that are started
+    run_multiprocess(setup_of())
+    setup = setup_of()
+    setup.rows[0][0, 0] = np.nan
+    with pytest.raises(DataError):
+        run_multiprocess(setup)
+    assert capfd.readouterr().err == ""
+
+
 def test_no_open_file_is_left(setup_of, started):
     before = len(os.listdir("/proc/self/fd"))
     run_multiprocess(setup_of())
