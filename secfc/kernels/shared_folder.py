@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,8 @@ _PREFIX, _SUFFIX = "secfc-kernels-", "?" * 8  # as `tempfile.mkdtemp` names fold
 _TRIES = 3  # another process may remove a folder before it is locked
 _LOG = logging.getLogger(__name__)
 _held: tuple[str, int] | None = None  # the folder and the descriptor whose lock holds it
+_forking = threading.Lock()
+_of_child: int | None = None  # while a process is forked: a descriptor with a lock for it
 
 
 def adopt() -> bool:
@@ -73,10 +76,7 @@ def _hold(folder: str) -> bool:
     lock = _locked(folder)
     if lock is None:
         return False
-    if _held is None:
-        atexit.register(_let_go)
-        os.register_at_fork(after_in_child=_hold_again)
-    else:
+    if _held is not None:
         os.close(_held[1])
     _held = folder, lock
     return True
@@ -101,14 +101,25 @@ def _locked(folder: str) -> int | None:
     return None
 
 
-def _hold_again() -> None:
-    """Hold the folder by a lock of a forked process's own: the inherited lock is its parent's too."""
+def _before_fork() -> None:
+    """Take a lock for the new process: the one that it inherits is its parent's too, who may end first."""
+    global _of_child  # noqa: PLW0603
+    _forking.acquire()
+    _of_child = None if _held is None else _locked(_held[0])
+
+
+def _after_in_parent() -> None:
+    if _of_child is not None:
+        os.close(_of_child)  # the new process has it
+    _forking.release()
+
+
+def _after_in_child() -> None:
     global _held  # noqa: PLW0603
     if _held is not None:
-        folder, inherited = _held
-        lock = _locked(folder)
-        os.close(inherited)
-        _held = None if lock is None else (folder, lock)
+        os.close(_held[1])
+        _held = None if _of_child is None else (_held[0], _of_child)
+    _forking.release()
 
 
 def _let_go() -> None:
@@ -133,3 +144,8 @@ def _remove_unheld() -> None:
             if os.fstat(lock).st_uid == os.geteuid():
                 _remove(str(folder), lock)
             os.close(lock)
+
+
+atexit.register(_let_go)
+if fcntl is not None:
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
