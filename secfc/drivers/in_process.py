@@ -88,7 +88,7 @@ def _at_once(setup: Setup) -> int:
 def _together(waiting: Post, most: int) -> list[tuple[Envelope, bytes | memoryview]]:
     """Take the next messages, up to so many, that are for different clients and of one phase."""
     found = [waiting.popleft()]
-    while waiting and len(found) < most:
+    while len(found) < most and waiting:
         header, recipients = waiting[0][0], {SERVER, *(one.recipient for one, _ in found)}
         if found[0][0].recipient == SERVER or header.recipient in recipients:
             break
@@ -127,23 +127,21 @@ def run_in_process(
         meter.turn("identify", client.number)
         send(client.start())
 
-    def deliver(one: tuple[Envelope, bytes | memoryview]) -> tuple[list[Message], float]:
-        (header, data), started = one, time.perf_counter()
+    def deliver(one: tuple[Envelope, bytes | memoryview]) -> list[Message]:
+        header, data = one
         role = roles[header.recipient]
-        caused = role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes))
-        return caused, time.perf_counter() - started
+        return role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes))
 
     threads, at_once = setup.threads_of(), 1 if on_delivery is not None else _at_once(setup)
     while waiting := between or post:
-        together = _together(waiting, at_once)
+        together, started = _together(waiting, at_once), time.perf_counter()
         meter.turn(together[0][0].work, together[0][0].recipient)
         delivered = threads.each(deliver, together, size=LEAST * len(together))
-        for (header, _), (caused, seconds) in zip(together, delivered, strict=True):
-            started = time.perf_counter()
+        for (header, _), caused in zip(together, delivered, strict=True):
             send(caused)
             if on_delivery is not None:
                 meter.turn()
-                on_delivery(header, seconds + time.perf_counter() - started)
+                on_delivery(header, time.perf_counter() - started)
             if header.recipient == SERVER:
                 meter.turn()
                 watch(server.progress)

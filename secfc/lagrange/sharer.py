@@ -111,11 +111,13 @@ class Sharer:
         # Each with memory of its own: one that is kept does not keep the others.
         shares = [np.empty((*shape[:2], BYTES_PER_RESIDUE * rows), dtype=np.uint8) for _ in range(n)]
         out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
+        pieces = parts(n, self._kernels.threads.for_work(out.size // BYTES_PER_RESIDUE))
         for index, p in enumerate(self._primes):
             self._encoders[index](coded(p), p, out)
 
-            def put(client: int, index: int = index) -> None:
-                shares[client][index] = out[client]
+            def put(clients: slice, index: int = index) -> None:
+                for share, packed in zip(shares[clients], out[clients], strict=True):
+                    share[index] = packed
 
-            self._kernels.threads.each(put, range(n), size=out.size // BYTES_PER_RESIDUE)
+            self._kernels.threads.each(put, pieces, size=out.size // BYTES_PER_RESIDUE)
         return [PackedResidues(shape=shape, payload=one.reshape(-1).data) for one in shares]

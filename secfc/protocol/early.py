@@ -33,17 +33,17 @@ class EarlyDeals:
 class EarlyShares:
     """Shares that arrived before the plan, at most `WINDOW` parts from each client."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: Job) -> None:
         self.held: list[Share] = []
         self._known = Counter[int]()
+        self._most, self._tolerant = Bounds(job).share + TAG_BYTES, job.max_liars > 0
         self.spoilt: set[int] = set()  # senders of unreadable shares, where liars are tolerated
 
-    def hold(self, message: Share, *, job: Job) -> None:
+    def hold(self, message: Share) -> None:
         """As `EarlyDeals.hold`. Where liars are tolerated, a share that is too large counts as unreadable."""
-        most = Bounds(job).share + TAG_BYTES
-        if len(message.sealed.payload) > most and job.max_liars:
+        if len(message.sealed.payload) > self._most and self._tolerant:
             message = replace(message, sealed=Sealed(payload=b""))
-        _check_next(message, self._known, most=most)
+        _check_next(message, self._known, most=self._most)
         self._known[message.sender] += 1
         self.held.append(message)
 

@@ -46,7 +46,7 @@ class ClientIdentify(ClientPhase):
             checks=most_checks(context.job),
             secrets=secrets,
         )
-        self.early_shares, self._early_deals = EarlyShares(), EarlyDeals()
+        self.early_shares, self._early_deals = EarlyShares(context.job), EarlyDeals()
 
     @property
     def hello(self) -> Hello:
@@ -69,7 +69,7 @@ class ClientIdentify(ClientPhase):
             case Share() if self._context.job.owners is not None:
                 raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
             case Share():
-                self.early_shares.hold(message, job=self._context.job)
+                self.early_shares.hold(message)
             case UnionDeal() if self._ids is None:
                 raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
             case UnionDeal():

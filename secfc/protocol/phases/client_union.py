@@ -77,7 +77,7 @@ class ClientUnion(ClientPhase):
         """
         match message:
             case Share():
-                self.early_shares.hold(message, job=self._context.job)
+                self.early_shares.hold(message)
                 return self, []
             case UnionDeal():
                 messages = self._on_deal(message)
