@@ -4,6 +4,7 @@ Public choices (a random start) use a seeded NumPy generator elsewhere. Nothing 
 """
 
 import os
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -62,18 +63,22 @@ class MaskSource(Guarded):
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
         self.position = 0  # used bytes of the keystream
 
-    def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
+    def uniform(
+        self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None, out: Floats | None = None
+    ) -> Floats:
         """Independent, uniform, centred residues modulo an odd prime below 2**24: |x| <= (p - 1)/2.
 
         Each draw is the low bits of a 32-bit word, as many as p has. It is kept if it is below p, so every
         residue is equally likely. Subtracting the constant (p - 1)/2 preserves this. `kernels` do the
-        rejection, by default NumPy.
+        rejection, by default NumPy. They are written to `out`, a contiguous array of this shape, if given.
         """
         self.check_process()
         wanted = prod(shape)
         low_bits = (1 << p.bit_length()) - 1
         accept = (kernels or VectorisedKernels()).accept
-        kept = np.empty(wanted, dtype=np.float64)
+        kept = np.empty(wanted) if out is None else out.reshape(-1)
+        if out is not None and not (out.shape == shape and out.flags.c_contiguous):
+            raise ValueError("out: a contiguous array of the shape is needed")
         filled = 0
         if kernels is not None and kernels.threads.for_work(wanted) > 1:
             filled = self._uniform(p, kept, kernels)
@@ -133,12 +138,15 @@ class MaskSource(Guarded):
             return accepted[: kernels.accept(np.frombuffer(octets, dtype="<u4"), p, accepted)]
 
         accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=[turns])
-        filled = 0
-        for one in accepted:
-            part = kept[filled : filled + one.size]
+        ends = [*accumulate(one.size for one in accepted)]
+
+        def keep(draw: int) -> None:
+            one, end = accepted[draw], ends[draw]
+            part = kept[end - one.size : end]
             part[...] = one[: part.size]
-            filled += part.size
-        return filled
+
+        kernels.threads.each(keep, range(draws), size=kept.size)
+        return min(ends[-1], kept.size)
 
     def _next(self, count: int) -> bytes:
         self.position += count
