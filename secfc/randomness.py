@@ -63,22 +63,18 @@ class MaskSource(Guarded):
         self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
         self.position = 0  # used bytes of the keystream
 
-    def uniform(
-        self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None, out: Floats | None = None
-    ) -> Floats:
+    def uniform(self, p: int, shape: tuple[int, ...], kernels: Kernels | None = None) -> Floats:
         """Independent, uniform, centred residues modulo an odd prime below 2**24: |x| <= (p - 1)/2.
 
         Each draw is the low bits of a 32-bit word, as many as p has. It is kept if it is below p, so every
         residue is equally likely. Subtracting the constant (p - 1)/2 preserves this. `kernels` do the
-        rejection, by default NumPy. They are written to `out`, a contiguous array of this shape, if given.
+        rejection, by default NumPy.
         """
         self.check_process()
         wanted = prod(shape)
         low_bits = (1 << p.bit_length()) - 1
         accept = (kernels or VectorisedKernels()).accept
-        kept = np.empty(wanted) if out is None else out.reshape(-1)
-        if out is not None and not (out.shape == shape and out.flags.c_contiguous):
-            raise ValueError("out: a contiguous array of the shape is needed")
+        kept = np.empty(wanted, dtype=np.float64)
         filled = 0
         if kernels is not None and kernels.threads.for_work(wanted) > 1:
             filled = self._uniform(p, kept, kernels)

@@ -82,9 +82,9 @@ class Sharer:
             if noise is not None:
                 residues = split((noise % p).astype(np.float64), job.ell)
                 reduced[:, b:] = reduce(residues.reshape(len(columns), more), p)
-            masks = values[job.ell :]
             with turn():
-                self._masks.uniform(p, masks.shape, self._kernels, out=masks)
+                masks = self._masks.uniform(p, (job.t, job.width, b + more), self._kernels)
+            values[job.ell :] = masks
 
         return self._encoded(fill, job.width, b + more)
 
@@ -93,7 +93,8 @@ class Sharer:
 
         def fill(values: Floats, p: int, turn: Callable[[], Turns]) -> None:
             with turn():
-                self._masks.uniform(p, values.shape, out=values)
+                covers = self._masks.uniform(p, values.shape)
+            values[...] = covers
 
         return self._encoded(fill, count, 1)
 
