@@ -15,8 +15,8 @@ _EIGHT = 8
 _BLOCK = 1 << 11
 """Groups of eight labels unpacked at a time, so that checking packed labels takes little memory."""
 
-FEW = 1 << 15
-"""Of so many labels, parties of one process keep what they unpacked: 128 KiB."""
+FEW = 1 << 18
+"""Of so many labels, parties of one process keep what they unpacked: 1 MiB."""
 
 Packed = bytes | memoryview
 Small = NDArray[np.uint16]

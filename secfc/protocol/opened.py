@@ -62,8 +62,8 @@ class Opener:
         plan, part, count = self._plan, message.part, rows.stop - rows.start
         if not count:
             raise MessageError(f"Share: part {part} from client {message.sender}, which has no rows for it")
-        more, zeros = (plan.parts.noise, self._zeros) if part == 0 else (0, 0)
-        form = _form(*self._sizes, count + more, *self._proof, zeros)
+        more, hidden = (plan.parts.noise, self._zeros) if part == 0 else (0, 0)
+        form = _form(*self._sizes, count + more, *self._proof, hidden)
         sealed = message.sealed.payload
         if len(sealed) != form.end + TAG_BYTES:
             raise MessageError(

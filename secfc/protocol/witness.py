@@ -54,8 +54,7 @@ class Witnesses:
         self._last_round, self._most = context.job.last_round, most_witness_bytes(context.job) + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
-        self._shown: dict[int, bytes] = {}  # the same, as they are shown
-        self._latest = 0  # the last of these rounds
+        self._latest, self._shown = 0, b""  # the last of these rounds, and its proof as it is shown
         self._assigned = b""  # proofs of all assignments, each with its round before it
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # proofs that came before the server's message
@@ -64,18 +63,18 @@ class Witnesses:
 
     def note(self, message: Assignment | Finish) -> None:
         """Note an assignment, or the result; an assignment need not have come."""
-        ended, proof = isinstance(message, Finish), shown(message.given)
+        ended, self._shown = isinstance(message, Finish), shown(message.given)
         self._latest = END if ended else message.round
-        self._own[self._latest], self._shown[self._latest] = message.given, proof
+        self._own[self._latest] = message.given
         if not ended:
-            self._assigned += _SHOWN.pack(message.round, proof)
+            self._assigned += _SHOWN.pack(message.round, self._shown)
 
     def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
         """Witness messages to all other clients that are in, with this client's proof of a round.
 
         Those of the result also have the proofs of all assignments, as two clients may share no round.
         """
-        payload = self._shown[round_]
+        payload = shown(self._own[round_])
         if round_ == END:
             payload += self._assigned
         return [
@@ -130,7 +129,7 @@ class Witnesses:
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
         """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
         first, rest, own = payload[:SHOWN_BYTES], payload[SHOWN_BYTES:], self._own
-        if first == self._shown.get(round_) and rest in (b"", self._assigned):
+        if round_ == self._latest and first == self._shown and rest in (b"", self._assigned):
             self._agree(round_)  # equal to what this client has verified
             return
         said = {round_: first}
