@@ -134,12 +134,11 @@ class MaskSource(Guarded):
             return accepted[: kernels.accept(np.frombuffer(octets, dtype="<u4"), p, accepted)]
 
         accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=[turns])
-        ends = [*accumulate(one.size for one in accepted)]
+        ends = [*accumulate((one.size for one in accepted), initial=0)]
 
         def keep(draw: int) -> None:
-            one, end = accepted[draw], ends[draw]
-            part = kept[end - one.size : end]
-            part[...] = one[: part.size]
+            part = kept[ends[draw] : ends[draw + 1]]
+            part[...] = accepted[draw][: part.size]
 
         kernels.threads.each(keep, range(draws), size=kept.size)
         return min(ends[-1], kept.size)
