@@ -24,6 +24,9 @@ from secfc.threads import Turns, parts
 _AT_ONCE = 1 << 23
 """Values, of eight bytes, that are encoded modulo all primes at once."""
 
+_QUANTISED = 2
+"""Residues whose work takes as long as quantising a value and writing it to its segment, 10 ns."""
+
 
 @lru_cache(maxsize=len(PRIMES))
 def _basis(prime: Prime, n: int, coded: int) -> Floats:
@@ -68,7 +71,8 @@ class Sharer:
         def cut(piece: slice) -> None:
             segments[..., piece] = split(quantise(rows[piece], job.unit), job.ell)
 
-        threads.each(cut, parts(b, several), size=segments.size)
+        work = _QUANTISED * segments.size
+        threads.each(cut, parts(b, threads.for_work(work)), size=work)
         columns = segments.reshape(job.ell * job.width, b)
         pieces = parts(len(columns), several)
 
