@@ -1,6 +1,5 @@
 """Payloads of messages, with free bytes before them so that a header is added without a copy."""
 
-from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -8,12 +7,14 @@ import numpy as np
 HEADROOM = 64  # bytes reserved before a payload: more than any header needs
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Payload:
-    """The payload of a message."""
+    """The payload of a message. Runs have n**2 of them, so they are small and made fast."""
 
-    payload: bytes | bytearray | memoryview
-    _whole: memoryview | None = field(default=None, init=False)  # with the room, until it is used
+    __slots__ = "_whole", "payload"
+
+    def __init__(self, *, payload: bytes | bytearray | memoryview) -> None:
+        self.payload = payload
+        self._whole: memoryview | None = None  # with the room, until it is used
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(size={len(self.payload)})"
@@ -23,7 +24,7 @@ class Payload:
         """An uninitialised payload of this many bytes, with headroom for a header."""
         whole = np.empty(HEADROOM + size, dtype=np.uint8).data
         made = cls(payload=whole[HEADROOM:], **fields)
-        object.__setattr__(made, "_whole", whole)
+        made._whole = whole
         return made
 
     def framed(self, header: bytes) -> bytes | memoryview:
@@ -32,9 +33,8 @@ class Payload:
         The first call copies nothing if there is headroom. Later changes to the payload then change the
         returned buffer.
         """
-        whole = self._whole
+        whole, self._whole = self._whole, None
         if whole is None or len(header) > HEADROOM:
             return b"".join((header, self.payload))
-        object.__setattr__(self, "_whole", None)
         whole[HEADROOM - len(header) : HEADROOM] = header
         return whole[HEADROOM - len(header) :]

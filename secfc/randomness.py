@@ -4,6 +4,7 @@ Public choices (a random start) use a seeded NumPy generator elsewhere. Nothing 
 """
 
 import os
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -133,12 +134,14 @@ class MaskSource(Guarded):
             return accepted[: kernels.accept(np.frombuffer(octets, dtype="<u4"), p, accepted)]
 
         accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=[turns])
-        filled = 0
-        for one in accepted:
-            part = kept[filled : filled + one.size]
-            part[...] = one[: part.size]
-            filled += part.size
-        return filled
+        ends = [*accumulate((one.size for one in accepted), initial=0)]
+
+        def keep(draw: int) -> None:
+            part = kept[ends[draw] : ends[draw + 1]]
+            part[...] = accepted[draw][: part.size]
+
+        kernels.threads.each(keep, range(draws), size=kept.size)
+        return min(ends[-1], kept.size)
 
     def _next(self, count: int) -> bytes:
         self.position += count

@@ -105,7 +105,7 @@ class Layout:
 
     def without(self, clients: Collection[int]) -> "Layout":
         """The layout without the rows of these clients."""
-        if self.deposited:
+        if self.deposited or not clients:
             return self
         counts = tuple(0 if client in clients else rows for client, rows in enumerate(self.counts, 1))
         if self.weights is None:

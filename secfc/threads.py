@@ -75,7 +75,8 @@ class Threads:
 
     def for_work(self, size: int) -> int:
         """Number of threads for work of `size` residues or words; 1 inside the work of these threads."""
-        return 1 if getattr(self._working, "now", False) else max(1, min(self.count, size // LEAST))
+        most = min(self.count, size // LEAST)
+        return most if most > 1 and not getattr(self._working, "now", False) else 1
 
     def each(
         self,
@@ -90,7 +91,7 @@ class Threads:
         Items begin in order. `turns` are those that they wait for. If items fail, the error of the first of
         them is raised once all threads have ended. Items that have not begun by then are skipped.
         """
-        several = min(self.for_work(size), len(items))
+        several = min(self.for_work(size), len(items)) if len(items) > 1 else 1
         if several < 2:
             return [work(item) for item in items]
         found: list[Found | None] = [None] * len(items)

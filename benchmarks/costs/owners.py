@@ -15,7 +15,7 @@ from benchmarks.costs.iteration import blobs
 from benchmarks.costs.scaling import fit_exponent
 from benchmarks.costs.setting import PRECISION, Case, Setting, run_apart, same_kernels, stated
 from secfc.drivers.committee import Committee
-from secfc.drivers.costs import MessageRecord
+from secfc.drivers.costs import Sent
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
 from secfc.protocol import deposits
@@ -105,7 +105,7 @@ class Ran:
     labels: float
     opening: float
     iterations: int
-    messages: tuple[MessageRecord, ...] = field(repr=False)
+    messages: Sent = field(repr=False)
     peak: int
 
 

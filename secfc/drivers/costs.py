@@ -2,8 +2,9 @@
 
 import threading
 import time
+from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -31,6 +32,49 @@ class MessageRecord(NamedTuple):
     size: int
 
 
+class Sent(Collection[MessageRecord]):  # noqa: PLW1641 - it grows, so it has no hash
+    """Records of all messages. Runs have n**2 that differ in sender and recipient alone: one entry by sender.
+
+    Two are equal if their messages of each kind, sender, round and size are equal, in the same order.
+    """
+
+    def __init__(self) -> None:
+        # Recipients by phase, kind, sender, round and size.
+        self.groups: dict[tuple[str, str, int, int, int], array[int]] = {}
+
+    def __repr__(self) -> str:
+        return f"Sent(messages={len(self)})"
+
+    def __len__(self) -> int:
+        return sum(map(len, self.groups.values()))
+
+    def __iter__(self) -> Iterator[MessageRecord]:
+        for (_, kind, sender, round_, size), recipients in self.groups.items():
+            for recipient in recipients:
+                yield MessageRecord(kind, sender, recipient, round_, size)
+
+    def __contains__(self, record: object) -> bool:
+        return any(record == one for one in self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sent) and self.groups == other.groups
+
+    def copy(self) -> "Sent":
+        """The same messages, to which none is added."""
+        made = Sent()
+        made.groups = {key: recipients[:] for key, recipients in self.groups.items()}
+        return made
+
+    def add(self, envelope: Envelope, size: int) -> None:
+        """Add a message."""
+        kind, phase, _, sender, recipient, round_, _ = envelope
+        key = phase, kind, sender, round_, size
+        recipients = self.groups.get(key)
+        if recipients is None:
+            recipients = self.groups[key] = array("H")
+        recipients.append(recipient)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PhaseCost:
     """Cost of one phase in one role, summed over all clients."""
@@ -47,7 +91,7 @@ class Costs:
     """Cost of a run."""
 
     phases: tuple[PhaseCost, ...]  # those that took place, in order; clients before the server
-    messages: tuple[MessageRecord, ...]  # all, in no particular order
+    messages: Sent  # all, in no particular order
     wall_seconds: float  # from start to end of the driver
 
     @property
@@ -81,8 +125,7 @@ class Meter:
         self.sent_bytes = 0
         self.seconds: dict[tuple[str, Role], float] = defaultdict(float)
         self._at: tuple[tuple[str, Role], float] | None = None  # whose seconds pass, and since when
-        # Phase and record, flat: the garbage collector does not look at tuples of strings and numbers.
-        self._sent: list[tuple[str, str, int, int, int, int]] = []
+        self._sent = Sent()
 
     @contextmanager
     def work(self, phase: str, party: int) -> Iterator[None]:
@@ -108,28 +151,27 @@ class Meter:
 
     def sent(self, envelope: Envelope, size: int) -> None:
         """Count a message."""
-        kind, phase, _, sender, recipient, round_, _ = envelope
-        self._sent.append((phase, kind, sender, recipient, round_, size))
+        self._sent.add(envelope, size)
         self.sent_bytes += size
 
     def standing(self) -> dict[str, Any]:
         """All counts, as JSON values."""
         return {
             "seconds": [[*key, value] for key, value in self.seconds.items()],
-            "sent": [list(sent) for sent in self._sent],
+            "sent": [[*key, list(recipients)] for key, recipients in self._sent.groups.items()],
         }
 
     def stand(self, counts: dict[str, Any]) -> None:
         """Continue from these counts."""
         self.seconds = defaultdict(float, {(phase, role): value for phase, role, value in counts["seconds"]})
-        self._sent = [(*sent,) for sent in counts["sent"]]
-        self.sent_bytes = sum(size for *_, size in self._sent)
+        self._sent.groups = {(*key,): array("H", recipients) for *key, recipients in counts["sent"]}
+        self.sent_bytes = sum(one.size for one in self._sent)
 
     def costs(self) -> Costs:
         """The sums so far."""
         sizes = defaultdict[tuple[str, Role], list[int]](list)
-        for phase, _, sender, _, _, size in self._sent:
-            sizes[phase, role_of(sender)].append(size)
+        for (phase, _, sender, _, size), recipients in self._sent.groups.items():
+            sizes[phase, role_of(sender)] += [size] * len(recipients)
         roles: tuple[Role, ...] = ("client", "server")
         costs = (
             PhaseCost(
@@ -143,7 +185,7 @@ class Meter:
         )
         return Costs(
             phases=tuple(one for one in costs if one.messages or one.seconds),
-            messages=tuple(MessageRecord(*sent[1:]) for sent in self._sent),
+            messages=self._sent.copy(),
             wall_seconds=time.perf_counter() - self._started,
         )
 

@@ -92,20 +92,19 @@ def run_in_process(
         meter.turn("identify", client.number)
         send(client.start())
 
-    def handle(one: Posted) -> tuple[list[Message], float]:
-        (header, data), started = one, time.perf_counter()
+    def handle(one: Posted) -> list[Message]:
+        header, data = one
         role = roles[header.recipient]
-        caused = role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes))
-        return caused, time.perf_counter() - started
+        return role.receive(decode(data, k=job.k, session=session, most=role.sizes.most_bytes))
 
     while together := post.take():
+        started = time.perf_counter()
         meter.turn(together[0][0].work, together[0][0].recipient)
-        for (header, _), (caused, seconds) in zip(together, post.deliver(together, handle), strict=True):
-            started = time.perf_counter()
+        for (header, _), caused in zip(together, post.deliver(together, handle), strict=True):
             send(caused)
             if on_delivery is not None:
                 meter.turn()
-                on_delivery(header, seconds + time.perf_counter() - started)
+                on_delivery(header, time.perf_counter() - started)
             if header.recipient == SERVER:
                 meter.turn()
                 watch(server.progress)

@@ -1,6 +1,5 @@
 """Residues as three bytes each, in messages and for answers in memory."""
 
-from dataclasses import dataclass
 from math import prod
 from typing import Self
 
@@ -45,21 +44,19 @@ def unpack(packed: NDArray[np.uint8]) -> Floats:
     return words.view("<u4")[..., 0].astype(np.float64)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PackedResidues(Payload):
     """Canonical residues of shape (primes, columns, rows), 24 bits each, little endian.
 
     MessageError if the payload's length does not fit the shape.
     """
 
-    shape: tuple[int, int, int]
+    __slots__ = ("shape",)
 
-    def __post_init__(self) -> None:
-        expected = packed_bytes(self.shape)
-        if len(self.payload) != expected:
-            raise MessageError(
-                f"residues of shape {self.shape} take {expected} bytes, {len(self.payload)} were given"
-            )
+    def __init__(self, *, payload: bytes | bytearray | memoryview, shape: tuple[int, int, int]) -> None:
+        super().__init__(payload=payload)
+        self.shape, expected = shape, packed_bytes(shape)
+        if len(payload) != expected:
+            raise MessageError(f"residues of shape {shape} take {expected} bytes, {len(payload)} were given")
 
     def __repr__(self) -> str:
         return f"PackedResidues(shape={self.shape})"

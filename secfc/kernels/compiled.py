@@ -106,7 +106,21 @@ class CompiledKernels:
     def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
         if len(packed) != len(primes):
             raise ValueError("planes do not fit the primes")  # the loop checks no bounds
-        return int(residue_loops.refused(packed.reshape(len(primes), -1), _modulo(primes)))
+        planes, modulo, size = packed.reshape(len(primes), -1), _modulo(primes), packed.size // 3
+        several = self.threads.for_work(size)
+        if several == 1:
+            return int(residue_loops.refused(planes, modulo))
+
+        def refused(item: tuple[int, slice]) -> bool:
+            index, piece = item
+            return bool(
+                residue_loops.refused(planes[index : index + 1, piece], modulo[index : index + 1]) == 0
+            )
+
+        pieces = parts(planes.shape[1], -(-_PIECES * several // len(primes)), multiple=3)
+        items = [(index, piece) for index in range(len(primes)) for piece in pieces]
+        found = self.threads.each(refused, items, size=size)
+        return next((index for (index, _), one in zip(items, found, strict=True) if one), -1)
 
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
         if words.size % 3 or spare.size % 3:

@@ -71,7 +71,11 @@ class CodedPoints:
         def store(primes: slice) -> None:
             self._kernels.store(planes[primes], self._primes[primes], self._shares[primes], start)
 
-        threads.each(store, parts(len(planes), threads.for_work(planes.size)), size=planes.size)
+        several = threads.for_work(planes.size)
+        if several == 1:  # a share of a few rows takes microseconds
+            self._kernels.store(planes, self._primes, self._shares, start)
+        else:
+            threads.each(store, parts(len(planes), several), size=planes.size)
 
     def shares(self, index: int, rows: slice) -> Shares:
         """The shares of some rows modulo one prime, (width, rows), centred."""

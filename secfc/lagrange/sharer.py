@@ -1,7 +1,7 @@
 """From a client's rows to packed shares for all clients: quantise, split, mask, encode, pack."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import log2
 
 import numpy as np
@@ -19,7 +19,13 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.params import Job
 from secfc.randomness import MaskSource
-from secfc.threads import parts
+from secfc.threads import Turns, parts
+
+_AT_ONCE = 1 << 23
+"""Values, of eight bytes, that are encoded modulo all primes at once."""
+
+_QUANTISED = 2
+"""Residues whose work takes as long as quantising a value and writing it to its segment, 10 ns."""
 
 
 @lru_cache(maxsize=len(PRIMES))
@@ -59,13 +65,20 @@ class Sharer:
         `noise`, (c, d), are integers of any size that are shared after the rows, of shape (P, width, b + c).
         """
         job, b, more = self._job, rows.shape[0], 0 if noise is None else len(noise)
-        segments = split(quantise(rows, job.unit), job.ell)
-        values = np.empty((job.ell + job.t, job.width, b + more))
-        columns, threads = segments.reshape(job.ell * job.width, b), self._kernels.threads
-        reduced = values[: job.ell].reshape(len(columns), b + more)
-        pieces = parts(len(columns), threads.for_work(columns.size))
+        segments, threads = np.empty((job.ell, job.width, b)), self._kernels.threads
+        several = threads.for_work(segments.size)
 
-        def coded(p: int) -> Floats:
+        def cut(piece: slice) -> None:
+            segments[..., piece] = split(quantise(rows[piece], job.unit), job.ell)
+
+        work = _QUANTISED * segments.size
+        threads.each(cut, parts(b, threads.for_work(work)), size=work)
+        columns = segments.reshape(job.ell * job.width, b)
+        pieces = parts(len(columns), several)
+
+        def fill(values: Floats, p: int, turn: Callable[[], Turns]) -> None:
+            reduced = values[: job.ell].reshape(len(columns), b + more)
+
             def put(piece: slice) -> None:
                 reduced[piece, :b] = reduce(columns[piece], p)
 
@@ -73,15 +86,21 @@ class Sharer:
             if noise is not None:
                 residues = split((noise % p).astype(np.float64), job.ell)
                 reduced[:, b:] = reduce(residues.reshape(len(columns), more), p)
-            values[job.ell :] = self._masks.uniform(p, (job.t, job.width, b + more), self._kernels)
-            return values
+            with turn():
+                masks = self._masks.uniform(p, (job.t, job.width, b + more), self._kernels)
+            values[job.ell :] = masks
 
-        return self._encoded(coded, job.width, b + more)
+        return self._encoded(fill, job.width, b + more)
 
     def cover(self, count: int) -> list[PackedResidues]:
         """Every client's shares, shape (P, count, 1), of uniformly random polynomials."""
-        shape = self._job.ell + self._job.t, count, 1
-        return self._encoded(lambda p: self._masks.uniform(p, shape), count, 1)
+
+        def fill(values: Floats, p: int, turn: Callable[[], Turns]) -> None:
+            with turn():
+                covers = self._masks.uniform(p, values.shape)
+            values[...] = covers
+
+        return self._encoded(fill, count, 1)
 
     def deal(self, rows: Floats, covers: int) -> Bytes:
         """The packed results of `share` and `cover`, concatenated for each client: (n, bytes).
@@ -105,17 +124,37 @@ class Sharer:
             ends[:, index * (out.shape[2] - end) : (index + 1) * (out.shape[2] - end)] = out[:, 0, end:]
         return dealt
 
-    def _encoded(self, coded: Callable[[int], Floats], width: int, rows: int) -> list[PackedResidues]:
-        """Every client's shares of segments and masks, shape (ell + t, width, rows), modulo each prime."""
-        n, shape = self._job.n, (len(self._primes), width, rows)
+    def _encoded(
+        self, fill: Callable[[Floats, int, Callable[[], Turns]], None], width: int, rows: int
+    ) -> list[PackedResidues]:
+        """Every client's shares of segments and masks, modulo each prime.
+
+        `fill` writes these, shape (ell + t, width, rows), modulo a prime, and draws masks in its turn. Up to
+        `_AT_ONCE` of them, threads take primes, else pieces of the work for one prime.
+        """
+        n, shape, threads = self._job.n, (len(self._primes), width, rows), self._kernels.threads
         # Each with memory of its own: one that is kept does not keep the others.
         shares = [np.empty((*shape[:2], BYTES_PER_RESIDUE * rows), dtype=np.uint8) for _ in range(n)]
-        out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
-        for index, p in enumerate(self._primes):
-            self._encoders[index](coded(p), p, out)
+        coded, size, turns = self._job.ell + self._job.t, n * width * rows, Turns()
+        clients, free = parts(n, threads.for_work(size)), list[tuple[Floats, Bytes]]()
 
-            def put(client: int, index: int = index) -> None:
-                shares[client][index] = out[client]
+        def encode(index: int) -> None:
+            p = self._primes[index]
+            try:
+                values, out = free.pop()
+            except IndexError:  # all buffers are used by other threads
+                values = np.empty((coded, width, rows))
+                out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
+            fill(values, p, partial(turns.take, index))
+            self._encoders[index](values, p, out)
 
-            self._kernels.threads.each(put, range(n), size=out.size // BYTES_PER_RESIDUE)
+            def put(some: slice) -> None:
+                for share, packed in zip(shares[some], out[some], strict=True):
+                    share[index] = packed
+
+            threads.each(put, clients, size=size)
+            free.append((values, out))
+
+        work = len(self._primes) * coded * width * rows
+        threads.each(encode, range(len(self._primes)), size=work if work <= _AT_ONCE else 0, turns=[turns])
         return [PackedResidues(shape=shape, payload=one.reshape(-1).data) for one in shares]

@@ -25,8 +25,8 @@ class Echoes:
         self._channels, self._quorum = peers.channels, peers.quorum
         self._own: dict[int, tuple[bytes, Proof]] = {}  # seed, by check
         self._said: dict[int, dict[int, Proof]] = {}  # by check, then client; verified
-        self._next = dict.fromkeys(peers.channels, first)  # the next check of each client's echo
-        self._over = first  # checks before this one are over
+        self._next: dict[int, int] = {}  # the next check of each client's echo, `first` at the beginning
+        self._first = self._over = first  # checks before this one are over
         self.false: set[int] = set()  # clients that sent a proof that the server did not sign
         self.latest = b""  # the seed of the latest check
 
@@ -63,15 +63,16 @@ class Echoes:
         sender, sealed, check = message.sender, message.sealed.payload, message.round
         if sender not in self._channels:
             raise MessageError(f"Echo: from client {sender}, which is no other client of this run")
-        if check != self._next[sender] or check >= complete:
+        following = self._next.get(sender, self._first)
+        if check != following or check >= complete:
             raise MessageError(
-                f"Echo: of challenge {check} from client {sender}, challenge {self._next[sender]} is next, "
+                f"Echo: of challenge {check} from client {sender}, challenge {following} is next, "
                 f"and those from {complete} on have not begun"
             )
         if len(sealed) != SHOWN_BYTES + TAG_BYTES:
             raise MessageError(f"Echo: {len(sealed)} sealed bytes from client {sender}")
         payload = self._channels[sender].open(Echo.purpose, part=0, sealed=sealed, round_=check)
-        self._next[sender] += 1
+        self._next[sender] = check + 1
         if check < self._over:
             return
         proof = proof_of(payload, Challenge, session=self._session, round_=check)

@@ -20,7 +20,7 @@ from secfc.options import MAX_ROWS, MAX_WEIGHT
 from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
-from secfc.protocol.label_packing import PackedLabels, bits_of, pack_labels, packed_size
+from secfc.protocol.label_packing import FEW, PackedLabels, bits_of, pack_labels, packed_size
 from secfc.protocol.reader import Reader
 from secfc.protocol.signed import SignedReport
 from secfc.psu.found import OVERFULL, Found
@@ -239,7 +239,15 @@ def _unpack_labels(reader: Reader, largest: int, *, none: bool) -> PackedLabels:
     if count > MAX_ROWS:
         raise MessageError(f"labels of {count} rows, at most {MAX_ROWS} are possible")
     payload = reader.take(packed_size(count, bits_of(largest)))
+    if count <= FEW:
+        return _few_labels(bytes(payload), count, largest, none)
     return PackedLabels(payload=payload, size=count, largest=largest, none=none)
+
+
+@lru_cache(maxsize=2)
+def _few_labels(payload: bytes, size: int, largest: int, none: bool) -> PackedLabels:
+    """Labels that parties of one process were all told: they are checked and unpacked once."""
+    return PackedLabels(payload=payload, size=size, largest=largest, none=none)
 
 
 def _labels(rows: Most) -> Encoding:

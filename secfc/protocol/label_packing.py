@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ _EIGHT = 8
 
 _BLOCK = 1 << 11
 """Groups of eight labels unpacked at a time, so that checking packed labels takes little memory."""
+
+FEW = 1 << 18
+"""Of so many labels, parties of one process keep what they unpacked: 1 MiB."""
 
 Packed = bytes | memoryview
 Small = NDArray[np.uint16]
@@ -44,7 +48,14 @@ class PackedLabels:
         return cls(payload=payload, size=labels.size, largest=largest, none=none)
 
     def unpack(self) -> Labels:
-        """The labels, shape (size,), int32."""
+        """The labels, shape (size,), int32. Few labels are unpacked once and copied."""
+        return self._few.copy() if self.size <= FEW else self._unpacked()
+
+    @cached_property
+    def _few(self) -> Labels:
+        return self._unpacked()
+
+    def _unpacked(self) -> Labels:
         whole = np.empty(self.size, dtype=np.int32)
         for first, labels in _blocks(self.payload, self.size, bits_of(self.largest)):
             whole[first : first + labels.size] = labels

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
@@ -50,64 +51,104 @@ def hold_deal(deals: Early[UnionDeal], message: UnionDeal, *, stage: int) -> Non
     deals.hold(message, most=MOST_DEALT_BYTES + TAG_BYTES)
 
 
-def hold_share(shares: Early[Share], message: Share, *, job: Job) -> None:
-    """Keep a share. Where liars are tolerated, one that is too large counts as unreadable."""
-    most = Bounds(job).share + TAG_BYTES
-    if len(message.sealed.payload) > most and job.max_liars:
-        message = replace(message, sealed=Sealed(payload=b""))
-    shares.hold(message, most=most)
+class EarlyShares(Early[Share]):
+    """As `Early`. Where liars are tolerated, a share that is too large counts as unreadable."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__()
+        self._most, self._tolerant = Bounds(job).share + TAG_BYTES, job.max_liars > 0
+
+    def keep(self, message: Share) -> None:
+        """Keep a share. Raises what `hold` does."""
+        if len(message.sealed.payload) > self._most and self._tolerant:
+            message = replace(message, sealed=Sealed(payload=b""))
+        self.hold(message, most=self._most)
 
 
-@dataclass(frozen=True, kw_only=True)
+_Shape = tuple[int, int, int]
+
+
+@dataclass(kw_only=True, eq=False, slots=True)
 class Dealt:
     """The content of a part of shares."""
 
     residues: PackedResidues  # (P, width, rows), noise included
-    covers: PackedResidues  # (P, c, 1); c is 0 where shares are not checked
+    covers: PackedResidues | None  # (P, c, 1), where shares are checked
     signature: bytes = field(repr=False)  # the dealer's, where liars are tolerated
     zeros: PackedResidues | None  # (P, width, k), of the dealer's first part, where spreads are opened
 
 
-def open_share(message: Share, *, plan: SharePlan, channel: Channel, kernels: Kernels) -> Dealt:
-    """Open a part of shares. MessageError or SealError if it is not valid, and nothing is kept of it."""
-    job, primes, rows = plan.job, plan.primes, plan.parts.share_rows(message.sender, message.part)
-    if rows.stop == rows.start:
-        raise MessageError(
-            f"Share: part {message.part} from client {message.sender}, which has no rows for it"
-        )
-    shape = len(primes), job.width, plan.parts.dealt(message.sender, message.part)
-    covers = len(primes), covers_of(job), 1
-    zeros = len(primes), job.width, job.k
-    with_zeros = job.reveal_spread is not None and message.part == 0
-    proof = proof_bytes(job, len(primes)) + with_zeros * packed_bytes(zeros)
-    size, expected = len(message.sealed.payload), packed_bytes(shape) + proof + TAG_BYTES
-    if size != expected:
-        raise MessageError(
-            f"Share: {size} sealed bytes from client {message.sender}, shape {shape} takes {expected}"
-        )
-    payload = memoryview(channel.open(Share.purpose, part=message.part, sealed=message.sealed.payload))
-    size, signed = packed_bytes(shape), packed_bytes(shape) + packed_bytes(covers)
-    proved = packed_bytes(shape) + proof_bytes(job, len(primes))
-    dealt = Dealt(
-        residues=PackedResidues(shape=shape, payload=payload[:size]),
-        covers=PackedResidues(shape=covers, payload=payload[size:signed]),
-        signature=bytes(payload[signed:proved]),
-        zeros=PackedResidues(shape=zeros, payload=bytes(payload[proved:])) if with_zeros else None,
-    )
-    dealt_here = [dealt.residues, *[dealt.covers] * (covers_of(job) > 0)]
-    for residues in dealt_here + ([dealt.zeros] if dealt.zeros else []):
-        refused = kernels.refused(residues.planes(), primes)
+class _Form(NamedTuple):
+    """Shapes of what is in a part of shares, and the byte after each piece."""
+
+    residues: _Shape
+    covers: _Shape
+    zeros: _Shape
+    residues_end: int
+    covers_end: int  # the dealer signs all before
+    signature_end: int
+    end: int
+
+
+@lru_cache
+def _form(primes: int, width: int, dealt: int, covers: int, proof: int, zeros: int) -> _Form:
+    """The form of a part of so many vectors, computed once for all parts of this size."""
+    residues, of_covers, of_zeros = (primes, width, dealt), (primes, covers, 1), (primes, width, zeros)
+    size = packed_bytes(residues)
+    covers_end, signature_end = size + packed_bytes(of_covers), size + proof
+    end = signature_end + packed_bytes(of_zeros)
+    return _Form(residues, of_covers, of_zeros, size, covers_end, signature_end, end)
+
+
+class Opener:
+    """Opens the shares of a plan."""
+
+    def __init__(self, plan: SharePlan, kernels: Kernels) -> None:
+        self._plan, self._kernels, job, primes = plan, kernels, plan.job, len(plan.primes)
+        self._sizes = primes, job.width
+        self._proof = covers_of(job), proof_bytes(job, primes)
+        self._zeros = 0 if job.reveal_spread is None else job.k
+
+    def open(self, message: Share, rows: slice, channel: Channel) -> Dealt:
+        """Open a part of shares of these rows. MessageError or SealError if it is not valid: drop it then."""
+        plan, part, count = self._plan, message.part, rows.stop - rows.start
+        if not count:
+            raise MessageError(f"Share: part {part} from client {message.sender}, which has no rows for it")
+        more, hidden = (plan.parts.noise, self._zeros) if part == 0 else (0, 0)
+        form = _form(*self._sizes, count + more, *self._proof, hidden)
+        sealed = message.sealed.payload
+        if len(sealed) != form.end + TAG_BYTES:
+            raise MessageError(
+                f"Share: {len(sealed)} sealed bytes from client {message.sender}, shape {form.residues} "
+                f"takes {form.end + TAG_BYTES}"
+            )
+        payload = memoryview(channel.open(Share.purpose, part=part, sealed=sealed))
+        residues = PackedResidues(shape=form.residues, payload=payload[: form.residues_end])
+        self._check(residues, message.sender)
+        covers = zeros = None
+        if form.covers_end > form.residues_end:
+            covers = PackedResidues(shape=form.covers, payload=payload[form.residues_end : form.covers_end])
+            self._check(covers, message.sender)
+        if form.end > form.signature_end:
+            zeros = PackedResidues(shape=form.zeros, payload=bytes(payload[form.signature_end :]))
+            self._check(zeros, message.sender)
+        signature = b""
+        if form.signature_end > form.covers_end:
+            signature = bytes(payload[form.covers_end : form.signature_end])
+            statement = share_statement(
+                plan.transcript,
+                dealer=message.sender,
+                recipient=message.recipient,
+                part=part,
+                payload=payload[: form.covers_end],
+            )
+            plan.session.roster.verify(message.sender, signature, statement, what="a share")
+        return Dealt(residues=residues, covers=covers, signature=signature, zeros=zeros)
+
+    def _check(self, residues: PackedResidues, sender: int) -> None:
+        primes = self._plan.primes
+        refused = self._kernels.refused(residues.planes(), primes)
         if refused >= 0:
             raise MessageError(
-                f"Share: a residue from client {message.sender} is not below its prime {primes[refused]}"
+                f"Share: a residue from client {sender} is not below its prime {primes[refused]}"
             )
-    if dealt.signature:
-        statement = share_statement(
-            plan.transcript,
-            dealer=message.sender,
-            recipient=message.recipient,
-            part=message.part,
-            payload=payload[:signed],
-        )
-        plan.session.roster.verify(message.sender, dealt.signature, statement, what="a share")
-    return dealt

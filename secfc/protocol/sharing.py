@@ -23,7 +23,7 @@ from secfc.protocol.dealing import Column, by_part, check_after, columns_of, com
 from secfc.protocol.echoes import Echoes
 from secfc.protocol.messages import Challenge, Dispute, Echo, LeaveOut, Message, Ready, Share
 from secfc.protocol.noise import noise_of
-from secfc.protocol.opened import Dealt, Early, open_share
+from secfc.protocol.opened import Dealt, EarlyShares, Opener
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.spreading import add_residues, deal_zeros
 from secfc.protocol.testimony import Testimony
@@ -49,6 +49,7 @@ class ClientSharing:
             kernels=self.kernels,
             weights=layout.weights,
         )
+        self._opener = Opener(self._plan, self.kernels)
         self._sharer = Sharer(job=job, primes=self.primes, masks=context.masks, kernels=self.kernels)
         self._keeper = SummedParts(
             keep=self.points.store,
@@ -85,7 +86,7 @@ class ClientSharing:
         """Whether every part was sent and received."""
         return self.announced == self.parts.shares
 
-    def begin(self, early: Early[Share]) -> list[Message]:
+    def begin(self, early: EarlyShares) -> list[Message]:
         """Send the first parts and take shares that arrived early, or store what owners deposited."""
         if self._context.deposits is not None:
             self._context.deposits.store(self.points, len(self.primes))
@@ -117,13 +118,13 @@ class ClientSharing:
         if self._by_part and message.part >= self._added + 2 * WINDOW:
             raise MessageError(f"Share: part {message.part} from client {message.sender} too early")
         try:
-            channel = self._channels[message.sender]
-            dealt = open_share(message, plan=self._plan, channel=channel, kernels=self.kernels)
+            rows = self.parts.share_rows(message.sender, message.part)
+            dealt = self._opener.open(message, rows, self._channels[message.sender])
         except MessageError:
             if not self.unreadable(message.sender):
                 raise
             return self.ready()
-        return self._keep(message, dealt)
+        return self._keep(message, dealt, rows)
 
     def unreadable(self, sender: int) -> bool:
         """Note that a client's share cannot be read. False if it owes no share or liars are not tolerated."""
@@ -167,9 +168,9 @@ class ClientSharing:
             if part + 1 not in self._testimonies or not self._testimonies[part + 1].reported:
                 raise MessageError(f"part {part} of the shares was not checked")
         for part in range(self._added, parts):
-            first = self.parts.share_rows(self._number, part).start
             for column in [column for column in self._held if column[1] == part]:
-                self._keeper.store(self._rows_of(column, self._held.pop(column)), part, first)
+                rows = self.parts.share_rows(*column)
+                self._keeper.store(self._rows_of(column, self._held.pop(column), rows), part, rows.start)
             del self._testimonies[part + 1], self._checked[part + 1]
             self._echoes.end(part + 1)
             self._added += 1
@@ -307,7 +308,7 @@ class ClientSharing:
         if self.noise is not None and part == 0 and rows.stop > rows.start:
             noise = self.noise.draw(self._job, self._context.masks)
         packed = dict(enumerate(self._sharer.share(self._own.block(rows), noise), 1))
-        testimony = self._take(self._number, part, packed.pop(self._number))
+        testimony = self._take((self._number, part), packed.pop(self._number), rows)
         covers: dict[int, PackedResidues] = {}
         if covers_of(self._job) and rows.stop > rows.start:
             covers = dict(enumerate(self._sharer.cover(covers_of(self._job)), 1))
@@ -336,33 +337,32 @@ class ClientSharing:
         size *= len(self.primes) * self._job.width * len(others)
         return self.kernels.threads.each(share, others, size=size) + self.ready()
 
-    def _keep(self, message: Share, dealt: Dealt) -> list[Message]:
-        testimony = self._take(message.sender, message.part, dealt.residues)
+    def _keep(self, message: Share, dealt: Dealt, rows: slice) -> list[Message]:
+        column = message.sender, message.part
+        testimony = self._take(column, dealt.residues, rows)
         if dealt.zeros is not None:
             self._zeros[message.sender] = dealt.zeros
-        if covers_of(self._job):
-            testimony.keep((message.sender, message.part), dealt.covers, dealt.signature)
+        if dealt.covers is not None:
+            testimony.keep(column, dealt.covers, dealt.signature)
         self.received[message.sender] += 1
         self._missing[message.part] -= 1
         return self.ready()
 
-    def _take(self, dealer: int, part: int, residues: PackedResidues) -> Testimony:
+    def _take(self, column: Column, residues: PackedResidues, rows: slice) -> Testimony:
         """Keep a dealer's shares of a part, and return the testimony of the check that covers it."""
         if self._by_part:
-            self._held[dealer, part] = residues
+            self._held[column] = residues
         else:
-            rows = self._rows_of((dealer, part), residues)
-            self._keeper.store(rows, part, self.parts.share_rows(dealer, part).start)
-        return self._testimony(part + 1 if self._by_part else 0)
+            self._keeper.store(self._rows_of(column, residues, rows), column[1], rows.start)
+        return self._testimony(column[1] + 1 if self._by_part else 0)
 
-    def _rows_of(self, column: Column, residues: PackedResidues) -> PackedResidues:
+    def _rows_of(self, column: Column, residues: PackedResidues, rows: slice) -> PackedResidues:
         """The shares of rows among a dealer's shares of a part. Keep those of its noise."""
-        own = self.parts.share_rows(*column)
-        count = own.stop - own.start
-        if self.parts.dealt(*column) == count:
+        count = rows.stop - rows.start
+        if residues.shape[2] == count:
             return residues
-        rows, self._noise[column[0]] = residues.cut(count)
-        return rows
+        shares, self._noise[column[0]] = residues.cut(count)
+        return shares
 
     def _testimony(self, check: int) -> Testimony:
         """The testimony of a check, made at its first part: what this client can report and show."""

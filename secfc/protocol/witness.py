@@ -54,19 +54,20 @@ class Witnesses:
         self._last_round, self._most = context.job.last_round, Bounds(context.job).witness + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
+        self._latest, self._shown = 0, b""  # the last of these rounds, and its proof as it is shown
         self._assigned = b""  # proofs of all assignments, each with its round before it
         self._heard: dict[int, int] = {}  # last round, by client
         self._pending: dict[int, tuple[int, bytes]] = {}  # proofs that came before the server's message
-        self._agreed: dict[int, set[int]] = {}  # by round
+        self._agreed: dict[int, int] = {}  # clients with an equal proof, by round; each counts once
         self.false: set[int] = set()  # clients that sent a proof that the server did not sign
 
     def note(self, message: Assignment | Finish) -> None:
         """Note an assignment, or the result; an assignment need not have come."""
-        if isinstance(message, Finish):
-            self._own[END] = message.given
-        else:
-            self._own[message.round] = message.given
-            self._assigned += _SHOWN.pack(message.round, shown(message.given))
+        ended, self._shown = isinstance(message, Finish), shown(message.given)
+        self._latest = END if ended else message.round
+        self._own[self._latest] = message.given
+        if not ended:
+            self._assigned += _SHOWN.pack(message.round, self._shown)
 
     def tell(self, round_: int, left_out: Collection[int]) -> list[Message]:
         """Witness messages to all other clients that are in, with this client's proof of a round.
@@ -111,7 +112,7 @@ class Witnesses:
         payload = self._channels[sender].open(Witness.purpose, part=0, sealed=sealed, round_=round_)
         self._check(sender, round_, payload)
         self._heard[sender] = round_
-        if round_ in self._own or any(number > round_ for number in self._own):
+        if round_ <= self._latest:
             self._compare(sender, round_, payload)
         else:
             # Of many clients, the assignments of a run would take more memory than all else.
@@ -127,9 +128,13 @@ class Witnesses:
 
     def _compare(self, client: int, round_: int, payload: bytes) -> None:
         """Compare proofs with the own ones. One that is not the server's is its sender's fault alone."""
-        said, own = {round_: payload[:SHOWN_BYTES]}, self._own
-        if payload[SHOWN_BYTES:] != self._assigned:
-            said |= dict(_SHOWN.iter_unpack(payload[SHOWN_BYTES:]))
+        first, rest, own = payload[:SHOWN_BYTES], payload[SHOWN_BYTES:], self._own
+        if round_ == self._latest and first == self._shown and rest in (b"", self._assigned):
+            self._agree(round_)  # equal to what this client has verified
+            return
+        said = {round_: first}
+        if rest != self._assigned:
+            said |= dict(_SHOWN.iter_unpack(rest))
         differ = [n for n, one in said.items() if n in own and one[:DIGEST_BYTES] != own[n].digest]
         try:
             if round_ in own and round_ not in differ:
@@ -143,7 +148,10 @@ class Witnesses:
         if others:
             raise self._cheat(client, *next(iter(others.items())))
         if round_ in own:
-            self._agreed.setdefault(round_, set()).add(client)
+            self._agree(round_)
+
+    def _agree(self, round_: int) -> None:
+        self._agreed[round_] = self._agreed.get(round_, 0) + 1
 
     def _proof(self, number: int, payload: bytes) -> Proof:
         kind, round_ = (Finish, 0) if number == END else (Assignment, number)
@@ -162,4 +170,4 @@ class Witnesses:
 
     def confirmed(self, round_: int, *, clients: int) -> bool:
         """Whether at least `clients` clients, this one included, have the same message of a round."""
-        return len(self._agreed.get(round_, ())) >= clients - 1
+        return self._agreed.get(round_, 0) >= clients - 1

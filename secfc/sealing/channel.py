@@ -34,6 +34,8 @@ _NONCE = struct.Struct("<IQ")  # round, part
 class Sealed(Payload):
     """A sealed payload: equally many bytes of ciphertext, and a tag."""
 
+    __slots__ = ()
+
     @classmethod
     def empty(cls, size: int) -> Self:
         """Uninitialised, for a payload of this many bytes, with space for a header before it."""

@@ -15,10 +15,12 @@ import pytest
 
 from benchmarks.costs.setting import run_apart
 from secfc.drivers import in_process, post
+from secfc.drivers.costs import MessageRecord, Meter
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.limits import Limits
+from secfc.protocol.wire import Envelope
 from secfc.row_layout import WINDOW, Layout
 from secfc.sealing import identity
 
@@ -208,6 +210,22 @@ def test_phases_come_in_order_and_add_up_to_the_messages(setup_of):
     assert sum(cost.sent_bytes for cost in costs.phases) == sum(message.size for message in costs.messages)
     assert all(cost.seconds >= 0 for cost in costs.phases)
     assert costs.wall_seconds > 0
+
+
+def test_every_message_is_recorded_also_by_a_meter_that_goes_on():
+    meter, sent = Meter(), [(2, 1, 9), (2, 3, 9), (1, 2, 9), (2, 1, 9), (2, 1, 8)]
+    for sender, recipient, size in sent[:4]:
+        meter.sent(Envelope("Share", "share", "share", sender, recipient, 0, False), size)
+    before = meter.costs().messages
+    again = Meter()
+    again.stand(json.loads(json.dumps(meter.standing())))
+    sender, recipient, size = sent[4]
+    again.sent(Envelope("Share", "share", "share", sender, recipient, 0, False), size)
+    expected = [MessageRecord("Share", sender, recipient, 0, size) for sender, recipient, size in sent]
+    assert sorted(before) == sorted(expected[:4])
+    assert sorted(again.costs().messages) == sorted(expected)
+    assert again.sent_bytes == 44
+    assert before != again.costs().messages
 
 
 def test_costs_are_written_as_json(setup_of):

@@ -24,12 +24,14 @@ from support.kernel_samples import (
     some_moduli,
 )
 
+from secfc import threads
 from secfc.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, blocks
 from secfc.kernels.compiled import CompiledKernels
 from secfc.options import MAX_ROWS
+from secfc.threads import Threads
 
 
 class TestSetSums:
@@ -224,6 +226,17 @@ class TestRefused:
         assert kernels.refused(planes, primes) == -1
         for first in (2, 1, 0):
             planes[first, 1, -3:] = 255
+            assert kernels.refused(planes, primes) == first
+
+    @pytest.mark.parametrize("at", [0, 1, 37, 74])
+    def test_threads_find_the_same_first_prime(self, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(threads, "LEAST", 1)
+        primes = primes_of(3)
+        planes = np.array([pack(np.full((3, 25), p - 1.0), p) for p in primes])
+        kernels = CompiledKernels(Threads(5))
+        assert kernels.refused(planes, primes) == -1
+        for first in (2, 1, 0):
+            planes[first].reshape(-1)[3 * at : 3 * at + 3] = 255
             assert kernels.refused(planes, primes) == first
 
     def test_planes_and_primes_of_other_numbers_are_refused(self) -> None:

@@ -13,7 +13,7 @@ from support.sweeps import sweep, tries
 
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
-from secfc.protocol import wire
+from secfc.protocol import encodings, wire
 from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import (
     KINDS,
@@ -549,11 +549,18 @@ def test_unpacked_labels_are_a_writable_copy():
     assert data == encode(examples()["Assignment"], k=3)
 
 
+def test_few_equal_labels_are_checked_and_kept_once():
+    sent = [replace(examples()["Assignment"], recipient=j) for j in (1, 2)]
+    first, second = (decode(encode(one, k=3), k=3).sets for one in sent)
+    assert first is second
+
+
 @pytest.mark.parametrize(
     ("name", "field"),
     [("Share", "sealed"), ("CodedDistances", "residues"), ("Assignment", "sets"), ("Finish", "labels")],
 )
-def test_residues_labels_and_sealed_bytes_are_a_view_of_the_received_bytes(name, field):
+def test_residues_many_labels_and_sealed_bytes_are_a_view_of_the_received_bytes(name, field, monkeypatch):
+    monkeypatch.setattr(encodings, "FEW", 0)
     data = wire.encode(examples()[name], k=3, signer=SIGNER)
     read = wire.decode(data, k=3, session=SESSION)
     assert getattr(read, field).payload.obj is getattr(data, "obj", data)

@@ -7,7 +7,7 @@ from secfc.errors import MessageError, SealError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.dealing import most_checks
 from secfc.protocol.messages import Hello, Message, Plan, Share, UnionDeal
-from secfc.protocol.opened import Early, hold_deal, hold_share
+from secfc.protocol.opened import Early, EarlyShares, hold_deal
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_compare import ClientCompare
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
@@ -46,7 +46,7 @@ class ClientIdentify(ClientPhase):
             checks=most_checks(context.job),
             secrets=secrets,
         )
-        self.early_shares, self._early_deals = Early[Share](), Early[UnionDeal]()
+        self.early_shares, self._early_deals = EarlyShares(context.job), Early[UnionDeal]()
 
     @property
     def hello(self) -> Hello:
@@ -68,7 +68,7 @@ class ClientIdentify(ClientPhase):
             case Share() if self._context.job.owners is not None:
                 raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
             case Share():
-                hold_share(self.early_shares, message, job=self._context.job)
+                self.early_shares.keep(message)
             case UnionDeal() if self._ids is None:
                 raise MessageError(f"UnionDeal: from client {message.sender}, in a run without IDs")
             case UnionDeal():

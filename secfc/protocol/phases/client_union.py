@@ -21,7 +21,7 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
-from secfc.protocol.opened import Early, hold_deal, hold_share
+from secfc.protocol.opened import Early, EarlyShares, hold_deal
 from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare
@@ -49,7 +49,7 @@ class ClientUnion(ClientPhase):
         rows: Floats,
         ids: RowIds,
         deals: Early[UnionDeal],
-        shares: Early[Share],
+        shares: EarlyShares,
     ) -> None:
         salt = context.salt or salt_of(peers.transcript)
         plan, tokens = UnionPlan.of(context.job, salt), ids.tokens(salt)
@@ -76,7 +76,7 @@ class ClientUnion(ClientPhase):
         """
         match message:
             case Share():
-                hold_share(self.early_shares, message, job=self._context.job)
+                self.early_shares.keep(message)
                 return self, []
             case UnionDeal():
                 messages = self._on_deal(message)
