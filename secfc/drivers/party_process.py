@@ -50,8 +50,9 @@ def _run(inbox: BinaryIO, outbox: BinaryIO) -> None:
     given = framing.read_json(inbox)
     party = None if "site" in given else simulated.taken(inbox, given)
     source = _files(given) if party is None else party
-    if party is not None:  # the caller gets its errors
-        logging.getLogger(Callee.__module__).setLevel(logging.CRITICAL)
+    if party is not None:  # the caller gets its errors, and says itself how kernels were chosen
+        for name in (Callee.__module__, "secfc.kernels"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     callee = Callee(lambda: source)
     framing.write_json(outbox, {"ready": True})
     try:

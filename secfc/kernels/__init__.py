@@ -1,5 +1,6 @@
 """Kernels, the array computations of a run, in two interchangeable forms, and the choice between them."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.threads import ALONE, Threads
 
 __all__ = ["Choose", "Kernels", "choose", "chosen_name"]
+
+_LOG = logging.getLogger(__name__)
 
 VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
@@ -65,6 +68,8 @@ def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
             return kernels(threads)
         if os.environ.get(VARIABLE) == "compiled":
             raise ParameterError(f"{VARIABLE}: compiled kernels need Numba and a folder that can be written")
+    elif run_residues >= _LARGE and VARIABLE not in os.environ and not _installed():
+        _warn_of_numpy()
     return VectorisedKernels(threads)
 
 
@@ -97,9 +102,17 @@ def _compiled() -> Callable[[Threads], Kernels] | None:
     return CompiledKernels
 
 
+@cache
+def _warn_of_numpy() -> None:
+    """Say once in a process that a large run uses NumPy."""
+    _LOG.warning("Numba is not installed, so this large run is slower: pip install '.[numba]'")
+
+
+def _installed() -> bool:
+    """Whether Numba is installed."""
+    return sys.modules["numba"] is not None if "numba" in sys.modules else find_spec("numba") is not None
+
+
 def _can_compile() -> bool:
     """Whether Numba is installed and not switched off by its own variable."""
-    installed = (
-        sys.modules.get("numba") is not None if "numba" in sys.modules else find_spec("numba") is not None
-    )
-    return installed and os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
+    return _installed() and os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}

@@ -126,6 +126,28 @@ class TestName:
         monkeypatch.setenv("NUMBA_DISABLE_JIT", value)
         assert chosen_name(1 << 50) == "compiled"
 
+    @pytest.mark.parametrize(
+        ("residues", "wanted", "said"),
+        [(LARGE, None, 1), (LARGE - 1, None, 0), (LARGE, "numpy", 0)],
+        ids=["a large run", "a small run", "NumPy is wanted"],
+    )
+    def test_a_large_run_without_numba_says_once_that_it_is_slower(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        residues: int,
+        wanted: str | None,
+        said: int,
+    ) -> None:
+        if wanted:
+            monkeypatch.setenv("SECFC_KERNELS", wanted)
+        monkeypatch.setitem(sys.modules, "numba", None)
+        kernels._warn_of_numpy.cache_clear()
+        for _ in range(2):
+            assert isinstance(choose(residues), VectorisedKernels)
+        texts = [one for one in caplog.messages if "pip install '.[numba]'" in one]
+        assert len(texts) == said
+
     def test_numba_that_is_missing_is_not_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "numba", None)
         assert chosen_name(1 << 50) == "numpy"
