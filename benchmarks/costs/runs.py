@@ -28,10 +28,11 @@ from benchmarks.costs.setting import (
     stated,
 )
 from secfc.array_types import Floats
-from secfc.options import Driver
+from secfc.options import Disclosure, Driver
 from secfc.result import Result
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
 REPEATS = 3
 CLUSTER_STD = 8.0
 """With this deviation clusters overlap and a run takes tens of iterations. With 20 it takes hundreds."""
@@ -41,6 +42,9 @@ CASES = (
     Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),
     Case(m=3010, d=10, k=4, n=301, t=4, ell=2),
 )
+SMALL = 10_000
+"""Up to so many rows each disclosure is measured; beyond, and with very many parties, "coded" alone."""
+
 MOST_PROCESSES = 100
 """The most parties of a case that runs with one process per party."""
 
@@ -53,13 +57,15 @@ class RunRow(Setting):
 
     Attributes
     ----------
-    driver : str
+    driver, disclosure : str
     repeats, n_iter, near_ties : int
     labels_equal : bool
         Whether every repeat's labels equal scikit-learn's.
     differing_rows : int
         The most rows that differ in a repeat.
-    inertia, plaintext_inertia : float
+    inertia : float or None
+        None if only labels are disclosed.
+    plaintext_inertia : float
     bytes : int
         Bytes sent by all parties.
     work_seconds : float
@@ -72,12 +78,13 @@ class RunRow(Setting):
     """
 
     driver: str
+    disclosure: str
     repeats: int
     n_iter: int
     near_ties: int
     labels_equal: bool
     differing_rows: int
-    inertia: float
+    inertia: float | None
     plaintext_inertia: float
     bytes: int
     work_seconds: float
@@ -98,25 +105,34 @@ def blobs(case: Case) -> Floats:
 
 
 def measure_runs(
-    case: Case, *, driver: Driver, precision: int = PRECISION, repeats: int = REPEATS, seed: int = 0
+    case: Case,
+    *,
+    driver: Driver,
+    disclosure: Disclosure = "coded",
+    precision: int = PRECISION,
+    repeats: int = REPEATS,
+    seed: int = 0,
 ) -> RunRow:
     """Repeat: run a case to its end, then scikit-learn n + 1 times from the same start."""
     rows = blobs(case)
     parties = np.array_split(rows, case.n)
     with threadpool_limits(1):
         # Load compiled code and touch memory pages before anything is timed.
-        quiet_run(parties, case, precision=precision, seed=seed, max_iter=2, disclosure="coded")
-        taken = [_repeat(rows, parties, case, driver, precision, seed) for _ in range(repeats)]
+        options = {"precision": precision, "seed": seed, "disclosure": disclosure}
+        quiet_run(parties, case, max_iter=2, **options)
+        taken = [_repeat(rows, parties, case, driver=driver, **options) for _ in range(repeats)]
     result, models = taken[-1][0], taken[-1][2]
     secure = np.array([one[1] for one in taken])
     plain = np.array([one[3] for one in taken])
     ratios = secure / plain
     differing = max(int((np.concatenate(one[0].labels) != one[2].labels_).sum()) for one in taken)
     asked = residues_of_rounds(result.costs.messages, m=case.m)
-    assert result.inertia is not None
+    # With "labels" rounds have the primes of the run.
+    residues = most_primes(asked, case.k) if asked else result.job.residues(case.m)
     return RunRow(
-        **stated(result.job, m=case.m, residues=most_primes(asked, case.k)),
+        **stated(result.job, m=case.m, residues=residues),
         driver=driver,
+        disclosure=disclosure,
         repeats=repeats,
         n_iter=result.n_iter,
         near_ties=result.near_ties or 0,
@@ -141,13 +157,9 @@ _Seconds = tuple[float, float]  # CPU, wall-clock
 
 
 def _repeat(
-    rows: Floats, parties: list[Floats], case: Case, driver: Driver, precision: int, seed: int
+    rows: Floats, parties: list[Floats], case: Case, **options: Any
 ) -> tuple[Result, _Seconds, Any, _Seconds]:
-    result, seconds = timed(
-        lambda: quiet_run(
-            parties, case, driver=driver, precision=precision, seed=seed, max_iter=300, disclosure="coded"
-        )
-    )
+    result, seconds = timed(lambda: quiet_run(parties, case, max_iter=300, **options))
     start = np.concatenate(result.start)
     centres = np.array([rows[start == h].mean(axis=0) for h in range(case.k)])
 
@@ -179,4 +191,8 @@ def measure_cases(
     """Measure each case with each driver; many parties only in one process."""
     for case in cases:
         for driver in DRIVERS if case.n <= MOST_PROCESSES else DRIVERS[:1]:
-            yield measure_runs(case, driver=driver, precision=precision, repeats=repeats)
+            each = DISCLOSURES if case.m <= SMALL and case.n <= MOST_PROCESSES else DISCLOSURES[:1]
+            for disclosure in each:
+                yield measure_runs(
+                    case, driver=driver, disclosure=disclosure, precision=precision, repeats=repeats
+                )

@@ -187,6 +187,7 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
     ),
     "runs": (
         _plain("driver", "driver"),
+        _plain("disclosure", "disclosure"),
         *setting_columns(),
         _plain("iterations", "n_iter"),
         TableColumn(
