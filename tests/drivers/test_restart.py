@@ -175,7 +175,8 @@ def test_no_party_is_started_again_once_the_run_is_interrupted(stored, starts, m
     def interrupt(progress):
         if progress.round == 2:
             started[1].kill()
-            assert begun.wait(300)
+        # If the party had answered already, it is called, and started again, only after the run continues.
+        if progress.round >= 2 and begun.wait(5):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(ForkServer, "start", start)

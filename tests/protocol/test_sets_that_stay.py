@@ -11,7 +11,7 @@ from support.sweeps import crossed, tries
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError
-from secfc.field.packing import unpack
+from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.kmeans import kept
 from secfc.kmeans.kept import KeptDistances
@@ -309,7 +309,7 @@ def test_a_wrong_answer_about_some_sets_is_found_and_its_sender_named(wire):
         if isinstance(message, CodedDistances) and message.sender == 3:
             payload = bytearray(message.residues.payload)
             payload[0] ^= 1
-            residues = replace(message.residues, payload=bytes(payload))
+            residues = PackedResidues(shape=message.residues.shape, payload=bytes(payload))
             net.deliver(replace(message, residues=residues))
             return True
         return False

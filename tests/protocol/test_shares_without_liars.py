@@ -8,6 +8,7 @@ import pytest
 from support.wire import UnionWire, Wire
 
 from secfc.errors import MessageError, SealError, TooManyFaultsError
+from secfc.field.packing import PackedResidues
 from secfc.limits import Limits
 from secfc.protocol.dealing import NOT_READ
 from secfc.protocol.messages import Assignment, Dispute, Echo, Report, Share
@@ -83,7 +84,7 @@ def test_a_wrong_report_leaves_open_who_lies_and_nobody_shows_a_share(liar):
 def test_who_says_that_it_cannot_read_a_share_is_refused():
     net = labelled()
     report = net.hold(Report, recipient=0, sender=3)
-    residues = replace(report.residues, payload=bytearray(report.residues.payload))
+    residues = PackedResidues(shape=report.residues.shape, payload=bytearray(report.residues.payload))
     residues.planes()[..., 3:6] = list(NOT_READ.to_bytes(3, "little"))
     with pytest.raises(MessageError, match=r"^Report: a residue from client 3 is not below its prime"):
         net.deliver(replace(report, residues=residues))
