@@ -15,7 +15,7 @@ from pydantic import Field
 from secfc.agreement.admission import own_certificate
 from secfc.agreement.check import check_site
 from secfc.agreement.files import OWNER_ONLY, numbers_in, read_private_text, write_new
-from secfc.agreement.holdings import Deposits, call_of, owners_of
+from secfc.agreement.holdings import Deposits, call_of, closed, owners_of
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.rows import SiteRows, read_rows
@@ -123,6 +123,7 @@ class Depositor:
             raise AgreementError(f"{self._site.party}: {self._receipts}: there is no receipt of a deposit")
         found: list[Opened] = []
         failed: SecFCError | None = None
+        left_out: SecFCError | None = None
         past = PastRuns(self._site, self.agreement)
         for run in self._deposits.runs():
             target = self._site.results / run.hex()
@@ -132,6 +133,10 @@ class Depositor:
             try:
                 copies = self._copies(run)
                 if not copies:  # the run has not ended, or failed
+                    continue
+                why = "" if any(copies.values()) else self._left_out()
+                if why:
+                    left_out = TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
                     continue
                 receipt, labels = self._opened(call, receipts, run, copies)
                 if target.exists():
@@ -149,6 +154,8 @@ class Depositor:
             found.append(Opened(folder=target, rows=labels.size))
         if failed is not None and not any(one.rows for one in found):
             raise failed
+        if left_out is not None and not found:
+            raise left_out
         return found
 
     def _is_opened(self, folder: Path) -> bool:
@@ -159,9 +166,6 @@ class Depositor:
     def _opened(
         self, call: Call, receipts: list[ReceiptSchema], run: bytes, copies: Mapping[int, bytes]
     ) -> tuple[ReceiptSchema, Labels]:
-        if not any(copies.values()):
-            text = f"no member has labels of owner {self._certificate.number}: it was left out"
-            raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {text}")
         for receipt in receipts:
             owner = Owner.of_receipt(
                 call,
@@ -174,6 +178,18 @@ class Depositor:
             except TooManyFaultsError as error:
                 why = error
         raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
+
+    def _left_out(self) -> str:
+        """Why this owner was left out, by what members signed; a file without its labels says nothing."""
+        number = self._certificate.number
+        try:
+            found = closed(self._deposits).complete
+        except (AgreementError, StorageError):
+            return ""
+        if found.owners[number - 1]:
+            return ""
+        why = found.left_out.get(number, "no member has a deposit of it")
+        return f"no member has labels of owner {number}: it was left out, {why}"
 
     def _copies(self, run: bytes) -> dict[int, bytes]:
         """What each member that has a file of labels in the store says it sealed to this owner number."""

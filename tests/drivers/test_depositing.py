@@ -417,6 +417,18 @@ class TestLabels:
         with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0"):
             closed_clinics.depositor("clinic-1").open()
 
+    def test_an_owner_is_told_that_it_was_left_out_only_if_members_signed_so(self, closed_clinics):
+        store = closed_clinics.store
+        for member in (1, 2, 3):
+            store.write_runs(member, [RUN])
+            store.store.write(store.labels(RUN, member), b"")
+        with pytest.raises(TooManyFaultsError, match="0 equal copies of labels, 2 are needed"):
+            closed_clinics.depositor("clinic-1").open()
+        closed_clinics.member("south").close([1])
+        text = "it was left out, member 2: this member leaves it out"
+        with pytest.raises(TooManyFaultsError, match=text):
+            closed_clinics.depositor("clinic-1").open()
+
     def test_a_run_that_has_begun_and_has_no_labels_is_passed_over(self, closed_clinics):
         closed_clinics.network().run()
         for member in (1, 2, 3):
@@ -569,7 +581,7 @@ def test_commands_from_keys_to_labels(tmp_path):
     assert "5 labels" in command("deposit", "open", "--site", made.site("clinic-1"))
     assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
     text = command("deposit", "open", "--site", made.site("clinic-2"), status=2)
-    assert "no member has labels of owner 10: it was left out" in text
+    assert "no member has labels of owner 10: it was left out, member 1 has no deposit of it" in text
     assert "west: a member of a committee has no labels" in command(
         "job", "fetch", made.site("west"), tmp_path / "x", status=2
     )
