@@ -10,11 +10,13 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from secfc.codes import Code
 from secfc.errors import ParameterError, StorageError
+from secfc.journal.disk import write_all
 
 NO_FSSPEC = "fsspec is needed, pip install '.[stores]' in a checkout of secfc"
 
@@ -24,6 +26,10 @@ _KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
 
 _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
 """Flags against pipes and links to other files, which anyone who may write to the folder can leave there."""
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_DIRECTORY"))
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd  # not on Windows
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 T = TypeVar("T")
@@ -84,24 +90,36 @@ class Store:
 
 
 class _Folder:
-    """Files on this machine."""
+    """Files on this machine.
+
+    Whoever may write to the folder can replace a folder in it by a link at any time. So each is opened
+    relative to the one above, and no link is followed. Windows cannot do this: there each is checked before.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def write(self, path: str, data: bytes) -> None:
-        target = self._file(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f"{target.name}-{secrets.token_hex(4)}~")  # `names` ignores it due to the ~
-        try:
-            draft.write_bytes(data)
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
+        folder, _, name = path.rpartition("/")
+        draft = f"{name}-{secrets.token_hex(4)}~"  # `names` ignores it due to the ~
+        self._root.mkdir(parents=True, exist_ok=True)
+        with self._folder(folder, make=True) as (at, place):
+            try:
+                descriptor = os.open(place + draft, _NEW, 0o666, dir_fd=at)
+                try:
+                    write_all(descriptor, data)
+                finally:
+                    os.close(descriptor)
+                os.replace(place + draft, place + name, src_dir_fd=at, dst_dir_fd=at)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(place + draft, dir_fd=at)
 
     def read(self, path: str, most: int) -> bytes | None:
+        folder, _, name = path.rpartition("/")
         try:
-            descriptor = os.open(self._file(path), _READ)
+            with self._folder(folder) as (at, place):
+                descriptor = os.open(place + name, _READ, dir_fd=at)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would block the reader
@@ -112,23 +130,47 @@ class _Folder:
 
     def names(self, path: str) -> Iterator[str]:
         try:
-            with os.scandir(self._folder(path)) as found:
+            with self._folder(path) as (at, place), os.scandir(place if at is None else at) as found:
                 yield from (one.name for one in found)
         except FileNotFoundError:
             return
 
-    def _file(self, path: str) -> Path:
-        folder, _, name = path.rpartition("/")
-        return self._folder(folder) / name
+    @contextmanager
+    def _folder(self, path: str, *, make: bool = False) -> Iterator[tuple[int | None, str]]:
+        """A folder of this one: its descriptor, or None and the beginning of the paths of its files."""
+        parts = [part for part in path.split("/") if part]
+        if not _BY_DESCRIPTOR:
+            yield None, self._checked(parts, make=make)
+            return
+        at = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for part in parts:
+                above, at = at, self._opened(part, at, make=make)
+                os.close(above)
+            yield at, ""
+        finally:
+            os.close(at)
 
-    def _folder(self, path: str) -> Path:
-        """A folder of this one; OSError if it is a link, or behind one, that leads elsewhere."""
+    def _opened(self, name: str, above: int, *, make: bool) -> int:
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=above)
+        try:
+            return os.open(name, _FOLDER, dir_fd=above)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                raise OSError(error.errno, "a link or a file is in the way") from None
+            raise
+
+    def _checked(self, parts: list[str], *, make: bool) -> str:
         found = self._root
-        for part in filter(None, path.split("/")):
+        for part in parts:
             found /= part
             if found.is_symlink():
-                raise OSError(errno.ELOOP, "a link is in the way")
-        return found
+                raise OSError(errno.ELOOP, "a link or a file is in the way")
+            if make:
+                found.mkdir(exist_ok=True)
+        return f"{found}{os.sep}"
 
 
 class _Remote:

@@ -15,14 +15,14 @@ from pydantic import Field
 from secfc.agreement.admission import own_certificate
 from secfc.agreement.check import check_site
 from secfc.agreement.files import OWNER_ONLY, numbers_in, read_private_text, write_new
-from secfc.agreement.holdings import Deposits, call_of, owners_of
+from secfc.agreement.holdings import Deposits, call_of, closed, owners_of
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
 from secfc.agreement.statement import Hex32
-from secfc.agreement.toml_file import FileSchema, TomlFile
+from secfc.agreement.toml_file import FileSchema, TomlFile, read_text
 from secfc.array_types import Labels
 from secfc.codes import Code
 from secfc.drivers.committee import kernels_of
@@ -34,6 +34,9 @@ from secfc.protocol.deposits import Call, Owner
 from secfc.tables import write_labels
 
 LABELS = "labels.csv"
+_JOB = "job.digest"
+"""A file beside the labels that an owner has opened: the job that they are of."""
+
 _RECEIPTS = ".receipts"  # suffix of a folder next to the results
 
 
@@ -112,24 +115,33 @@ class Depositor:
         """Open the labels that members wrote for this owner in each run. Write those that are new.
 
         Raises AgreementError without a receipt, TooManyFaultsError or StorageError if no run has enough equal
-        copies, and DataError if the site's rows are not the deposited ones.
+        copies and none has new labels, AgreementError if its folder has results of another job, and DataError
+        if the site's rows are not the deposited ones.
         """
         receipts, call = list(self._kept()), self._call()
         if not receipts:
             raise AgreementError(f"{self._site.party}: {self._receipts}: there is no receipt of a deposit")
         found: list[Opened] = []
         failed: SecFCError | None = None
+        left_out: SecFCError | None = None
         past = PastRuns(self._site, self.agreement)
         for run in self._deposits.runs():
-            if (self._site.results / run.hex() / LABELS).exists():
-                found.append(Opened(folder=self._site.results / run.hex(), rows=0))
+            target = self._site.results / run.hex()
+            if self._is_opened(target):
+                found.append(Opened(folder=target, rows=0))
                 continue
             try:
                 copies = self._copies(run)
                 if not copies:  # the run has not ended, or failed
                     continue
+                why = "" if any(copies.values()) else self._left_out()
+                if why:
+                    left_out = TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
+                    continue
                 receipt, labels = self._opened(call, receipts, run, copies)
-            except (TooManyFaultsError, StorageError) as error:
+                if target.exists():
+                    raise AgreementError(f"{self._site.party}: {target}: it has results of another job")
+            except (TooManyFaultsError, StorageError, AgreementError) as error:
                 # A new one: the traceback of `error` refers to all copies.
                 failed = failed or type(error)(str(error), code=error.code)
                 continue
@@ -138,17 +150,22 @@ class Depositor:
                 raise DataError(f"{self._site.party}: {rows.table.path}: not the rows that were deposited")
             with past.new_results(run) as folder:
                 write_labels(folder / LABELS, rows.table, labels)
-            found.append(Opened(folder=self._site.results / run.hex(), rows=labels.size))
-        if failed is not None and not found:
+                (folder / _JOB).write_text(self.agreement.digest.hex(), encoding="utf-8")
+            found.append(Opened(folder=target, rows=labels.size))
+        if failed is not None and not any(one.rows for one in found):
             raise failed
+        if left_out is not None and not found:
+            raise left_out
         return found
+
+    def _is_opened(self, folder: Path) -> bool:
+        """Whether a run's folder has labels of this job; another job's run may have the same number."""
+        path = folder / _JOB
+        return path.exists() and read_text(path) == self.agreement.digest.hex()
 
     def _opened(
         self, call: Call, receipts: list[ReceiptSchema], run: bytes, copies: Mapping[int, bytes]
     ) -> tuple[ReceiptSchema, Labels]:
-        if not any(copies.values()):
-            text = f"no member has labels of owner {self._certificate.number}: it was left out"
-            raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {text}")
         for receipt in receipts:
             owner = Owner.of_receipt(
                 call,
@@ -161,6 +178,18 @@ class Depositor:
             except TooManyFaultsError as error:
                 why = error
         raise TooManyFaultsError(f"{self._site.party}: the run {run.hex()}: {why}")
+
+    def _left_out(self) -> str:
+        """Why this owner was left out, by what members signed; a file without its labels says nothing."""
+        number = self._certificate.number
+        try:
+            found = closed(self._deposits).complete
+        except (AgreementError, StorageError):
+            return ""
+        if found.owners[number - 1]:
+            return ""
+        why = found.left_out.get(number, "no member has a deposit of it")
+        return f"no member has labels of owner {number}: it was left out, {why}"
 
     def _copies(self, run: bytes) -> dict[int, bytes]:
         """What each member that has a file of labels in the store says it sealed to this owner number."""

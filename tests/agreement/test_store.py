@@ -1,5 +1,6 @@
 """Stores: a folder, or a store named by a URL, tested with an S3 server in this process."""
 
+import os
 import shutil
 import sys
 
@@ -76,10 +77,40 @@ def test_nothing_is_written_or_read_through_a_link_to_another_folder(tmp_path):
             lambda at=f"{link}/1": store.read(at, most=9),
             lambda at=link: store.names(at),
         ):
-            with pytest.raises(StorageError, match="a link is in the way"):
+            with pytest.raises(StorageError, match="a link or a file is in the way"):
                 act()
         place.unlink()
     assert [(one.name, one.read_bytes()) for one in elsewhere.iterdir()] == [("1", b"own")]
+
+
+@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="folders are opened by path")
+@pytest.mark.parametrize("call", ["open", "replace", "scandir"])
+def test_a_folder_that_becomes_a_link_while_it_is_used_leads_nowhere_else(tmp_path, monkeypatch, call):
+    store, elsewhere = Store(str(tmp_path / "deposits")), tmp_path / "elsewhere"
+    store.write("a/b/1", b"x")
+    elsewhere.mkdir()
+    (elsewhere / "1").write_bytes(b"own")
+    place, real, swapped = tmp_path / "deposits" / "a" / "b", getattr(os, call), []
+
+    def swap(*args, **kwargs):
+        """The folder is replaced once it was opened, before the next call."""
+        opened = call == "open" and args[0] == "b"
+        found = real(*args, **kwargs) if opened else None
+        if (opened or call != "open") and not swapped:
+            place.rename(place.with_name("c"))
+            place.symlink_to(elsewhere)
+            swapped.append(True)
+        return found if opened else real(*args, **kwargs)
+
+    monkeypatch.setattr(os, call, swap)
+    if call == "scandir":
+        (elsewhere / "2").write_bytes(b"own")
+        assert store.names("a/b") == ["1"]
+    else:
+        store.write("a/b/1", b"y")
+        assert (place.with_name("c") / "1").read_bytes() == b"y"
+    assert swapped
+    assert (elsewhere / "1").read_bytes() == b"own"
 
 
 def test_clinics_deposit_in_an_object_store_and_open_their_labels(bucket, tmp_path):

@@ -386,6 +386,49 @@ class TestLabels:
         assert len(closed_clinics.labels("clinic-1", first)) == 5
         assert sorted(closed_clinics.store.runs()) == [second, first]
 
+    def test_results_of_another_job_are_not_reported_as_labels_and_hide_no_failure(self, closed_clinics):
+        closed_clinics.network().run()
+        other = closed_clinics.folder / "results-clinic-1" / bytes(16).hex()
+        other.mkdir(parents=True)
+        (other / "labels.csv").write_text("of another job\n")
+        for member in (1, 2, 3):
+            closed_clinics.store.write_runs(member, [bytes(16), RUN])
+            closed_clinics.store.store.write(closed_clinics.store.labels(RUN, member), b"junk")
+        with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0"):
+            closed_clinics.depositor("clinic-1").open()
+
+    def test_labels_of_a_run_whose_folder_another_job_has_are_an_error_that_hides_no_others(
+        self, closed_clinics
+    ):
+        other = closed_clinics.folder / "results-clinic-1" / bytes(16).hex()
+        other.mkdir(parents=True)
+        closed_clinics.network(run=bytes(16)).run()
+        with pytest.raises(AgreementError, match=r"clinic-1: .*: it has results of another job"):
+            closed_clinics.depositor("clinic-1").open()
+        closed_clinics.network().run()
+        assert len(closed_clinics.labels("clinic-1")) == 5
+
+    def test_a_run_that_fails_is_told_also_where_labels_of_another_were_opened_before(self, closed_clinics):
+        closed_clinics.network().run()
+        assert len(closed_clinics.labels("clinic-1")) == 5
+        for member in (1, 2, 3):
+            closed_clinics.store.write_runs(member, [bytes(16), RUN])
+            closed_clinics.store.store.write(closed_clinics.store.labels(bytes(16), member), b"junk")
+        with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0"):
+            closed_clinics.depositor("clinic-1").open()
+
+    def test_an_owner_is_told_that_it_was_left_out_only_if_members_signed_so(self, closed_clinics):
+        store = closed_clinics.store
+        for member in (1, 2, 3):
+            store.write_runs(member, [RUN])
+            store.store.write(store.labels(RUN, member), b"")
+        with pytest.raises(TooManyFaultsError, match="0 equal copies of labels, 2 are needed"):
+            closed_clinics.depositor("clinic-1").open()
+        closed_clinics.member("south").close([1])
+        text = "it was left out, member 2: this member leaves it out"
+        with pytest.raises(TooManyFaultsError, match=text):
+            closed_clinics.depositor("clinic-1").open()
+
     def test_a_run_that_has_begun_and_has_no_labels_is_passed_over(self, closed_clinics):
         closed_clinics.network().run()
         for member in (1, 2, 3):
@@ -538,7 +581,7 @@ def test_commands_from_keys_to_labels(tmp_path):
     assert "5 labels" in command("deposit", "open", "--site", made.site("clinic-1"))
     assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
     text = command("deposit", "open", "--site", made.site("clinic-2"), status=2)
-    assert "no member has labels of owner 10: it was left out" in text
+    assert "no member has labels of owner 10: it was left out, member 1 has no deposit of it" in text
     assert "west: a member of a committee has no labels" in command(
         "job", "fetch", made.site("west"), tmp_path / "x", status=2
     )
