@@ -14,6 +14,7 @@ from secfc.agreement.holdings import call_of, holding_of, signed_holding
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.statement import read_summary, sign_statement
+from secfc.drivers.participant import Participant
 from secfc.sealing.identity import Identity
 
 
@@ -220,3 +221,25 @@ def test_all_parties_state_the_deposits_of_the_run_and_members_their_holding(ran
         content = (folder / f"{member}-1").read_bytes().split(b"\n", 2)[2]
         assert one.statement.holding == hashlib.sha256(content).hexdigest()
     assert len({one.statement.deposits for one in summary.statements}) == 1
+
+
+def test_a_member_that_closes_again_before_it_joins_a_run_states_the_holding_of_the_run(
+    tmp_path, monkeypatch
+):
+    made = Clinics(tmp_path)
+    made.admit()
+    made.deposit()
+    made.close()
+    again, real = ["west"], Participant.open
+
+    def open_(self, run):
+        if self.name in again:
+            made.member(again.pop()).close([7])
+        return real(self, run)
+
+    monkeypatch.setattr(Participant, "open", open_)
+    network = made.network()
+    network.run()
+    network.write_summary(tmp_path / "summary.json", None)
+    assert not again
+    assert all(one.holds for one in audit(read_summary(tmp_path / "summary.json"), made.agreement))
