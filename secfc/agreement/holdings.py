@@ -320,6 +320,10 @@ class Deposits:
             raise AgreementError(f"{', '.join(missing)} did not close the deposits (secfc deposit close)")
         return {member: self._last(member, found[member], (stated or {}).get(member)) for member in found}
 
+    def digests(self, member: int) -> Iterator[bytes]:
+        """Digests of the holdings that a member has signed, the last first."""
+        return (digest for _, digest in self._signed(member, self._serials().get(member, [])))
+
     def _serials(self) -> dict[int, list[int]]:
         """Those that files of each member's holdings are named by, the greatest first."""
         found: dict[int, list[int]] = {}

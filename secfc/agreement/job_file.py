@@ -108,6 +108,7 @@ class Agreement:
     _content: JobSchema = field(repr=False)
     store: str | None = None  # where deposits are, if the job was read from a file
     holdings: str | None = None  # digest of what members signed that they hold, once deposits are closed
+    holding: str | None = None  # at a member: digest of its own part of it
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -208,11 +208,21 @@ class Member:
 
     def last_holding(self) -> SignedHolding | None:
         """The holding that it signed last. None before it has closed the deposits."""
-        serial = max(numbers_in(self._own / "holdings"), default=0)
-        if not serial:
-            return None
-        file = read_text(self._own / "holdings" / str(serial), most=_MOST_HOLDING).encode()
-        return holding_of(file, self.agreement, member=self.number, serial=serial)
+        return next(self._signed(), None)
+
+    def holding(self, digest: str) -> SignedHolding:
+        """The holding with this digest, which it has signed. AgreementError if there is none."""
+        found = next((one for one in self._signed() if one.digest.hex() == digest), None)
+        if found is None:
+            raise AgreementError(f"{self.site.party}: the holding {digest[:16]} that it signed is gone")
+        return found
+
+    def _signed(self) -> Iterator[SignedHolding]:
+        """The holdings that it signed, the last first."""
+        folder = self._own / "holdings"
+        for serial in sorted(numbers_in(folder), reverse=True):
+            file = read_text(folder / str(serial), most=_MOST_HOLDING).encode()
+            yield holding_of(file, self.agreement, member=self.number, serial=serial)
 
     def close(self, without: Collection[int] = ()) -> "Taken":
         """Read the deposits in the store, sign them, and take no more. Leave out the owners of these numbers.
@@ -282,7 +292,8 @@ class Member:
         own = self.last_holding()
         if own is None:
             raise AgreementError(f"{self.site.party}: it has not closed the deposits (secfc deposit close)")
-        return closed(Deposits.of(self.agreement), own)
+        found = closed(Deposits.of(self.agreement), own)
+        return replace(found, agreement=replace(found.agreement, holding=own.digest.hex()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,12 +305,11 @@ class Taken:
 
 
 class Collected:
-    """A member's deposits in a run. It reads its copies of them when it needs them."""
+    """A member's deposits in a run, by the holding to which the run is bound. It reads its copies of them
+    when it needs them.
+    """
 
-    def __init__(self, member: Member, run: bytes) -> None:
-        last = member.last_holding()
-        assert last is not None
-        signed, self.holding = last.holding, last.digest
+    def __init__(self, member: Member, run: bytes, signed: Holding) -> None:
         self._member, self._run, self._held = member, run, dict(signed.held)
         self._shelf = Shelf(member.copies, member=member.number, identity=member.identity, signed=signed)
         self._owners: tuple[int, ...] = ()

@@ -165,7 +165,9 @@ class Participant(TakingPart):
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
             if self._job.owners is not None and number <= self._job.n:
-                self._collected = Collected(Member.of(self._site), run)
+                member, digest = Member.of(self._site), self.agreement.holding
+                assert digest is not None
+                self._collected = Collected(member, run, member.holding(digest).holding)
             messages = self._join(
                 storage=self._site.storage,
                 threads=self._site.threads,
@@ -371,7 +373,7 @@ class Participant(TakingPart):
             began=self._began,
             introductions=self._introductions,
             deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
-            holding=None if self._collected is None else self._collected.holding.hex(),
+            holding=self.agreement.holding,
             took_part=self._took_part,
             sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
             ended=ended,

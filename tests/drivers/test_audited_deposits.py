@@ -14,6 +14,7 @@ from secfc.agreement.holdings import call_of, holding_of, signed_holding
 from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.statement import read_summary, sign_statement
+from secfc.drivers.participant import Participant
 from secfc.sealing.identity import Identity
 
 
@@ -39,7 +40,7 @@ def audited(ran, tmp_path):
     folder = shutil.copytree(ran.folder, tmp_path / "copy")
     store = folder / "deposits" / ran.store.folder
 
-    def findings(change=None, statement=None):
+    def findings(change=None, statement=None, without=()):
         if change is not None:
             change(store)
         summary = read_summary(folder / "summary.json")
@@ -47,6 +48,7 @@ def audited(ran, tmp_path):
             at = ran.names.index(name)
             stated = summary.statements[at].statement.model_copy(update=values)
             summary.statements[at] = sign_statement(stated, read_key(folder / f"{name}.key"))
+        summary.statements[:] = [one for one in summary.statements if one.statement.party not in without]
         return audit(summary, read_job(folder / "job.toml"))
 
     return findings
@@ -94,7 +96,7 @@ def test_a_run_that_nobody_binds_to_deposits_does_not_hold(audited):
     nothing = {"deposits": None, "holding": None}
     assert_wrong(
         audited(statement=dict.fromkeys(("north", "south", "west"), nothing)),
-        "deposits: no statement says which ones the run was bound to",
+        "deposits: north, south, west: its statement names no deposits, or no holding",
     )
 
 
@@ -220,3 +222,44 @@ def test_all_parties_state_the_deposits_of_the_run_and_members_their_holding(ran
         content = (folder / f"{member}-1").read_bytes().split(b"\n", 2)[2]
         assert one.statement.holding == hashlib.sha256(content).hexdigest()
     assert len({one.statement.deposits for one in summary.statements}) == 1
+
+
+def test_a_member_that_closes_again_before_it_joins_a_run_states_the_holding_of_the_run(
+    tmp_path, monkeypatch
+):
+    made = Clinics(tmp_path)
+    made.admit()
+    made.deposit()
+    made.close()
+    again, real = ["west"], Participant.open
+
+    def open_(self, run):
+        if self.name in again:
+            made.member(again.pop()).close([7])
+        return real(self, run)
+
+    monkeypatch.setattr(Participant, "open", open_)
+    network = made.network()
+    network.run()
+    network.write_summary(tmp_path / "summary.json", None)
+    assert not again
+    assert all(one.holds for one in audit(read_summary(tmp_path / "summary.json"), made.agreement))
+
+
+@pytest.mark.parametrize("values", [{"holding": None}, {"deposits": None}])
+def test_only_a_member_that_states_no_holding_or_no_deposits_is_named(audited, values):
+    assert_wrong(
+        audited(statement={"west": values}),
+        "deposits: west: its statement names no deposits, or no holding",
+    )
+
+
+def test_without_a_member_s_statement_its_earlier_holdings_are_tried(audited):
+    """West has signed again after the run."""
+    assert_wrong(audited(without=["west"]), "west: its statement is missing")
+
+
+def test_a_member_whose_statement_and_holding_are_missing_is_named(audited):
+    found = audited(lambda store: (store / "holdings" / "3-1").unlink(), without=["west"])
+    text = "deposits: west: without its statement, nothing that it has signed fits the run"
+    assert [one.text for one in found if not one.holds] == ["west: its statement is missing", text]

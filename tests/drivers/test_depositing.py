@@ -493,7 +493,7 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
 def test_a_copy_that_is_gone_after_its_member_signed_the_deposit_is_named(closed_clinics):
     closed_clinics.copy("south", "clinic-3").unlink()
     member = closed_clinics.member("south")
-    collected = Collected(member, RUN)
+    collected = Collected(member, RUN, member.last_holding().holding)
     collected.keep(member.closed().agreement.job)
     with pytest.raises(StorageError, match="south: the deposit of owner 5 that it has signed is gone"):
         collected.store(None, 1)
@@ -506,8 +506,9 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     clinics.deposit("clinic-3")
     clinics.close()
     clinics.copy("south", "clinic-3").write_bytes(earlier)
-    collected = Collected(clinics.member("south"), RUN)
-    collected.keep(clinics.member("south").closed().agreement.job)
+    member = clinics.member("south")
+    collected = Collected(member, RUN, member.last_holding().holding)
+    collected.keep(member.closed().agreement.job)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
         collected.store(None, 1)
 
@@ -542,7 +543,7 @@ def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(clo
     if where == "owner":
         path.write_bytes(closed_clinics.copy("south", "clinic-4").read_bytes())
     member = closed_clinics.member("south")
-    collected = Collected(member, RUN)
+    collected = Collected(member, RUN, member.last_holding().holding)
     collected.keep(member.closed().agreement.job)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 that it has signed is gone: "):
         collected.store(None, 1)
@@ -553,7 +554,7 @@ def test_a_member_takes_no_part_with_other_deposits_than_it_has_signed(closed_cl
     job = member.closed().agreement.job
     for wrong in (replace(job, owners=job.owners[:-1]), replace(job, deposits="00")):
         with pytest.raises(AgreementError, match="south: it holds other deposits than the job says"):
-            Collected(member, RUN).keep(wrong)
+            Collected(member, RUN, member.last_holding().holding).keep(wrong)
 
 
 @pytest.mark.processes
