@@ -228,6 +228,10 @@ class Deposits:
         """Path of an owner's deposit for a member."""
         return f"{self.folder}/deposits/{member}/{owner}"
 
+    def copy(self, member: int, owner: int, said: bytes) -> str:
+        """Path of a member's copy of the deposit with this digest. Another deposit has another path."""
+        return f"{self.piece(member, owner)}-{said.hex()}"
+
     def labels(self, run: bytes, member: int) -> str:
         """Path of the labels that a member sealed to owners."""
         return f"{self.folder}/labels/{run.hex()}/{member}"
@@ -273,12 +277,13 @@ class Deposits:
         names = self.store.names(f"{self.folder}/deposits/{member}", lambda name: _number(name, most))
         return sorted(map(int, names))
 
-    def deposit(self, member: int, owner: int) -> tuple[Certificate, bytes]:
-        """What an owner has left for a member, and its certificate, neither checked.
+    def deposit(self, member: int, owner: int, said: bytes | None = None) -> tuple[Certificate, bytes]:
+        """What an owner has left for a member, and its certificate, neither checked; with `said`, the copy.
 
         MessageError where there is none or it is of another owner, StorageError as `Store.read`.
         """
-        data = self.store.read(self.piece(member, owner), most=self._most_bytes)
+        path = self.piece(member, owner) if said is None else self.copy(member, owner, said)
+        data = self.store.read(path, most=self._most_bytes)
         if data is None:
             raise MessageError("there is no such file")
         certificate, deposit = unpacked(data)

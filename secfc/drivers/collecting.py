@@ -1,15 +1,18 @@
 """A member's side of deposits: it admits owners, closes the deposits, and reads them in a run.
 
 A member reads some deposits at a time. When it closes them it copies them to a folder of its own and signs
-each deposit's number of rows and digest. In a run it reads the copies, which nobody else can change. It keeps
-the channel to each owner and moves the shares to the client's points at once.
+each deposit's number of rows and digest. A copy is named by this digest, and is on the disk before the digest
+is signed. So nothing else replaces it. In a run the member reads the copies, which nobody else can change. It
+keeps the channel to each owner and moves the shares to the client's points at once.
 """
 
 import os
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from secfc.agreement.admission import Certificate, admit, write_certificate
@@ -38,10 +41,11 @@ from secfc.drivers.committee import kernels_of
 from secfc.drivers.owner_labels import owner_labels
 from secfc.drivers.past_runs import PastRuns
 from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
+from secfc.journal.disk import sync_folder
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.outputs import check_new_file
 from secfc.params import Job
-from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
+from secfc.protocol.deposits import Call, Intake, digest_of, sealed_labels_of
 from secfc.sealing.identity import Identity
 
 SEALED = "owners.labels"
@@ -61,10 +65,10 @@ class Block:
 
 
 class Shelf:
-    """The deposits in a store that are for one member.
+    """The deposits that are for one member: those in a store, or the member's copies of those in `signed`.
 
-    Those that it has signed are not checked again: `Intake` says why. Others are copied to `copies` as they
-    are taken.
+    Those that it has signed are not checked again: `Intake` says why. `keep` is called with each one that is
+    taken from a store.
     """
 
     def __init__(
@@ -74,10 +78,10 @@ class Shelf:
         member: int,
         identity: Identity,
         signed: Holding | None = None,
-        copies: Deposits | None = None,
+        keep: Callable[[Certificate, bytes], None] | None = None,
     ) -> None:
         self.deposits, self.member, self._identity, self._signed = deposits, member, identity, signed
-        self._copies = copies
+        self._keep = keep
         agreement = deposits.agreement
         assert agreement.owners is not None
         self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
@@ -92,14 +96,15 @@ class Shelf:
         intake, names, not_taken, size = self._intake(), dict[int, str](), dict[int, str](), 0
         for number in numbers:
             try:
-                certificate, deposit = self.deposits.deposit(self.member, number)
+                said = None if self._signed is None else self._signed.held[number][1]
+                certificate, deposit = self.deposits.deposit(self.member, number, said)
                 size += len(deposit)
                 self._take(intake, certificate, deposit, names)
             except (MessageError, StorageError) as error:
                 not_taken[number] = str(error)
             else:
-                if self._copies is not None:
-                    self._copies.write(self.member, certificate, deposit)
+                if self._keep is not None:
+                    self._keep(certificate, deposit)
             if size >= _BLOCK_BYTES:
                 intake.settle()
                 yield Block(intake=intake, names=names, not_taken=not_taken)
@@ -138,7 +143,10 @@ class Member:
 
     @classmethod
     def of(cls, site: Site) -> "Member":
-        """Raises AgreementError if the site is no member, or a party has not signed the job."""
+        """Raises AgreementError if the site is no member, or a party has not signed the job.
+
+        ParameterError if the store is where the member keeps its copies: others may write to a store.
+        """
         agreement, identity = read_job(site.job), read_key(site.key)
         if agreement.owners is None:
             raise ParameterError(f"{site.job}: the job has no owners that deposit rows ([owners])")
@@ -146,21 +154,26 @@ class Member:
         if number > agreement.job.n:
             raise AgreementError(f"{site.party}: a helper holds no deposits")
         check_signed(agreement, signatures_path(site.job))
-        return cls(site=site, agreement=agreement, number=number, identity=identity)
+        found = cls(site=site, agreement=agreement, number=number, identity=identity)
+        store, own = Path(str(agreement.store)).resolve(), found._folder.resolve()
+        if store.is_relative_to(own) or own.is_relative_to(store):
+            raise ParameterError(f"owners.store: {site.party} keeps its copies of deposits in {own}")
+        return found
 
     @property
     def copies(self) -> Deposits:
         """The deposits that it holds, in a folder of its own next to its results."""
+        return Deposits(agreement=self.agreement, store=Store(str(self._folder)))
+
+    @property
+    def _folder(self) -> Path:
         results = self.site.results
-        return Deposits(
-            agreement=self.agreement, store=Store(str(results.with_name(f"{results.name}.deposits")))
-        )
+        return results.with_name(f"{results.name}.deposits")
 
     @property
     def _own(self) -> Path:
         """Folder of its admissions, signed holdings and copies of deposits for the job."""
-        results = self.site.results
-        return results.with_name(f"{results.name}.deposits") / self.copies.folder
+        return self._folder / self.copies.folder
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
         """Write a certificate next to each file of a public key. Return the paths.
@@ -228,8 +241,10 @@ class Member:
         """Read the deposits in the store, sign them, and take no more. Leave out the owners of these numbers.
 
         A member that has closed them before signs the same holding again, without the owners in `without`.
-        What it has signed, and its labels of owners, are written to the store again.
-        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown number.
+        What it has signed, and its labels of owners, are written to the store again. A copy that is lost is
+        made again from the store.
+        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown number,
+        and in the end StorageError for a copy that stays lost.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
         assert self.agreement.owners is not None
@@ -258,8 +273,10 @@ class Member:
                 serial=1 if last is None else last.serial + 1,
             )
             _noted(self._own / "holdings" / str(last.serial), last.file)
+            sync_folder(self._own / "holdings")
         deposits.write_holding(last)
         self.publish(PastRuns(self.site, self.agreement).counted)
+        self._make_again(deposits, last.holding)
         return Taken(holding=holding, not_taken=not_taken)
 
     def publish(self, runs: Iterable[bytes]) -> None:
@@ -274,7 +291,7 @@ class Member:
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
         """Read its deposits in the store. Return them, and the reasons for those not taken."""
-        shelf = Shelf(deposits, member=self.number, identity=self.identity, copies=self.copies)
+        shelf = Shelf(deposits, member=self.number, identity=self.identity, keep=self._copy)
         held: dict[int, tuple[int, bytes]] = {}
         refused, names, not_taken = dict[int, str](), dict[int, str](), dict[int, str]()
         for block in shelf.blocks(deposits.numbers(self.number)):
@@ -284,14 +301,72 @@ class Member:
             not_taken |= {
                 owner: text for owner, text in block.not_taken.items() if owner not in block.intake.refused
             }
+        self._sync_copies()
         named = {owner: names[owner] for owner in (*held, *refused)}
         return Holding(held=held, refused=refused, names=named), not_taken
 
+    def _copy(self, certificate: Certificate, deposit: bytes) -> None:
+        """Copy a checked deposit. The copy's name follows from its content, so no other is replaced."""
+        path = self.copies.copy(self.number, certificate.number, self._call.said(deposit))
+        _noted(self._folder / path, certificate.packed() + deposit, put=os.replace)
+
+    def _sync_copies(self) -> None:
+        """Make the names of copies durable."""
+        folder = self._own / "deposits" / str(self.number)
+        if folder.exists():
+            for one in (folder, folder.parent, self._own):
+                sync_folder(one)
+
+    @cached_property
+    def _call(self) -> Call:
+        return call_of(self.agreement)
+
+    def _is_held(self, deposit: bytes, said: bytes) -> bool:
+        """Whether a deposit is the one with this digest, with the piece for this member."""
+        return self._call.said(deposit) == said and self._call.has_piece(deposit, self.number)
+
+    def _lost(self, holding: Holding) -> list[int]:
+        """Owners whose deposits this member has signed, and no longer has."""
+        lost = []
+        for owner, (_, said) in holding.held.items():
+            try:
+                if self._is_held(self.copies.deposit(self.number, owner, said)[1], said):
+                    continue
+            except (MessageError, StorageError):
+                pass
+            lost.append(owner)
+        return lost
+
+    def _make_again(self, deposits: Deposits, holding: Holding) -> None:
+        """Copy signed deposits again where the copy is lost. StorageError if the store has it no more."""
+        lost = self._lost(holding)
+        for owner in lost:
+            with suppress(MessageError, StorageError):
+                certificate, deposit = deposits.deposit(self.number, owner)
+                if self._is_held(deposit, holding.held[owner][1]):
+                    self._copy(certificate, deposit)
+        if lost:
+            self._sync_copies()
+            self._check_copies(holding)
+
+    def _check_copies(self, holding: Holding) -> None:
+        """StorageError, with the owner, unless this member has what it signed."""
+        lost = self._lost(holding)
+        if lost:
+            raise StorageError(
+                f"{self.site.party}: the deposit of owner {lost[0]} that it has signed is gone (secfc "
+                f"deposit close copies it again if the store has it; --without {lost[0]} leaves the owner out)"
+            )
+
     def closed(self) -> Closed:
-        """The job with the deposits that count. AgreementError if this member has not closed them."""
+        """The job with the deposits that count. AgreementError if this member has not closed them.
+
+        StorageError, with the owner, if a copy is not of the deposit that this member signed.
+        """
         own = self.last_holding()
         if own is None:
             raise AgreementError(f"{self.site.party}: it has not closed the deposits (secfc deposit close)")
+        self._check_copies(own.holding)
         found = closed(Deposits.of(self.agreement), own)
         return replace(found, agreement=replace(found.agreement, holding=own.digest.hex()))
 
@@ -373,14 +448,14 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
     return Member.of(site).closed().agreement
 
 
-def _noted(path: Path, data: bytes) -> None:
+def _noted(path: Path, data: bytes, put: Callable[[Path, Path], None] = os.link) -> None:
     """Write a file of its own, whole and once. AgreementError if another process has written it meanwhile."""
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             write_new(draft, data, mode=OWNER_ONLY)
-            os.link(draft, path)
+            put(draft, path)
         finally:
             draft.unlink(missing_ok=True)
     except FileExistsError:

@@ -120,6 +120,12 @@ class Call:
         """Digest of what all members get alike of a deposit."""
         return hashlib.sha256(deposit[: self.signed_bytes]).digest()
 
+    def has_piece(self, deposit: bytes, member: int) -> bool:
+        """Whether the sealed piece is the one whose digest the owner stated for this member."""
+        at = _HEAD.size + DIGEST_BYTES * (member - 1)
+        stated = deposit[: self.head_bytes][at : at + DIGEST_BYTES]
+        return hashlib.sha256(deposit[self.signed_bytes :]).digest() == stated
+
     def check_signed(self, deposit: bytes, key: bytes) -> None:
         """Raise SealError unless the owner with this key signed a deposit, of any member, for this call."""
         signed = self.signed_bytes - SIGNATURE_BYTES
@@ -305,8 +311,7 @@ class Intake:
         if not known:
             call.check_signed(deposit, call.keys[owner - 1])
         sealed = deposit[call.signed_bytes :]
-        at = _HEAD.size + DIGEST_BYTES * (self._number - 1)
-        if hashlib.sha256(sealed).digest() != head[at : at + DIGEST_BYTES]:
+        if not call.has_piece(deposit, self._number):
             raise SealError(f"deposit of owner {owner}: not the piece that it signed for this member")
         if owner in self.refused or owner in self._held or owner in self._waiting:
             raise MessageError(f"deposit of owner {owner}: a second one")

@@ -494,7 +494,7 @@ def test_a_copy_that_is_gone_after_its_member_signed_the_deposit_is_named(closed
     closed_clinics.copy("south", "clinic-3").unlink()
     member = closed_clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding)
-    collected.keep(member.closed().agreement.job)
+    collected.keep(closed(closed_clinics.store).agreement.job)
     with pytest.raises(StorageError, match="south: the deposit of owner 5 that it has signed is gone"):
         collected.store(None, 1)
 
@@ -508,9 +508,50 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     clinics.copy("south", "clinic-3").write_bytes(earlier)
     member = clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding)
-    collected.keep(member.closed().agreement.job)
+    collected.keep(closed(clinics.store).agreement.job)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
         collected.store(None, 1)
+
+
+@pytest.mark.parametrize("data", [None, b""])
+def test_closing_again_makes_a_lost_copy_again_and_before_that_its_member_begins_no_run(closed_clinics, data):
+    path = closed_clinics.copy("south", "clinic-3")
+    given = path.read_bytes()
+    path.unlink() if data is None else path.write_bytes(data)
+    with pytest.raises(StorageError, match=r"the deposit of owner 5 .* is gone \(secfc deposit close"):
+        closed_clinics.member("south").closed()
+    closed_clinics.member("south").close()
+    assert path.read_bytes() == given
+
+
+def test_a_copy_that_the_store_lost_too_is_told_until_its_member_leaves_the_owner_out(closed_clinics):
+    closed_clinics.copy("south", "clinic-3").unlink()
+    path = closed_clinics.piece(2, "clinic-3")
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(StorageError, match="--without 5 leaves the owner out"):
+        closed_clinics.member("south").close()
+    closed_clinics.member("south").close([5])
+    closed_clinics.member("south").closed()
+
+
+def test_a_second_closing_at_the_same_time_changes_no_copy_that_was_signed(clinics, monkeypatch):
+    """The owner deposits again between the two."""
+    clinics.deposit()
+    first = clinics.member("south")
+    holding, _ = first._read(clinics.store)
+    clinics.deposit("clinic-3")
+    monkeypatch.setattr(collecting.Member, "_read", lambda self, store: (holding, {}))
+    first.close()
+    monkeypatch.undo()
+    clinics.member("south")._read(clinics.store)
+    assert first._lost(holding) == []
+
+
+@pytest.mark.parametrize("where", ["results-south.deposits", "results-south.deposits/in", "."])
+def test_a_store_where_a_member_keeps_its_copies_is_refused(clinics, where):
+    clinics.replace(clinics.job, "most = 4", f'most = 4\nstore = "{where}"')
+    with pytest.raises(ParameterError, match=r"owners\.store: south keeps its copies of deposits in"):
+        clinics.member("south")
 
 
 def test_what_a_member_has_signed_is_opened_in_a_run_and_not_checked_again(closed_clinics, monkeypatch):
@@ -544,7 +585,7 @@ def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(clo
         path.write_bytes(closed_clinics.copy("south", "clinic-4").read_bytes())
     member = closed_clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding)
-    collected.keep(member.closed().agreement.job)
+    collected.keep(closed(closed_clinics.store).agreement.job)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 that it has signed is gone: "):
         collected.store(None, 1)
 

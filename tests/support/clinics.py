@@ -84,7 +84,9 @@ class Clinics(Organisations):
     def copy(self, member, name):
         """The file of a clinic in a member's own folder."""
         number = self.names.index(member) + 1
-        return self.folder / f"results-{member}.deposits" / self.store.piece(number, self.number(name))
+        path = self.folder / f"results-{member}.deposits" / self.store.piece(number, self.number(name))
+        (found,) = path.parent.glob(f"{path.name}-*")
+        return found
 
     def committee(self, agreement=None):
         """The members, in the form that `Network` and `Machines` expect of organisations."""
