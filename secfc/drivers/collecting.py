@@ -355,7 +355,8 @@ class Member:
         if lost:
             raise StorageError(
                 f"{self.site.party}: the deposit of owner {lost[0]} that it has signed is gone (secfc "
-                f"deposit close copies it again if the store has it; --without {lost[0]} leaves the owner out)"
+                "deposit close copies it again if the store has it; "
+                f"--without {lost[0]} leaves the owner out)"
             )
 
     def closed(self) -> Closed:
