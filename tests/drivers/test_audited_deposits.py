@@ -8,7 +8,7 @@ import pytest
 from support.clinics import Clinics
 
 from secfc.agreement import audited_deposits
-from secfc.agreement.admission import MAGIC, admit, read_certificate, unpacked
+from secfc.agreement.admission import MAGIC, unpacked
 from secfc.agreement.audit import audit
 from secfc.agreement.holdings import call_of, holding_of, signed_holding
 from secfc.agreement.job_file import read_job
@@ -198,17 +198,7 @@ def test_an_owner_under_another_name_than_members_signed_does_not_hold(audited, 
     def change(store):
         for path in pieces(store, 1):
             certificate, deposit = unpacked(path.read_bytes())
-            text = admit(
-                ran.agreement,
-                member=1,
-                identity=read_key(ran.folder / "north.key"),
-                number=1,
-                name="clinic-9",
-                key=certificate.key,
-            )
-            renamed = ran.folder / "renamed.certificate"
-            renamed.write_text(text)
-            path.write_bytes(read_certificate(renamed, ran.agreement).packed() + deposit)
+            path.write_bytes(ran.renamed(certificate, "clinic-9").packed() + deposit)
 
     assert_wrong(
         audited(change), "deposits: owner 1: no file in the store is the deposit that members signed"

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from support.clinics import Clinics
 
-from secfc.agreement.admission import admit, read_certificate, unpacked
+from secfc.agreement.admission import unpacked
 from secfc.agreement.consortium import Member as Party
 from secfc.agreement.holdings import Holding, closed, holding_of, signed_holding
-from secfc.agreement.keys import read_key, write_new_key
+from secfc.agreement.keys import write_new_key
 from secfc.agreement.signatures import encoded
 from secfc.agreement.site_file import read_site
 from secfc.agreement.store import Store
@@ -181,16 +181,7 @@ def test_an_owner_to_whom_members_give_different_names_is_left_out_and_they_are_
 def test_an_owner_with_certificates_of_two_names_is_left_out(clinics):
     """A member signs both. Its deposit is the same at all members."""
     path, found = clinics.piece(2, "clinic-1"), clinics.depositor("clinic-1")._certificate
-    text = admit(
-        clinics.agreement,
-        member=1,
-        identity=read_key(clinics.folder / "north.key"),
-        number=1,
-        name="clinic-2",
-        key=found.key,
-    )
-    (clinics.folder / "renamed.certificate").write_text(text)
-    renamed = read_certificate(clinics.folder / "renamed.certificate", clinics.agreement)
+    renamed = clinics.renamed(found, "clinic-2")
     path.write_bytes(renamed.packed() + unpacked(path.read_bytes())[1])
     clinics.close()
     assert closed(clinics.store).left_out == ["owner 1: member 1 has it as clinic-1, member 2 as clinic-2"]

@@ -7,10 +7,10 @@ import numpy as np
 from support.network import RUN, Network
 from support.organisations import Organisations
 
-from secfc.agreement.admission import read_certificate
+from secfc.agreement.admission import admit, read_certificate
 from secfc.agreement.consortium import Member as Party
 from secfc.agreement.holdings import Deposits, deposited
-from secfc.agreement.keys import write_new_key
+from secfc.agreement.keys import read_key, write_new_key
 from secfc.agreement.site_file import read_site
 from secfc.drivers.collecting import Member
 from secfc.drivers.depositing import Depositor
@@ -62,6 +62,20 @@ class Clinics(Organisations):
         """North admits clinics 1 and 2; south admits the others."""
         for name, clinics in (("north", (1, 2)), ("south", (3, 4, 5))):
             self.member(name).admit([self.folder / f"clinic-{at}.pub" for at in clinics])
+
+    def renamed(self, certificate, name):
+        """Another certificate by the first member, of the first owner, with the same key and this name."""
+        text = admit(
+            self.agreement,
+            member=1,
+            identity=read_key(self.folder / "north.key"),
+            number=1,
+            name=name,
+            key=certificate.key,
+        )
+        file = self.folder / "renamed.certificate"
+        file.write_text(text)
+        return read_certificate(file, self.agreement)
 
     def deposit(self, *names):
         for name in names or self.clinics:
