@@ -111,6 +111,7 @@ def _runs(row: dict[str, Any]) -> list[Claim]:
         found.append(_most(seconds, asked[row["disclosure"]], row["cpu_ratio"]))
     else:
         found.append(_lost(seconds, row["cpu_ratio"]))
+    found.append(_lost(f"wall seconds against {row['n'] + 1} plaintext runs, {text}", row["wall_ratio"]))
     return found
 
 
