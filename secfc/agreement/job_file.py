@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -172,9 +172,21 @@ class Agreement:
         parts = (_DEPOSITED, self.digest, self.job.digest, str(self.holdings).encode())
         return hashlib.sha256(b"".join(parts)).digest()
 
-    def with_deposits(self, owners: tuple[int, ...], deposits: str, holdings: str) -> "Agreement":
-        """The agreement with the rows of each owner, and digests of their deposits and of all holdings."""
-        return replace(self, job=replace(self.job, owners=owners, deposits=deposits), holdings=holdings)
+    def with_deposits(
+        self, owners: Sequence[int], deposits: str, holdings: str, holding: str | None = None
+    ) -> "Agreement":
+        """The agreement with the rows of each owner, and digests of their deposits and of all members' holdings.
+
+        A member adds the digest of its own holding.
+        """
+        job = replace(self.job, owners=tuple(owners), deposits=deposits)
+        return replace(self, job=job, holdings=holdings, holding=holding)
+
+    @property
+    def deposit_values(self) -> list[Any]:
+        """Arguments for `with_deposits`, as JSON values. Empty without deposits that count."""
+        job = self.job
+        return [] if job.owners is None else [job.owners, job.deposits, self.holdings, self.holding]
 
     def check_date(self, today: date) -> None:
         """Raise AgreementError if the job has expired."""

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -52,11 +52,12 @@ def run_agreed(
     key = (key or file.with_name(COORDINATOR_KEY)).absolute()
     identity = read_key(key)
     agreement.consortium.check_coordinator(identity.public, file=key)
-    agreement = deposited(agreement)
-    terms = RunTerms.of(agreement)
-    parties = {j: _party(terms, j, path) for j, path in enumerate(in_order(agreement, sites), 1)}
-    kept = _log(agreement, file.with_suffix(LOGS), resumable=resumable)
-    with kept as log, Pipes(terms, parties, compiled=False) as pipes:
+    paths = in_order(agreement, sites)
+    with ExitStack() as stack:
+        log, agreement = stack.enter_context(_bound(agreement, file.with_suffix(LOGS), resumable=resumable))
+        terms = RunTerms.of(agreement)
+        parties = {j: _party(terms, j, path) for j, path in enumerate(paths, 1)}
+        pipes = stack.enter_context(Pipes(terms, parties, compiled=False))
         run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
         coordinator = Coordinator(
             terms=terms,
@@ -90,16 +91,21 @@ def run_agreed(
 
 
 @contextmanager
-def _log(agreement: Agreement, folder: Path, *, resumable: bool) -> Iterator[CoordinatorLog | None]:
-    """The coordinator's log, if it keeps one. Its folder is deleted with the last log."""
+def _bound(
+    agreement: Agreement, folder: Path, *, resumable: bool
+) -> Iterator[tuple[CoordinatorLog | None, Agreement]]:
+    """The coordinator's log, if it keeps one, and the agreement of its run, with the deposits that count.
+
+    The folder of the log is deleted with the last log.
+    """
     if not (resumable and (folder / log_name(agreement)).exists()):
         agreement.check_date(datetime.now(UTC).date())  # a resumed run began in time
     if not resumable:
-        yield None
+        yield None, deposited(agreement)
         return
-    log = CoordinatorLog.of_job(folder, agreement)
+    log, agreement = CoordinatorLog.of_job(folder, agreement)
     try:
-        yield log
+        yield log, agreement
     finally:
         log.close()
         with suppress(OSError):

@@ -123,32 +123,45 @@ class Callee:
 
     def _before(self, call: Call, party: CalledParty) -> bytes | None:
         """Answer a call that comes before the party takes part in a run."""
-        run, terms = call.place.run, party.terms
+        run = call.place.run
         log = party.log_path(run)
-        kept = log is not None and log.exists() and call.place.agreement == terms.digest
+        kept = log is not None and log.exists()
         if call.kind is Kind.CLOSE and not kept:  # the party refused this run, or has closed it
             return self._report(call, party.reported(run))
-        if call.place.agreement != terms.digest:
-            error = AgreementError(
-                f"{party.name}: it agreed to the job {terms.digest.hex()[:16]}, but the coordinator runs "
-                f"the job {call.place.agreement.hex()[:16]}"
-            )
-            return self._told(call.number, error)
         if party.number not in (None, call.place.recipient):
             self._drop("for another site")
             return None
+        if not kept:
+            if call.kind is Kind.MESSAGES and call.number:
+                return self._without_log(call, party)
+            if (call.kind, call.number) != (Kind.OPEN, 0):
+                self._drop("before the run was opened")
+                return None
+            if party.has_been(run):
+                self._drop("it opens a run that has ended")
+                return None
+        try:
+            digest = party.digest_of(run)
+        except InUseError as error:
+            self._drop(detail(error))
+            return None
+        except Exception as error:
+            return self._refused(call, as_error(error))
+        if call.place.agreement != digest:
+            said, ours = call.place.agreement.hex()[:16], digest.hex()[:16]
+            text = f"{party.name}: it agreed to the job {ours}, but the coordinator runs the job {said}"
+            return self._told(call.number, AgreementError(text))
         if kept:
             return self._resumed(call, party)
-        if call.kind is Kind.MESSAGES and call.number:
-            return self._without_log(call, party)
-        if (call.kind, call.number) != (Kind.OPEN, 0):
-            self._drop("before the run was opened")
-            return None
-        if party.has_been(run):
-            self._drop("it opens a run that has ended")
-            return None
         self._place = call.place
         return self._taken(call)
+
+    def _refused(self, call: Call, error: SecFCError) -> bytes:
+        """Take no part in a run because of an error, which also answers the coordinator's later calls."""
+        self._fail(error)
+        self._place, self._number = call.place, call.number
+        self._answer = self._told(call.number, error)
+        return self._answer
 
     def _without_log(self, call: Call, party: CalledParty) -> bytes:
         """Answer a resumed coordinator about a run that this party has ended, or cannot continue."""
@@ -182,8 +195,7 @@ class Callee:
             self._fail(as_error(error))
         _LOG.info("run %s: continues after call %d", call.place.run.hex(), self._number)
         if self._error is not None:
-            self._number, self._answer = call.number, self._told(call.number, self._error)
-            return self._answer
+            return self._refused(call, self._error)
         return self._in_turn(call)
 
     def _again(self, entry: Entry, place: Place, party: CalledParty) -> None:

@@ -64,10 +64,22 @@ class CoordinatorLog:
         return None if log is None else cls(log)
 
     @classmethod
-    def of_job(cls, folder: Path, agreement: "Agreement") -> Self:
-        """The log of the agreement's run if it has not ended, otherwise of a new run."""
+    def of_job(cls, folder: Path, agreement: "Agreement") -> tuple[Self, "Agreement"]:
+        """The log of the job's run if it has not ended, otherwise of a new run, and the run's agreement.
+
+        A new run is bound to the deposits that members have signed last. A run that goes on stays bound to
+        those with which it began, so the store is not read. Raises the errors of `resume` and `deposited`.
+        """
+        from secfc.agreement.holdings import deposited  # noqa: PLC0415 (simulations do not need its library)
+
         path = folder / log_name(agreement)
-        return cls.resume(path) or cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun={})
+        log = cls.resume(path)
+        if log is not None:
+            values = log.begun["deposits"]
+            return log, agreement.with_deposits(*values) if values else agreement
+        agreement = deposited(agreement)
+        begun = {"deposits": agreement.deposit_values}
+        return cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun=begun), agreement
 
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write answers of clients in the order in which they take effect. On the disk on return."""
@@ -143,5 +155,5 @@ class CoordinatorLog:
 
 
 def log_name(agreement: "Agreement") -> str:
-    """The name of the log of an agreement's run."""
-    return f"{agreement.run_digest.hex()}.log"
+    """The name of the log of a job's run."""
+    return f"{agreement.digest.hex()}.log"

@@ -123,8 +123,9 @@ class Participant(TakingPart):
             path,
             run=run.hex(),
             party=self.number,
-            given=[self.agreement.digest, self._ids_key or b"", *self._rows.content()],
+            given=[self.agreement.run_digest, self._ids_key or b"", *self._rows.content()],
             names=names,
+            more={"deposits": self.agreement.deposit_values},
         )
         self._began, self._logged = log.header["began"], True
         return log

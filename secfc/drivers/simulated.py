@@ -44,6 +44,10 @@ class SimulatedParty(TakingPart):
         self._given, self._arrays = given, arrays
         self._folder = None if given["storage"] is None else Path(given["storage"])
 
+    def digest_of(self, run: bytes) -> bytes:
+        """Digest of the terms to which a run is bound."""
+        return self.terms.digest
+
     def log_path(self, run: bytes) -> Path | None:
         """Path of its log. None without a folder."""
         return None if self._folder is None else self._folder / f"client-{self.number}.log"

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from secfc.agreement.job_file import read_job
+from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.site_file import read_site
 from secfc.drivers.callee import Callee
 from secfc.drivers.collecting import with_deposits
@@ -14,6 +14,7 @@ from secfc.drivers.participant import Participant
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError
+from secfc.journal.run_log import RunLog
 
 
 class SiteFiles(PastRuns):
@@ -21,14 +22,34 @@ class SiteFiles(PastRuns):
 
     def __init__(self, *, name: str, file: Path) -> None:
         self._site = read_site(file.resolve())  # its paths are relative to its folder
-        super().__init__(self._site, with_deposits(self._site, read_job(self._site.job)))
+        super().__init__(self._site, read_job(self._site.job))
         self.name = name
-        self.terms = RunTerms.of(self._agreement)
+        self.terms = RunTerms.of(self._agreement)  # as agreed: `digest_of` adds the deposits that count
+        self._latest: Agreement | None = None  # with the deposits in the store
         names = self.terms.names
         self.number = names.index(name) + 1 if name in names else None
 
+    def digest_of(self, run: bytes) -> bytes:
+        """The digest to which a run is bound here, with the deposits that count if owners deposit rows.
+
+        They are those of the run's log. So a run goes on if a member closes the deposits again, or nobody can
+        read the store. For a run without a log they are those that members have signed last. The participant
+        takes part in that run. The store is read once. Raises the errors of `RunLog.header_of` and
+        `with_deposits`.
+        """
+        if self._agreement.owners is None:
+            return self.terms.digest
+        path = self.log_path(run)
+        begun = None if path is None else RunLog.header_of(path)
+        if begun is None:
+            self._latest = self._latest or with_deposits(self._site, self._agreement)
+            self._agreement = self._latest
+        else:
+            self._agreement = self._agreement.with_deposits(*begun["deposits"])
+        return self._agreement.run_digest
+
     def participant(self) -> Participant:
-        """The site as a participant of a run."""
+        """The site as a participant of the run that `digest_of` was called with."""
         participant = Participant(self._site, self._agreement)
         if participant.name != self.name:
             raise AgreementError(f"{self.name}: its site file is that of {participant.name}")

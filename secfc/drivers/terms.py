@@ -21,7 +21,7 @@ class RunTerms:
     job: Job
     names: tuple[str, ...]  # of the parties, client 1 first
     roster: Roster
-    digest: bytes  # of the agreement and the deposits that count
+    digest: bytes  # `Agreement.run_digest`: of the agreement and the deposits that count
     prepares: bool = False  # whether clients first open means and deviations of all values
     simulated: bool = False  # whether one caller owns all data: then error texts may leave a party
 

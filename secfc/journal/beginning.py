@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,19 @@ _LENGTH_BYTES = 8
 
 
 def open_log(
-    path: Path, *, run: str, party: int, given: Iterable[Buffer], names: Sequence[str]
+    path: Path,
+    *,
+    run: str,
+    party: int,
+    given: Iterable[Buffer],
+    names: Sequence[str],
+    more: Mapping[str, Any] | None = None,
 ) -> tuple[RunLog, dict[str, bytes]]:
     """The log of a party in a run, new or resumed, and the party's secrets.
 
     `given` is everything that the party's messages depend on, except its secrets and the calls that it takes.
     With other input under the same secrets, two messages under one mask would reveal their difference.
-    `names` are those of the secrets, of `KEY_BYTES` each.
+    `names` are those of the secrets, of `KEY_BYTES` each. `more` are further values of a new log's header.
 
     Raises StorageError if the log is of another run, party, program or input.
     """
@@ -35,6 +41,7 @@ def open_log(
             "party": party,
             "given": keyed_digest(given, drawn["digest"]),
             "secrets": {name: secret.hex() for name, secret in drawn.items()},
+            **(more or {}),
         }
         return RunLog.begin(path, header), drawn
     begun = log.header

@@ -96,6 +96,31 @@ class RunLog:
         A file without a header is deleted: its writer was killed at once. Raises InUseError if another
         process has the file open, StorageError if it was changed or is of another version of secfc.
         """
+        log = cls._opened(path)
+        if log is None:
+            return None
+        with _storage_errors(path):
+            try:
+                for _ in log.entries():
+                    pass  # the loop checks each entry
+                log.commit()
+            except BaseException:
+                log.close()
+                raise
+        return log
+
+    @classmethod
+    def header_of(cls, path: Path) -> dict[str, Any] | None:
+        """The header of a log that no process has open. None, and the same errors, as `resume`."""
+        log = cls._opened(path)
+        if log is None:
+            return None
+        log.close()
+        return log.header
+
+    @classmethod
+    def _opened(cls, path: Path) -> Self | None:
+        """The log, with its header read, in a transaction."""
         if not path.exists():
             return None
         with _storage_errors(path):
@@ -103,9 +128,6 @@ class RunLog:
             try:
                 log._database.execute("BEGIN EXCLUSIVE")
                 begun = log._begun()
-                for _ in log.entries() if begun else ():
-                    pass  # the loop checks each entry
-                log.commit()
             except BaseException:
                 log.close()
                 raise

@@ -1,9 +1,13 @@
 """Members of a committee that are killed during a run read their deposits again."""
 
+import shutil
+
 import pytest
 from support.clinics import Clinics
 from support.machines import KILLS, Killed, Machines
 
+from secfc.agreement.audit import audit
+from secfc.agreement.statement import read_summary, write_summary
 from secfc.drivers.collecting import Collected
 
 
@@ -34,6 +38,46 @@ def test_members_that_are_killed_take_their_deposits_again_and_go_on(tmp_path, w
     for name in made.clinics:
         runs = [one.coordinator._run for one in (whole, machines)]
         assert made.labels(name, runs[0]) == made.labels(name, runs[1])
+
+
+def closes_again(made):
+    made.member("west").close([5])
+
+
+def shows_an_older_holding(made):
+    (made.folder / "deposits" / made.store.folder / "holdings" / "3-2").unlink()
+
+
+def is_gone(made):
+    (made.folder / "deposits").rename(made.folder / "away")
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("change", [closes_again, shows_an_older_holding, is_gone])
+def test_a_run_keeps_its_deposits_when_a_member_closes_again_or_the_store_changes(tmp_path, change):
+    """Everybody is killed and started again after the store has changed."""
+    made = closed_clinics(tmp_path)
+    made.member("west").close([7])
+    plan = {11: "coordinator before"} | dict.fromkeys(range(12, 18), "site after")
+    machines = Machines(made.committee(made.agreement), plan, keep=())
+
+    def watch(call):
+        if machines.calls == 8:
+            change(made)
+
+    machines.watch = watch
+    assert machines.run() == 2
+    machines.assert_logs_gone()
+    assert machines.coordinator.lost == {}
+    if change is is_gone:
+        shutil.rmtree(made.folder / "deposits")
+        (made.folder / "away").rename(made.folder / "deposits")
+    made.close()  # writes labels and holdings to the store again
+    run = machines.coordinator._run
+    assert all(made.labels(name, run) for name in made.clinics if made.number(name) != 7)
+    summary = made.folder / "summary.json"
+    write_summary(summary, made.agreement, machines.coordinator.statements.values(), {})
+    assert [one.text for one in audit(read_summary(summary), made.agreement) if not one.holds] == []
 
 
 class DiesPublishing(Machines):

@@ -171,12 +171,12 @@ class Machines(Processes):
         return callee_of(name=name, file=self.made.config(name))
 
     def _log(self):
-        return CoordinatorLog.of_job(self.made.folder / "logs", self.made.agreement)
+        log, self._agreement = CoordinatorLog.of_job(self.made.folder / "logs", self.made.agreement)
+        return log
 
     def _coordinator(self, log):
-        agreement = self.made.agreement
         return Coordinator(
-            terms=RunTerms.of(agreement),
+            terms=RunTerms.of(self._agreement),
             run=log.run,
             identity=read_key(self.made.folder / COORDINATOR_KEY),
             send=self._send,

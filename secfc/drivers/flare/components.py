@@ -120,7 +120,7 @@ class CoordinatorController(Controller):  # type: ignore[misc]
         workspace = fl_ctx.get_workspace()
         log = None
         if self._resumable:
-            log = CoordinatorLog.of_job(Path(workspace.get_root_dir()) / LOGS, agreement)
+            log, agreement = CoordinatorLog.of_job(Path(workspace.get_root_dir()) / LOGS, agreement)
         terms = RunTerms.of(agreement)
         run = secrets.token_bytes(RUN_ID_BYTES) if log is None else log.run
 

@@ -24,9 +24,8 @@ SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 
 def to_argument(agreement: Agreement) -> str:
     """An agreement for a FLARE configuration. If owners deposit rows: with the deposits that count."""
-    job = agreement.job
-    deposits = "" if job.owners is None else "\n" + json.dumps([job.owners, job.deposits, agreement.holdings])
-    return _encoded(agreement.to_json() + deposits)
+    values = agreement.deposit_values
+    return _encoded(agreement.to_json() + (f"\n{json.dumps(values)}" if values else ""))
 
 
 def of_argument(text: str) -> Agreement:
@@ -37,8 +36,8 @@ def of_argument(text: str) -> Agreement:
     if not deposits:
         return agreement
     try:
-        owners, digest, holdings = json.loads(deposits)
-        return agreement.with_deposits(tuple(owners), str(digest), str(holdings))
+        owners, digest, holdings, _ = json.loads(deposits)  # the coordinator has no holding of its own
+        return agreement.with_deposits(owners, str(digest), str(holdings))
     except (ValueError, TypeError, RecursionError):
         raise ParameterError(f"{name}: no rows of owners and digests of deposits") from None
 
