@@ -175,7 +175,7 @@ class Agreement:
     def with_deposits(
         self, owners: Sequence[int], deposits: str, holdings: str, holding: str | None = None
     ) -> "Agreement":
-        """The agreement with the rows of each owner, and digests of their deposits and of all members' holdings.
+        """The agreement with the rows of each owner, and digests of their deposits and of all holdings.
 
         A member adds the digest of its own holding.
         """
