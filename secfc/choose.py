@@ -12,7 +12,7 @@ import numpy as np
 from secfc.array_types import Ints
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, missing
 from secfc.kmeans.measures import knee
 from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job
@@ -183,9 +183,7 @@ class Choice:
         try:
             from matplotlib.figure import Figure  # noqa: PLC0415
         except ImportError:
-            raise ParameterError(
-                "plot: matplotlib is needed, pip install '.[plots]' in a checkout of secfc"
-            ) from None
+            raise missing("matplotlib", "plot", "plots") from None
         figure = Figure(figsize=(9, 6), layout="constrained")
         ks = [one.k for one in self]
         shown = (

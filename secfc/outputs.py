@@ -10,9 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from secfc.codes import Code, code_of_write
-from secfc.errors import ParameterError
-
-NO_JINJA = "Jinja is needed, pip install '.[report]' in a checkout of secfc"
+from secfc.errors import ParameterError, missing
 
 
 def check_new_folder(option: str, out: Path) -> None:
@@ -49,7 +47,7 @@ def check_report(path: Path | None, *, committee: bool = False) -> None:
         raise ParameterError(NO_PAGE)
     check_new_file("--report", path)
     if path is not None and find_spec("jinja2") is None:
-        raise ParameterError(f"--report: {NO_JINJA}")
+        raise missing("Jinja", "--report", "report")
 
 
 def check_file(option: str, path: Path) -> None:

@@ -31,7 +31,7 @@ from benchmarks.costs.setting import Setting, median, same_kernels, stated
 from plaintext_baselines import ExactLloyd
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.errors import ParameterError
+from secfc.errors import missing
 from secfc.options import Disclosure
 from secfc.params import default_threshold
 from secfc.protocol.messages import SERVER
@@ -205,7 +205,7 @@ def measure_rehearsals(
         FLARE is not installed, or no run can have these sizes.
     """
     if find_spec("nvflare") is None:
-        raise ParameterError("NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc")
+        raise missing("NVIDIA FLARE", "this benchmark", "flare")
     setups = [rehearsal.setup(disclosure) for disclosure in disclosures]
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # for the started processes
     with same_kernels(), threadpool_limits(1):

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.plots import logarithmic
 from benchmarks.reproduce.common import FigureRow
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, missing
 
 LINE_INCHES = 0.24
 PANEL_INCHES = 0.9
@@ -43,9 +43,7 @@ def require_matplotlib() -> Any:
     try:
         return importlib.import_module("matplotlib.figure").Figure
     except ImportError:
-        raise ParameterError(
-            "--plot needs matplotlib: pip install '.[plots]' in a checkout of secfc"
-        ) from None
+        raise missing("matplotlib", "--plot", "plots") from None
 
 
 def save_plot(rows: Sequence[FigureRow], title: str, path: Path, *, dark: bool = False) -> None:

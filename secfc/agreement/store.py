@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from secfc.codes import Code
-from secfc.errors import ParameterError, StorageError
+from secfc.errors import ParameterError, StorageError, missing
 from secfc.journal.disk import write_all
-
-NO_FSSPEC = "fsspec is needed, pip install '.[stores]' in a checkout of secfc"
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.ASCII)
 _KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
@@ -186,7 +184,7 @@ class _Remote:
         try:
             import fsspec  # noqa: PLC0415 - an extra
         except ImportError:
-            raise ParameterError(f"owners.store: {NO_FSSPEC}") from None
+            raise missing("fsspec", "owners.store", "stores") from None
         self._root = rest.rstrip("/")
         try:
             self._files: Any = fsspec.filesystem(kind)

@@ -12,7 +12,7 @@ from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import members_of, tables_of
 from secfc.cli.options import Choosing
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, missing
 from secfc.options import ChooseOptions
 from secfc.outputs import check_file
 from secfc.sources.query import Query
@@ -72,9 +72,7 @@ def _check_plot(path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ParameterError(
-            "--plot: matplotlib is needed, pip install '.[plots]' in a checkout of secfc"
-        ) from None
+        raise missing("matplotlib", "--plot", "plots") from None
     known = Figure().canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
         raise ParameterError(f"--plot: {path}: matplotlib writes {', '.join(sorted(known))}")

@@ -22,7 +22,7 @@ from secfc.cli.job import (
 )
 from secfc.cli.keys import read_out
 from secfc.cli.render import console, say
-from secfc.errors import ParameterError, PartyError
+from secfc.errors import ParameterError, PartyError, missing
 from secfc.escaping import shown
 from secfc.outputs import replace_text
 
@@ -67,7 +67,7 @@ Resumable = Annotated[
 def _need_flare(**seconds: float) -> None:
     """Raise ParameterError if FLARE is missing, or for options that are no numbers of seconds."""
     if find_spec("nvflare") is None:
-        raise ParameterError("NVIDIA FLARE is not installed: pip install '.[flare]' in a checkout of secfc")
+        raise missing("NVIDIA FLARE", "this command", "flare")
     for name, given in seconds.items():
         if not 0 <= given < threading.TIMEOUT_MAX:  # also refuses NaN
             raise ParameterError(f"--{name}: a number of seconds, 0 or more, is needed")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, missing
 from secfc.kmeans.sets import set_sizes
-from secfc.outputs import NO_JINJA, NO_PAGE, replace_text
+from secfc.outputs import NO_PAGE, replace_text
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, descent
 from secfc.report.fit import Fit, fit_of, fit_of_all
@@ -174,7 +174,7 @@ def render(page: Page) -> str:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:
-        raise ParameterError(f"report: {NO_JINJA}") from None
+        raise missing("Jinja", "a report", "report") from None
 
     environment = Environment(
         loader=PackageLoader("secfc.report", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
