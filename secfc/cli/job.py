@@ -1,7 +1,7 @@
 """`secfc job` and `secfc audit`: the agreement, its signatures, its runs, and the statements about them."""
 
 from collections.abc import Collection, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ from rich.table import Table
 from secfc.cli.deposit import named_owners, print_lines
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
-from secfc.errors import ParameterError
+from secfc.errors import ParameterError, SecFCError
 from secfc.escaping import shown
 from secfc.outputs import check_new_file, check_report
 from secfc.progress_bar import progress_bar
@@ -222,19 +222,22 @@ def run(
 
     Labels and signed statements go to the paths in the site files, the summary beside the job.
     """
+    from secfc.agreement.holdings import Deposits, closed
     from secfc.agreement.job_file import read_job
-    from secfc.drivers.agreed import run_agreed
+    from secfc.drivers.agreed import log_path, run_agreed
 
     agreement = read_job(file)
     path = new_summary(file, summary, report, committee=agreement.owners is not None)
     names: Mapping[int, str] = {}
     if agreement.owners is not None:
-        from secfc.agreement.holdings import Deposits, closed
-
-        found = closed(Deposits.of(agreement))
-        agreement, names = found.agreement, found.names
-        if not quiet:
+        # A run that goes on keeps the deposits with which it began, and does not need the store.
+        goes_on = resumable and log_path(file, agreement).exists()
+        with suppress(SecFCError) if goes_on else nullcontext():
+            found = closed(Deposits.of(agreement))
+            names = found.names
+        if not (goes_on or quiet):
             print_lines("left out", found.left_out)
+            agreement = found.agreement
             rows = [one for one in agreement.job.owners or () if one]
             console().print(f"{len(rows)} owners, {sum(rows)} rows, as all members have signed")
     task = agreement.job

@@ -54,7 +54,7 @@ def run_agreed(
     agreement.consortium.check_coordinator(identity.public, file=key)
     paths = in_order(agreement, sites)
     with ExitStack() as stack:
-        log, agreement = stack.enter_context(_bound(agreement, file.with_suffix(LOGS), resumable=resumable))
+        log, agreement = stack.enter_context(_bound(agreement, file, resumable=resumable))
         terms = RunTerms.of(agreement)
         parties = {j: _party(terms, j, path) for j, path in enumerate(paths, 1)}
         pipes = stack.enter_context(Pipes(terms, parties, compiled=False))
@@ -90,26 +90,32 @@ def run_agreed(
     )
 
 
+def log_path(file: Path, agreement: Agreement) -> Path:
+    """Path of the coordinator's log of a resumable run of a job file. It exists until the run has ended."""
+    return file.with_suffix(LOGS) / log_name(agreement)
+
+
 @contextmanager
 def _bound(
-    agreement: Agreement, folder: Path, *, resumable: bool
+    agreement: Agreement, file: Path, *, resumable: bool
 ) -> Iterator[tuple[CoordinatorLog | None, Agreement]]:
     """The coordinator's log, if it keeps one, and the agreement of its run, with the deposits that count.
 
     The folder of the log is deleted with the last log.
     """
-    if not (resumable and (folder / log_name(agreement)).exists()):
+    path = log_path(file, agreement)
+    if not (resumable and path.exists()):
         agreement.check_date(datetime.now(UTC).date())  # a resumed run began in time
     if not resumable:
         yield None, deposited(agreement)
         return
-    log, agreement = CoordinatorLog.of_job(folder, agreement)
+    log, agreement = CoordinatorLog.of_job(path.parent, agreement)
     try:
         yield log, agreement
     finally:
         log.close()
         with suppress(OSError):
-            folder.rmdir()
+            path.parent.rmdir()
 
 
 def _party(terms: RunTerms, number: int, file: Path) -> tuple[Give, bool]:

@@ -5,9 +5,11 @@ import shutil
 import pytest
 from support.clinics import Clinics
 from support.machines import KILLS, Killed, Machines
+from typer.testing import CliRunner
 
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary, write_summary
+from secfc.cli.app import app
 from secfc.drivers.collecting import Collected
 
 
@@ -78,6 +80,23 @@ def test_a_run_keeps_its_deposits_when_a_member_closes_again_or_the_store_change
     summary = made.folder / "summary.json"
     write_summary(summary, made.agreement, machines.coordinator.statements.values(), {})
     assert [one.text for one in audit(read_summary(summary), made.agreement) if not one.holds] == []
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_command_continues_a_run_while_the_store_is_away(tmp_path):
+    made = closed_clinics(tmp_path)
+    machines = Machines(made.committee(made.agreement), {11: "coordinator before"}, keep=())
+    assert machines.start().interrupted
+    for name in made.names:
+        machines.kill(name)
+    (tmp_path / "logs").rename(tmp_path / "job.logs")
+    is_gone(made)
+    sites = [str(made.site(name)) for name in made.names]
+    result = CliRunner().invoke(app, ["job", "run", str(tmp_path / "job.toml"), *sites, "--resumable"])
+    assert (result.exit_code, result.exception) == (0, None)
+    assert [one.parent.name for one in tmp_path.glob("results-*/*/statement.json")] == [
+        machines.coordinator._run.hex()
+    ] * 3
 
 
 class DiesPublishing(Machines):
