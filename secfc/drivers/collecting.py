@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from secfc.agreement.admission import Certificate, admit, write_certificate
@@ -40,8 +40,8 @@ from secfc.codes import code_of_write
 from secfc.drivers.committee import kernels_of
 from secfc.drivers.owner_labels import owner_labels
 from secfc.drivers.past_runs import PastRuns
-from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
-from secfc.journal.disk import sync_folder
+from secfc.errors import AgreementError, MessageError, ParameterError, SecFCError, StorageError
+from secfc.journal.disk import sync_folder, write_errors
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.outputs import check_new_file
 from secfc.params import Job
@@ -280,14 +280,33 @@ class Member:
         return Taken(holding=holding, not_taken=not_taken)
 
     def publish(self, runs: Iterable[bytes]) -> None:
-        """Write owners' labels of these runs, where there are any, to the store. Name all its runs there."""
-        deposits, counted = Deposits.of(self.agreement), PastRuns(self.site, self.agreement).counted
-        for run in runs:
-            path = self.site.results / run.hex() / SEALED
-            if path.exists():
-                deposits.store.write(deposits.labels(run, self.number), path.read_bytes())
+        """Write owners' labels of these runs, where there are any, to the store. Name all its runs there.
+
+        Runs with labels are named first, since no more than were agreed are named. What can be written is
+        written. Then the first StorageError is raised, or ParameterError for a file that cannot be read.
+        """
+        deposits, failed = Deposits.of(self.agreement), list[SecFCError]()
+        counted = PastRuns(self.site, self.agreement).counted
+        counted.sort(key=lambda run: not self._sealed(run).exists())
+        writes = [partial(self._store_labels, deposits, run) for run in runs if self._sealed(run).exists()]
         if counted:
-            deposits.write_runs(self.number, counted)
+            writes.append(partial(deposits.write_runs, self.number, counted))
+        for write in writes:
+            try:
+                write()
+            except (ParameterError, StorageError) as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def _store_labels(self, deposits: Deposits, run: bytes) -> None:
+        path = self._sealed(run)
+        with write_errors(str(path)):
+            data = path.read_bytes()
+        deposits.store.write(deposits.labels(run, self.number), data)
+
+    def _sealed(self, run: bytes) -> Path:
+        return self.site.results / run.hex() / SEALED
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
         """Read its deposits in the store. Return them, and the reasons for those not taken."""
