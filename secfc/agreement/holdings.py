@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Annotated
 
 from pydantic import Field
@@ -53,6 +54,7 @@ _LINES = 4 * -(-SIGNATURE_BYTES // 3) + 1, 2 * DIGEST_BYTES + 1
 _HEAD_BYTES = sum(_LINES)  # of a file, before its content
 _ENTRY_BYTES = 256  # more than the entry of an owner takes in a file
 _MOST_SERIAL = 1000  # more holdings of one member come from a program that does not end
+_TRIED = 3  # files of a member that are read in full, each up to 256 bytes an owner
 Number = Annotated[int, Field(ge=1)]
 
 
@@ -147,7 +149,10 @@ def signed_holding(
 
 
 def holding_of(file: bytes, agreement: Agreement, *, member: int, serial: int) -> SignedHolding:
-    """The holding in a file; AgreementError unless this member signed it for this job and serial."""
+    """The holding in a file; AgreementError unless this member signed it for this job and serial.
+
+    Its code is `Code.BAD_SIGNATURE` if the member may be innocent: others can have written the file.
+    """
     name = f"the holding of {agreement.names[member - 1]}"
     # Anybody can write a file. So nothing is parsed before the signature of its bytes is verified.
     digest = signed_digest(file[:_HEAD_BYTES], agreement, member=member, serial=serial)
@@ -155,9 +160,11 @@ def holding_of(file: bytes, agreement: Agreement, *, member: int, serial: int) -
     if hashlib.sha256(content).digest() != digest:
         raise AgreementError(f"{name}: it did not sign this content", code=Code.BAD_SIGNATURE)
     try:
-        holding = Holding.of(content, most=owners_of(agreement), name=name)
-    except (ParameterError, ValueError, RecursionError) as error:
+        holding = Holding.of(content, most=owners_of(agreement), name="it signed what is none")
+    except ParameterError as error:
         raise AgreementError(f"{name}: {error}") from None
+    except (ValueError, RecursionError):
+        raise AgreementError(f"{name}: it signed what is none: not JSON that can be read") from None
     return SignedHolding(member=member, serial=serial, holding=holding, file=file)
 
 
@@ -358,15 +365,20 @@ class Deposits:
                 yield serial, digest
 
     def _last(self, member: int, serials: Sequence[int], stated: bytes | None) -> SignedHolding:
-        """The first of these holdings that its member has signed, or the one that it states."""
+        """The first of these holdings that its member has signed, or the one that it states.
+
+        AgreementError if that is no holding: the signature proves that the member wrote it. Of files whose
+        content is not the one that was signed only the first `_TRIED` are read.
+        """
         most = _HEAD_BYTES + _ENTRY_BYTES * (owners_of(self.agreement) + 4)
-        for serial, digest in self._signed(member, serials):
-            if stated not in (None, digest):
-                continue
+        signed = (serial for serial, digest in self._signed(member, serials) if stated in (None, digest))
+        for serial in islice(signed, _TRIED):
             try:
                 file = self.store.read(self._holding(member, serial), most=most)
                 return holding_of(file or b"", self.agreement, member=member, serial=serial)
             except (AgreementError, StorageError) as error:
+                if error.code is Code.NOT_AGREED:
+                    raise
                 self._passed_over(member, serial, error)
         which = "that it signed" if stated is None else "that it states"
         name = self.agreement.names[member - 1]
