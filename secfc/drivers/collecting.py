@@ -176,7 +176,7 @@ class Member:
         return self._folder / self.copies.folder
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
-        """Write a certificate next to each file of a public key. Return the paths.
+        """Write a certificate next to each file of a public key, unless it is there. Return the paths.
 
         The member counts numbers by files of its own. AgreementError if it has no number left, or has
         admitted another key with the same name.
@@ -187,13 +187,11 @@ class Member:
         targets = [path.with_suffix(".certificate") for path in keys]
         if len(given) != len(keys):
             raise ParameterError("KEYS: each public key file must have one owner")
-        for target in targets:
-            check_new_file("certificate", target)
         admitted = {read_text(folder / str(number)): number for number in numbers_in(folder)}
-        before = frozenset(admitted)
+        noted = set(admitted)
         names = {text.split()[0].lower(): text for text in admitted}
         texts = []
-        for one in given:
+        for target, one in zip(targets, given, strict=True):
             said = f"{one.name} {one.key.hex()}"
             if names.setdefault(one.name.lower(), said) != said:
                 raise AgreementError(f"{self.site.party}: it has admitted another key as {one.name!r}")
@@ -211,12 +209,16 @@ class Member:
                 name=one.name,
                 key=one.key,
             )
+            if not _has_text(target, text):
+                check_new_file("certificate", target)
             admitted[said] = number
-            texts.append((number, said, text))
-        for target, (number, said, text) in zip(targets, texts, strict=True):
-            if said not in before:
+            texts.append((target, text))
+        for said, number in admitted.items():  # ascending, since numbers are counted
+            if said not in noted:
                 _noted(folder / str(number), said.encode())
-            write_certificate(target, text)
+        for target, text in texts:
+            if not _has_text(target, text):
+                write_certificate(target, text)
         return targets
 
     def last_holding(self) -> SignedHolding | None:
@@ -273,7 +275,7 @@ class Member:
                 serial=1 if last is None else last.serial + 1,
             )
             _noted(self._own / "holdings" / str(last.serial), last.file)
-            sync_folder(self._own / "holdings")
+        _sync(self._own / "holdings")
         deposits.write_holding(last)
         self.publish(PastRuns(self.site, self.agreement).counted)
         self._make_again(deposits, last.holding)
@@ -333,8 +335,7 @@ class Member:
         """Make the names of copies durable."""
         folder = self._own / "deposits" / str(self.number)
         if folder.exists():
-            for one in (folder, folder.parent, self._own):
-                sync_folder(one)
+            _sync(folder, folder.parent, self._own)
 
     @cached_property
     def _call(self) -> Call:
@@ -466,6 +467,20 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
     if agreement.owners is None or agreement.helps(site.party):
         return deposited(agreement)
     return Member.of(site).closed().agreement
+
+
+def _has_text(path: Path, text: str) -> bool:
+    try:
+        return read_text(path) == text
+    except ParameterError:
+        return False
+
+
+def _sync(*folders: Path) -> None:
+    """Make new names in the folders durable; ParameterError if that fails."""
+    for folder in folders:
+        with write_errors(str(folder)):
+            sync_folder(folder)
 
 
 def _noted(path: Path, data: bytes, put: Callable[[Path, Path], None] = os.link) -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.holdings import Deposits, call_of, closed
+from secfc.agreement.holdings import Deposits, Holding, call_of, closed, signed_holding
 from secfc.agreement.job_file import agreement_of
 from secfc.agreement.keys import key_text, write_new_key
 from secfc.agreement.site_file import read_site
@@ -185,6 +185,17 @@ def test_deposits_are_possible_until_the_last_day_and_closed_after_it(tmp_path):
         made.deposit("clinic-1")
     assert caught.value.code is Code.EXPIRED
     assert not made.member("north").close().holding.held
+
+
+def test_a_member_that_signs_before_the_last_day_keeps_no_owner_from_depositing(tmp_path):
+    until = datetime.now(UTC).date() + timedelta(days=3)
+    made = Clinics(tmp_path, owners=f"{OWNERS}until = {until}\n")
+    made.admit()
+    one, nothing = made.member("west"), Holding(held={}, refused={}, names={})
+    signed = signed_holding(made.agreement, member=3, identity=one.identity, holding=nothing, serial=1)
+    made.store.write_holding(signed)
+    made.deposit("clinic-1")
+    assert all(made.piece(member, "clinic-1").exists() for member in (1, 2, 3))
 
 
 class TestWhoMayDeposit:

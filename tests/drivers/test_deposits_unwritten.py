@@ -1,5 +1,6 @@
 """What members and owners do when files of deposits cannot be read or written, and after that."""
 
+import errno
 import shutil
 
 import pytest
@@ -7,6 +8,7 @@ from support.clinics import Clinics
 from support.network import RUN
 
 from secfc.agreement.holdings import Deposits
+from secfc.drivers import collecting
 from secfc.drivers.past_runs import PastRuns
 from secfc.errors import ParameterError, StorageError
 
@@ -81,3 +83,74 @@ def test_labels_that_a_member_cannot_read_are_one_error(closed_clinics):
     path.mkdir()
     with pytest.raises(ParameterError, match=r"owners\.labels: Is a directory"):
         closed_clinics.member("north").close()
+
+
+def test_admitting_several_owners_again_after_a_failure_writes_what_is_missing(clinics, monkeypatch):
+    keys, written = [clinics.folder / f"clinic-{at}.pub" for at in (1, 2, 3)], []
+    member = clinics.member("west")
+    given = [path.with_suffix(".certificate") for path in keys]
+    for path in given:
+        path.unlink()
+    real = collecting.write_certificate
+
+    def fails_once(path, text):
+        written.append(path)
+        if len(written) == 2:
+            raise ParameterError("full")
+        real(path, text)
+
+    monkeypatch.setattr(collecting, "write_certificate", fails_once)
+    with pytest.raises(ParameterError, match="full"):
+        member.admit(keys)
+    assert member.admit(keys) == given
+    assert written == [given[0], given[1], given[1], given[2]]
+    assert [clinics.number(f"clinic-{at}") for at in (1, 2, 3)] == [9, 10, 11]
+
+
+def test_owners_of_whom_only_some_were_noted_get_the_numbers_that_follow(clinics, monkeypatch):
+    keys, real, noted = [clinics.folder / f"clinic-{at}.pub" for at in (1, 2, 3)], collecting._noted, []
+    for path in keys:
+        path.with_suffix(".certificate").unlink()
+
+    def fails_once(path, data):
+        noted.append(path.name)
+        if len(noted) == 2:
+            raise ParameterError("full")
+        real(path, data)
+
+    monkeypatch.setattr(collecting, "_noted", fails_once)
+    with pytest.raises(ParameterError, match="full"):
+        clinics.member("west").admit(keys)
+    clinics.member("west").admit([keys[2], keys[1], keys[0]])
+    assert noted == ["9", "10", "10", "11"]
+
+
+def test_a_certificate_with_another_text_is_not_replaced_and_no_number_is_given(clinics):
+    for at in (4, 5):
+        (clinics.folder / f"clinic-{at}.certificate").unlink()
+    other = clinics.folder / "clinic-5.certificate"
+    other.write_text("other")
+    keys = [clinics.folder / f"clinic-{at}.pub" for at in (4, 5)]
+    with pytest.raises(ParameterError, match=r"clinic-5\.certificate already exists"):
+        clinics.member("west").admit(keys)
+    assert other.read_text() == "other"
+    assert not list((clinics.folder / "results-west.deposits").glob("*/owners/*"))
+
+
+def test_an_owner_whose_receipts_cannot_be_written_is_told_and_deposits_nothing(clinics):
+    (clinics.folder / "results-clinic-1.receipts").write_text("in the way")
+    with pytest.raises(StorageError, match=r"results-clinic-1\.receipts"):
+        clinics.deposit("clinic-1")
+    assert not (clinics.folder / "deposits").exists()
+
+
+def test_a_folder_that_cannot_be_synced_is_told_and_its_member_signs_nothing(clinics, monkeypatch):
+    clinics.deposit()
+    monkeypatch.setattr(collecting, "sync_folder", cannot_sync)
+    with pytest.raises(ParameterError, match="No space left on device"):
+        clinics.member("north").close()
+    assert clinics.member("north").last_holding() is None
+
+
+def cannot_sync(folder):
+    raise OSError(errno.ENOSPC, "No space left on device")
