@@ -143,7 +143,9 @@ class Depositor:
                     continue
                 receipt, labels = self._opened(call, receipts, run, copies)
                 if target.exists():
-                    raise AgreementError(f"{self._site.party}: {target}: it has results of another job")
+                    raise AgreementError(
+                        f"{self._site.party}: {target}: it has results of another job or site"
+                    )
             except (TooManyFaultsError, StorageError, AgreementError) as error:
                 # A new one: the traceback of `error` refers to all copies.
                 failed = failed or type(error)(str(error), code=error.code)
