@@ -118,6 +118,11 @@ class Holding:
         values = {"held": held, "refused": refused}
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of its content, in hexadecimal."""
+        return hashlib.sha256(self.content()).hexdigest()
+
 
 @dataclass(frozen=True, kw_only=True)
 class SignedHolding:
@@ -212,6 +217,21 @@ def call_of(agreement: Agreement, keys: Sequence[bytes] | None = None) -> Call:
     )
 
 
+def deposit_in(file: bytes | None, owner: int) -> tuple[Certificate, bytes]:
+    """The certificate and the deposit in an owner's file, neither checked.
+
+    MessageError where there is no file, or it is of another owner.
+    """
+    if file is None:
+        raise MessageError("there is no such file")
+    certificate, deposit = unpacked(file)
+    if certificate.number != owner:
+        raise MessageError(f"its certificate is of owner {certificate.number}")
+    if int.from_bytes(deposit[:4], "little") != owner:
+        raise MessageError("a deposit of another owner")
+    return certificate, deposit
+
+
 @dataclass(frozen=True, kw_only=True)
 class Deposits:
     """The files of a job's deposits in its store."""
@@ -234,10 +254,6 @@ class Deposits:
     def piece(self, member: int, owner: int) -> str:
         """Path of an owner's deposit for a member."""
         return f"{self.folder}/deposits/{member}/{owner}"
-
-    def copy(self, member: int, owner: int, said: bytes) -> str:
-        """Path of a member's copy of the deposit with this digest. Another deposit has another path."""
-        return f"{self.piece(member, owner)}-{said.hex()}"
 
     def labels(self, run: bytes, member: int) -> str:
         """Path of the labels that a member sealed to owners."""
@@ -284,28 +300,19 @@ class Deposits:
         names = self.store.names(f"{self.folder}/deposits/{member}", lambda name: _number(name, most))
         return sorted(map(int, names))
 
-    def deposit(self, member: int, owner: int, said: bytes | None = None) -> tuple[Certificate, bytes]:
-        """What an owner has left for a member, and its certificate, neither checked; with `said`, the copy.
+    def deposit(self, member: int, owner: int) -> tuple[Certificate, bytes]:
+        """What an owner has left for a member, and its certificate, as `deposit_in`.
 
-        MessageError where there is none or it is of another owner, StorageError as `Store.read`.
+        Also raises StorageError as `Store.read`.
         """
-        path = self.piece(member, owner) if said is None else self.copy(member, owner, said)
-        data = self.store.read(path, most=self._most_bytes)
-        if data is None:
-            raise MessageError("there is no such file")
-        certificate, deposit = unpacked(data)
-        if certificate.number != owner:
-            raise MessageError(f"its certificate is of owner {certificate.number}")
-        if int.from_bytes(deposit[:4], "little") != owner:
-            raise MessageError("a deposit of another owner")
-        return certificate, deposit
+        return deposit_in(self.store.read(self.piece(member, owner), most=self.most_bytes), owner)
 
     def write(self, member: int, certificate: Certificate, deposit: bytes) -> None:
         """Write an owner's deposit for a member."""
         self.store.write(self.piece(member, certificate.number), certificate.packed() + deposit)
 
     @cached_property
-    def _most_bytes(self) -> int:
+    def most_bytes(self) -> int:
         """Of a deposit's file."""
         assert self.agreement.owners is not None
         return MOST_BYTES + call_of(self.agreement).deposit_bytes(self.agreement.owners.most_rows)

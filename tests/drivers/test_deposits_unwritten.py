@@ -8,7 +8,7 @@ from support.clinics import Clinics
 from support.network import RUN
 
 from secfc.agreement.holdings import Deposits
-from secfc.drivers import collecting
+from secfc.drivers import collecting, deposit_copies
 from secfc.drivers.past_runs import PastRuns
 from secfc.errors import ParameterError, StorageError
 
@@ -144,12 +144,17 @@ def test_an_owner_whose_receipts_cannot_be_written_is_told_and_deposits_nothing(
     assert not (clinics.folder / "deposits").exists()
 
 
-def test_a_folder_that_cannot_be_synced_is_told_and_its_member_signs_nothing(clinics, monkeypatch):
+@pytest.mark.parametrize("module", [deposit_copies, collecting])
+def test_a_folder_that_cannot_be_synced_is_told_and_nothing_is_published(clinics, monkeypatch, module):
     clinics.deposit()
-    monkeypatch.setattr(collecting, "sync_folder", cannot_sync)
-    with pytest.raises(ParameterError, match="No space left on device"):
-        clinics.member("north").close()
-    assert clinics.member("north").last_holding() is None
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "sync_folder", cannot_sync)
+        with pytest.raises(ParameterError, match="No space left on device"):
+            clinics.member("north").close()
+    assert (clinics.member("north").last_holding() is None) == (module is deposit_copies)
+    assert not clinics.store.closed
+    clinics.member("north").close()
+    assert clinics.store.closed
 
 
 def cannot_sync(folder):
