@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Annotated
 
 from pydantic import Field
@@ -53,6 +54,7 @@ _LINES = 4 * -(-SIGNATURE_BYTES // 3) + 1, 2 * DIGEST_BYTES + 1
 _HEAD_BYTES = sum(_LINES)  # of a file, before its content
 _ENTRY_BYTES = 256  # more than the entry of an owner takes in a file
 _MOST_SERIAL = 1000  # more holdings of one member come from a program that does not end
+_TRIED = 3  # files of a member that are read in full, each up to 256 bytes an owner
 Number = Annotated[int, Field(ge=1)]
 
 
@@ -116,6 +118,11 @@ class Holding:
         values = {"held": held, "refused": refused}
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of its content, in hexadecimal."""
+        return hashlib.sha256(self.content()).hexdigest()
+
 
 @dataclass(frozen=True, kw_only=True)
 class SignedHolding:
@@ -147,7 +154,10 @@ def signed_holding(
 
 
 def holding_of(file: bytes, agreement: Agreement, *, member: int, serial: int) -> SignedHolding:
-    """The holding in a file; AgreementError unless this member signed it for this job and serial."""
+    """The holding in a file; AgreementError unless this member signed it for this job and serial.
+
+    Its code is `Code.BAD_SIGNATURE` if the member may be innocent: others can have written the file.
+    """
     name = f"the holding of {agreement.names[member - 1]}"
     # Anybody can write a file. So nothing is parsed before the signature of its bytes is verified.
     digest = signed_digest(file[:_HEAD_BYTES], agreement, member=member, serial=serial)
@@ -155,9 +165,11 @@ def holding_of(file: bytes, agreement: Agreement, *, member: int, serial: int) -
     if hashlib.sha256(content).digest() != digest:
         raise AgreementError(f"{name}: it did not sign this content", code=Code.BAD_SIGNATURE)
     try:
-        holding = Holding.of(content, most=owners_of(agreement), name=name)
-    except (ParameterError, ValueError, RecursionError) as error:
+        holding = Holding.of(content, most=owners_of(agreement), name="it signed what is none")
+    except ParameterError as error:
         raise AgreementError(f"{name}: {error}") from None
+    except (ValueError, RecursionError):
+        raise AgreementError(f"{name}: it signed what is none: not JSON that can be read") from None
     return SignedHolding(member=member, serial=serial, holding=holding, file=file)
 
 
@@ -205,6 +217,21 @@ def call_of(agreement: Agreement, keys: Sequence[bytes] | None = None) -> Call:
     )
 
 
+def deposit_in(file: bytes | None, owner: int) -> tuple[Certificate, bytes]:
+    """The certificate and the deposit in an owner's file, neither checked.
+
+    MessageError where there is no file, or it is of another owner.
+    """
+    if file is None:
+        raise MessageError("there is no such file")
+    certificate, deposit = unpacked(file)
+    if certificate.number != owner:
+        raise MessageError(f"its certificate is of owner {certificate.number}")
+    if int.from_bytes(deposit[:4], "little") != owner:
+        raise MessageError("a deposit of another owner")
+    return certificate, deposit
+
+
 @dataclass(frozen=True, kw_only=True)
 class Deposits:
     """The files of a job's deposits in its store."""
@@ -227,10 +254,6 @@ class Deposits:
     def piece(self, member: int, owner: int) -> str:
         """Path of an owner's deposit for a member."""
         return f"{self.folder}/deposits/{member}/{owner}"
-
-    def copy(self, member: int, owner: int, said: bytes) -> str:
-        """Path of a member's copy of the deposit with this digest. Another deposit has another path."""
-        return f"{self.piece(member, owner)}-{said.hex()}"
 
     def labels(self, run: bytes, member: int) -> str:
         """Path of the labels that a member sealed to owners."""
@@ -277,28 +300,19 @@ class Deposits:
         names = self.store.names(f"{self.folder}/deposits/{member}", lambda name: _number(name, most))
         return sorted(map(int, names))
 
-    def deposit(self, member: int, owner: int, said: bytes | None = None) -> tuple[Certificate, bytes]:
-        """What an owner has left for a member, and its certificate, neither checked; with `said`, the copy.
+    def deposit(self, member: int, owner: int) -> tuple[Certificate, bytes]:
+        """What an owner has left for a member, and its certificate, as `deposit_in`.
 
-        MessageError where there is none or it is of another owner, StorageError as `Store.read`.
+        Also raises StorageError as `Store.read`.
         """
-        path = self.piece(member, owner) if said is None else self.copy(member, owner, said)
-        data = self.store.read(path, most=self._most_bytes)
-        if data is None:
-            raise MessageError("there is no such file")
-        certificate, deposit = unpacked(data)
-        if certificate.number != owner:
-            raise MessageError(f"its certificate is of owner {certificate.number}")
-        if int.from_bytes(deposit[:4], "little") != owner:
-            raise MessageError("a deposit of another owner")
-        return certificate, deposit
+        return deposit_in(self.store.read(self.piece(member, owner), most=self.most_bytes), owner)
 
     def write(self, member: int, certificate: Certificate, deposit: bytes) -> None:
         """Write an owner's deposit for a member."""
         self.store.write(self.piece(member, certificate.number), certificate.packed() + deposit)
 
     @cached_property
-    def _most_bytes(self) -> int:
+    def most_bytes(self) -> int:
         """Of a deposit's file."""
         assert self.agreement.owners is not None
         return MOST_BYTES + call_of(self.agreement).deposit_bytes(self.agreement.owners.most_rows)
@@ -358,15 +372,20 @@ class Deposits:
                 yield serial, digest
 
     def _last(self, member: int, serials: Sequence[int], stated: bytes | None) -> SignedHolding:
-        """The first of these holdings that its member has signed, or the one that it states."""
+        """The first of these holdings that its member has signed, or the one that it states.
+
+        AgreementError if that is no holding: the signature proves that the member wrote it. Of files whose
+        content is not the one that was signed only the first `_TRIED` are read.
+        """
         most = _HEAD_BYTES + _ENTRY_BYTES * (owners_of(self.agreement) + 4)
-        for serial, digest in self._signed(member, serials):
-            if stated not in (None, digest):
-                continue
+        signed = (serial for serial, digest in self._signed(member, serials) if stated in (None, digest))
+        for serial in islice(signed, _TRIED):
             try:
                 file = self.store.read(self._holding(member, serial), most=most)
                 return holding_of(file or b"", self.agreement, member=member, serial=serial)
             except (AgreementError, StorageError) as error:
+                if error.code is Code.NOT_AGREED:
+                    raise
                 self._passed_over(member, serial, error)
         which = "that it signed" if stated is None else "that it states"
         name = self.agreement.names[member - 1]

@@ -22,7 +22,7 @@ from secfc.agreement.files import OWNER_ONLY, of_base64, read_private_text, writ
 from secfc.agreement.words import KEY_FINGERPRINT_BYTES, to_words
 from secfc.errors import ParameterError
 from secfc.psu.tokens import KEY_BYTES as IDS_KEY_BYTES
-from secfc.sealing.identity import KEY_BYTES, Identity
+from secfc.sealing.identity import KEY_BYTES, Identity, y_of
 
 COORDINATOR_KEY = "coordinator.key"
 """File name of the coordinator's private key, beside the job file or in a FLARE server's kit."""
@@ -37,10 +37,11 @@ def key_text(public: bytes) -> str:
 
 
 def key_bytes(text: str) -> bytes:
-    """Decode a public key of a file, 32 bytes; the ValueError says what is needed."""
+    """Decode a public key of a file, 32 bytes; the ValueError says what is needed, or as `y_of`."""
     key = of_base64(text, KEY_BYTES, kind=_KIND)
     if key is None:
         raise ValueError(f"'{_KIND}' and {KEY_BYTES} bytes in base64 are needed")
+    y_of(key)
     return key
 
 

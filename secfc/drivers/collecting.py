@@ -1,21 +1,21 @@
 """A member's side of deposits: it admits owners, closes the deposits, and reads them in a run.
 
-A member reads some deposits at a time. When it closes them it copies them to a folder of its own and signs
-each deposit's number of rows and digest. A copy is named by this digest, and is on the disk before the digest
-is signed. So nothing else replaces it. In a run the member reads the copies, which nobody else can change. It
-keeps the channel to each owner and moves the shares to the client's points at once.
+When a member closes the deposits it copies them to a file of its own and signs the number of rows and digest
+of each. The file is named by the digest of all that is signed, and is on the disk before that is signed. So
+nothing else replaces it. In a run the member reads the copies, which nobody else can change. It keeps the
+channel to each owner and moves the shares to the client's points at once.
 """
 
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from secfc.agreement.admission import Certificate, admit, write_certificate
+from secfc.agreement.admission import admit, write_certificate
 from secfc.agreement.consortium import read_roster
 from secfc.agreement.files import OWNER_ONLY, numbers_in, write_new
 from secfc.agreement.holdings import (
@@ -25,6 +25,7 @@ from secfc.agreement.holdings import (
     SignedHolding,
     call_of,
     closed,
+    deposit_in,
     deposited,
     holding_of,
     signed_holding,
@@ -33,15 +34,15 @@ from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
-from secfc.agreement.store import Store
 from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
 from secfc.codes import code_of_write
-from secfc.drivers.committee import kernels_of
+from secfc.drivers.deposit_copies import NewCopies, copies_in
 from secfc.drivers.owner_labels import owner_labels
 from secfc.drivers.past_runs import PastRuns
-from secfc.errors import AgreementError, MessageError, ParameterError, StorageError
-from secfc.journal.disk import sync_folder
+from secfc.drivers.shelf import Shelf
+from secfc.errors import AgreementError, MessageError, ParameterError, SecFCError, StorageError
+from secfc.journal.disk import sync_folder, write_errors
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.outputs import check_new_file
 from secfc.params import Job
@@ -51,85 +52,7 @@ from secfc.sealing.identity import Identity
 SEALED = "owners.labels"
 """A file of a run in the member's results: owners' labels, sealed to the owners, as in the store."""
 
-_BLOCK_BYTES = 1 << 25  # of deposits that are in memory at a time
 _MOST_HOLDING = 1 << 29
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Block:
-    """Deposits that were read together, and the names of their owners."""
-
-    intake: Intake
-    names: Mapping[int, str]
-    not_taken: Mapping[int, str]  # nobody is blamed for these: anybody can write a file
-
-
-class Shelf:
-    """The deposits that are for one member: those in a store, or the member's copies of those in `signed`.
-
-    Those that it has signed are not checked again: `Intake` says why. `keep` is called with each one that is
-    taken from a store.
-    """
-
-    def __init__(
-        self,
-        deposits: Deposits,
-        *,
-        member: int,
-        identity: Identity,
-        signed: Holding | None = None,
-        keep: Callable[[Certificate, bytes], None] | None = None,
-    ) -> None:
-        self.deposits, self.member, self._identity, self._signed = deposits, member, identity, signed
-        self._keep = keep
-        agreement = deposits.agreement
-        assert agreement.owners is not None
-        self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
-        self.call = call_of(agreement, self._keys)
-        self._kernels = kernels_of(agreement.job, sum(self.call.most_rows))
-
-    def __repr__(self) -> str:
-        return f"Shelf(member={self.member})"
-
-    def blocks(self, numbers: Iterable[int]) -> Iterator[Block]:
-        """Read the deposits of these owners, some at a time."""
-        intake, names, not_taken, size = self._intake(), dict[int, str](), dict[int, str](), 0
-        for number in numbers:
-            try:
-                said = None if self._signed is None else self._signed.held[number][1]
-                certificate, deposit = self.deposits.deposit(self.member, number, said)
-                size += len(deposit)
-                self._take(intake, certificate, deposit, names)
-            except (MessageError, StorageError) as error:
-                not_taken[number] = str(error)
-            else:
-                if self._keep is not None:
-                    self._keep(certificate, deposit)
-            if size >= _BLOCK_BYTES:
-                intake.settle()
-                yield Block(intake=intake, names=names, not_taken=not_taken)
-                intake, names, not_taken, size = self._intake(), {}, {}, 0
-        intake.settle()
-        yield Block(intake=intake, names=names, not_taken=not_taken)
-
-    def _intake(self) -> Intake:
-        return Intake(
-            self.call,
-            number=self.member,
-            identity=self._identity,
-            kernels=self._kernels,
-            known=None if self._signed is None else self._signed.held,
-        )
-
-    def _take(self, intake: Intake, certificate: Certificate, deposit: bytes, names: dict[int, str]) -> None:
-        """Take a deposit; MessageError for one that is refused."""
-        number = certificate.number
-        if self._signed is not None and intake.knows(deposit):
-            names[number] = self._signed.names[number]
-        else:
-            certificate.check(self.deposits.agreement)
-            names[number], self._keys[number - 1] = certificate.name, certificate.key
-        intake.take(deposit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,11 +84,6 @@ class Member:
         return found
 
     @property
-    def copies(self) -> Deposits:
-        """The deposits that it holds, in a folder of its own next to its results."""
-        return Deposits(agreement=self.agreement, store=Store(str(self._folder)))
-
-    @property
     def _folder(self) -> Path:
         results = self.site.results
         return results.with_name(f"{results.name}.deposits")
@@ -173,10 +91,10 @@ class Member:
     @property
     def _own(self) -> Path:
         """Folder of its admissions, signed holdings and copies of deposits for the job."""
-        return self._folder / self.copies.folder
+        return self._folder / Deposits.of(self.agreement).folder
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
-        """Write a certificate next to each file of a public key. Return the paths.
+        """Write a certificate next to each file of a public key, unless it is there. Return the paths.
 
         The member counts numbers by files of its own. AgreementError if it has no number left, or has
         admitted another key with the same name.
@@ -187,13 +105,11 @@ class Member:
         targets = [path.with_suffix(".certificate") for path in keys]
         if len(given) != len(keys):
             raise ParameterError("KEYS: each public key file must have one owner")
-        for target in targets:
-            check_new_file("certificate", target)
         admitted = {read_text(folder / str(number)): number for number in numbers_in(folder)}
-        before = frozenset(admitted)
+        noted = set(admitted)
         names = {text.split()[0].lower(): text for text in admitted}
         texts = []
-        for one in given:
+        for target, one in zip(targets, given, strict=True):
             said = f"{one.name} {one.key.hex()}"
             if names.setdefault(one.name.lower(), said) != said:
                 raise AgreementError(f"{self.site.party}: it has admitted another key as {one.name!r}")
@@ -211,12 +127,16 @@ class Member:
                 name=one.name,
                 key=one.key,
             )
+            if not _has_text(target, text):
+                check_new_file("certificate", target)
             admitted[said] = number
-            texts.append((number, said, text))
-        for target, (number, said, text) in zip(targets, texts, strict=True):
-            if said not in before:
+            texts.append((target, text))
+        for said, number in admitted.items():  # ascending, since numbers are counted
+            if said not in noted:
                 _noted(folder / str(number), said.encode())
-            write_certificate(target, text)
+        for target, text in texts:
+            if not _has_text(target, text):
+                write_certificate(target, text)
         return targets
 
     def last_holding(self) -> SignedHolding | None:
@@ -260,11 +180,13 @@ class Member:
                 raise ParameterError(f"--without: owner {owner} has no deposit")
         leaves = {owner: "this member leaves it out" for owner in without if owner in holding.held}
         if last is None or leaves:
+            before = self.copies(holding)
             holding = replace(
                 holding,
                 held={owner: one for owner, one in holding.held.items() if owner not in leaves},
                 refused={**holding.refused, **leaves},
             )
+            self._link(before, self.copies(holding))
             last = signed_holding(
                 self.agreement,
                 member=self.number,
@@ -273,81 +195,113 @@ class Member:
                 serial=1 if last is None else last.serial + 1,
             )
             _noted(self._own / "holdings" / str(last.serial), last.file)
-            sync_folder(self._own / "holdings")
+        folder = self._own / "holdings"
+        with write_errors(str(folder)):
+            sync_folder(folder)
         deposits.write_holding(last)
         self.publish(PastRuns(self.site, self.agreement).counted)
         self._make_again(deposits, last.holding)
         return Taken(holding=holding, not_taken=not_taken)
 
     def publish(self, runs: Iterable[bytes]) -> None:
-        """Write owners' labels of these runs, where there are any, to the store. Name all its runs there."""
-        deposits, counted = Deposits.of(self.agreement), PastRuns(self.site, self.agreement).counted
-        for run in runs:
-            path = self.site.results / run.hex() / SEALED
-            if path.exists():
-                deposits.store.write(deposits.labels(run, self.number), path.read_bytes())
+        """Write owners' labels of these runs, where there are any, to the store. Name all its runs there.
+
+        Runs with labels are named first, since no more than were agreed are named. What can be written is
+        written. Then the first StorageError is raised, or ParameterError for a file that cannot be read.
+        """
+        deposits, failed = Deposits.of(self.agreement), list[SecFCError]()
+        counted = PastRuns(self.site, self.agreement).counted
+        counted.sort(key=lambda run: not self._sealed(run).exists())
+        writes = [partial(self._store_labels, deposits, run) for run in runs if self._sealed(run).exists()]
         if counted:
-            deposits.write_runs(self.number, counted)
+            writes.append(partial(deposits.write_runs, self.number, counted))
+        for write in writes:
+            try:
+                write()
+            except (ParameterError, StorageError) as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def _store_labels(self, deposits: Deposits, run: bytes) -> None:
+        path = self._sealed(run)
+        with write_errors(str(path)):
+            data = path.read_bytes()
+        deposits.store.write(deposits.labels(run, self.number), data)
+
+    def _sealed(self, run: bytes) -> Path:
+        return self.site.results / run.hex() / SEALED
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
-        """Read its deposits in the store. Return them, and the reasons for those not taken."""
-        shelf = Shelf(deposits, member=self.number, identity=self.identity, keep=self._copy)
+        """Read and copy its deposits in the store. Return them, and the reasons for those not taken."""
         held: dict[int, tuple[int, bytes]] = {}
         refused, names, not_taken = dict[int, str](), dict[int, str](), dict[int, str]()
-        for block in shelf.blocks(deposits.numbers(self.number)):
-            held |= block.intake.held
-            refused |= block.intake.refused
-            names |= block.names
-            not_taken |= {
-                owner: text for owner, text in block.not_taken.items() if owner not in block.intake.refused
-            }
-        self._sync_copies()
-        named = {owner: names[owner] for owner in (*held, *refused)}
-        return Holding(held=held, refused=refused, names=named), not_taken
+        with NewCopies(self._own / "copies") as made:
+            shelf = Shelf(deposits, member=self.number, identity=self.identity, keep=made.add)
+            for block in shelf.blocks(deposits.numbers(self.number)):
+                held |= block.intake.held
+                refused |= block.intake.refused
+                names |= block.names
+                not_taken |= {
+                    owner: text
+                    for owner, text in block.not_taken.items()
+                    if owner not in block.intake.refused
+                }
+            named = {owner: names[owner] for owner in (*held, *refused)}
+            holding = Holding(held=held, refused=refused, names=named)
+            made.put(holding.digest)
+        return holding, not_taken
 
-    def _copy(self, certificate: Certificate, deposit: bytes) -> None:
-        """Copy a checked deposit. The copy's name follows from its content, so no other is replaced."""
-        path = self.copies.copy(self.number, certificate.number, self._call.said(deposit))
-        _noted(self._folder / path, certificate.packed() + deposit, put=os.replace)
+    def copies(self, holding: Holding) -> Path:
+        """Its file of copies of these deposits."""
+        return self._own / "copies" / holding.digest
 
-    def _sync_copies(self) -> None:
-        """Make the names of copies durable."""
-        folder = self._own / "deposits" / str(self.number)
-        if folder.exists():
-            for one in (folder, folder.parent, self._own):
-                sync_folder(one)
+    def _link(self, before: Path, path: Path) -> None:
+        """Let a holding with fewer deposits have the copies of the one before it."""
+        if before != path:
+            with write_errors(str(path)), suppress(FileNotFoundError):  # a lost file is made again
+                with suppress(FileExistsError):
+                    os.link(before, path)
+                sync_folder(path.parent)
 
     @cached_property
     def _call(self) -> Call:
         return call_of(self.agreement)
 
-    def _is_held(self, deposit: bytes, said: bytes) -> bool:
-        """Whether a deposit is the one with this digest, with the piece for this member."""
-        return self._call.said(deposit) == said and self._call.has_piece(deposit, self.number)
+    def _copied(self, holding: Holding) -> Iterator[tuple[int, bytes | None]]:
+        """Owners, and copies of the files that this member has signed. None for one that it no longer has."""
+        most = Deposits.of(self.agreement).most_bytes
+        for owner, file in copies_in(self.copies(holding), sorted(holding.held), most=most):
+            yield owner, file if self._is_held(file, owner, holding) else None
+
+    def _is_held(self, file: bytes | None, owner: int, holding: Holding) -> bool:
+        """Whether a file has the deposit that this member has signed, with its own piece."""
+        with suppress(MessageError):
+            deposit = deposit_in(file, owner)[1]
+            said = self._call.said(deposit) == holding.held[owner][1]
+            return said and self._call.has_piece(deposit, self.number)
+        return False
 
     def _lost(self, holding: Holding) -> list[int]:
         """Owners whose deposits this member has signed, and no longer has."""
-        lost = []
-        for owner, (_, said) in holding.held.items():
-            try:
-                if self._is_held(self.copies.deposit(self.number, owner, said)[1], said):
-                    continue
-            except (MessageError, StorageError):
-                pass
-            lost.append(owner)
-        return lost
+        return [owner for owner, file in self._copied(holding) if file is None]
 
     def _make_again(self, deposits: Deposits, holding: Holding) -> None:
         """Copy signed deposits again where the copy is lost. StorageError if the store has it no more."""
-        lost = self._lost(holding)
-        for owner in lost:
-            with suppress(MessageError, StorageError):
-                certificate, deposit = deposits.deposit(self.number, owner)
-                if self._is_held(deposit, holding.held[owner][1]):
-                    self._copy(certificate, deposit)
-        if lost:
-            self._sync_copies()
-            self._check_copies(holding)
+        if not self._lost(holding):
+            return
+        with NewCopies(self._own / "copies") as made:
+            for owner, file in self._copied(holding):
+                if file is not None:
+                    made.add(owner, file)
+                    continue
+                with suppress(MessageError, StorageError):
+                    certificate, deposit = deposits.deposit(self.number, owner)
+                    stored = certificate.packed() + deposit
+                    if self._is_held(stored, owner, holding):
+                        made.add(owner, stored)
+            made.put(holding.digest)
+        self._check_copies(holding)
 
     def _check_copies(self, holding: Holding) -> None:
         """StorageError, with the owner, unless this member has what it signed."""
@@ -387,7 +341,13 @@ class Collected:
 
     def __init__(self, member: Member, run: bytes, signed: Holding) -> None:
         self._member, self._run, self._held = member, run, dict(signed.held)
-        self._shelf = Shelf(member.copies, member=member.number, identity=member.identity, signed=signed)
+        self._shelf = Shelf(
+            Deposits.of(member.agreement),
+            member=member.number,
+            identity=member.identity,
+            signed=signed,
+            copies=member.copies(signed),
+        )
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
         self._name = member.site.party
@@ -449,14 +409,21 @@ def with_deposits(site: Site, agreement: Agreement) -> Agreement:
     return Member.of(site).closed().agreement
 
 
-def _noted(path: Path, data: bytes, put: Callable[[Path, Path], None] = os.link) -> None:
+def _has_text(path: Path, text: str) -> bool:
+    try:
+        return read_text(path) == text
+    except ParameterError:
+        return False
+
+
+def _noted(path: Path, data: bytes) -> None:
     """Write a file of its own, whole and once. AgreementError if another process has written it meanwhile."""
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             write_new(draft, data, mode=OWNER_ONLY)
-            put(draft, path)
+            os.link(draft, path)
         finally:
             draft.unlink(missing_ok=True)
     except FileExistsError:

@@ -30,6 +30,7 @@ from secfc.drivers.owner_labels import labels_for, most_bytes
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.row_marks import is_marked, mark_of
 from secfc.errors import AgreementError, DataError, SecFCError, StorageError, TooManyFaultsError
+from secfc.journal.disk import make_folder
 from secfc.protocol.deposits import Call, Owner
 from secfc.tables import write_labels
 
@@ -91,11 +92,13 @@ class Depositor:
         agreement, name = self.agreement, self._site.party
         assert agreement.owners is not None
         until = agreement.owners.until
-        if until is not None and datetime.now(UTC).date() > until:
+        if until is None:
+            if self._deposits.closed:
+                text = f"{name}: a member has closed the deposits, so a new deposit does not count"
+                raise AgreementError(text)
+        elif datetime.now(UTC).date() > until:  # a member that signs before that day ends stops nobody
             text = f"{name}: deposits were possible until the end of {until.isoformat()}"
             raise AgreementError(text, code=Code.EXPIRED)
-        if self._deposits.closed:
-            raise AgreementError(f"{name}: a member has closed the deposits, so a new deposit does not count")
         rows, certificate = check_site(self._site).rows, self._certificate
         count: int = rows.table.rows.shape[0]
         owner = Owner(
@@ -140,7 +143,9 @@ class Depositor:
                     continue
                 receipt, labels = self._opened(call, receipts, run, copies)
                 if target.exists():
-                    raise AgreementError(f"{self._site.party}: {target}: it has results of another job")
+                    raise AgreementError(
+                        f"{self._site.party}: {target}: it has results of another job or site"
+                    )
             except (TooManyFaultsError, StorageError, AgreementError) as error:
                 # A new one: the traceback of `error` refers to all copies.
                 failed = failed or type(error)(str(error), code=error.code)
@@ -194,9 +199,10 @@ class Depositor:
     def _copies(self, run: bytes) -> dict[int, bytes]:
         """What each member that has a file of labels in the store says it sealed to this owner number."""
         assert self.agreement.owners is not None
-        most = most_bytes(owners=owners_of(self.agreement), rows=self.agreement.owners.most_rows)
+        rows, number = self.agreement.owners.most_rows, self._certificate.number
+        most = most_bytes(owners=owners_of(self.agreement), rows=rows)
         files = self._deposits.of_members(partial(self._deposits.labels, run), most=most)
-        return {member: labels_for(data, self._certificate.number) for member, data in files}
+        return {member: labels_for(data, number, rows=rows) for member, data in files}
 
     def _call(self) -> Call:
         keys = [b""] * owners_of(self.agreement)
@@ -217,7 +223,7 @@ class Depositor:
                 "",
             )
         )
-        self._receipts.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self._receipts)
         number = max(numbers_in(self._receipts, ".toml"), default=0) + 1
         write_new(self._receipts / f"{number}.toml", text.encode(), mode=OWNER_ONLY)
 

@@ -2,7 +2,7 @@
 
 ::
 
-    file = of each owner that has rows: owner (4) | bytes (4) | labels, sealed by one member
+    file = of each owner that has rows, ascending: owner (4) | bytes (4) | labels, sealed by one member
 """
 
 import struct
@@ -18,15 +18,21 @@ def owner_labels(sealed: Mapping[int, bytes]) -> bytes:
     return b"".join(_RECORD.pack(owner, len(one)) + one for owner, one in sealed.items())
 
 
-def labels_for(file: bytes, number: int) -> bytes:
-    """What a member has sealed to an owner. Empty if there is nothing, or the file is invalid."""
-    at = 0
+def labels_for(file: bytes, number: int, *, rows: int) -> bytes:
+    """What a member has sealed to an owner of at most so many rows.
+
+    Empty if there is nothing, or if the file is invalid in what is read: at most the records of `number`
+    owners.
+    """
+    at, before = 0, 0
     while at + _RECORD.size <= len(file):
         owner, size = _RECORD.unpack_from(file, at)
         at += _RECORD.size
+        if not before < owner <= number or size > min(label_bytes(rows), len(file) - at):
+            return b""
         if owner == number:
-            return file[at : at + size] if at + size <= len(file) else b""
-        at += size
+            return file[at : at + size]
+        at, before = at + size, owner
     return b""
 
 

@@ -13,7 +13,7 @@ from secfc.agreement.site_file import Site
 from secfc.agreement.statement import SignedStatement, statement_of
 from secfc.agreement.toml_file import read_json
 from secfc.codes import Code
-from secfc.errors import AgreementError, StorageError
+from secfc.errors import AgreementError, SecFCError, StorageError
 from secfc.journal.disk import sync_folder, write_all, write_errors
 from secfc.journal.run_log import InUseError, RunLog, delete
 from secfc.outputs import drafted
@@ -117,21 +117,23 @@ class PastRuns:
         Raises the errors of `check_date` and `check`: then the run is not counted. StorageError if the mark
         cannot be written.
         """
-        mark = self._mark(run)
+        mark, made = self._mark(run), False
         try:
             if not mark.exists():
                 self.check_date()
                 self._counted.mkdir(parents=True, exist_ok=True)
                 os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                made = True
                 sync_folder(self._counted)
-            self.note(run, **noted)  # a resumed site may have been killed, or its disk full, before this line
-            try:
-                self.check(run)  # after writing the mark: of two runs at once each sees the other's
-            except AgreementError:
-                mark.unlink()
-                raise
-        except OSError as error:
-            raise self._unstored(error) from None
+            self.note(run, **noted)  # a resumed site may have been killed before this line
+            self.check(run)  # after writing the mark: of two runs at once each sees the other's
+        except (SecFCError, OSError) as error:
+            if made or isinstance(error, AgreementError):
+                with suppress(OSError):
+                    mark.unlink()
+            if isinstance(error, OSError):
+                raise self._unstored(error) from None
+            raise
 
     def note(self, run: bytes, **noted: Any) -> None:
         """Add what is missing to the mark of a counted run. StorageError if that fails."""

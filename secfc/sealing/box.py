@@ -24,15 +24,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from secfc.errors import SealError
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import check_ephemeral
-from secfc.sealing.identity import KEY_BYTES, Identity
+from secfc.sealing.identity import EDWARDS_D, KEY_BYTES, P25519, Identity, y_of
 
 BOX_BYTES = KEY_BYTES + TAG_BYTES
 """Bytes that a box adds to its payload."""
 
 _LABEL = b"secfc box 1"
 _NONCE = bytes(12)
-_P = 2**255 - 19
-_D = -121665 * pow(121666, -1, _P) % _P  # of edwards25519 (RFC 8032, 5.1)
 
 
 def x25519_key(public: bytes) -> bytes:
@@ -40,17 +38,11 @@ def x25519_key(public: bytes) -> bytes:
 
     ValueError if the input is no canonical encoding of a point of edwards25519, or a point of small order.
     """
-    y = int.from_bytes(public, "little") & ((1 << 255) - 1)  # the last bit is the sign of x
-    if len(public) != KEY_BYTES or y >= _P:
-        raise ValueError("no canonical encoding of a point")
-    square = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P  # of x; -1/d is no square, so there is an inverse
-    if square == 0:  # the points (0, 1) and (0, -1). The first has no u.
-        raise ValueError("a point of small order")
-    if pow(square, (_P - 1) // 2, _P) != 1:
+    p, y = P25519, y_of(public)  # y is not 1, which has no u
+    square = (y * y - 1) * pow(EDWARDS_D * y * y + 1, -1, p) % p  # of x; -1/d is no square: it has an inverse
+    if pow(square, (p - 1) // 2, p) != 1:
         raise ValueError("no point of the curve")
-    key = ((1 + y) * pow(1 - y, -1, _P) % _P).to_bytes(KEY_BYTES, "little")
-    check_ephemeral(key)
-    return key
+    return ((1 + y) * pow(1 - y, -1, p) % p).to_bytes(KEY_BYTES, "little")
 
 
 def seal_box(payload: bytes, *, recipient: bytes, place: bytes) -> bytes:

@@ -1,4 +1,10 @@
-"""Identities of the parties: long-term Ed25519 keys, and the roster of public keys that all have pinned."""
+"""Identities of the parties: long-term Ed25519 keys, and the roster of public keys that all have pinned.
+
+A public key of small order is refused. Signatures of such a key can be valid for others of them, and for
+other statements. Without such keys a signature is of one key and one statement (Chalkias, Garillot,
+Nikolaenko, "Taming the many EdDSAs", 2020; Brendel, Cremers, Jackson, Zhao, "The provable security of
+Ed25519", 2021).
+"""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -12,6 +18,10 @@ from secfc.errors import ParameterError, SealError, SecFCError
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
+P25519 = 2**255 - 19
+"""The prime of edwards25519, -x² + y² = 1 + EDWARDS_D x² y² (RFC 8032, 5.1)."""
+
+EDWARDS_D = -121665 * pow(121666, -1, P25519) % P25519
 _ROSTER = b"secfc roster 2"
 
 KNOWN = 1 << 13
@@ -118,8 +128,25 @@ def check_signature(key: bytes, signature: bytes, statement: bytes) -> None:
     _public_key(key).verify(signature, statement)
 
 
+def y_of(public: bytes) -> int:
+    """The y-coordinate in an Ed25519 public key. That there is a point with it is not checked.
+
+    ValueError for another length, a y that is not below the prime (RFC 8032, 5.1.3), or a small order: one
+    that divides the cofactor 8. Points of order 1, 2 and 4 have y = 1, -1 and 0. Twice a point has
+    y = (y² + x²) / (1 - d x² y²). For order 8 this is 0, so x² = -y², and the curve gives d y⁴ + 2 y² = 1.
+    """
+    y = int.from_bytes(public, "little") & ((1 << 255) - 1)  # the last bit is the sign of x
+    if len(public) != KEY_BYTES or y >= P25519:
+        raise ValueError("no canonical encoding of a point")
+    square = y * y % P25519
+    if y * (square - 1) * ((EDWARDS_D * square + 2) * square - 1) % P25519 == 0:
+        raise ValueError("a point of small order")
+    return y
+
+
 @lru_cache(maxsize=KNOWN)
 def _public_key(key: bytes) -> Ed25519PublicKey:
+    y_of(key)
     return Ed25519PublicKey.from_public_bytes(key)
 
 

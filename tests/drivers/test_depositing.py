@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.holdings import Deposits, call_of, closed
+from secfc.agreement.holdings import Deposits, Holding, call_of, closed, signed_holding
 from secfc.agreement.job_file import agreement_of
 from secfc.agreement.keys import key_text, write_new_key
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
 from secfc.codes import Code
-from secfc.drivers import collecting
+from secfc.drivers import collecting, shelf
 from secfc.drivers.collecting import Collected
 from secfc.drivers.flare.jobs import of_argument, to_argument
 from secfc.errors import (
@@ -125,12 +125,10 @@ def test_a_run_with_deposits_is_audited_with_the_job_alone_and_its_summary_has_n
 
 def test_deposits_are_read_some_at_a_time_and_none_is_kept(closed_clinics, monkeypatch):
     """With blocks of one byte, each deposit is checked and its shares are moved before the next is read."""
-    monkeypatch.setattr(collecting, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(shelf, "_BLOCK_BYTES", 1)
     monkeypatch.setattr(deposits.Intake, "take", counted(deposits.Intake.take))
     made = []
-    monkeypatch.setattr(
-        collecting, "Intake", lambda *a, **b: made.append(deposits.Intake(*a, **b)) or made[-1]
-    )
+    monkeypatch.setattr(shelf, "Intake", lambda *a, **b: made.append(deposits.Intake(*a, **b)) or made[-1])
     network = closed_clinics.network()
     network.run()
     assert_exact(closed_clinics, network)
@@ -185,6 +183,17 @@ def test_deposits_are_possible_until_the_last_day_and_closed_after_it(tmp_path):
         made.deposit("clinic-1")
     assert caught.value.code is Code.EXPIRED
     assert not made.member("north").close().holding.held
+
+
+def test_a_member_that_signs_before_the_last_day_keeps_no_owner_from_depositing(tmp_path):
+    until = datetime.now(UTC).date() + timedelta(days=3)
+    made = Clinics(tmp_path, owners=f"{OWNERS}until = {until}\n")
+    made.admit()
+    one, nothing = made.member("west"), Holding(held={}, refused={}, names={})
+    signed = signed_holding(made.agreement, member=3, identity=one.identity, holding=nothing, serial=1)
+    made.store.write_holding(signed)
+    made.deposit("clinic-1")
+    assert all(made.piece(member, "clinic-1").exists() for member in (1, 2, 3))
 
 
 class TestWhoMayDeposit:
@@ -491,7 +500,7 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
 
 
 def test_a_copy_that_is_gone_after_its_member_signed_the_deposit_is_named(closed_clinics):
-    closed_clinics.copy("south", "clinic-3").unlink()
+    closed_clinics.replace_copy("south", "clinic-3", None)
     member = closed_clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding)
     collected.keep(closed(closed_clinics.store).agreement.job)
@@ -505,7 +514,7 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     earlier = clinics.piece(2, "clinic-3").read_bytes()
     clinics.deposit("clinic-3")
     clinics.close()
-    clinics.copy("south", "clinic-3").write_bytes(earlier)
+    clinics.replace_copy("south", "clinic-3", earlier)
     member = clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding)
     collected.keep(closed(clinics.store).agreement.job)
@@ -515,9 +524,9 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
 
 @pytest.mark.parametrize("data", [None, b""])
 def test_closing_again_makes_a_lost_copy_again_and_before_that_its_member_begins_no_run(closed_clinics, data):
-    path = closed_clinics.copy("south", "clinic-3")
+    path = closed_clinics.copies("south")
     given = path.read_bytes()
-    path.unlink() if data is None else path.write_bytes(data)
+    closed_clinics.replace_copy("south", "clinic-3", data)
     with pytest.raises(StorageError, match=r"the deposit of owner 5 .* is gone \(secfc deposit close"):
         closed_clinics.member("south").closed()
     closed_clinics.member("south").close()
@@ -525,7 +534,7 @@ def test_closing_again_makes_a_lost_copy_again_and_before_that_its_member_begins
 
 
 def test_a_copy_that_the_store_lost_too_is_told_until_its_member_leaves_the_owner_out(closed_clinics):
-    closed_clinics.copy("south", "clinic-3").unlink()
+    closed_clinics.replace_copy("south", "clinic-3", None)
     path = closed_clinics.piece(2, "clinic-3")
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(StorageError, match="--without 5 leaves the owner out"):
@@ -559,7 +568,7 @@ def test_what_a_member_has_signed_is_opened_in_a_run_and_not_checked_again(close
     with monkeypatch.context() as patch:
         patch.setattr(deposits, "check_signature", None)
         patch.setattr(deposits.Intake, "_consistent", None)
-        patch.setattr(collecting.Certificate, "check", None)
+        patch.setattr(shelf.Certificate, "check", None)
         network.run()
     assert_exact(closed_clinics, network)
 
@@ -568,8 +577,7 @@ def test_what_a_member_has_signed_is_opened_in_a_run_and_not_checked_again(close
     "where", ["head", "ephemeral", "digest", "proof", "signature", "piece", "cut", "owner"]
 )
 def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
-    path, call = closed_clinics.copy("south", "clinic-3"), call_of(closed_clinics.agreement)
-    data = path.read_bytes()
+    data, call = closed_clinics.copy("south", "clinic-3"), call_of(closed_clinics.agreement)
     start = len(data) - call.deposit_bytes(len(closed_clinics.clinics["clinic-3"]))
     at = {
         "head": 4,
@@ -580,9 +588,9 @@ def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(clo
     }
     changed = bytearray(data)
     changed[start + at.get(where, call.signed_bytes)] ^= where not in ("cut", "owner")
-    path.write_bytes(changed[:-1] if where == "cut" else changed)
     if where == "owner":
-        path.write_bytes(closed_clinics.copy("south", "clinic-4").read_bytes())
+        changed = closed_clinics.copy("south", "clinic-4")
+    closed_clinics.replace_copy("south", "clinic-3", changed[:-1] if where == "cut" else changed)
     member = closed_clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding)
     collected.keep(closed(closed_clinics.store).agreement.job)

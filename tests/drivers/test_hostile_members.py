@@ -147,8 +147,54 @@ def test_a_signed_holding_that_is_none_is_refused_by_name(closed_clinics, conten
     else:
         monkeypatch.setattr(Holding, "content", lambda self: content)
     signed = signed_holding(one.agreement, member=2, identity=one.identity, holding=holding, serial=1)
-    with pytest.raises(AgreementError, match="the holding of south: "):
+    with pytest.raises(AgreementError, match="the holding of south: it signed what is none: "):
         holding_of(signed.file, one.agreement, member=2, serial=1)
+
+
+def test_a_member_that_signs_what_is_no_holding_is_named_and_nothing_else_of_it_is_read(
+    closed_clinics, monkeypatch
+):
+    one = closed_clinics.member("south")
+    holding = one.last_holding().holding
+    with monkeypatch.context() as patch:
+        patch.setattr(Holding, "content", lambda self: b"{}")
+        for serial in (2, 3):
+            signed = signed_holding(
+                one.agreement, member=2, identity=one.identity, holding=holding, serial=serial
+            )
+            path_of(closed_clinics, 2, serial).write_bytes(signed.file)
+    opened = read_in_full(monkeypatch)
+    with pytest.raises(AgreementError, match="the holding of south: it signed what is none: held is needed"):
+        closed(closed_clinics.store)
+    assert [path[-3:] for path in opened] == ["1-1", "2-3"]
+
+
+def test_of_a_member_whose_signed_files_changed_no_more_than_three_are_read(closed_clinics, monkeypatch):
+    """By a member that signs heads without the content, or whose files others can replace."""
+    for serial in range(2, 8):
+        path_of(closed_clinics, 2, serial).write_bytes(
+            signed_again(closed_clinics, "south", serial=serial, refused={}) + b" "
+        )
+    opened = read_in_full(monkeypatch)
+    with pytest.raises(AgreementError, match="the holding of south: no file in the store is one"):
+        closed(closed_clinics.store)
+    assert [path[-3:] for path in opened] == ["1-1", "2-7", "2-6", "2-5"]
+
+
+def test_a_damaged_file_of_a_member_leaves_the_one_that_it_signed_before(closed_clinics):
+    before = closed(closed_clinics.store).agreement.run_digest
+    closed_clinics.member("south").close([1])
+    path_of(closed_clinics, 2, 2).write_bytes(path_of(closed_clinics, 2, 2).read_bytes()[:-1])
+    assert closed(closed_clinics.store).agreement.run_digest == before
+
+
+def read_in_full(monkeypatch):
+    """Paths of the files that a store reads from now on, except for their heads."""
+    opened, real = [], Store.read
+    monkeypatch.setattr(
+        Store, "read", lambda self, path, most: opened.append(path) or real(self, path, most=most)
+    )
+    return opened
 
 
 def test_a_holding_of_another_job_member_or_serial_is_refused(closed_clinics):

@@ -1,0 +1,161 @@
+"""What members and owners do when files of deposits cannot be read or written, and after that."""
+
+import errno
+import shutil
+
+import pytest
+from support.clinics import Clinics
+from support.network import RUN
+
+from secfc.agreement.holdings import Deposits
+from secfc.drivers import collecting, deposit_copies
+from secfc.drivers.past_runs import PastRuns
+from secfc.errors import ParameterError, StorageError
+
+LAST = b"\xff" * 16
+
+
+@pytest.fixture
+def clinics(tmp_path):
+    made = Clinics(tmp_path)
+    made.admit()
+    return made
+
+
+@pytest.fixture
+def closed_clinics(clinics):
+    clinics.deposit()
+    clinics.close()
+    return clinics
+
+
+def cannot(*args, **noted):
+    raise StorageError("full")
+
+
+def test_a_folder_in_the_way_of_one_run_keeps_no_labels_of_others_from_the_store(closed_clinics):
+    for run in (RUN, bytes(16)):
+        closed_clinics.network(run=run).run()
+    folder = closed_clinics.folder / "deposits" / closed_clinics.store.folder
+    for name in ("labels", "runs"):
+        shutil.rmtree(folder / name)
+    for member in "123":
+        (folder / "labels" / bytes(16).hex() / member).mkdir(parents=True)
+    for name in closed_clinics.names:
+        with pytest.raises(StorageError, match=f"labels/{bytes(16).hex()}/"):
+            closed_clinics.member(name).close()
+    assert len(closed_clinics.labels("clinic-1")) == 5
+
+
+def test_a_run_with_labels_is_named_before_others(closed_clinics, monkeypatch):
+    closed_clinics.network(run=LAST).run()
+    member, written = closed_clinics.member("north"), []
+    PastRuns(member.site, member.agreement).count(bytes(16))
+    monkeypatch.setattr(Deposits, "write_runs", lambda self, member, runs: written.extend(runs))
+    member.close()
+    assert written == [LAST, bytes(16)]
+
+
+def test_a_run_that_cannot_be_noted_is_not_counted(closed_clinics, monkeypatch):
+    member = closed_clinics.member("north")
+    past = PastRuns(member.site, member.agreement)
+    monkeypatch.setattr(PastRuns, "note", cannot)
+    with pytest.raises(StorageError, match="full"):
+        past.count(LAST)
+    assert past.counted == []
+
+
+def test_a_run_that_was_counted_and_cannot_be_noted_again_stays_counted(closed_clinics, monkeypatch):
+    """A site that is started again counts its run again; it may have shared something."""
+    member = closed_clinics.member("north")
+    past = PastRuns(member.site, member.agreement)
+    past.count(LAST)
+    monkeypatch.setattr(PastRuns, "note", cannot)
+    with pytest.raises(StorageError, match="full"):
+        past.count(LAST)
+    assert past.counted == [LAST]
+
+
+def test_labels_that_a_member_cannot_read_are_one_error(closed_clinics):
+    closed_clinics.network().run()
+    path = closed_clinics.folder / "results-north" / RUN.hex() / "owners.labels"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ParameterError, match=r"owners\.labels: Is a directory"):
+        closed_clinics.member("north").close()
+
+
+def test_admitting_several_owners_again_after_a_failure_writes_what_is_missing(clinics, monkeypatch):
+    keys, written = [clinics.folder / f"clinic-{at}.pub" for at in (1, 2, 3)], []
+    member = clinics.member("west")
+    given = [path.with_suffix(".certificate") for path in keys]
+    for path in given:
+        path.unlink()
+    real = collecting.write_certificate
+
+    def fails_once(path, text):
+        written.append(path)
+        if len(written) == 2:
+            raise ParameterError("full")
+        real(path, text)
+
+    monkeypatch.setattr(collecting, "write_certificate", fails_once)
+    with pytest.raises(ParameterError, match="full"):
+        member.admit(keys)
+    assert member.admit(keys) == given
+    assert written == [given[0], given[1], given[1], given[2]]
+    assert [clinics.number(f"clinic-{at}") for at in (1, 2, 3)] == [9, 10, 11]
+
+
+def test_owners_of_whom_only_some_were_noted_get_the_numbers_that_follow(clinics, monkeypatch):
+    keys, real, noted = [clinics.folder / f"clinic-{at}.pub" for at in (1, 2, 3)], collecting._noted, []
+    for path in keys:
+        path.with_suffix(".certificate").unlink()
+
+    def fails_once(path, data):
+        noted.append(path.name)
+        if len(noted) == 2:
+            raise ParameterError("full")
+        real(path, data)
+
+    monkeypatch.setattr(collecting, "_noted", fails_once)
+    with pytest.raises(ParameterError, match="full"):
+        clinics.member("west").admit(keys)
+    clinics.member("west").admit([keys[2], keys[1], keys[0]])
+    assert noted == ["9", "10", "10", "11"]
+
+
+def test_a_certificate_with_another_text_is_not_replaced_and_no_number_is_given(clinics):
+    for at in (4, 5):
+        (clinics.folder / f"clinic-{at}.certificate").unlink()
+    other = clinics.folder / "clinic-5.certificate"
+    other.write_text("other")
+    keys = [clinics.folder / f"clinic-{at}.pub" for at in (4, 5)]
+    with pytest.raises(ParameterError, match=r"clinic-5\.certificate already exists"):
+        clinics.member("west").admit(keys)
+    assert other.read_text() == "other"
+    assert not list((clinics.folder / "results-west.deposits").glob("*/owners/*"))
+
+
+def test_an_owner_whose_receipts_cannot_be_written_is_told_and_deposits_nothing(clinics):
+    (clinics.folder / "results-clinic-1.receipts").write_text("in the way")
+    with pytest.raises(StorageError, match=r"results-clinic-1\.receipts"):
+        clinics.deposit("clinic-1")
+    assert not (clinics.folder / "deposits").exists()
+
+
+@pytest.mark.parametrize("module", [deposit_copies, collecting])
+def test_a_folder_that_cannot_be_synced_is_told_and_nothing_is_published(clinics, monkeypatch, module):
+    clinics.deposit()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "sync_folder", cannot_sync)
+        with pytest.raises(ParameterError, match="No space left on device"):
+            clinics.member("north").close()
+    assert (clinics.member("north").last_holding() is None) == (module is deposit_copies)
+    assert not clinics.store.closed
+    clinics.member("north").close()
+    assert clinics.store.closed
+
+
+def cannot_sync(folder):
+    raise OSError(errno.ENOSPC, "No space left on device")
