@@ -1,4 +1,4 @@
-"""A member's copies of deposits, in one file: to write and sync a file for each cost more than all else of it.
+"""A member's copies of deposits, in one file: a file of each cost more to write than all else of a deposit.
 
 ::
 
