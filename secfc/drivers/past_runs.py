@@ -128,9 +128,9 @@ class PastRuns:
             self.note(run, **noted)  # a resumed site may have been killed before this line
             self.check(run)  # after writing the mark: of two runs at once each sees the other's
         except (SecFCError, OSError) as error:
-            if made or isinstance(error, AgreementError):
-                with suppress(OSError):
-                    mark.unlink()
+            with suppress(OSError):
+                if isinstance(error, AgreementError) or (made and not self.noted(run)):
+                    mark.unlink()  # nothing was shared; not if another process has noted the run meanwhile
             if isinstance(error, OSError):
                 raise self._unstored(error) from None
             raise

@@ -76,6 +76,22 @@ def test_a_run_that_was_counted_and_cannot_be_noted_again_stays_counted(closed_c
     assert past.counted == [LAST]
 
 
+def test_a_run_that_another_process_of_the_site_has_noted_meanwhile_stays_counted(
+    closed_clinics, monkeypatch
+):
+    member = closed_clinics.member("north")
+    past, real = PastRuns(member.site, member.agreement), PastRuns.note
+
+    def note(self, run, **noted):
+        real(self, run, **noted)  # by the other process
+        raise StorageError("full")
+
+    monkeypatch.setattr(PastRuns, "note", note)
+    with pytest.raises(StorageError, match="full"):
+        past.count(LAST, began="x")
+    assert past.counted == [LAST]
+
+
 def test_labels_that_a_member_cannot_read_are_one_error(closed_clinics):
     closed_clinics.network().run()
     path = closed_clinics.folder / "results-north" / RUN.hex() / "owners.labels"
