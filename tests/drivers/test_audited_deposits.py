@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import threading
 from dataclasses import replace
 
 import pytest
@@ -221,9 +222,10 @@ def test_a_member_that_closes_again_before_it_joins_a_run_states_the_holding_of_
     made.admit()
     made.deposit()
     made.close()
-    again, real = ["west"], Participant.open
+    again, real, bound = ["west"], Participant.open, threading.Barrier(3)
 
     def open_(self, run):
+        bound.wait(60)  # until all members have read the store
         if self.name in again:
             made.member(again.pop()).close([7])
         return real(self, run)
