@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from secfc.agreement.keys import key_bytes, key_text, key_words
-from secfc.agreement.toml_file import FileSchema, TomlFile, as_toml, read_text
+from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile, as_toml, read_text
 from secfc.agreement.words import to_words
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
@@ -43,8 +43,8 @@ class RosterSchema(FileSchema):
     """A roster file."""
 
     coordinator: MemberSchema | None = None
-    party: list[MemberSchema] = Field(min_length=1, max_length=MAX_CLIENTS)
-    helper: list[MemberSchema] = Field(default=[], max_length=MAX_COMPARERS + COMPARERS)
+    party: ListOf[MemberSchema] = Field(min_length=1, max_length=MAX_CLIENTS)
+    helper: ListOf[MemberSchema] = Field(default=[], max_length=MAX_COMPARERS + COMPARERS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from secfc.agreement.toml_file import FileSchema
+from secfc.agreement.toml_file import FileSchema, ListOf
 from secfc.array_types import Labels
 from secfc.errors import MessageError, SealError
 from secfc.options import MAX_ROWS
@@ -54,7 +54,7 @@ class SealedCopy(FileSchema):
     signature: Annotated[str, Field(max_length=_SIGNATURE_TEXT, repr=False)]
 
 
-Copies = Annotated[list[SealedCopy], Field(max_length=MAX_CLIENTS, repr=False)]
+Copies = Annotated[ListOf[SealedCopy], Field(max_length=MAX_CLIENTS, repr=False)]
 
 
 def most_text(job: Job) -> int:

@@ -30,7 +30,7 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.statement import Hex32, Short
 from secfc.agreement.store import Store
-from secfc.agreement.toml_file import FileSchema, check_values
+from secfc.agreement.toml_file import FileSchema, ListOf, check_values
 from secfc.codes import Code
 from secfc.errors import (
     AgreementError,
@@ -78,8 +78,8 @@ class RefusedSchema(FileSchema):
 class HoldingSchema(FileSchema):
     """The content of a holding's file."""
 
-    held: Annotated[list[HeldSchema], Field(repr=False)]
-    refused: Annotated[list[RefusedSchema], Field(repr=False)]
+    held: Annotated[ListOf[HeldSchema], Field(repr=False)]
+    refused: Annotated[ListOf[RefusedSchema], Field(repr=False)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
 from secfc.agreement.store import store_of
-from secfc.agreement.toml_file import FileSchema, TomlFile, check_values, number
+from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, TomlFile, check_values, number
 from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
@@ -49,12 +49,12 @@ class ClusteringSchema(FileSchema):
     k: int
     t: int
     ell: int
-    compared: list[int] = Field(default=[])
+    compared: ListOf[int] = Field(default=[])
     predict: bool = Job.predict
     init: Literal[Start, "auto"] = ClusterOptions.init
-    comparers: list[str] = Field(default=[])
-    recheck: list[str] = Field(default=[])
-    reveal_centres: list[str] = Field(default=[])
+    comparers: ListOf[str] = Field(default=[])
+    recheck: ListOf[str] = Field(default=[])
+    reveal_centres: ListOf[str] = Field(default=[])
     reveal_spread: int | None = Job.reveal_spread
     weighted: bool = Job.weighted
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
@@ -84,9 +84,9 @@ class JobSchema(FileSchema):
     expires: date
     runs: int = Field(default=1, ge=1)
     prepare: str | None = None
-    phases: list[Phase] | None = None
+    phases: ListOf[Phase] | None = None
     clustering: ClusteringSchema
-    columns: dict[str, list[float]] = Field(default={})
+    columns: TableOf[ListOf[float]] = Field(default={})
     limits: LimitsSchema = LimitsSchema()
     owners: OwnersSchema | None = None
 

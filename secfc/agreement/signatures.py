@@ -13,7 +13,7 @@ from pydantic import Field
 
 from secfc.agreement.files import of_base64
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.toml_file import FileSchema, TomlFile
+from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile
 from secfc.codes import Code
 from secfc.errors import AgreementError, SealError
 from secfc.outputs import replace_text
@@ -35,7 +35,7 @@ class SignatureSchema(FileSchema):
 class SignaturesSchema(FileSchema):
     """A file of signatures."""
 
-    signature: list[SignatureSchema] = Field(default=[], max_length=4 * MAX_CLIENTS)
+    signature: ListOf[SignatureSchema] = Field(default=[], max_length=4 * MAX_CLIENTS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.toml_file import FileSchema, TomlFile
+from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, TomlFile
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import LimitError, ParameterError
@@ -32,7 +32,7 @@ class DataSchema(FileSchema):
     id: str | None = None
     start: str | None = None
     weight: str | None = None
-    columns: dict[str, str] = Field(default={})
+    columns: TableOf[str] = Field(default={})
 
 
 class OwnLimitsSchema(FileSchema):
@@ -44,13 +44,13 @@ class OwnLimitsSchema(FileSchema):
     least_t: int = Field(default=1, ge=1)
     least_segment_columns: int = Field(default=1, ge=1)
     most_precision: int | None = Field(default=None, ge=1)
-    disclosure: list[Disclosure] | None = Field(default=None, min_length=1)
-    reveal_centres: list[str] = Field(default=[])
+    disclosure: ListOf[Disclosure] | None = Field(default=None, min_length=1)
+    reveal_centres: ListOf[str] = Field(default=[])
     reveal_inertia: bool = False
     predict: bool = False
     reveal_spread: int | None = Field(default=None, ge=SMALLEST_SPREAD)
     open_statistics: int | None = Field(default=None, ge=1)
-    columns: list[str] | None = Field(default=None, min_length=1)
+    columns: ListOf[str] | None = Field(default=None, min_length=1)
 
 
 @with_options(Computing)

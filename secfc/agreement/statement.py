@@ -22,7 +22,7 @@ from pydantic import AfterValidator, Field
 from secfc.agreement.copies import MOST_COPIES, Copies, most_text, text_of
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.toml_file import MAX_BYTES, FileSchema, check_values, read_json
+from secfc.agreement.toml_file import MAX_BYTES, FileSchema, ListOf, TableOf, check_values, read_json
 from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
 from secfc.public_errors import COMPLETE, FETCHED, LEFT_OUT, MISSED, is_ending
@@ -80,7 +80,7 @@ class Statement(FileSchema):
     run: Hex16
     party: Short
     client: Count  # its number
-    versions: Annotated[dict[Short, Short], Field(max_length=_MOST_ENTRIES)]
+    versions: Annotated[TableOf[Short], Field(max_length=_MOST_ENTRIES)]
     began: Short  # in UTC, by the party's own clock; also `ended_at`
     ended_at: Short
     # Digest of the signed introductions of all clients, as this one received them; None if it received none.
@@ -89,9 +89,9 @@ class Statement(FileSchema):
     # digest of its holding.
     deposits: Hex32 | None = None
     holding: Hex32 | None = None
-    took_part: Annotated[list[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
+    took_part: Annotated[ListOf[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
     # What left it, by type of message; empty if labels were fetched, because its counts were lost.
-    sent: Annotated[dict[Short, Sent], Field(max_length=_MOST_ENTRIES)]
+    sent: Annotated[TableOf[Sent], Field(max_length=_MOST_ENTRIES)]
     ended: Ending  # "complete" if it received its labels, else its own error, or the one it was sent
     iterations: Count | None  # of the result
     converged: bool | None
@@ -115,7 +115,7 @@ class Summary(FileSchema):
 
     format: Literal["secfc summary 1"]
     agreement: str  # canonical content of the agreement that it claims to be about
-    statements: list[SignedStatement]
+    statements: ListOf[SignedStatement]
     coordinator: dict[str, Any] = Field(repr=False)  # not signed, and no check depends on it
 
 

@@ -8,12 +8,13 @@ file. This is done only after an error.
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from secfc.codes import Code, code_of_read
 from secfc.errors import ParameterError
@@ -26,6 +27,7 @@ _FAULTS_SHOWN = 20
 _MOST_PARTS = 32  # of a dotted key; the parser's time is quadratic in them, and our keys have three
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
 _DEEP = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
+_MOST_UNKNOWN = 20  # keys of a table
 _MOST_PARSED = 1 << 22  # characters of prefixes that are parsed to find the lines of faults
 _NEEDED = {
     "missing": "is needed",
@@ -45,8 +47,29 @@ class FileSchema(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, values: Any) -> Any:
+        most = len(cls.model_fields) + _MOST_UNKNOWN  # each unknown key is a fault
+        if isinstance(values, dict) and len(values) > most:
+            raise PydanticCustomError("keys", "{given} keys, too many", {"given": len(values)})
+        return values
+
 
 S = TypeVar("S", bound=FileSchema)
+T = TypeVar("T")
+
+
+def _entry_by_entry(values: Any, check: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        return check(values)
+    return {key: one for entry in values.items() for key, one in check(dict([entry])).items()}
+
+
+ListOf = Annotated[list[T], Field(fail_fast=True)]
+TableOf = Annotated[dict[str, T], WrapValidator(_entry_by_entry)]
+"""Lists and tables of any size. Their check ends at the first fault: each fault takes a kilobyte, and files
+of others can have millions."""
 
 
 class TomlFile:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import PlainValidator
 
-from secfc.agreement.toml_file import FileSchema, TomlFile, check_values
+from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile, check_values
 from secfc.column_names import normal
 from secfc.errors import ParameterError
 from secfc.field.fixed_point import MAX_STEPS
@@ -339,7 +339,7 @@ class _Column(FileSchema):
     low: _End = None
     high: _End = None
     date: bool = False
-    categories: list[str] | None = None
+    categories: ListOf[str] | None = None
     step: float | None = None
     log: bool = False
     scale: Scale = "none"
@@ -351,4 +351,4 @@ class _Column(FileSchema):
 
 class _File(FileSchema):
     smallest: int = 1
-    column: list[_Column]
+    column: ListOf[_Column]

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import Count, Ending, Hex16, Text
-from secfc.agreement.toml_file import FileSchema, check_values
+from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, check_values
 from secfc.errors import ParameterError
 from secfc.protocol.progress import Faults
 
@@ -37,7 +37,7 @@ class CostsSchema(_Part):
     messages: Count
     bytes: Count
     rounds: Count
-    phases: list[PhaseSchema]
+    phases: ListOf[PhaseSchema]
 
 
 Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
@@ -46,11 +46,11 @@ Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
 class FaultsSchema(_Part):
     """Client numbers, as in `secfc.protocol.progress.Faults`."""
 
-    absent: list[Count]
-    left_out: list[Count]
-    liars: list[Count]
-    cheats: list[Count]
-    unread: list[Pair]
+    absent: ListOf[Count]
+    left_out: ListOf[Count]
+    liars: ListOf[Count]
+    cheats: ListOf[Count]
+    unread: ListOf[Pair]
 
     def faults(self) -> Faults:
         """The same as `secfc.protocol.progress.Faults`."""
@@ -66,7 +66,7 @@ class CandidateSchema(_Part):
     n_iter: Count
     converged: bool
     inertia: Amount | None
-    sizes: list[Count]
+    sizes: ListOf[Count]
     silhouette: float | None
     calinski_harabasz: Amount | None
     davies_bouldin: Amount | None
@@ -76,16 +76,16 @@ class ResultSchema(_Part):
     """A result, as in `secfc.drivers.setup.public_result`."""
 
     k: Count
-    compared: list[CandidateSchema]
+    compared: ListOf[CandidateSchema]
     n_iter: Count
     converged: bool
     inertia: Amount | None
-    history: list[Amount]
+    history: ListOf[Amount]
     near_ties: Count | None
     faults: FaultsSchema
-    counts: list[Count] | None
-    by_party: list[list[Count]] | None
-    sizes: list[Count]
+    counts: ListOf[Count] | None
+    by_party: ListOf[ListOf[Count]] | None
+    sizes: ListOf[Count]
 
 
 class CoordinatorSchema(_Part):
@@ -98,7 +98,7 @@ class CoordinatorSchema(_Part):
     secfc: Text
     run: Hex16 | None = None
     ended: Ending
-    lost: dict[Text, Ending] = Field(default_factory=dict)
+    lost: TableOf[Ending] = Field(default_factory=dict)
     costs: CostsSchema | None = None
     result: ResultSchema | None = None
 

@@ -5,11 +5,14 @@ import tomllib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from secfc.agreement import toml_file
+from secfc.agreement import admission, holdings, signatures, site_file, statement, toml_file
 from secfc.agreement.toml_file import MAX_BYTES, FileSchema, TomlFile, shown_keys
+from secfc.drivers import depositing
+from secfc.drivers.flare import hand_overs
 from secfc.errors import ParameterError
+from secfc.report import coordinator_schema
 
 TEXT = """\
 # a comment
@@ -182,7 +185,7 @@ def test_every_fault_of_a_file_has_its_line_and_what_is_possible(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["".join(f"k{at} = 1\n" for at in range(5000)), 'text = """' + "\n" * 5000 + '"""\nx = 1\n'],
+    ["".join(f"k{at} = 1\n" + "#\n" * 250 for at in range(20)), 'text = """' + "\n" * 5000 + '"""\nx = 1\n'],
     ids=["keys", "lines"],
 )
 def test_lines_of_faults_are_looked_for_in_so_much_text_and_no_more(tmp_path, monkeypatch, text):
@@ -209,3 +212,32 @@ def test_keys_from_a_file_cannot_write_to_a_terminal(tmp_path):
         located(tmp_path, 'name = "x"\n"\\u001b[2J" = 1\n[table]\nnumber = 1\n').check(Outer)
     assert "\x1b" not in str(caught.value)
     assert shown_keys(("a", 0, "b")) == "a[1].b"
+
+
+def _schemas(of=FileSchema):
+    for one in of.__subclasses__():
+        yield one
+        yield from _schemas(one)
+
+
+def _faults(schema, values):
+    try:
+        schema.model_validate(values)
+    except ValidationError as error:
+        return error.error_count()
+    return 0
+
+
+def test_a_file_with_many_faults_makes_few_errors():
+    """Each takes a kilobyte, and anybody can write a file of others' holdings, summaries and jobs."""
+    many = 5000
+    modules = [admission, holdings, signatures, site_file, statement, depositing, hand_overs]
+    of_files = {one for one in _schemas() if not one.__module__.startswith("tests")}
+    expected = {one.__name__ for one in [*modules, coordinator_schema]}
+    assert expected <= {one.__module__ for one in of_files}
+    for schema in of_files:
+        few = len(schema.model_fields) + 10
+        assert _faults(schema, {str(at): {} for at in range(many)}) < few
+        for name in schema.model_fields:
+            for values in ([object()] * many, {str(at): object() for at in range(many)}):
+                assert _faults(schema, {name: values}) < few, (schema.__name__, name)

@@ -15,7 +15,7 @@ from secfc.agreement.consortium import Consortium, Member, check_member, roster_
 from secfc.agreement.job_file import JobSchema
 from secfc.agreement.keys import key_bytes, key_text
 from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.toml_file import FileSchema, TomlFile, as_toml, read_text
+from secfc.agreement.toml_file import FileSchema, TableOf, TomlFile, as_toml, read_text
 from secfc.drivers.flare.provision import Address
 from secfc.errors import AgreementError, ParameterError, SealError
 from secfc.params import MAX_CLIENTS
@@ -94,7 +94,7 @@ class ConsortiumSchema(HandOver):
     job: str
     prepare: str | None = None
     authority: Pem
-    certificates: dict[str, Pem] = Field(max_length=MAX_CLIENTS)
+    certificates: TableOf[Pem] = Field(max_length=MAX_CLIENTS)
 
     @property
     def address(self) -> Address:
