@@ -70,16 +70,13 @@ class CoordinatorLog:
         A new run is bound to the deposits that members have signed last. A run that goes on stays bound to
         those with which it began, so the store is not read. Raises the errors of `resume` and `deposited`.
         """
-        from secfc.agreement.holdings import deposited  # noqa: PLC0415 (simulations do not need its library)
-
         path = folder / log_name(agreement)
         log = cls.resume(path)
-        if log is not None:
-            values = log.begun["deposits"]
-            return log, agreement.with_deposits(*values) if values else agreement
-        agreement = deposited(agreement)
-        begun = {"deposits": agreement.deposit_values}
-        return cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun=begun), agreement
+        agreement = _with_deposits(agreement, None if log is None else log.begun)
+        if log is None:
+            begun = {"deposits": agreement.deposit_values}
+            log = cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun=begun)
+        return log, agreement
 
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write answers of clients in the order in which they take effect. On the disk on return."""
@@ -152,6 +149,25 @@ class CoordinatorLog:
     def remove(self) -> None:
         """Delete the log: the run has ended."""
         self._log.remove()
+
+
+def agreement_of_run(agreement: "Agreement", logs: Path | None) -> "Agreement":
+    """The agreement to which `CoordinatorLog.of_job` binds the job's run. It begins no log.
+
+    `logs` is the folder of logs, None for a run without a log. Raises the errors of `RunLog.header_of` and
+    `deposited`.
+    """
+    header = None if logs is None else RunLog.header_of(logs / log_name(agreement))
+    return _with_deposits(agreement, None if header is None else header["begun"])
+
+
+def _with_deposits(agreement: "Agreement", begun: dict[str, Any] | None) -> "Agreement":
+    from secfc.agreement.holdings import deposited  # noqa: PLC0415 (simulations do not need its library)
+
+    if begun is None:
+        return deposited(agreement)
+    values = begun["deposits"]
+    return agreement.with_deposits(*values) if values else agreement
 
 
 def log_name(agreement: "Agreement") -> str:

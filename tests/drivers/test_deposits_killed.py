@@ -1,5 +1,6 @@
 """Members of a committee that are killed during a run read their deposits again."""
 
+import json
 import shutil
 
 import pytest
@@ -11,6 +12,8 @@ from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary, write_summary
 from secfc.cli.app import app
 from secfc.drivers.collecting import Collected
+from secfc.drivers.flare.jobs import LOGS, export_job, of_argument
+from secfc.errors import AgreementError
 
 
 def closed_clinics(folder):
@@ -97,6 +100,26 @@ def test_the_command_continues_a_run_while_the_store_is_away(tmp_path):
     assert [one.parent.name for one in tmp_path.glob("results-*/*/statement.json")] == [
         machines.coordinator._run.hex()
     ] * 3
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_flare_job_for_an_interrupted_run_is_exported_while_the_store_is_away(tmp_path):
+    made = closed_clinics(tmp_path)
+    export_job(made.job, tmp_path / "first", deadline=60.0, kit=tmp_path / "kit")
+    machines = Machines(made.committee(made.agreement), {11: "coordinator before"}, keep=())
+    assert machines.start().interrupted
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "logs").rename(tmp_path / "kit" / LOGS)
+    made.member("west").close([7])
+    is_gone(made)
+    export_job(made.job, tmp_path / "second", deadline=60.0, kit=tmp_path / "kit")
+    first, second = (
+        of_argument(json.loads(config.read_text())["workflows"][0]["args"]["agreement"])
+        for config in (tmp_path / one / "secfc/config/config_fed_server.json" for one in ("first", "second"))
+    )
+    assert first.run_digest == second.run_digest
+    with pytest.raises(AgreementError, match="did not close the deposits"):
+        export_job(made.job, tmp_path / "third", deadline=60.0, kit=tmp_path / "another")
 
 
 class DiesPublishing(Machines):

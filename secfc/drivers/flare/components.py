@@ -25,7 +25,7 @@ from secfc.drivers.callee import Callee
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.coordinator_log import CoordinatorLog
 from secfc.drivers.failures import as_error, detail
-from secfc.drivers.flare.jobs import SUMMARY, of_argument, take_signatures
+from secfc.drivers.flare.jobs import LOGS, SUMMARY, of_argument, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
 from secfc.drivers.flare.standing import STANDING, StandingFile, at_the_coordinator
 from secfc.drivers.site_files import callee_of
@@ -39,7 +39,6 @@ _LOG = logging.getLogger(__name__)
 
 TOPIC = "secfc"
 _DATA = "data"  # the only entry of a message: our bytes
-LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 
 
 class SiteExecutor(Executor):  # type: ignore[misc]

@@ -5,7 +5,6 @@ import binascii
 import json
 from pathlib import Path
 
-from secfc.agreement.holdings import deposited
 from secfc.agreement.job_file import Agreement, agreement_of, read_job
 from secfc.agreement.signatures import (
     check_signed,
@@ -16,9 +15,11 @@ from secfc.agreement.signatures import (
 )
 from secfc.agreement.site_file import read_site
 from secfc.agreement.toml_file import MAX_BYTES, read_text
+from secfc.drivers.coordinator_log import agreement_of_run
 from secfc.drivers.flare.kits import CLASSES
 from secfc.errors import ParameterError
 
+LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job
 
 
@@ -79,15 +80,18 @@ def _decoded(text: str, what: str) -> str:
         raise ParameterError(f"the FLARE job's {what}: not base64") from None
 
 
-def export_job(file: Path, folder: Path, *, deadline: float, resumable: bool = False) -> None:
+def export_job(file: Path, folder: Path, *, deadline: float, kit: Path | None = None) -> None:
     """Write the folder for a FLARE server. It must not exist. It has configuration only, no code.
 
-    All parties' signatures are in the folder of the job file. Sites get them with the job. AgreementError if
-    a party has not signed, or a member has not closed the deposits of owners.
+    All parties' signatures are in the folder of the job file. Sites get them with the job. With the server's
+    `kit` the run is resumable: an interrupted run of the job, whose log is in the kit, goes on with the
+    deposits with which it began. AgreementError if a party has not signed, or a member has not closed the
+    deposits of owners. Also raises the errors of `agreement_of_run`.
     """
-    agreement, signed = deposited(read_job(file)), signatures_path(file)
+    signed = signatures_path(file)
+    agreement = agreement_of_run(read_job(file), None if kit is None else kit / LOGS)
     check_signed(agreement, signed)
-    given = {"agreement": to_argument(agreement), "deadline": deadline, "resumable": resumable}
+    given = {"agreement": to_argument(agreement), "deadline": deadline, "resumable": kit is not None}
     coordinator = {"id": "secfc", "path": CLASSES["server"], "args": given}
     server = {"format_version": 2, "workflows": [coordinator], "components": []}
     site = {"path": CLASSES["client"], "args": {"signatures": _encoded(read_text(signed))}}

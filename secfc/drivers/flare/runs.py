@@ -66,7 +66,7 @@ def run_server(
     until = time.monotonic() + timeout
     least = least_sites(agreement) if without_absent else len(agreement.names)
     with tempfile.TemporaryDirectory(prefix="secfc-job-") as scratch:
-        export_job(job, Path(scratch) / "job", deadline=deadline, resumable=resumable)
+        export_job(job, Path(scratch) / "job", deadline=deadline, kit=server.kit if resumable else None)
         server.start()
         try:
             _wait_for(agreement.names, server, least=least, seconds=min(wait, timeout), say=say)

@@ -15,8 +15,8 @@ from support.hospitals import NAMES, command, requests
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import read_job
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare.components import LOGS
 from secfc.drivers.flare.federation import free_port
+from secfc.drivers.flare.jobs import LOGS
 from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup

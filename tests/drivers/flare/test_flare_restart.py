@@ -14,9 +14,8 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.keys import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
-from secfc.drivers.flare.components import LOGS
 from secfc.drivers.flare.federation import Federation
-from secfc.drivers.flare.jobs import export_job
+from secfc.drivers.flare.jobs import LOGS, export_job
 from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
@@ -47,7 +46,7 @@ class Consortium:
         self.plan.write_text(json.dumps({name.replace("_", "-"): how for name, how in sabotage.items()}))
         job = self._folder / "job"
         shutil.rmtree(job, ignore_errors=True)
-        export_job(self.made.job, job, deadline=deadline, resumable=True)
+        export_job(self.made.job, job, deadline=deadline, kit=self.federation.kits[SERVER])
         _, path = self.federation.run(job, timeout=300.0)
         return None if path is None else read_summary(path)
 
