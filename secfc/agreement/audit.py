@@ -1,6 +1,5 @@
 """Checks a summary: who signed it, and whether all signatures are about the same run of the same job."""
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from secfc.agreement.audited_deposits import check_deposits
 from secfc.agreement.copies import Place, check_copy
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
-from secfc.agreement.statement import MOST_SUMMARY, SignedStatement, Statement, Summary
+from secfc.agreement.statement import MOST_SUMMARY, SignedStatement, Statement, Summary, difference
 from secfc.agreement.toml_file import read_text
 from secfc.errors import AgreementError, MessageError, SealError, StorageError
 from secfc.protocol.contradiction import Contradiction
@@ -133,13 +132,11 @@ def place_of(statement: Statement, agreement: Agreement) -> Place:
 
 
 def _agree(valid: list[SignedStatement], key: str, what: str, otherwise: str) -> Finding:
-    values = Counter(getattr(one.statement, key) for one in valid)
-    if len(values) <= 1:
-        shown = f" {next(iter(values))[:16]}" if values else ""
-        return Finding(holds=True, text=f"all statements with a valid signature have the same {what}{shown}")
-    usual = values.most_common(1)[0][0]
-    others = [one.statement.party for one in valid if getattr(one.statement, key) != usual]
-    return _wrong(f"{otherwise}: {', '.join(others)} differ from the others")
+    values = {one.statement.party: getattr(one.statement, key) for one in valid}
+    if who := difference(values):
+        return _wrong(f"{otherwise}: {who}")
+    shown = f" {next(iter(values.values()))[:16]}" if values else ""
+    return Finding(holds=True, text=f"all statements with a valid signature have the same {what}{shown}")
 
 
 def _of_ending(valid: list[SignedStatement], agreement: Agreement) -> Finding:

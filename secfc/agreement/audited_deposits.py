@@ -1,53 +1,42 @@
 """What holds of the deposits of a run, by the parties' statements and what is in the store.
 
-Members sign what they hold, and each statement names the digest that its run was bound to
-(`Agreement.run_digest`). A deposit's file has what its owner signed, alike for all members, and its
-certificate: whoever has the roster can check both. What is sealed in it only its member can.
+Members sign what they hold. Each statement names the digests of all holdings, and the digest that its run was
+bound to (`Agreement.run_digest`), which follows from them. A deposit's file has what its owner signed, alike
+for all members, and its certificate: whoever has the roster can check both. What is sealed in it only its
+member can.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import islice, product
+from collections.abc import Sequence
 
 from secfc.agreement.admission import Certificate
-from secfc.agreement.holdings import Closed, Deposits, call_of, closed
+from secfc.agreement.holdings import Deposits, call_of, closed
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.statement import Statement
+from secfc.agreement.statement import Statement, difference
 from secfc.errors import AgreementError, MessageError, StorageError
 from secfc.protocol.deposits import Call
 
 _SHOWN = 20
 """Owners that are named, and of those left out."""
 
-_TRIED = 3
-"""Holdings that are tried of each member without a statement; each is read as a whole."""
-
 
 def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> list[str]:
     """What was checked, a line each; AgreementError, or StorageError, for the first thing that does not hold.
 
-    The statements' signatures have been checked. Of a member without a statement, the last holdings that it
-    has signed are tried.
+    The statements' signatures have been checked. Each names what all members held: a run has no parties that
+    differ in this.
     """
-    deposits, stated = Deposits.of(agreement), {one.party: one.deposits for one in statements if one.deposits}
-    holdings = {
-        one.client: bytes.fromhex(one.holding)
-        for one in statements
-        if one.holding and one.client <= agreement.job.n
-    }
-    silent = [
-        one.party
-        for one in statements
-        if not one.deposits or (one.client <= agreement.job.n and not one.holding)
-    ]
+    silent = [one.party for one in statements if not (one.deposits and one.holdings)]
     if silent:
-        raise AgreementError(f"{', '.join(silent)}: its statement names no deposits, or no holding")
-    found = _found(deposits, holdings, stated)
-    digest = found.agreement.run_digest.hex()
-    others = [party for party, said in stated.items() if said != digest]
-    if others:
-        raise AgreementError(
-            f"{', '.join(others)}: a run of other ones than all members signed that they hold"
-        )
+        raise AgreementError(f"{', '.join(silent)}: its statement names no deposits, or no holdings")
+    if who := difference({one.party: (one.deposits, *one.holdings) for one in statements}):
+        raise AgreementError(f"they state different holdings: {who}")
+    digest, holdings = statements[0].deposits or "", statements[0].holdings
+    if len(holdings) != agreement.job.n:
+        raise AgreementError(f"{len(holdings)} holdings are stated, the job has {agreement.job.n} members")
+    deposits = Deposits.of(agreement)
+    found = closed(deposits, stated={member: bytes.fromhex(one) for member, one in enumerate(holdings, 1)})
+    if found.agreement.run_digest.hex() != digest:
+        raise AgreementError("the holdings that are stated are not those of the run that is stated")
     owners, call = found.complete.owners, call_of(agreement)
     said, names = found.complete.said, agreement.names
     count = f"{len(said)} owners with {sum(owners)} rows"
@@ -64,24 +53,6 @@ def check_deposits(statements: Sequence[Statement], agreement: Agreement) -> lis
     if len(left_out) > _SHOWN:
         lines.append(f"left out: {len(left_out) - _SHOWN} more")
     return lines
-
-
-def _found(deposits: Deposits, holdings: Mapping[int, bytes], stated: Mapping[str, str]) -> Closed:
-    """The deposits of a run by what members state. For a member without a statement: by what it has signed.
-
-    AgreementError names members without a statement if none of their last holdings gives a stated digest.
-    """
-    agreement = deposits.agreement
-    missing = [member for member in range(1, agreement.job.n + 1) if member not in holdings]
-    if not missing:
-        return closed(deposits, stated=holdings)
-    signed = [list(islice(deposits.digests(member), _TRIED)) for member in missing]
-    for some in islice(product(*signed), _TRIED**2):
-        found = closed(deposits, stated={**holdings, **dict(zip(missing, some, strict=True))})
-        if found.agreement.run_digest.hex() in stated.values():
-            return found
-    names = ", ".join(agreement.names[member - 1] for member in missing)
-    raise AgreementError(f"{names}: without its statement, nothing that it has signed fits the run")
 
 
 def _certificate(deposits: Deposits, call: Call, owner: int, said: bytes, name: str) -> Certificate:

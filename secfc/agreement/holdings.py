@@ -328,7 +328,7 @@ class Deposits:
         return any(True for member, of_member in serials for _ in self._signed(member, of_member))
 
     def holdings(self, stated: Mapping[int, bytes] | None = None) -> dict[int, SignedHolding]:
-        """Of each member the last holding that it has signed, or the one with the digest that it states.
+        """Of each member the last holding that it has signed, or the one with the digest that is stated.
 
         Anybody can write a file: a warning tells of those that are passed over. AgreementError names members
         of whom there is none.
@@ -338,10 +338,6 @@ class Deposits:
         if missing:
             raise AgreementError(f"{', '.join(missing)} did not close the deposits (secfc deposit close)")
         return {member: self._last(member, found[member], (stated or {}).get(member)) for member in found}
-
-    def digests(self, member: int) -> Iterator[bytes]:
-        """Digests of the holdings that a member has signed, the last first."""
-        return (digest for _, digest in self._signed(member, self._serials().get(member, [])))
 
     def _serials(self) -> dict[int, list[int]]:
         """Those that files of each member's holdings are named by, the greatest first."""
@@ -372,7 +368,7 @@ class Deposits:
                 yield serial, digest
 
     def _last(self, member: int, serials: Sequence[int], stated: bytes | None) -> SignedHolding:
-        """The first of these holdings that its member has signed, or the one that it states.
+        """The first of these holdings that its member has signed, or the one that is stated.
 
         AgreementError if that is no holding: the signature proves that the member wrote it. Of files whose
         content is not the one that was signed only the first `_TRIED` are read.
@@ -387,7 +383,7 @@ class Deposits:
                 if error.code is Code.NOT_AGREED:
                     raise
                 self._passed_over(member, serial, error)
-        which = "that it signed" if stated is None else "that it states"
+        which = "that it signed" if stated is None else "that was stated"
         name = self.agreement.names[member - 1]
         raise AgreementError(f"the holding of {name}: no file in the store is one {which}")
 
@@ -417,7 +413,7 @@ class Closed:
 def closed(
     deposits: Deposits, own: SignedHolding | None = None, stated: Mapping[int, bytes] | None = None
 ) -> Closed:
-    """The deposits that all members hold alike, by what each has signed last, or what each states by digest.
+    """The deposits that all members hold alike, by the last holdings, or those that are `stated` by digest.
 
     `own` is what the member that asks has signed last itself. An owner to whom members give different names
     is left out. Raises AgreementError when a member has signed none, or no deposit is complete.
@@ -432,9 +428,9 @@ def closed(
     if not any(found.owners):
         raise AgreementError("no deposit is complete at all members")
     last = max(owner for owner, rows in enumerate(found.owners, 1) if rows)  # owners after it have no rows
-    digest = hashlib.sha256(b"".join(signed[member].digest for member in holdings))
+    digests = [signed[member].digest.hex() for member in holdings]
     return Closed(
-        agreement=agreement.with_deposits(found.owners[:last], found.deposits, digest.hexdigest()),
+        agreement=agreement.with_deposits(found.owners[:last], found.deposits, digests),
         complete=found,
         names=names,
     )

@@ -107,8 +107,9 @@ class Agreement:
     owners: OwnersSchema | None  # None: the clients hold the rows
     _content: JobSchema = field(repr=False)
     store: str | None = None  # where deposits are, if the job was read from a file
-    holdings: str | None = None  # digest of what members signed that they hold, once deposits are closed
-    holding: str | None = None  # at a member: digest of its own part of it
+    holdings: tuple[
+        str, ...
+    ] = ()  # digest of each member's holding, in hexadecimal, once deposits are closed
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,24 +170,19 @@ class Agreement:
         """The digest to which a run is bound; with owners it covers what members signed that they hold."""
         if self.job.owners is None:
             return self.digest
-        parts = (_DEPOSITED, self.digest, self.job.digest, str(self.holdings).encode())
+        parts = (_DEPOSITED, self.digest, self.job.digest, *map(bytes.fromhex, self.holdings))
         return hashlib.sha256(b"".join(parts)).digest()
 
-    def with_deposits(
-        self, owners: Sequence[int], deposits: str, holdings: str, holding: str | None = None
-    ) -> "Agreement":
-        """The agreement with the rows of each owner, and digests of their deposits and of all holdings.
-
-        A member adds the digest of its own holding.
-        """
+    def with_deposits(self, owners: Sequence[int], deposits: str, holdings: Sequence[str]) -> "Agreement":
+        """The agreement with the rows of each owner, a digest of their deposits, and one of each holding."""
         job = replace(self.job, owners=tuple(owners), deposits=deposits)
-        return replace(self, job=job, holdings=holdings, holding=holding)
+        return replace(self, job=job, holdings=tuple(holdings))
 
     @property
     def deposit_values(self) -> list[Any]:
         """Arguments for `with_deposits`, as JSON values. Empty without deposits that count."""
         job = self.job
-        return [] if job.owners is None else [job.owners, job.deposits, self.holdings, self.holding]
+        return [] if job.owners is None else [job.owners, job.deposits, self.holdings]
 
     def check_date(self, today: date) -> None:
         """Raise AgreementError if the job has expired."""

@@ -11,7 +11,8 @@ that missed them are beside it, sealed to these parties (`secfc.agreement.copies
 
 import json
 import platform
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -85,10 +86,10 @@ class Statement(FileSchema):
     ended_at: Short
     # Digest of the signed introductions of all clients, as this one received them; None if it received none.
     introductions: Hex32 | None
-    # In a job with owners: `Agreement.run_digest`, which fixes whose deposits count, and at a member the
-    # digest of its holding.
+    # In a job with owners: `Agreement.run_digest`, which fixes whose deposits count, and the digest of each
+    # member's holding, from which it follows.
     deposits: Hex32 | None = None
-    holding: Hex32 | None = None
+    holdings: Annotated[ListOf[Hex32], Field(max_length=MAX_CLIENTS)] = Field(default=[])
     took_part: Annotated[ListOf[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
     # What left it, by type of message; empty if labels were fetched, because its counts were lost.
     sent: Annotated[TableOf[Sent], Field(max_length=_MOST_ENTRIES)]
@@ -117,6 +118,19 @@ class Summary(FileSchema):
     agreement: str  # canonical content of the agreement that it claims to be about
     statements: ListOf[SignedStatement]
     coordinator: dict[str, Any] = Field(repr=False)  # not signed, and no check depends on it
+
+
+def difference(stated: Mapping[str, Hashable]) -> str | None:
+    """Parties that state another value than most of these parties do, as a text. None if all state the same.
+
+    Without a majority all are named: nobody knows who is wrong.
+    """
+    if len(set(stated.values())) <= 1:
+        return None
+    usual, count = Counter(stated.values()).most_common(1)[0]
+    if 2 * count <= len(stated):
+        return f"{', '.join(stated)}: most of them do not agree"
+    return f"{', '.join(party for party, said in stated.items() if said != usual)} differ from the others"
 
 
 def versions() -> dict[str, str]:

@@ -11,6 +11,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,7 +42,8 @@ def store_of(where: str, folder: Path) -> str:
 class Store:
     """Small files by path, written completely. StorageError, with the path, if one cannot be read or written.
 
-    ParameterError for a URL of an unknown kind or with a password, or if fsspec is missing.
+    ParameterError for a URL of an unknown kind or with a password. The methods raise it too if the library
+    for a URL is missing.
     """
 
     def __init__(self, where: str) -> None:
@@ -80,6 +82,8 @@ class Store:
     def _tried(self, path: str, act: Callable[[], T]) -> T:
         try:
             return act()
+        except ParameterError:  # a library is missing
+            raise
         except OSError as error:
             why = error.strerror or type(error).__name__
         except Exception as error:  # from the library of this kind of store; its text may quote secrets
@@ -181,16 +185,21 @@ class _Remote:
             raise ParameterError(f"owners.store: a folder or a URL of {possible} is possible")
         if "@" in rest or "?" in rest:
             raise ParameterError("owners.store: a URL without user and password is needed")
+        self._kind, self._root = kind, rest.rstrip("/")
+
+    @cached_property
+    def _files(self) -> Any:
+        """The library's object. Its errors may quote secrets, and a run that goes on needs no store."""
         try:
             import fsspec  # noqa: PLC0415 - an extra
         except ImportError:
             raise missing("fsspec", "owners.store", "stores") from None
-        self._root = rest.rstrip("/")
         try:
-            self._files: Any = fsspec.filesystem(kind)
+            return fsspec.filesystem(self._kind)
         except ImportError:
+            library = _KINDS[self._kind]
             raise ParameterError(
-                f"owners.store: fsspec needs {_KINDS[kind]} for {kind}://, pip install {_KINDS[kind]}"
+                f"owners.store: fsspec needs {library} for {self._kind}://, pip install {library}"
             ) from None
 
     def write(self, path: str, data: bytes) -> None:

@@ -322,8 +322,7 @@ class Member:
         if own is None:
             raise AgreementError(f"{self.site.party}: it has not closed the deposits (secfc deposit close)")
         self._check_copies(own.holding)
-        found = closed(Deposits.of(self.agreement), own)
-        return replace(found, agreement=replace(found.agreement, holding=own.digest.hex()))
+        return closed(Deposits.of(self.agreement), own)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -166,9 +166,9 @@ class Participant(TakingPart):
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
             if self._job.owners is not None and number <= self._job.n:
-                member, digest = Member.of(self._site), self.agreement.holding
-                assert digest is not None
-                self._collected = Collected(member, run, member.holding(digest).holding)
+                member = Member.of(self._site)
+                signed = member.holding(self.agreement.holdings[number - 1])
+                self._collected = Collected(member, run, signed.holding)
             messages = self._join(
                 storage=self._site.storage,
                 threads=self._site.threads,
@@ -374,7 +374,7 @@ class Participant(TakingPart):
             began=self._began,
             introductions=self._introductions,
             deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
-            holding=self.agreement.holding,
+            holdings=list(self.agreement.holdings),
             took_part=self._took_part,
             sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
             ended=ended,

@@ -25,7 +25,8 @@ class SiteFiles(PastRuns):
         super().__init__(self._site, read_job(self._site.job))
         self.name = name
         self.terms = RunTerms.of(self._agreement)  # as agreed: `digest_of` adds the deposits that count
-        self._latest: Agreement | None = None  # with the deposits in the store
+        self._agreed = self._agreement
+        self._latest: tuple[bytes, Agreement] | None = None  # run, and with the deposits in the store
         names = self.terms.names
         self.number = names.index(name) + 1 if name in names else None
 
@@ -34,7 +35,7 @@ class SiteFiles(PastRuns):
 
         They are those of the run's log. So a run goes on if a member closes the deposits again, or nobody can
         read the store. For a run without a log they are those that members have signed last. The participant
-        takes part in that run. The store is read once. Raises the errors of `RunLog.header_of` and
+        takes part in that run. The store is read once for a run. Raises the errors of `RunLog.header_of` and
         `with_deposits`.
         """
         if self._agreement.owners is None:
@@ -42,10 +43,11 @@ class SiteFiles(PastRuns):
         path = self.log_path(run)
         begun = None if path is None else RunLog.header_of(path)
         if begun is None:
-            self._latest = self._latest or with_deposits(self._site, self._agreement)
-            self._agreement = self._latest
+            if self._latest is None or self._latest[0] != run:
+                self._latest = run, with_deposits(self._site, self._agreed)
+            _, self._agreement = self._latest
         else:
-            self._agreement = self._agreement.with_deposits(*begun["deposits"])
+            self._agreement = self._agreed.with_deposits(*begun["deposits"])
         return self._agreement.run_digest
 
     def participant(self) -> Participant:

@@ -136,7 +136,7 @@ def test_a_bucket_that_is_not_there_is_told_without_what_the_library_says(bucket
 def test_the_extra_is_named_where_fsspec_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ParameterError, match=r"fsspec .* owners\.store, pip install '\.\[stores\]'"):
-        Store("s3://deposits")
+        Store("s3://deposits").names("a")
 
 
 def test_the_library_of_a_store_is_named_where_it_is_missing(monkeypatch):
@@ -147,7 +147,18 @@ def test_the_library_of_a_store_is_named_where_it_is_missing(monkeypatch):
 
     monkeypatch.setattr(fsspec, "filesystem", missing)
     with pytest.raises(ParameterError, match="fsspec needs gcsfs for gs://, pip install gcsfs"):
-        Store("gs://deposits")
+        Store("gs://deposits").read("a/1", most=1)
+
+
+def test_an_error_of_the_library_at_its_start_is_told_without_its_text(monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+
+    def fails(kind):
+        raise RuntimeError("secret in a configuration file")
+
+    monkeypatch.setattr(fsspec, "filesystem", fails)
+    with pytest.raises(StorageError, match=r"^s3://deposits/a/1: RuntimeError$"):
+        Store("s3://deposits").write("a/1", b"x")
 
 
 @pytest.mark.parametrize("where", ["http://x/y", "file:///etc", "memory://x", "s3://a::http://b", "x://"])

@@ -20,7 +20,10 @@ from secfc.sealing.identity import Identity
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """A run of deposits, one of which a member lacks; after it a member has left another owner out."""
+    """A run of deposits, one of which a member lacks; after it a member has closed again several times.
+
+    `first_holdings` are the digests of those of the run.
+    """
     made = Clinics(tmp_path_factory.mktemp("ran"))
     made.admit()
     made.deposit()
@@ -30,7 +33,9 @@ def ran(tmp_path_factory):
     network = made.network()
     network.run()
     network.write_summary(made.folder / "summary.json", None)
-    made.member("west").close([7])
+    made.first_holdings = [made.member(name).last_holding().digest.hex() for name in made.names]
+    for owner in (7, 6, 1, 2):
+        made.member("west").close([owner])
     return made
 
 
@@ -88,29 +93,38 @@ def test_not_all_of_many_owners_are_named_and_all_are_checked(audited, monkeypat
 def test_a_party_that_states_a_run_of_other_deposits_is_named(audited):
     assert_wrong(
         audited(statement={"south": {"deposits": "00" * 32}}),
-        "deposits: south: a run of other ones than all members signed that they hold",
+        "deposits: they state different holdings: south differ from the others",
     )
 
 
 def test_a_run_that_nobody_binds_to_deposits_does_not_hold(audited):
-    nothing = {"deposits": None, "holding": None}
+    nothing = {"deposits": None, "holdings": []}
     assert_wrong(
         audited(statement=dict.fromkeys(("north", "south", "west"), nothing)),
-        "deposits: north, south, west: its statement names no deposits, or no holding",
+        "deposits: north, south, west: its statement names no deposits, or no holdings",
     )
 
 
-def test_a_member_that_states_another_holding_than_it_had_does_not_hold(audited, ran):
+def test_a_member_that_states_another_holding_than_it_had_is_named_and_nobody_else(audited, ran):
     """West has signed twice; the second one leaves an owner out that was in."""
     later = ran.member("west").last_holding().digest.hex()
-    assert_wrong(
-        audited(statement={"west": {"holding": later}}),
-        "deposits: north, south, west: a run of other ones than all members signed that they hold",
-    )
-    assert_wrong(
-        audited(statement={"west": {"holding": "00" * 32}}),
-        "deposits: the holding of west: no file in the store is one that it states",
-    )
+    for said in (later, "00" * 32):
+        stated = [*ran.first_holdings[:2], said]
+        found = audited(statement={"west": {"holdings": stated}})
+        assert_wrong(found, "deposits: they state different holdings: west differ from the others")
+    found = audited(statement={"west": {"holdings": stated}}, without=["south"])
+    assert [one.text for one in found if not one.holds] == [
+        "south: its statement is missing",
+        "deposits: they state different holdings: north, west: most of them do not agree",
+    ]
+
+
+def test_holdings_that_do_not_give_the_stated_run_do_not_hold(audited, ran):
+    for stated, text in (
+        ({"holdings": ran.first_holdings[:2]}, "2 holdings are stated, the job has 3 members"),
+        ({"deposits": "00" * 32}, "the holdings that are stated are not those of the run that is stated"),
+    ):
+        assert_wrong(audited(statement=dict.fromkeys(ran.names, stated)), f"deposits: {text}")
 
 
 @pytest.mark.parametrize(
@@ -134,12 +148,7 @@ def test_a_member_cannot_exchange_its_holding_for_another_of_the_same_serial(aud
         serial=1,
     )
     found = audited(lambda store: (store / "holdings" / "3-1").write_bytes(after.file))
-    assert_wrong(found, "deposits: the holding of west: no file in the store is one that it states")
-    found = audited(
-        lambda store: (store / "holdings" / "3-1").write_bytes(after.file),
-        {"west": {"holding": after.digest.hex()}},
-    )
-    assert any(not one.holds and one.text.startswith("deposits: ") for one in found)
+    assert_wrong(found, "deposits: the holding of west: no file in the store is one that was stated")
 
 
 def without(held):
@@ -210,8 +219,8 @@ def test_all_parties_state_the_deposits_of_the_run_and_members_their_holding(ran
     folder = ran.folder / "deposits" / ran.store.folder / "holdings"
     for member, one in enumerate(summary.statements, 1):
         content = (folder / f"{member}-1").read_bytes().split(b"\n", 2)[2]
-        assert one.statement.holding == hashlib.sha256(content).hexdigest()
-    assert len({one.statement.deposits for one in summary.statements}) == 1
+        assert one.statement.holdings[member - 1] == hashlib.sha256(content).hexdigest()
+    assert len({(one.statement.deposits, *one.statement.holdings) for one in summary.statements}) == 1
 
 
 def test_a_member_that_closes_again_before_it_joins_a_run_states_the_holding_of_the_run(
@@ -237,20 +246,20 @@ def test_a_member_that_closes_again_before_it_joins_a_run_states_the_holding_of_
     assert all(one.holds for one in audit(read_summary(tmp_path / "summary.json"), made.agreement))
 
 
-@pytest.mark.parametrize("values", [{"holding": None}, {"deposits": None}])
-def test_only_a_member_that_states_no_holding_or_no_deposits_is_named(audited, values):
+@pytest.mark.parametrize("values", [{"holdings": []}, {"deposits": None}])
+def test_only_a_party_that_states_no_holdings_or_no_deposits_is_named(audited, values):
     assert_wrong(
         audited(statement={"west": values}),
-        "deposits: west: its statement names no deposits, or no holding",
+        "deposits: west: its statement names no deposits, or no holdings",
     )
 
 
-def test_without_a_member_s_statement_its_earlier_holdings_are_tried(audited):
-    """West has signed again after the run."""
+def test_a_member_without_a_statement_changes_nothing_else(audited):
+    """West has signed several holdings after the run. The others' statements name the one of the run."""
     assert_wrong(audited(without=["west"]), "west: its statement is missing")
 
 
-def test_a_member_whose_statement_and_holding_are_missing_is_named(audited):
+def test_a_holding_that_the_store_has_lost_is_named(audited):
     found = audited(lambda store: (store / "holdings" / "3-1").unlink(), without=["west"])
-    text = "deposits: west: without its statement, nothing that it has signed fits the run"
+    text = "deposits: the holding of west: no file in the store is one that was stated"
     assert [one.text for one in found if not one.holds] == ["west: its statement is missing", text]

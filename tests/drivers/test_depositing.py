@@ -302,7 +302,8 @@ class TestJob:
     def test_deposits_change_the_run_and_not_what_was_signed(self, clinics):
         base = clinics.agreement
         first, second, third = (
-            base.with_deposits((1, 2), *texts) for texts in (("00", "00"), ("01", "00"), ("00", "01"))
+            base.with_deposits((1, 2), said, ["00", holding, "00"])
+            for said, holding in (("00", "00"), ("01", "00"), ("00", "01"))
         )
         assert first.digest == second.digest == third.digest == base.digest == base.run_digest
         assert len({first.run_digest, second.run_digest, third.run_digest, base.digest}) == 4

@@ -9,10 +9,12 @@ from support.machines import KILLS, Killed, Machines
 from typer.testing import CliRunner
 
 from secfc.agreement.audit import audit
+from secfc.agreement.holdings import deposited
 from secfc.agreement.statement import read_summary, write_summary
 from secfc.cli.app import app
 from secfc.drivers.collecting import Collected
 from secfc.drivers.flare.jobs import LOGS, export_job, of_argument
+from secfc.drivers.site_files import SiteFiles
 from secfc.errors import AgreementError
 
 
@@ -120,6 +122,26 @@ def test_a_flare_job_for_an_interrupted_run_is_exported_while_the_store_is_away(
     assert first.run_digest == second.run_digest
     with pytest.raises(AgreementError, match="did not close the deposits"):
         export_job(made.job, tmp_path / "third", deadline=60.0, kit=tmp_path / "another")
+
+
+@pytest.mark.parametrize("name", ["west", "compare"])
+def test_a_process_begins_each_run_with_the_deposits_that_members_signed_last(tmp_path, name):
+    """Also if it continued an older run before, and if it is a helper's."""
+    made = Clinics(tmp_path)
+    made.replace(made.job, 'disclosure = "labels"', "")
+    made.add_helpers("compare")
+    made.write_member("compare")
+    made.sign()
+    made.admit()
+    made.deposit()
+    made.close()
+    process = SiteFiles(name=name, file=made.site(name))
+    first = process.digest_of(bytes(16))
+    assert first == deposited(made.agreement).run_digest
+    made.member("west").close([7])
+    assert process.digest_of(bytes(16)) == first
+    second = process.digest_of(b"1" * 16)
+    assert second == deposited(made.agreement).run_digest != first
 
 
 class DiesPublishing(Machines):

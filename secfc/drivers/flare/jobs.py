@@ -37,8 +37,8 @@ def of_argument(text: str) -> Agreement:
     if not deposits:
         return agreement
     try:
-        owners, digest, holdings, _ = json.loads(deposits)  # the coordinator has no holding of its own
-        return agreement.with_deposits(owners, str(digest), str(holdings))
+        owners, digest, holdings = json.loads(deposits)
+        return agreement.with_deposits(owners, str(digest), holdings)
     except (ValueError, TypeError, RecursionError):
         raise ParameterError(f"{name}: no rows of owners and digests of deposits") from None
 
