@@ -298,7 +298,7 @@ class Deposits:
         """Owners that have left a file for a member, ascending; files with other names are ignored."""
         most = owners_of(self.agreement)
         names = self.store.names(f"{self.folder}/deposits/{member}", lambda name: _number(name, most))
-        return sorted(map(int, names))
+        return sorted(set(map(int, names)))  # a store may list a file twice
 
     def deposit(self, member: int, owner: int) -> tuple[Certificate, bytes]:
         """What an owner has left for a member, and its certificate, as `deposit_in`.
@@ -336,7 +336,8 @@ class Deposits:
         found, names = self._serials(), self.agreement.names[: self.agreement.job.n]
         missing = [name for member, name in enumerate(names, 1) if member not in found]
         if missing:
-            raise AgreementError(f"{', '.join(missing)} did not close the deposits (secfc deposit close)")
+            text = f"the store has no signed holding of {', '.join(missing)}"
+            raise AgreementError(f"{text}; each member writes its own with secfc deposit close")
         return {member: self._last(member, found[member], (stated or {}).get(member)) for member in found}
 
     def _serials(self) -> dict[int, list[int]]:

@@ -21,6 +21,7 @@ from secfc.drivers.pipes import Give, Pipes
 from secfc.drivers.setup import OnProgress, Outcome, check_deadline
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, SecFCError
+from secfc.journal.run_log import RunLog
 from secfc.protocol.messages import RUN_ID_BYTES
 
 LOGS = ".logs"  # suffix of the folder of the coordinator's logs, next to the job
@@ -104,7 +105,7 @@ def _bound(
     The folder of the log is deleted with the last log.
     """
     path = log_path(file, agreement)
-    if not (resumable and path.exists()):
+    if not resumable or RunLog.header_of(path) is None:
         agreement.check_date(datetime.now(UTC).date())  # a resumed run began in time
     if not resumable:
         yield None, deposited(agreement)

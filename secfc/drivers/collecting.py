@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 
 from secfc.agreement.admission import admit, write_certificate
@@ -37,7 +38,7 @@ from secfc.agreement.site_file import Site
 from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
 from secfc.codes import code_of_write
-from secfc.drivers.deposit_copies import NewCopies, copies_in
+from secfc.drivers.deposit_copies import NewCopies, copies_in, delete_drafts, one_process
 from secfc.drivers.owner_labels import owner_labels
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.shelf import Shelf
@@ -113,11 +114,9 @@ class Member:
             said = f"{one.name} {one.key.hex()}"
             if names.setdefault(one.name.lower(), said) != said:
                 raise AgreementError(f"{self.site.party}: it has admitted another key as {one.name!r}")
-            number = admitted.get(said) or (self.number - 1) * most + len(admitted) + 1
+            number = admitted.get(said) or max(admitted.values(), default=(self.number - 1) * most) + 1
             if number > self.number * most:
-                text = (
-                    f"{self.site.party}: it has admitted {len(admitted)} owners; at most {most} are possible"
-                )
+                text = f"{self.site.party}: it has no number left for another owner; {most} are possible"
                 raise AgreementError(f"{text} (owners.most)")
             text = admit(
                 self.agreement,
@@ -134,6 +133,9 @@ class Member:
         for said, number in admitted.items():  # ascending, since numbers are counted
             if said not in noted:
                 _noted(folder / str(number), said.encode())
+        if admitted:
+            with write_errors(str(folder)):
+                sync_folder(folder)
         for target, text in texts:
             if not _has_text(target, text):
                 write_certificate(target, text)
@@ -200,6 +202,9 @@ class Member:
             sync_folder(folder)
         deposits.write_holding(last)
         self.publish(PastRuns(self.site, self.agreement).counted)
+        for earlier in islice(self._signed(), 1, None):
+            with suppress(StorageError):  # only a run that began with it needs it
+                self._make_again(deposits, earlier.holding)
         self._make_again(deposits, last.holding)
         return Taken(holding=holding, not_taken=not_taken)
 
@@ -420,12 +425,12 @@ def _noted(path: Path, data: bytes) -> None:
     draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        delete_drafts(path.parent)
         try:
             write_new(draft, data, mode=OWNER_ONLY)
-            os.link(draft, path)
+            with one_process(path):
+                os.link(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-    except FileExistsError:
-        raise AgreementError(f"{path}: another process of this site changed it at the same time") from None
     except OSError as error:
         raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None

@@ -11,13 +11,13 @@ import os
 import secrets
 import struct
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from secfc.agreement.files import OWNER_ONLY
-from secfc.errors import StorageError
+from secfc.errors import AgreementError, StorageError
 from secfc.journal.disk import sync_folder, write_errors
 
 _RECORD = struct.Struct("<II")
@@ -26,16 +26,32 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _END = (1 << 32, b"")  # after all owners
 
 
+def delete_drafts(folder: Path) -> None:
+    """Delete the drafts of processes that were killed. One that is alive fails at the end (`one_process`)."""
+    for path in folder.glob("*~"):
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def one_process(path: Path) -> Iterator[None]:
+    """Turn what shows another process at the same file, its name there or our draft gone, into an error."""
+    try:
+        yield
+    except (FileExistsError, FileNotFoundError):
+        raise AgreementError(f"{path}: another process of this site changed it at the same time") from None
+
+
 class NewCopies:
     """A new file of copies in a folder: a draft that `put` names. Without `put` it is deleted.
 
-    ParameterError if something cannot be written.
+    Drafts of killed processes are deleted first. ParameterError if something cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._draft = folder, folder / f"{secrets.token_hex(8)}~"
         with write_errors(str(folder)):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            delete_drafts(folder)
             self._file: BinaryIO = os.fdopen(os.open(self._draft, _NEW, OWNER_ONLY), "wb", _BUFFER)
 
     def __enter__(self) -> Self:
@@ -56,12 +72,16 @@ class NewCopies:
             self._file.write(_RECORD.pack(owner, len(file)) + file)
 
     def put(self, name: str) -> None:
-        """Name the file, and replace the one of this name, if any. It is on the disk on return."""
+        """Name the file, and replace the one of this name, if any. It is on the disk on return.
+
+        AgreementError if another process of the site has begun a new file meanwhile.
+        """
         with write_errors(str(self._folder)):
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            os.replace(self._draft, self._folder / name)
+            with one_process(self._folder / name):
+                os.replace(self._draft, self._folder / name)
             sync_folder(self._folder)
             sync_folder(self._folder.parent)
 

@@ -158,7 +158,8 @@ def without(held):
 def test_without_the_store_nothing_is_said_to_hold(audited):
     assert_wrong(
         audited(shutil.rmtree),
-        "deposits: north, south, west did not close the deposits (secfc deposit close)",
+        "deposits: the store has no signed holding of north, south, west; each member writes its own with "
+        "secfc deposit close",
     )
 
 

@@ -9,7 +9,7 @@ from support.clinics import Clinics
 from secfc.agreement.holdings import closed
 from secfc.drivers import deposit_copies
 from secfc.drivers.deposit_copies import NewCopies, copies_in
-from secfc.errors import ParameterError, StorageError
+from secfc.errors import AgreementError, ParameterError, StorageError
 
 FILES = {2: b"two", 5: b"", 1 << 20: b"last"}
 
@@ -114,6 +114,40 @@ def test_a_lost_folder_of_copies_is_made_again_from_the_store(closed_clinics, wi
     member.close(without)
     assert closed_clinics.member("south").closed().complete == closed(closed_clinics.store).complete
     assert without or path.read_bytes() == data
+
+
+def test_copies_of_an_earlier_holding_are_made_again_where_the_store_has_them(closed_clinics):
+    """A run that began with it needs them."""
+    member, path = closed_clinics.member("south"), closed_clinics.copies("south")
+    data = path.read_bytes()
+    member.close([5])
+    path.write_bytes(b"")
+    member.close()
+    assert path.read_bytes() == data
+    path.unlink()
+    closed_clinics.piece(2, "clinic-3").unlink()  # owner 5, which the last holding leaves out
+    member.close()
+    assert member._lost(member.last_holding().holding) == []
+
+
+def test_drafts_of_killed_processes_are_deleted(closed_clinics):
+    member = closed_clinics.member("south")
+    drafts = [member._own / name for name in ("copies/0123~", "holdings/2-0123~")]
+    for path in drafts:
+        path.write_bytes(b"of a killed process")
+    member.close([5])
+    assert drafts[0].exists()  # nothing new was copied
+    assert not drafts[1].exists()
+    closed_clinics.copies("south").unlink()
+    member.close()
+    assert not drafts[0].exists()
+
+
+def test_of_two_processes_that_copy_at_once_one_is_told(tmp_path):
+    with NewCopies(tmp_path) as first, NewCopies(tmp_path) as second:
+        second.put("file")
+        with pytest.raises(AgreementError, match="file: another process of this site changed it"):
+            first.put("file")
 
 
 def test_copies_that_the_store_lost_too_are_told_and_the_others_are_made_again(closed_clinics):

@@ -120,7 +120,7 @@ def test_a_flare_job_for_an_interrupted_run_is_exported_while_the_store_is_away(
         for config in (tmp_path / one / "secfc/config/config_fed_server.json" for one in ("first", "second"))
     )
     assert first.run_digest == second.run_digest
-    with pytest.raises(AgreementError, match="did not close the deposits"):
+    with pytest.raises(AgreementError, match="the store has no signed holding of"):
         export_job(made.job, tmp_path / "third", deadline=60.0, kit=tmp_path / "another")
 
 

@@ -8,6 +8,7 @@ from support.clinics import Clinics
 from support.network import RUN
 
 from secfc.agreement.holdings import Deposits
+from secfc.agreement.store import Store
 from secfc.drivers import collecting, deposit_copies
 from secfc.drivers.past_runs import PastRuns
 from secfc.errors import ParameterError, StorageError
@@ -139,6 +140,30 @@ def test_owners_of_whom_only_some_were_noted_get_the_numbers_that_follow(clinics
         clinics.member("west").admit(keys)
     clinics.member("west").admit([keys[2], keys[1], keys[0]])
     assert noted == ["9", "10", "10", "11"]
+
+
+def test_a_store_that_lists_a_file_twice_has_one(clinics, monkeypatch):
+    clinics.deposit()
+    real = Store.names
+    monkeypatch.setattr(Store, "names", lambda *given: 2 * real(*given))
+    assert sorted(clinics.member("north").close().holding.held) == [1, 2, 5, 6, 7]
+
+
+def test_after_a_lost_number_the_next_owner_gets_the_number_after_the_last(clinics):
+    (clinics.member("south")._own / "owners" / "6").unlink()
+    key = clinics.folder / "clinic-1.pub"
+    key.with_suffix(".certificate").unlink()
+    clinics.member("south").admit([key])
+    assert clinics.number("clinic-1") == 8
+
+
+def test_no_certificate_is_written_before_its_number_is_on_the_disk(clinics, monkeypatch):
+    key = clinics.folder / "clinic-1.pub"
+    key.with_suffix(".certificate").unlink()
+    monkeypatch.setattr(collecting, "sync_folder", cannot_sync)
+    with pytest.raises(ParameterError, match="No space left on device"):
+        clinics.member("west").admit([key])
+    assert not key.with_suffix(".certificate").exists()
 
 
 def test_a_certificate_with_another_text_is_not_replaced_and_no_number_is_given(clinics):

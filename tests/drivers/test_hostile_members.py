@@ -268,7 +268,7 @@ def test_members_that_are_shown_different_holdings_make_different_runs(closed_cl
 def test_a_member_that_has_not_closed_takes_no_part(clinics):
     for name in ("north", "south"):
         clinics.member(name).close()
-    with pytest.raises(AgreementError, match="west did not close the deposits"):
+    with pytest.raises(AgreementError, match="no signed holding of west"):
         with_deposits(read_site(clinics.site("north")), clinics.agreement)
     with pytest.raises(AgreementError, match="west: it has not closed the deposits"):
         with_deposits(read_site(clinics.site("west")), clinics.agreement)

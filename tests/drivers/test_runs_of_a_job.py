@@ -13,6 +13,7 @@ from secfc.agreement.statement import LEFT_OUT
 from secfc.cli.app import app
 from secfc.codes import Code
 from secfc.drivers import past_runs
+from secfc.drivers.agreed import log_path
 from secfc.drivers.participant import Participant
 from secfc.drivers.past_runs import STATEMENT
 from secfc.errors import AgreementError, ParameterError
@@ -41,6 +42,19 @@ def test_a_job_that_has_expired_is_refused(organisations):
     ) as caught:
         again(organisations, "north", bytes(16))
     assert caught.value.code is Code.EXPIRED
+
+
+def test_a_log_of_a_run_that_never_began_does_not_let_an_expired_job_run(organisations):
+    organisations.replace(organisations.job, "9999-12-31", "2026-01-31")
+    organisations.sign()
+    path = log_path(organisations.job, organisations.agreement)
+    path.parent.mkdir()
+    path.touch()
+    sites = [str(organisations.site(name)) for name in organisations.names]
+    done = CliRunner().invoke(app, ["job", "run", str(organisations.job), *sites, "--resumable"])
+    assert done.exit_code == 2
+    assert "expired on 2026-01-31" in done.output
+    assert not path.exists()
 
 
 def test_a_job_that_has_expired_is_not_signed(organisations):
