@@ -1,4 +1,4 @@
-"""Runs for the tests of both drivers."""
+"""Runs for the tests of both drivers, and clinics that deposit rows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import standstill
+from support.clinics import Clinics
 
 from secfc import row_layout
 from secfc.drivers.setup import Setup
@@ -87,3 +88,25 @@ def part_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         monkeypatch.setattr(row_layout, "PART_ROWS", rows)
 
     return cut
+
+
+@pytest.fixture
+def clinics(tmp_path):
+    """Members of a committee, and clinics that they have admitted."""
+    made = Clinics(tmp_path)
+    made.admit()
+    return made
+
+
+@pytest.fixture
+def depositors(clinics):
+    """Clinics that have deposited their rows."""
+    clinics.deposit()
+    return clinics
+
+
+@pytest.fixture
+def closed_clinics(depositors):
+    """Clinics whose deposits all members have closed."""
+    depositors.close()
+    return depositors

@@ -4,7 +4,6 @@ import errno
 import os
 
 import pytest
-from support.clinics import Clinics
 
 from secfc.agreement.holdings import closed
 from secfc.drivers import deposit_copies
@@ -21,15 +20,6 @@ def path(tmp_path):
             made.add(owner, file)
         made.put("file")
     return tmp_path / "copies" / "file"
-
-
-@pytest.fixture
-def closed_clinics(tmp_path):
-    made = Clinics(tmp_path)
-    made.admit()
-    made.deposit()
-    made.close()
-    return made
 
 
 def read(path, owners=FILES, most=9):

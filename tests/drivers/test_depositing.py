@@ -36,20 +36,6 @@ from secfc.protocol import deposits
 RUN = bytes(range(16))
 
 
-@pytest.fixture
-def clinics(tmp_path):
-    made = Clinics(tmp_path)
-    made.admit()
-    return made
-
-
-@pytest.fixture
-def closed_clinics(clinics):
-    clinics.deposit()
-    clinics.close()
-    return clinics
-
-
 def command(*words, status=0):
     done = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"})
     assert done.exit_code == status, done.output

@@ -4,7 +4,6 @@ import errno
 import shutil
 
 import pytest
-from support.clinics import Clinics
 from support.network import RUN
 
 from secfc.agreement.holdings import Deposits
@@ -14,20 +13,6 @@ from secfc.drivers.past_runs import PastRuns
 from secfc.errors import ParameterError, StorageError
 
 LAST = b"\xff" * 16
-
-
-@pytest.fixture
-def clinics(tmp_path):
-    made = Clinics(tmp_path)
-    made.admit()
-    return made
-
-
-@pytest.fixture
-def closed_clinics(clinics):
-    clinics.deposit()
-    clinics.close()
-    return clinics
 
 
 def cannot(*args, **noted):

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.clinics import Clinics
 from support.network import RUN
 
 from secfc.agreement.admission import MAGIC, admit, unpacked
@@ -24,15 +23,7 @@ def cannot(self, path, most):
     raise StorageError("gone")
 
 
-FIRST = {1, 2, 5, 6, 7}  # numbers of clinics 1 to 5
-
-
-@pytest.fixture
-def clinics(tmp_path):
-    made = Clinics(tmp_path)
-    made.admit()
-    made.deposit()
-    return made
+FIRST = {1, 2, 5, 6, 7}  # numbers of depositors 1 to 5
 
 
 def read(made, name="north"):
@@ -63,37 +54,40 @@ class TestFiles:
             (bytes(1 << 16), "more than"),
         ],
     )
-    def test_what_is_no_deposit_is_not_taken(self, clinics, data, reason):
-        clinics.piece(1, "clinic-1").write_bytes(data)
-        assert_others_stay(clinics, {1}, reason)
+    def test_what_is_no_deposit_is_not_taken(self, depositors, data, reason):
+        depositors.piece(1, "clinic-1").write_bytes(data)
+        assert_others_stay(depositors, {1}, reason)
 
     @pytest.mark.parametrize("at", [4, 6, 10, 42, 106, 110, 130, -1])
-    def test_a_changed_byte_anywhere_is_found(self, clinics, at):
-        path = clinics.piece(1, "clinic-3")
+    def test_a_changed_byte_anywhere_is_found(self, depositors, at):
+        path = depositors.piece(1, "clinic-3")
         data = bytearray(path.read_bytes())
         data[at] ^= 1
         path.write_bytes(data)
-        assert_others_stay(clinics, {5})
+        assert_others_stay(depositors, {5})
 
-    def test_a_cut_or_longer_file_is_not_taken(self, clinics):
-        path = clinics.piece(1, "clinic-3")
+    def test_a_cut_or_longer_file_is_not_taken(self, depositors):
+        path = depositors.piece(1, "clinic-3")
         data = path.read_bytes()
         for wrong in (data[:-1], data + b"x", data[:120]):
             path.write_bytes(wrong)
-            assert_others_stay(clinics, {5})
+            assert_others_stay(depositors, {5})
 
-    def test_the_file_of_another_owner_or_member_is_not_taken(self, clinics):
-        path, other = clinics.piece(1, "clinic-1"), clinics.piece(1, "clinic-2").read_bytes()
+    def test_the_file_of_another_owner_or_member_is_not_taken(self, depositors):
+        path, other = (
+            depositors.piece(1, "clinic-1"),
+            depositors.piece(1, "clinic-2").read_bytes(),
+        )
         path.write_bytes(other)
-        assert_others_stay(clinics, {1}, "its certificate is of owner 2")
-        path.write_bytes(clinics.piece(2, "clinic-1").read_bytes())
-        assert_others_stay(clinics, {1}, "not the piece that it signed for this member")
-        packed = clinics.depositor("clinic-1")._certificate.packed()
+        assert_others_stay(depositors, {1}, "its certificate is of owner 2")
+        path.write_bytes(depositors.piece(2, "clinic-1").read_bytes())
+        assert_others_stay(depositors, {1}, "not the piece that it signed for this member")
+        packed = depositors.depositor("clinic-1")._certificate.packed()
         path.write_bytes(packed + unpacked(other)[1])
-        assert_others_stay(clinics, {1}, "a deposit of another owner")
+        assert_others_stay(depositors, {1}, "a deposit of another owner")
 
-    def test_files_of_other_names_are_not_opened(self, clinics, monkeypatch):
-        folder = clinics.piece(1, "clinic-1").parent
+    def test_files_of_other_names_are_not_opened(self, depositors, monkeypatch):
+        folder = depositors.piece(1, "clinic-1").parent
         for name in ("0", "13", "01", "1e3", "-1", "a", "9" * 30, "²", "1~", "..x"):
             (folder / name).write_bytes(b"junk")
         opened = []
@@ -101,113 +95,117 @@ class TestFiles:
         monkeypatch.setattr(
             Store, "read", lambda self, path, most: opened.append(path) or real(self, path, most=most)
         )
-        assert_others_stay(clinics, set())
+        assert_others_stay(depositors, set())
         assert len(opened) == 5
 
-    def test_a_folder_in_the_place_of_a_file_is_not_taken(self, clinics):
-        path = clinics.piece(1, "clinic-1")
+    def test_a_folder_in_the_place_of_a_file_is_not_taken(self, depositors):
+        path = depositors.piece(1, "clinic-1")
         path.unlink()
         path.mkdir()
-        assert_others_stay(clinics, {1}, "it is no file")
+        assert_others_stay(depositors, {1}, "it is no file")
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-    def test_a_pipe_or_a_link_in_the_place_of_a_file_is_not_read(self, clinics):
-        pipe, link = clinics.piece(1, "clinic-1"), clinics.piece(1, "clinic-3")
+    def test_a_pipe_or_a_link_in_the_place_of_a_file_is_not_read(self, depositors):
+        pipe, link = depositors.piece(1, "clinic-1"), depositors.piece(1, "clinic-3")
         pipe.unlink()
         os.mkfifo(pipe)
-        link.rename(clinics.folder / "elsewhere")
-        link.symlink_to(clinics.folder / "elsewhere")
-        assert_others_stay(clinics, {1, 5})
+        link.rename(depositors.folder / "elsewhere")
+        link.symlink_to(depositors.folder / "elsewhere")
+        assert_others_stay(depositors, {1, 5})
 
-    def test_a_deposit_that_one_member_lacks_leaves_its_owner_out_as_a_whole(self, clinics):
-        clinics.piece(2, "clinic-3").unlink()
-        clinics.close()
-        assert closed(clinics.store).left_out == ["clinic-3 (owner 5): member 2 has no deposit of it"]
-        clinics.network().run()
-        assert len(clinics.labels("clinic-1")) == 5
+    def test_a_deposit_that_one_member_lacks_leaves_its_owner_out_as_a_whole(self, depositors):
+        depositors.piece(2, "clinic-3").unlink()
+        depositors.close()
+        assert closed(depositors.store).left_out == ["clinic-3 (owner 5): member 2 has no deposit of it"]
+        depositors.network().run()
+        assert len(depositors.labels("clinic-1")) == 5
 
-    def test_an_earlier_deposit_put_back_at_one_member_leaves_its_owner_out(self, clinics):
-        before = clinics.piece(2, "clinic-1").read_bytes()
-        clinics.deposit("clinic-1")
-        clinics.piece(2, "clinic-1").write_bytes(before)
-        clinics.close()
-        assert closed(clinics.store).left_out == ["clinic-1 (owner 1): members have different deposits of it"]
+    def test_an_earlier_deposit_put_back_at_one_member_leaves_its_owner_out(self, depositors):
+        before = depositors.piece(2, "clinic-1").read_bytes()
+        depositors.deposit("clinic-1")
+        depositors.piece(2, "clinic-1").write_bytes(before)
+        depositors.close()
+        assert closed(depositors.store).left_out == [
+            "clinic-1 (owner 1): members have different deposits of it"
+        ]
 
-    def test_an_earlier_deposit_put_back_at_all_members_still_opens_for_its_owner(self, clinics):
-        before = [clinics.piece(j, "clinic-1").read_bytes() for j in (1, 2, 3)]
-        clinics.deposit("clinic-1")
+    def test_an_earlier_deposit_put_back_at_all_members_still_opens_for_its_owner(self, depositors):
+        before = [depositors.piece(j, "clinic-1").read_bytes() for j in (1, 2, 3)]
+        depositors.deposit("clinic-1")
         for j, data in enumerate(before, 1):
-            clinics.piece(j, "clinic-1").write_bytes(data)
-        clinics.close()
-        clinics.network().run()
-        assert len(clinics.labels("clinic-1")) == 5
+            depositors.piece(j, "clinic-1").write_bytes(data)
+        depositors.close()
+        depositors.network().run()
+        assert len(depositors.labels("clinic-1")) == 5
 
-    def test_files_that_change_or_go_once_members_have_closed_do_not_change_the_run(self, clinics):
+    def test_files_that_change_or_go_once_members_have_closed_do_not_change_the_run(self, depositors):
         """By an owner that deposits again, or by whoever may write to the store."""
-        clinics.close()
+        depositors.close()
         for member in (1, 2, 3):
-            path = clinics.piece(member, "clinic-3")
+            path = depositors.piece(member, "clinic-3")
             path.write_bytes(path.read_bytes()[:-1] + b"x")
-            clinics.piece(member, "clinic-4").unlink()
-        clinics.network().run()
-        assert [len(clinics.labels(name)) for name in clinics.clinics] == [5, 1, 9, 3, 2]
+            depositors.piece(member, "clinic-4").unlink()
+        depositors.network().run()
+        assert [len(depositors.labels(name)) for name in depositors.clinics] == [5, 1, 9, 3, 2]
 
-    def test_no_deposit_at_all_ends_before_the_run(self, clinics):
-        for name in clinics.clinics:
-            clinics.piece(1, name).unlink()
-        clinics.close()
+    def test_no_deposit_at_all_ends_before_the_run(self, depositors):
+        for name in depositors.clinics:
+            depositors.piece(1, name).unlink()
+        depositors.close()
         with pytest.raises(AgreementError, match="no deposit is complete at all members"):
-            closed(clinics.store)
+            closed(depositors.store)
 
 
 class TestOwners:
-    def test_an_owner_of_inconsistent_shares_is_refused_by_name_and_others_stay(self, clinics, monkeypatch):
+    def test_an_owner_of_inconsistent_shares_is_refused_by_name_and_others_stay(
+        self, depositors, monkeypatch
+    ):
         with monkeypatch.context() as patch:
             real = protocol.proof_of
             patch.setattr(
                 protocol, "proof_of", lambda *given: bytes([real(*given)[0] ^ 1]) + real(*given)[1:]
             )
-            clinics.deposit("clinic-3")
-        clinics.close()
-        found = closed(clinics.store)
+            depositors.deposit("clinic-3")
+        depositors.close()
+        found = closed(depositors.store)
         assert found.left_out == ["clinic-3 (owner 5): member 1: its shares are not consistent"]
-        clinics.network().run()
-        assert len(clinics.labels("clinic-5")) == 2
+        depositors.network().run()
+        assert len(depositors.labels("clinic-5")) == 2
 
-    def test_a_deposit_of_another_job_is_refused(self, clinics):
+    def test_a_deposit_of_another_job_is_refused(self, depositors):
         """Owner, members and certificate are the same. Only the job, and so the call, is another one."""
-        given = clinics.piece(1, "clinic-1").read_bytes()
-        agreement, call = clinics.agreement, call_of(clinics.agreement)
+        given = depositors.piece(1, "clinic-1").read_bytes()
+        agreement, call = depositors.agreement, call_of(depositors.agreement)
         other = replace(call, session=replace(call.session, agreement=bytes(32)))
         keys = [b""] * len(call.keys)
-        identity = read_key(clinics.folder / "clinic-1.key")
+        identity = read_key(depositors.folder / "clinic-1.key")
         keys[0] = identity.public
         owner = Owner(
             replace(other, keys=keys),
             number=1,
             identity=identity,
-            rows=clinics.clinics["clinic-1"],
+            rows=depositors.clinics["clinic-1"],
             kernels=choose(0),
         )
         certificate, _ = unpacked(given)
         certificate.check(agreement)
-        clinics.piece(1, "clinic-1").write_bytes(certificate.packed() + owner.deposit()[0])
-        assert_others_stay(clinics, {1}, "not signed by it for this call")
+        depositors.piece(1, "clinic-1").write_bytes(certificate.packed() + owner.deposit()[0])
+        assert_others_stay(depositors, {1}, "not signed by it for this call")
 
-    def test_an_owner_cannot_deposit_more_rows_than_the_job_says(self, clinics):
-        depositor = clinics.depositor("clinic-1")
+    def test_an_owner_cannot_deposit_more_rows_than_the_job_says(self, depositors):
+        depositor = depositors.depositor("clinic-1")
         call = replace(depositor._call(), most_rows=(10,) * 12)
         owner = Owner(
             call, number=1, identity=depositor._identity, rows=np.full((10, 2), 20.0), kernels=choose(0)
         )
         packed = depositor._certificate.packed()
-        clinics.piece(1, "clinic-1").write_bytes(packed + owner.deposit()[0])
-        assert_others_stay(clinics, {1})
+        depositors.piece(1, "clinic-1").write_bytes(packed + owner.deposit()[0])
+        assert_others_stay(depositors, {1})
 
-    def test_an_owner_cannot_admit_itself_or_others(self, clinics):
+    def test_an_owner_cannot_admit_itself_or_others(self, depositors):
         """A certificate with an owner's or a stranger's key, in the name of each member."""
-        agreement = clinics.agreement
-        depositor = clinics.depositor("clinic-1")
+        agreement = depositors.agreement
+        depositor = depositors.depositor("clinic-1")
         for member, number in ((1, 3), (3, 12), (4, 13), (0, 0), (3, 3)):
             for identity in (depositor._identity, Identity()):
                 with pytest.raises(SealError):
@@ -220,20 +218,27 @@ class TestOwners:
                         key=identity.public,
                     )
 
-    def test_a_member_admits_no_owner_with_a_number_of_another_member(self, clinics):
-        key = read_key(clinics.folder / "north.key")
+    def test_a_member_admits_no_owner_with_a_number_of_another_member(self, depositors):
+        key = read_key(depositors.folder / "north.key")
         for number in (0, 5, 12):
             with pytest.raises(SealError, match=f"member 1 has no owner {number}"):
-                admit(clinics.agreement, member=1, identity=key, number=number, name="more", key=key.public)
+                admit(
+                    depositors.agreement,
+                    member=1,
+                    identity=key,
+                    number=number,
+                    name="more",
+                    key=key.public,
+                )
 
     @pytest.mark.parametrize("name", ["north", "HUB", "server", "", "a b", "x" * 64, "a\n", "é"])
-    def test_a_certificate_with_a_name_that_no_owner_can_have_is_refused(self, clinics, name):
-        found = clinics.depositor("clinic-1")._certificate
+    def test_a_certificate_with_a_name_that_no_owner_can_have_is_refused(self, depositors, name):
+        found = depositors.depositor("clinic-1")._certificate
         with pytest.raises(SealError, match="no name that an owner can have"):
-            replace(found, name=name).check(clinics.agreement)
+            replace(found, name=name).check(depositors.agreement)
 
-    def test_a_certificate_that_is_packed_is_the_same_unpacked_and_no_other_bytes_are_one(self, clinics):
-        found = clinics.depositor("clinic-3")._certificate
+    def test_a_certificate_that_is_packed_is_the_same_unpacked_and_no_other_bytes_are_one(self, depositors):
+        found = depositors.depositor("clinic-3")._certificate
         assert unpacked(found.packed() + b"rest") == (found, b"rest")
         for data in (b"", found.packed()[:104], found.packed()[:107] + b"\xff\xff"):
             with pytest.raises(MessageError):
@@ -241,21 +246,21 @@ class TestOwners:
 
 
 class TestStores:
-    def test_whoever_has_the_store_finds_no_value_in_it(self, clinics):
-        clinics.close()
-        clinics.network().run()
-        files = [path for path in (clinics.folder / "deposits").rglob("*") if path.is_file()]
+    def test_whoever_has_the_store_finds_no_value_in_it(self, depositors):
+        depositors.close()
+        depositors.network().run()
+        files = [path for path in (depositors.folder / "deposits").rglob("*") if path.is_file()]
         assert len(files) == 15 + 3 + 3 + 3
         found = b"".join(path.read_bytes() for path in files)
-        for rows in clinics.clinics.values():
+        for rows in depositors.clinics.values():
             for value in rows.ravel():
                 assert value.tobytes() not in found
                 assert repr(value).encode() not in found
 
-    def test_two_deposits_of_the_same_rows_have_nothing_in_common_but_who_and_how_many(self, clinics):
-        path = clinics.piece(1, "clinic-3")
+    def test_two_deposits_of_the_same_rows_have_nothing_in_common_but_who_and_how_many(self, depositors):
+        path = depositors.piece(1, "clinic-3")
         first = path.read_bytes()
-        clinics.deposit("clinic-3")
+        depositors.deposit("clinic-3")
         second = path.read_bytes()
         certificate, _ = unpacked(first)
         start = len(certificate.packed()) + 8
@@ -264,10 +269,10 @@ class TestStores:
         assert equal.mean() < 0.05
 
     @pytest.fixture
-    def ran(self, clinics):
-        clinics.close()
-        clinics.network().run()
-        return clinics
+    def ran(self, depositors):
+        depositors.close()
+        depositors.network().run()
+        return depositors
 
     def labels_folder(self, made):
         return made.folder / "deposits" / made.store.folder / "labels"
@@ -307,12 +312,12 @@ class TestStores:
         with pytest.raises(StorageError, match=r"^gone$"):
             depositor.open()
 
-    def test_a_store_that_cannot_be_written_is_told_and_a_receipt_stays(self, clinics, monkeypatch):
-        folder = clinics.piece(2, "clinic-1").parent
+    def test_a_store_that_cannot_be_written_is_told_and_a_receipt_stays(self, depositors, monkeypatch):
+        folder = depositors.piece(2, "clinic-1").parent
         for path in folder.iterdir():
             path.unlink()
         folder.rmdir()
         folder.write_text("in the way")
         with pytest.raises(StorageError, match=r"deposits/2/1: a link or a file is in the way"):
-            clinics.deposit("clinic-1")
-        assert len(list((clinics.folder / "results-clinic-1.receipts").glob("*/*.toml"))) == 2
+            depositors.deposit("clinic-1")
+        assert len(list((depositors.folder / "results-clinic-1.receipts").glob("*/*.toml"))) == 2

@@ -5,7 +5,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from support.clinics import Clinics
 
 from secfc.agreement.admission import unpacked
 from secfc.agreement.consortium import Member as Party
@@ -19,14 +18,6 @@ from secfc.drivers.depositing import Depositor
 from secfc.errors import AgreementError, ParameterError
 
 
-@pytest.fixture
-def clinics(tmp_path):
-    made = Clinics(tmp_path)
-    made.admit()
-    made.deposit()
-    return made
-
-
 def signed_again(made, name, serial=1, member=None, **changes):
     """A member's holding with changes, signed again by the member."""
     one = made.member(name)
@@ -37,12 +28,6 @@ def signed_again(made, name, serial=1, member=None, **changes):
         holding=replace(one.last_holding().holding, **changes),
         serial=serial,
     ).file
-
-
-@pytest.fixture
-def closed_clinics(clinics):
-    clinics.close()
-    return clinics
 
 
 def path_of(made, member, serial=1):
@@ -126,14 +111,14 @@ def test_a_forged_holding_keeps_no_member_from_signing_again(closed_clinics):
     ]
 
 
-def test_a_forged_holding_keeps_no_owner_from_depositing(clinics):
-    path = path_of(clinics, 2, 1)
+def test_a_forged_holding_keeps_no_owner_from_depositing(depositors):
+    path = path_of(depositors, 2, 1)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"{}")
-    clinics.deposit("clinic-1")
-    clinics.member("north").close()
+    depositors.deposit("clinic-1")
+    depositors.member("north").close()
     with pytest.raises(AgreementError, match="a member has closed the deposits"):
-        clinics.deposit("clinic-1")
+        depositors.deposit("clinic-1")
 
 
 @pytest.mark.parametrize("content", ["twice", "above", b"[]", b"{", b"[" * 100_000, b'{"held":1}'])
@@ -224,32 +209,32 @@ def test_an_owner_to_whom_members_give_different_names_is_left_out_and_they_are_
     assert 1 not in found.names
 
 
-def test_an_owner_with_certificates_of_two_names_is_left_out(clinics):
+def test_an_owner_with_certificates_of_two_names_is_left_out(depositors):
     """A member signs both. Its deposit is the same at all members."""
-    path, found = clinics.piece(2, "clinic-1"), clinics.depositor("clinic-1")._certificate
-    renamed = clinics.renamed(found, "clinic-2")
+    path, found = depositors.piece(2, "clinic-1"), depositors.depositor("clinic-1")._certificate
+    renamed = depositors.renamed(found, "clinic-2")
     path.write_bytes(renamed.packed() + unpacked(path.read_bytes())[1])
-    clinics.close()
-    assert closed(clinics.store).left_out == ["owner 1: member 1 has it as clinic-1, member 2 as clinic-2"]
-    clinics.network().run()
-    assert len(clinics.labels("clinic-2")) == 1
+    depositors.close()
+    assert closed(depositors.store).left_out == ["owner 1: member 1 has it as clinic-1, member 2 as clinic-2"]
+    depositors.network().run()
+    assert len(depositors.labels("clinic-2")) == 1
 
 
-def test_an_owner_is_left_out_by_number_beside_another_of_its_name(clinics):
+def test_an_owner_is_left_out_by_number_beside_another_of_its_name(depositors):
     """West admits an owner of its own as clinic-1."""
-    identity = write_new_key(clinics.folder / "false.key")
-    (clinics.folder / "false.pub").write_text(Party(name="clinic-1", key=identity.public).to_toml())
-    clinics.member("west").admit([clinics.folder / "false.pub"])
-    text = clinics.site("clinic-1").read_text().replace('key = "clinic-1.key"', 'key = "false.key"')
+    identity = write_new_key(depositors.folder / "false.key")
+    (depositors.folder / "false.pub").write_text(Party(name="clinic-1", key=identity.public).to_toml())
+    depositors.member("west").admit([depositors.folder / "false.pub"])
+    text = depositors.site("clinic-1").read_text().replace('key = "clinic-1.key"', 'key = "false.key"')
     text = text.replace("clinic-1.certificate", "false.certificate")
-    (clinics.folder / "false.toml").write_text(text.replace('"results-clinic-1"', '"results-false"'))
-    Depositor(read_site(clinics.folder / "false.toml")).deposit()
-    clinics.close()
+    (depositors.folder / "false.toml").write_text(text.replace('"results-clinic-1"', '"results-false"'))
+    Depositor(read_site(depositors.folder / "false.toml")).deposit()
+    depositors.close()
     with pytest.raises(ParameterError, match="--without: owner 11 has no deposit"):
-        clinics.member("north").close([11])
-    clinics.member("north").close([9])
-    assert closed(clinics.store).left_out == ["clinic-1 (owner 9): member 1: this member leaves it out"]
-    assert closed(clinics.store).agreement.job.owners[0] == 5
+        depositors.member("north").close([11])
+    depositors.member("north").close([9])
+    assert closed(depositors.store).left_out == ["clinic-1 (owner 9): member 1: this member leaves it out"]
+    assert closed(depositors.store).agreement.job.owners[0] == 5
 
 
 def test_members_that_are_shown_different_holdings_make_different_runs(closed_clinics):
@@ -265,13 +250,13 @@ def test_members_that_are_shown_different_holdings_make_different_runs(closed_cl
     assert own.run_digest == after.run_digest
 
 
-def test_a_member_that_has_not_closed_takes_no_part(clinics):
+def test_a_member_that_has_not_closed_takes_no_part(depositors):
     for name in ("north", "south"):
-        clinics.member(name).close()
+        depositors.member(name).close()
     with pytest.raises(AgreementError, match="no signed holding of west"):
-        with_deposits(read_site(clinics.site("north")), clinics.agreement)
+        with_deposits(read_site(depositors.site("north")), depositors.agreement)
     with pytest.raises(AgreementError, match="west: it has not closed the deposits"):
-        with_deposits(read_site(clinics.site("west")), clinics.agreement)
+        with_deposits(read_site(depositors.site("west")), depositors.agreement)
 
 
 def test_the_coordinator_cannot_run_with_other_deposits_than_the_members_signed(closed_clinics):
