@@ -32,7 +32,7 @@ from secfc.sources.text_format import FOUND, TextFormat
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
 _UNSURE = b"unsure"  # mark in a table's metadata: its names may be values and are not shown
-_FEWEST_NUMBERED = 10  # with fewer rows, consecutive numbers may be a coincidence
+_FEWEST_NUMBERED = 10  # with fewer rows, numbers in equal steps may be a coincidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,7 +397,7 @@ def _check_range(values: Floats, ends: tuple[float, float], where: str) -> None:
 
 def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
     if is_code or are_row_numbers(values):
-        why = "leading zeros" if is_code else "whole numbers one after the other"
+        why = "leading zeros" if is_code else "numbers in equal steps, each once"
         raise DataError(
             f"{where} looks like an identifier ({why}); give it to --id or --drop, or name all columns "
             "with --columns",
@@ -406,10 +406,14 @@ def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
 
 
 def are_row_numbers(values: Floats) -> bool:
-    """Whether values are consecutive integers, each once, in any order."""
-    if values.size < _FEWEST_NUMBERED or np.ptp(values) != values.size - 1:
+    """Whether values are numbers in equal steps such as 1 or 0.5, each once, in any order."""
+    if values.size < _FEWEST_NUMBERED:
         return False
-    return np.array_equal(np.sort(values), values.min() + np.arange(values.size))
+    ordered = np.sort(values)
+    step = (ordered[-1] - ordered[0]) / (values.size - 1)
+    steps = ordered[0] + step * np.arange(values.size)
+    rounding = 4 * np.spacing(np.abs(ordered[[0, -1]]).max())  # of decimals such as 0.1 and of `steps`
+    return bool(step > 0 and np.abs(ordered - steps).max() <= min(rounding, step / 4))
 
 
 def _from_array(path: Path) -> pa.Table:
