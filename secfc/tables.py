@@ -115,7 +115,7 @@ def chosen_columns(
             continue
         where = f"{path}: column {_shown(table, name)}"
         try:
-            rows[:, at] = _numbers(table.column(name), where)
+            rows[:, at] = _numbers(table.column(name), where, by=" (--drop, --id)" if in_silence else "")
             if in_silence:
                 _check_no_identifier(rows[:, at], where, is_code=bool(name) and name in codes)
             if ranges is not None:
@@ -428,7 +428,8 @@ def _from_array(path: Path) -> pa.Table:
     return pa.table({str(at): pa.array(np.ascontiguousarray(array[:, at])) for at in range(array.shape[1])})
 
 
-def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
+def _numbers(column: pa.ChunkedArray, where: str, *, by: str) -> Floats:
+    """The column's values; errors say `by` which options a column is left out."""
     kind = column.type
     if pa.types.is_null(kind) and not len(column):  # a file without rows has no types
         return np.zeros(0)
@@ -448,7 +449,7 @@ def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
         numbers = column.to_numpy().astype(np.float64)
     else:
         raise DataError(
-            f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it",
+            f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out{by} or encode it",
             code=Code.NOT_A_NUMBER,
         )
     bad = np.flatnonzero(~np.isfinite(numbers))
