@@ -36,10 +36,12 @@ def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None
         one.name for one, own in zip(members, limits, strict=True) if getattr(own, name) in (None, False)
     ]
     if against:
-        rows = f"={SMALLEST_SPREAD}" if name == "reveal_spread" else ""
+        consent, option = f"{name}=True", "all"
+        if name == "reveal_spread":
+            consent, option = f"reveal_centres=True, {name}={SMALLEST_SPREAD}", f"all={SMALLEST_SPREAD}"
         raise LimitError(
-            f"{name}: {', '.join(against)} did not consent; every party must, by limits.{name} (in a command "
-            f"by --consent all{rows}); nothing was sent"
+            f"{name}: {', '.join(against)} did not consent; every party must, by "
+            f"limits=secfc.Limits({consent}), in a command by --consent {option}; nothing was sent"
         )
 
 

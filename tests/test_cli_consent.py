@@ -190,8 +190,8 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
         (("--reveal-spread",), "--reveal-spread: only with --reveal-centres"),
         (
             ("--reveal-centres", "north"),
-            "north.csv, south.csv, west.csv did not consent; every party must, by limits.reveal_centres "
-            "(in a command by --consent all); nothing was sent",
+            "north.csv, south.csv, west.csv did not consent; every party must, by "
+            "limits=secfc.Limits(reveal_centres=True), in a command by --consent all; nothing was sent",
         ),
         (("--reveal-centres", "north", "--consent", "north,west"), "south.csv did not consent"),
         (("--reveal-centres", "nord", "--consent", "all"), "--reveal-centres: there is no party 'nord'; the"),
@@ -201,8 +201,8 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
         (("--reveal-centres", "all", "--consent", "all=9"), "--consent: north=9: limits.reveal_spread: at"),
         (
             ("--reveal-centres", "all", "--reveal-spread", "--consent", "all,west=10"),
-            "reveal_spread: north.csv, south.csv did not consent; every party must, by limits.reveal_spread "
-            "(in a command by --consent all=10)",
+            "reveal_spread: north.csv, south.csv did not consent; every party must, by "
+            "limits=secfc.Limits(reveal_centres=True, reveal_spread=10), in a command by --consent all=10;",
         ),
         (
             ("--reveal-centres", "all", "--reveal-spread", "--consent", "all=70"),

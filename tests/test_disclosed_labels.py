@@ -380,7 +380,7 @@ class TestTheCommand:
         arguments = ("run", *ARGUMENTS, *COLUMNS, "--disclosure", "labels", "--reveal-inertia")
         refused = secfc_command(*arguments, "--consent", "a,b", "--out", "result", cwd=files)
         assert refused.returncode == 2, refused.stderr
-        assert "c.csv did not consent; every party must, by limits.reveal_inertia" in " ".join(
+        assert "c.csv did not consent; every party must, by limits=secfc.Limits(reveal_inertia" in " ".join(
             refused.stderr.split()
         )
         report = ("--report", "r.html", "--out", "result")
