@@ -9,7 +9,7 @@ from secfc.errors import LimitError, ParameterError
 from secfc.limits import Limits
 from secfc.option_checks import check_bool
 from secfc.options import RunOptions
-from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
+from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS, SMALLEST_SPREAD
 from secfc.parties import Party
 from secfc.rows import as_weights
 
@@ -36,7 +36,13 @@ def check_consent(name: str, members: list[Party], limits: list[Limits]) -> None
         one.name for one, own in zip(members, limits, strict=True) if getattr(own, name) in (None, False)
     ]
     if against:
-        raise LimitError(f"{name}: {', '.join(against)} did not consent (limits.{name}); nothing was sent")
+        consent, option = f"{name}=True", "all"
+        if name == "reveal_spread":
+            consent, option = f"reveal_centres=True, {name}={SMALLEST_SPREAD}", f"all={SMALLEST_SPREAD}"
+        raise LimitError(
+            f"{name}: {', '.join(against)} did not consent; every party must, by "
+            f"limits=secfc.Limits({consent}), in a command by --consent {option}; nothing was sent"
+        )
 
 
 def check_list(name: str, given: object, members: list[Party]) -> None:

@@ -164,7 +164,7 @@ def _of_compared(job: Job) -> _Rules:
     yield (
         not job.tells_inertia,
         "reveal_inertia: True is needed to compare several k with disclosure 'labels', because they are "
-        "compared by their inertia; every party must consent",
+        "compared by their inertia; every party must consent (in a command --reveal-inertia --consent all)",
     )
 
 

@@ -32,7 +32,7 @@ from secfc.sources.text_format import FOUND, TextFormat
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
 _UNSURE = b"unsure"  # mark in a table's metadata: its names may be values and are not shown
-_FEWEST_NUMBERED = 10  # with fewer rows, consecutive numbers may be a coincidence
+_FEWEST_NUMBERED = 10  # with fewer rows, numbers in equal steps may be a coincidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ def chosen_columns(
             continue
         where = f"{path}: column {_shown(table, name)}"
         try:
-            rows[:, at] = _numbers(table.column(name), where)
+            rows[:, at] = _numbers(table.column(name), where, by=" (--drop, --id)" if in_silence else "")
             if in_silence:
                 _check_no_identifier(rows[:, at], where, is_code=bool(name) and name in codes)
             if ranges is not None:
@@ -397,7 +397,7 @@ def _check_range(values: Floats, ends: tuple[float, float], where: str) -> None:
 
 def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
     if is_code or are_row_numbers(values):
-        why = "leading zeros" if is_code else "whole numbers one after the other"
+        why = "leading zeros" if is_code else "numbers in equal steps, each once"
         raise DataError(
             f"{where} looks like an identifier ({why}); give it to --id or --drop, or name all columns "
             "with --columns",
@@ -406,10 +406,14 @@ def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
 
 
 def are_row_numbers(values: Floats) -> bool:
-    """Whether values are consecutive integers, each once, in any order."""
-    if values.size < _FEWEST_NUMBERED or np.ptp(values) != values.size - 1:
+    """Whether values are numbers in equal steps such as 1 or 0.5, each once, in any order."""
+    if values.size < _FEWEST_NUMBERED:
         return False
-    return np.array_equal(np.sort(values), values.min() + np.arange(values.size))
+    ordered = np.sort(values)
+    step = (ordered[-1] - ordered[0]) / (values.size - 1)
+    steps = ordered[0] + step * np.arange(values.size)
+    rounding = 4 * np.spacing(np.abs(ordered[[0, -1]]).max())  # of decimals such as 0.1 and of `steps`
+    return bool(step > 0 and np.abs(ordered - steps).max() <= min(rounding, step / 4))
 
 
 def _from_array(path: Path) -> pa.Table:
@@ -424,7 +428,8 @@ def _from_array(path: Path) -> pa.Table:
     return pa.table({str(at): pa.array(np.ascontiguousarray(array[:, at])) for at in range(array.shape[1])})
 
 
-def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
+def _numbers(column: pa.ChunkedArray, where: str, *, by: str) -> Floats:
+    """The column's values; errors say `by` which options a column is left out."""
     kind = column.type
     if pa.types.is_null(kind) and not len(column):  # a file without rows has no types
         return np.zeros(0)
@@ -444,7 +449,7 @@ def _numbers(column: pa.ChunkedArray, where: str) -> Floats:
         numbers = column.to_numpy().astype(np.float64)
     else:
         raise DataError(
-            f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out or encode it",
+            f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out{by} or encode it",
             code=Code.NOT_A_NUMBER,
         )
     bad = np.flatnonzero(~np.isfinite(numbers))

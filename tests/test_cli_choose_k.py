@@ -104,3 +104,5 @@ def test_with_labels_it_compares_by_the_inertia_that_all_consent_to_open(files):
     assert "reveal_inertia: True is needed to compare several k" in " ".join(refused.output.split())
     refused = choose(*labels, "--reveal-inertia", "--consent", "a,b,c,d")
     assert "e.csv did not consent" in refused.output
+    refused = choose("--from", "6", "--to", "2")
+    assert "--from: 6 is above --to 2" in refused.output

@@ -188,7 +188,11 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
             "comparers: with disclosure 'distances' nobody compares",
         ),
         (("--reveal-spread",), "--reveal-spread: only with --reveal-centres"),
-        (("--reveal-centres", "north"), "north.csv, south.csv, west.csv did not consent (limits.reveal"),
+        (
+            ("--reveal-centres", "north"),
+            "north.csv, south.csv, west.csv did not consent; every party must, by "
+            "limits=secfc.Limits(reveal_centres=True), in a command by --consent all; nothing was sent",
+        ),
         (("--reveal-centres", "north", "--consent", "north,west"), "south.csv did not consent"),
         (("--reveal-centres", "nord", "--consent", "all"), "--reveal-centres: there is no party 'nord'; the"),
         (("--reveal-centres", "", "--consent", "all"), "--reveal-centres: no party is named; the parties"),
@@ -197,7 +201,8 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
         (("--reveal-centres", "all", "--consent", "all=9"), "--consent: north=9: limits.reveal_spread: at"),
         (
             ("--reveal-centres", "all", "--reveal-spread", "--consent", "all,west=10"),
-            "reveal_spread: north.csv, south.csv did not consent (limits.reveal_spread)",
+            "reveal_spread: north.csv, south.csv did not consent; every party must, by "
+            "limits=secfc.Limits(reveal_centres=True, reveal_spread=10), in a command by --consent all=10;",
         ),
         (
             ("--reveal-centres", "all", "--reveal-spread", "--consent", "all=70"),
@@ -302,7 +307,7 @@ def no_summary():
 
 
 REFUSED = {
-    "nobody consents": (NEWS[:4], None, "north.csv, south.csv, west.csv did not consent (limits.predict)"),
+    "nobody consents": (NEWS[:4], None, "north.csv, south.csv, west.csv did not consent; every"),
     "one does not": ((*NEWS[:4], "--consent", "south,west"), None, "predict: north.csv did not consent"),
     "unknown party": (("--new", "nord=north-new.csv"), None, "NAME=FILE is needed, NAME of north, south"),
     "no name": (("--new", "north-new.csv"), None, "--new: 'north-new.csv': NAME=FILE is needed"),

@@ -208,7 +208,10 @@ def test_columns_that_may_have_no_names_are_told_by_place(tmp_path):
     a, b, c = (tmp_path / f"{name}.csv" for name in "abc")
     with pytest.raises(secfc.DataError) as caught:
         read_table(a)
-    assert str(caught.value) == f"{a}: column 1 is not numeric (string); leave it out or encode it"
+    assert (
+        str(caught.value)
+        == f"{a}: column 1 is not numeric (string); leave it out (--drop, --id) or encode it"
+    )
     with pytest.raises(secfc.DataError) as caught:
         read_table(a, columns=["age"])
     assert str(caught.value) == (

@@ -128,7 +128,7 @@ def test_without_the_consent_of_one_nothing_is_sent(monkeypatch):
     monkeypatch.setattr(Server, "__init__", lambda *given, **named: made.append(1))
     limits = [secfc.Limits(reveal_inertia=j != 3) for j in range(5)]
     with pytest.raises(
-        secfc.LimitError, match=r"^reveal_inertia: parties\[3\] did not consent .*nothing was"
+        secfc.LimitError, match=r"^reveal_inertia: parties\[3\] did not consent; .*nothing was"
     ):
         run(reveal_inertia=True, limits=limits)
     assert made == []
@@ -380,7 +380,9 @@ class TestTheCommand:
         arguments = ("run", *ARGUMENTS, *COLUMNS, "--disclosure", "labels", "--reveal-inertia")
         refused = secfc_command(*arguments, "--consent", "a,b", "--out", "result", cwd=files)
         assert refused.returncode == 2, refused.stderr
-        assert "c.csv did not consent (limits.reveal_inertia)" in " ".join(refused.stderr.split())
+        assert "c.csv did not consent; every party must, by limits=secfc.Limits(reveal_inertia" in " ".join(
+            refused.stderr.split()
+        )
         report = ("--report", "r.html", "--out", "result")
         done = secfc_command(*arguments, "--consent", "all", *report, cwd=files)
         assert done.returncode == 0, done.stderr

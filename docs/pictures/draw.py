@@ -92,45 +92,44 @@ def picture(width: int, height: int, title: str, description: str, *parts: str) 
 
 
 def overview() -> str:
-    """What happens once and what happens in every round."""
+    """What happens once and what happens in every round; narrow, so that a telephone shows it."""
     return picture(
-        960,
-        372,
+        640,
+        500,
         "How secfc clusters rows that may not be pooled",
         "Once, every client sends every other client one sealed share of each of its rows. In every round "
-        "the server sends sets of rows to the clients and decodes exact distances from their coded answers. "
-        "At the end every client has the labels that pooling would have given.",
-        text(30, 40, "1  Once: rows become shares", kind="head"),
-        box(36, 64, 148, 64, "north", "its rows stay here"),
-        box(306, 64, 148, 64, "south", "its rows stay here"),
-        box(171, 196, 148, 64, "west", "its rows stay here"),
-        arrow(192, 96, 298, 96, both=True),
-        arrow(126, 136, 194, 190, both=True),
-        arrow(364, 136, 296, 190, both=True),
-        text(245, 84, "sealed", kind="soft", anchor="middle"),
-        text(245, 116, "shares", kind="soft", anchor="middle"),
-        text(30, 290, "A share is one value of a random polynomial:", kind="soft"),
-        text(30, 310, "shares of t clients tell nothing.", kind="soft"),
-        '<line class="axis" x1="490" y1="24" x2="490" y2="318"/>',
-        text(516, 40, "2  Every round, until nothing moves", kind="head"),
-        box(596, 64, 258, 64, "server", "no rows, no shares, no centres", kind="server"),
-        box(540, 196, 100, 64, "north", "shares"),
-        box(676, 196, 100, 64, "south", "shares"),
-        box(812, 196, 100, 64, "west", "shares"),
-        arrow(640, 132, 598, 190),
-        arrow(612, 190, 654, 132),
-        arrow(718, 132, 718, 190),
-        arrow(734, 190, 734, 132),
-        arrow(796, 132, 838, 190),
-        arrow(852, 190, 810, 132),
-        text(610, 152, "which rows", kind="soft", anchor="end"),
-        text(592, 170, "are together", kind="soft", anchor="end"),
-        text(858, 158, "coded", kind="soft"),
-        text(858, 176, "distances", kind="soft"),
-        text(516, 290, "2(ℓ + t) − 1 answers decode to the exact distance of every", kind="soft"),
-        text(516, 310, "row to every centre; each row moves to its nearest.", kind="soft"),
+        "the server asks the clients which rows are together, the clients send masked answers to three that "
+        "compare, and these send labels to the server. With disclosure distances or coded nobody compares, "
+        "and the server decodes exact distances. At the end every client has the labels that pooling would "
+        "have given.",
+        text(24, 36, "1  Once: rows become shares", kind="head"),
+        box(24, 54, 150, 56, "north", "its rows stay here"),
+        box(245, 54, 150, 56, "south", "its rows stay here"),
+        box(466, 54, 150, 56, "west", "its rows stay here"),
+        arrow(180, 82, 239, 82, both=True),
+        arrow(401, 82, 460, 82, both=True),
+        '<polyline class="line" points="99,116 99,134 541,134 541,116" marker-start="url(#tip)" '
+        'marker-end="url(#tip)"/>',
+        text(320, 128, "sealed shares", kind="soft", anchor="middle"),
+        text(24, 162, "A share is one value of a random polynomial:", kind="soft"),
+        text(24, 182, "shares of t clients tell nothing.", kind="soft"),
+        '<line class="axis" x1="24" y1="202" x2="616" y2="202"/>',
+        text(24, 234, "2  Every round, until nothing moves", kind="head"),
+        box(24, 252, 136, 84, "clients", "shares of all rows"),
+        box(234, 252, 204, 84, "three that compare", "masked distances;", "no two may collude"),
+        box(512, 252, 104, 84, "server", "sees labels", kind="server"),
+        arrow(166, 294, 228, 294),
+        text(197, 286, "masked", kind="soft", anchor="middle"),
+        text(197, 312, "answers", kind="soft", anchor="middle"),
+        arrow(444, 294, 506, 294),
+        text(475, 286, "labels", kind="soft", anchor="middle"),
+        '<polyline class="line" points="564,342 564,370 92,370 92,342" marker-end="url(#tip)"/>',
+        text(328, 362, "which rows are together", kind="soft", anchor="middle"),
+        text(24, 398, "2(ℓ + t) − 1 answers suffice; each row moves to its nearest centre.", kind="soft"),
+        text(24, 422, "With disclosure “distances” or “coded” nobody compares:", kind="soft"),
+        text(24, 442, "the server decodes the exact distance of every row to every centre.", kind="soft"),
         text(
-            480, 350, "Labels: row for row those of k-means on the pooled rows", kind="head", anchor="middle"
+            320, 480, "Labels: row for row those of k-means on the pooled rows", kind="head", anchor="middle"
         ),
     )
 

@@ -1,5 +1,7 @@
 """A site's own file: paths of its rows and its key, and what it refuses. It never leaves the site."""
 
+import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,33 +137,38 @@ class Site:
                 yield "columns", f"the job clusters {', '.join(others)}; {allowed} are allowed"
 
     def _revealed(self, agreement: Agreement) -> Iterator[tuple[str, str]]:
-        """What the job reveals without this site's consent."""
+        """What the job reveals without this site's consent, and what to write to consent."""
+        for key, told, value in self._not_consented(agreement):
+            yield key, f"{told}; to consent, write {key} = {value} in [limits]"
+
+    def _not_consented(self, agreement: Agreement) -> Iterator[tuple[str, str, str]]:
         job, refuses = agreement.job, self.refuses
         recipients = [agreement.names[client - 1] for client in job.reveal_to]
         strangers = [party for party in recipients if party not in refuses.reveal_centres]
         if strangers:
             consented = ", ".join(refuses.reveal_centres) or "nobody"
-            told = f"the job reveals centres to {', '.join(strangers)}"
-            yield "reveal_centres", f"{told}; consent was given for {consented}"
+            told = f"the job reveals centres to {', '.join(recipients)}, this site consents to {consented}"
+            yield "reveal_centres", told, json.dumps(recipients, ensure_ascii=False)
         if job.reveal_inertia and not refuses.reveal_inertia:
             what = "the inertia of each k" if job.compared else "the inertia"
-            yield "reveal_inertia", f"the job reveals {what}; no consent was given"
+            yield "reveal_inertia", f"the job reveals {what}", "true"
         if job.predict and not refuses.predict:
-            yield "predict", "the job predicts the cluster of rows; no consent was given"
-        if job.reveal_spread is not None:
+            yield "predict", "the job predicts the cluster of rows", "true"
+        if job.reveal_spread is not None and job.reveal_spread < (refuses.reveal_spread or math.inf):
             told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
-            if refuses.reveal_spread is None:
-                yield "reveal_spread", f"{told}; no consent was given"
-            elif job.reveal_spread < refuses.reveal_spread:
-                yield "reveal_spread", f"{told}; consent was given for {refuses.reveal_spread}"
+            if refuses.reveal_spread is not None:
+                told += f", this site consents to {refuses.reveal_spread} or more"
+            yield "reveal_spread", told, str(job.reveal_spread)
         if agreement.preparation is not None and agreement.opened:
             smallest = agreement.preparation.smallest
             told = f"the job opens means and deviations of {', '.join(agreement.opened)}"
-            if refuses.open_statistics is None:
-                yield "open_statistics", f"{told}; no consent was given"
-            elif smallest < refuses.open_statistics:
-                asked = f"{told}, of {job.t + 2} parties with {smallest} values each"
-                yield "open_statistics", f"{asked}; this site allows {refuses.open_statistics} or more"
+            if smallest < (refuses.open_statistics or math.inf):
+                if refuses.open_statistics is not None:
+                    told += (
+                        f", of {job.t + 2} parties with {smallest} values each, "
+                        f"this site consents to {refuses.open_statistics} or more"
+                    )
+                yield "open_statistics", told, str(smallest)
 
     def check_inputs(self, agreement: Agreement) -> None:
         """Raise ParameterError if the file lacks an entry that the job needs, or has one it does not use."""
@@ -185,9 +192,10 @@ class Site:
             raise self._file.error(text="data is needed: the file or database of the rows")
         if job.ids_cap is not None and source.id_column is None:
             raise self._file.error("data", text="data.id is needed: the job has membership privacy")
+        start = f"start labels (clustering.{'predict' if job.predict else 'init'})"
         for keys, given, used, what in (
             (("ids_key",), self.ids_key, job.ids_cap is not None, "membership privacy (clustering.ids_cap)"),
-            (("data", "start"), source.start_column, job.init == "labels", "start labels (clustering.init)"),
+            (("data", "start"), source.start_column, job.init == "labels", start),
             (("data", "weight"), source.weight_column, job.weighted, "weights (clustering.weighted)"),
         ):
             name = ".".join(keys)

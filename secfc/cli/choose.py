@@ -24,6 +24,8 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
     if plot is not None:
         _check_plot(plot)  # before minutes of work
     options.check()
+    if not ks:
+        raise ParameterError(f"--from: {ks.start} is above --to {ks.stop - 1}")
     names = party_names(files)
     opened = consenting(options, names) | comparing(options, names)
     tables = tables_of(files, options)

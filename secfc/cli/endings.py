@@ -1,7 +1,8 @@
 """How commands end after an error or Ctrl-C."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -25,6 +26,23 @@ def told_how_to_go_on(options: Running) -> Iterator[None]:
     except KeyboardInterrupt:
         if options.goes_on:
             error_console().print("the same command with --resume continues the run", soft_wrap=True)
+        raise
+
+
+@contextmanager
+def told_which_log(logs: Sequence[Path]) -> Iterator[None]:
+    """After an error say which of the parties' own logs got its whole text."""
+
+    def sizes() -> list[int]:
+        return [log.stat().st_size if log.is_file() else 0 for log in logs]
+
+    before = sizes()
+    try:
+        yield
+    except secfc.SecFCError:
+        for log, old, new in zip(logs, before, sizes(), strict=True):
+            if new > old:
+                error_console().print(f"{log}: the whole text of an error", markup=False, soft_wrap=True)
         raise
 
 

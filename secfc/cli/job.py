@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from secfc.cli.deposit import named_owners, print_lines
+from secfc.cli.endings import told_which_log
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, SecFCError
@@ -225,6 +226,7 @@ def run(
     from secfc.agreement.holdings import Deposits, closed
     from secfc.agreement.job_file import read_job
     from secfc.drivers.agreed import log_path, run_agreed
+    from secfc.drivers.site_files import own_log
 
     agreement = read_job(file)
     path = new_summary(file, summary, report, committee=agreement.owners is not None)
@@ -243,7 +245,8 @@ def run(
     task = agreement.job
     shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
     bar = nullcontext() if quiet else shown
-    with our_warnings(), bar as progress, named_owners(names):
+    logs = [own_log(site) for site in sites]
+    with our_warnings(), told_which_log(logs), bar as progress, named_owners(names):
         outcome = run_agreed(
             agreement,
             file=file,

@@ -116,7 +116,7 @@ class Running(Execution, Refusing, TextFormat):
         typer.Option(
             "--quiet",
             "-q",
-            help="Print no progress bar and no table of results.",
+            help="Print no progress and no costs, only warnings; choose-k prints its table.",
             rich_help_panel=MACHINE,
         ),
     ] = False

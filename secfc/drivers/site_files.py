@@ -63,12 +63,17 @@ def callee_of(*, name: str, file: Path) -> Callee:
     return Callee(lambda: SiteFiles(name=name, file=file))
 
 
+def own_log(site_file: Path) -> Path:
+    """Path of the log next to a site file."""
+    return site_file.with_suffix(".log")
+
+
 class SiteLog(logging.Handler):
     """Appends errors to the log next to a site file, ``north.log``. Only its owner may read it."""
 
     def __init__(self, site_file: Path) -> None:
         super().__init__(logging.ERROR)
-        self._path = site_file.with_suffix(".log")
+        self._path = own_log(site_file)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Append one line."""

@@ -46,7 +46,8 @@ class KeptDistances:
             return tuple(asked.tolist())
         self._held = False
         if len(self._residues) != count:
-            self._residues = np.empty((count, self._k, self._m), dtype=np.float32)
+            # Zeros, because nobody answers about empty sets at the end, and standing() writes all sets:
+            self._residues = np.zeros((count, self._k, self._m), dtype=np.float32)
         return ()
 
     def take(self, rows: slice, residues: Floats, asked: tuple[int, ...], sizes: Ints) -> Floats:

@@ -149,8 +149,11 @@ def test_what_is_wrong_in_the_schema_is_told_by_its_own_line(made):
 @pytest.mark.parametrize(
     ("limits", "told"),
     [
-        ("", "opens means and deviations of age; no consent was given$"),
-        ("open_statistics = 4", "of age, of 3 parties with 3 values each; this site allows 4 or more$"),
+        ("", r"opens means and deviations of age; to consent, write open_statistics = 3 in \[limits\]$"),
+        (
+            "open_statistics = 4",
+            "of age, of 3 parties with 3 values each, this site consents to 4 or more; to ",
+        ),
     ],
 )
 def test_a_job_that_opens_more_than_the_site_consents_to_is_refused(made, limits, told):

@@ -127,7 +127,9 @@ def test_a_job_that_reveals_centres_to_whom_the_site_did_not_consent_is_refused(
     organisations.replace(organisations.job, "k = 2", 'k = 2\nreveal_centres = ["west", "north"]')
     path = organisations.write_site("south", more=limits)
     with pytest.raises(
-        LimitError, match=rf"the job reveals centres to .*north.*; consent was given for {consented}$"
+        LimitError,
+        match=rf"the job reveals centres to north, west, this site consents to {consented}; to consent, "
+        rf'write reveal_centres = \["north", "west"\] in \[limits\]$',
     ):
         read_site(path).check(organisations.agreement)
     path = organisations.write_site("south", more='[limits]\nreveal_centres = ["north", "south", "west"]\n')
@@ -136,13 +138,15 @@ def test_a_job_that_reveals_centres_to_whom_the_site_did_not_consent_is_refused(
 
 @pytest.mark.parametrize(
     ("limits", "consented"),
-    [("", "no consent was given"), ("reveal_spread = 13", "consent was given for 13")],
+    [("", ""), ("reveal_spread = 13", ", this site consents to 13 or more")],
 )
 def test_a_job_that_reveals_spreads_without_the_sites_consent_is_refused(organisations, limits, consented):
     organisations.replace(organisations.job, "k = 2", 'k = 2\nreveal_centres = ["west"]\nreveal_spread = 12')
     path = organisations.write_site("south", more=f'[limits]\nreveal_centres = ["west"]\n{limits}\n')
     with pytest.raises(
-        LimitError, match=rf"limits\.reveal_spread: .* of 12 rows of others or more; {consented}$"
+        LimitError,
+        match=rf"limits\.reveal_spread: .* of 12 rows of others or more{consented}; to consent, write "
+        r"reveal_spread = 12 in \[limits\]$",
     ):
         read_site(path).check(organisations.agreement)
     path = organisations.write_site("south", more='[limits]\nreveal_centres = ["west"]\nreveal_spread = 12\n')
@@ -155,7 +159,8 @@ def test_a_job_that_reveals_the_inertia_without_the_sites_consent_is_refused(org
     organisations.replace(organisations.job, "k = 2", wanted)
     path = organisations.write_site("south", more=f"[limits]\n{limits}\n")
     with pytest.raises(
-        LimitError, match=r"limits\.reveal_inertia: the job reveals the inertia; no consent was given$"
+        LimitError,
+        match=r"limits\.reveal_inertia: the job reveals the inertia; to consent, write reveal_inertia = true",
     ) as caught:
         read_site(path).check(organisations.agreement)
     assert caught.value.code is Code.NO_CONSENT
@@ -293,6 +298,7 @@ def test_columns_that_the_job_does_not_have_are_told_by_line(organisations):
 
 HIDDEN = ("k = 2", "k = 2\nids_cap = 100")
 BY_LABELS = ("k = 2", 'k = 2\ninit = "labels"')
+PREDICTS = ("k = 2", "k = 2\npredict = true")
 WEIGHTED = ("k = 2", "k = 2\nweighted = true")
 
 
@@ -307,7 +313,16 @@ def with_key(organisations, *, data='path = "north.csv"\nid = "patient"\n'):
     [
         (HIDDEN, 'path = "north.csv"\nid = "patient"\n', ":1: ids_key is needed: the job has membership"),
         (HIDDEN, 'path = "north.csv"\n', ":6: data.id is needed: the job has membership privacy"),
-        (BY_LABELS, 'path = "north.csv"\n', ":6: data.start is needed: the job has start labels"),
+        (
+            BY_LABELS,
+            'path = "north.csv"\n',
+            ":6: data.start is needed: the job has start labels (clustering.init)",
+        ),
+        (
+            PREDICTS,
+            'path = "north.csv"\n',
+            ":6: data.start is needed: the job has start labels (clustering.predict)",
+        ),
         (None, 'path = "north.csv"\nstart = "group"\n', ":8: data.start: the job has no start labels"),
         (WEIGHTED, 'path = "north.csv"\n', ":6: data.weight is needed: the job has weights"),
         (None, 'path = "north.csv"\nweight = "beds"\n', ":8: data.weight: the job has no weights"),

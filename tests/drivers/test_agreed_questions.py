@@ -116,7 +116,8 @@ def test_pages_are_written_for_a_party_without_rows_and_not_of_figures_that_cann
 def test_with_labels_each_party_consents_to_the_inertias(made):
     made.replace(made.job, "k = 2", 'k = 3\ncompared = [2, 3]\ndisclosure = "labels"\nreveal_inertia = true')
     assert_refused(
-        made, r"limits\.reveal_inertia: the job reveals the inertia of each k; no consent was given"
+        made,
+        r"limits\.reveal_inertia: the job reveals the inertia of each k; to consent, write",
     )
 
 
@@ -190,7 +191,9 @@ def test_a_job_without_a_row_to_predict_is_refused_as_predict_refuses_it(made):
 
 @pytest.mark.usefixtures("predicting")
 def test_each_party_consents_to_a_prediction(made):
-    assert_refused(made, r"limits\.predict: the job predicts the cluster of rows; no consent was given")
+    assert_refused(
+        made, r"limits\.predict: the job predicts the cluster of rows; to consent, write predict = true"
+    )
 
 
 @pytest.mark.some(2)

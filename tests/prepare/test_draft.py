@@ -20,6 +20,7 @@ def file(tmp_path):
     columns = {
         "patient": [f"p{at}" for at in range(rows)],
         "number": [f"{at:04d}" for at in range(rows)],
+        "visit": [(at + 1) / 2 for at in range(rows)],
         "age": [*rng.integers(0, 98, rows - 1).tolist(), 98],
         "change": [*rng.uniform(-0.3, 0.04, rows - 1).tolist(), -0.3],
         "dose": [None if at < 3 else 7.5 for at in range(rows)],
@@ -48,7 +49,7 @@ def test_ranges_are_rounded_outwards_and_identifiers_left_out(file, tmp_path):
     assert found["dose"].missing == "mean"
     assert found["still"].range == (0, 1)
     assert found["smoker"].categories == ("former", "never")
-    for name in ("patient", "number", "note"):
+    for name in ("patient", "number", "visit", "note"):
         assert f'# "{name}" is left out: ' in text
     assert "98" not in text
     assert "rare" not in text.replace("rarer", "")

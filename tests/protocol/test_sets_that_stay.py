@@ -296,6 +296,20 @@ def test_a_standing_has_distances_to_sets_that_are_not_asked_about_alone(wire):
     assert phase._kept.standing(())["kept"] is None
 
 
+def test_a_standing_has_no_uninitialised_memory_for_empty_sets_at_the_end(monkeypatch):
+    monkeypatch.setattr(kept.np, "empty", lambda shape, dtype=float: np.full(shape, np.nan, dtype))
+    sets, sizes = np.array([0, 0, 1, 1, 2, 2], dtype=np.int32), np.array([2, 2, 2, 0])
+    found = KeptDistances(6, 4)
+    for _ in range(2):
+        assert found.question(sets, sizes, TWO) == ()
+        found.take(slice(0, 6), np.ones((2, 3, 6)), (), sizes)
+        found.end_round(sets)
+    moved = np.array([0, 0, 1, 1, 1, 2], dtype=np.int32)
+    asked = found.question(moved, np.array([2, 3, 1, 0]), TWO)
+    assert asked == (1, 2)
+    assert found.standing(asked)["kept"].tolist() == [[[1] * 6, [0] * 6]] * 2
+
+
 # Lies
 
 

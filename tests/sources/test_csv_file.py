@@ -77,12 +77,18 @@ def test_separators_that_stand_in_names_or_numbers_too(written, content, columns
 
 
 CODES = "patient,age\n000031,5\n31,7\n"
-NUMBERED = "case,age\n" + "".join(f"{7 + at * 7 % 12},{at % 3}\n" for at in range(12))
+NUMBERED = [
+    "case,age\n" + "".join(f"{(7 + at * 7 % 12) * step / 10:g},{at % 3}\n" for at in range(12))
+    for step in (10, 5, 1, 20, -5)
+] + ["case,age\n" + "".join(f"{2**53 - at},{at % 3}\n" for at in range(12))]  # the largest exact integers
 
 
 @pytest.mark.parametrize(
     ("content", "name", "why"),
-    [(CODES, "patient", "leading zeros"), (NUMBERED, "case", "whole numbers one after the other")],
+    [
+        (CODES, "patient", "leading zeros"),
+        *((content, "case", "numbers in equal steps, each once") for content in NUMBERED),
+    ],
 )
 def test_a_column_that_looks_like_an_identifier_is_clustered_only_if_it_is_named(written, content, name, why):
     path = written("a.csv", content)
@@ -101,12 +107,14 @@ def test_a_column_that_looks_like_an_identifier_is_clustered_only_if_it_is_named
     "content",
     [
         "case,age\n" + "".join(f"{at},{at % 3}\n" for at in range(9)),  # by chance
-        "case,age\n" + "".join(f"{2 * at},{at % 3}\n" for at in range(30)),
+        "case,age\n" + "".join(f"{at + (at > 20)},{at % 3}\n" for at in range(30)),
+        "case,age\n" + "".join(f"{at / 2 + (at == 20) / 1000},{at % 3}\n" for at in range(30)),
+        "case,age\n" + "".join(f"5.5,{at % 3}\n" for at in range(30)),
         "case,age\n" + "".join(f"{max(1, at)},{at % 3}\n" for at in range(30)),
         "case,age\n0,0.5\n0,00.5\n",
     ],
 )
-def test_other_whole_numbers_are_values(written, content):
+def test_other_numbers_are_values(written, content):
     assert read_table(written("a.csv", content)).columns == ("case", "age")
 
 
