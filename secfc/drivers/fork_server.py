@@ -11,6 +11,7 @@ end. It reaps the process when the other end is closed, so its number is not reu
 
 import ctypes
 import gc
+import importlib
 import logging
 import os
 import selectors
@@ -44,6 +45,7 @@ def _load() -> None:
     sys.modules["scipy"] = None  # type: ignore[assignment]  # so an import of it fails
     try:
         load()
+        importlib.import_module("numpy.ma")  # with its first call Numba imports it
     finally:
         del sys.modules["scipy"]
         gc.enable()
