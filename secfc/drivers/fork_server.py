@@ -115,7 +115,7 @@ def _tell(told: socket.socket, number: int) -> None:
 
 
 def _end(status: int) -> NoReturn:
-    """End this process without finalising what it or the server imported, which takes tens of milliseconds."""
+    """End this process without finalising what it has imported, which takes tens of milliseconds."""
     shared_folder.let_go()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):

@@ -27,8 +27,9 @@ def pack(residues: Floats, p: int | Floats) -> NDArray[np.uint8]:
     Arrays of primes broadcast to the shape of `residues`.
     """
     words = canonical(residues, p).astype("<u4")
-    octets, packed = words[..., np.newaxis].view(np.uint8), np.empty((*words.shape, BYTES_PER_RESIDUE), np.uint8)
-    for byte in range(BYTES_PER_RESIDUE):  # each is a loop over all residues, which is faster than many of three
+    octets = words[..., np.newaxis].view(np.uint8)
+    packed = np.empty((*words.shape, BYTES_PER_RESIDUE), dtype=np.uint8)
+    for byte in range(BYTES_PER_RESIDUE):  # three long loops are faster than many of three bytes
         packed[..., byte] = octets[..., byte]
     return packed.reshape(*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1])
 
