@@ -13,6 +13,7 @@ from secfc.payload import Payload
 
 BYTES_PER_RESIDUE = 3
 _TRIPLE = np.dtype((np.void, BYTES_PER_RESIDUE))
+_LOW = np.uint32(0xFFFFFF)
 
 
 def packed_bytes(shape: tuple[int, int, int]) -> int:
@@ -26,8 +27,11 @@ def pack(residues: Floats, p: int | Floats) -> NDArray[np.uint8]:
     Arrays of primes broadcast to the shape of `residues`.
     """
     words = canonical(residues, p).astype("<u4")
-    octets = words[..., np.newaxis].view(np.uint8)[..., :BYTES_PER_RESIDUE]
-    return np.ascontiguousarray(octets).reshape(*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1])
+    octets = words[..., np.newaxis].view(np.uint8)
+    packed = np.empty((*words.shape, BYTES_PER_RESIDUE), dtype=np.uint8)
+    for byte in range(BYTES_PER_RESIDUE):  # three long loops are faster than many of three bytes
+        packed[..., byte] = octets[..., byte]
+    return packed.reshape(*residues.shape[:-1], BYTES_PER_RESIDUE * residues.shape[-1])
 
 
 def triples(packed: NDArray[np.uint8]) -> NDArray[np.void]:
@@ -37,11 +41,15 @@ def triples(packed: NDArray[np.uint8]) -> NDArray[np.void]:
 
 def unpack(packed: NDArray[np.uint8]) -> Floats:
     """The integers below 2**24 in three bytes each, as float64: the inverse of `pack`."""
-    rows = packed.shape[-1] // BYTES_PER_RESIDUE
-    triples = packed.reshape(*packed.shape[:-1], rows, BYTES_PER_RESIDUE)
-    words = np.zeros((*triples.shape[:-1], 4), dtype=np.uint8)
-    words[..., :BYTES_PER_RESIDUE] = triples
-    return words.view("<u4")[..., 0].astype(np.float64)
+    found = np.empty((*packed.shape[:-1], packed.shape[-1] // BYTES_PER_RESIDUE))
+    octets = np.ascontiguousarray(packed).reshape(found.size, BYTES_PER_RESIDUE)
+    if found.size:
+        # Four bytes from each triple on, without the last: none follows it.
+        words = np.ndarray(found.size - 1, "<u4", octets.data, strides=(BYTES_PER_RESIDUE,))
+        flat = found.reshape(-1)
+        np.bitwise_and(words, _LOW, out=flat[:-1])
+        flat[-1] = int.from_bytes(octets[-1].tobytes(), "little")
+    return found
 
 
 class PackedResidues(Payload):

@@ -32,7 +32,9 @@ def reduce(x: Floats, p: int | Floats) -> Floats:
 
 def canonical(x: Floats, p: int | Floats) -> Floats:
     """Residues in [0, p) of the reduced residues `x` (p > 8), in a new array."""
-    return np.where(x < 0, x + p, x)
+    residues = np.multiply(x < 0, p, dtype=np.float64)
+    residues += x
+    return residues
 
 
 def matmul(a: Floats, b: Floats, p: int | Floats) -> Floats:
@@ -64,7 +66,9 @@ def squared_norms(x: Floats, p: int | Floats) -> Floats:
 
 def centre(x: Floats, p: int | Floats) -> Floats:
     """Centred residues, |x| <= (p - 1)/2, of the canonical residues `x`, in a new array."""
-    return np.where(x > p // 2, x - p, x)
+    residues = np.multiply(x > p // 2, p, dtype=np.float64)
+    np.subtract(x, residues, out=residues)
+    return residues
 
 
 def inverse(x: int, p: int) -> int:

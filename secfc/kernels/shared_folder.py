@@ -122,8 +122,8 @@ def _after_in_child() -> None:
     _forking.release()
 
 
-def _let_go() -> None:
-    """Remove the folder, unless another process holds it."""
+def let_go() -> None:
+    """Remove the folder, unless another process holds it. It is called when the interpreter ends."""
     if _held is not None:
         _remove(*_held)
 
@@ -146,6 +146,6 @@ def _remove_unheld() -> None:
             os.close(lock)
 
 
-atexit.register(_let_go)
+atexit.register(let_go)
 if fcntl is not None:
     os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

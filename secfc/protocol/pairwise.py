@@ -91,22 +91,22 @@ class PairwiseMasks:
             raise SecFCError("PairwiseMasks were used in a forked process: masks would repeat")
         planes = residues.planes().reshape(len(self._primes), -1)
         # A keystream must be used in order, whichever threads draw from it.
-        turns = [[Turns() for _ in streams] for streams in self._streams]
+        turns = [Turns() for _ in self._primes]
 
         def add(item: tuple[int, int]) -> None:
             number, index = item
             part, p = planes[index, number * _BLOCK_BYTES :][:_BLOCK_BYTES], self._primes[index]
             count = part.size // BYTES_PER_RESIDUE
             words = self._buffer(count, p)
-            for stream, turn, row in zip(self._streams[index], turns[index], words, strict=True):
-                with turn.take(number):
+            with turns[index].take(number):
+                for stream, row in zip(self._streams[index], words, strict=True):
                     draw(stream, row[: part.size], row[part.size :], p, self._kernels)
             self._kernels.add_masks(part, words, self._signs, p)
 
         blocks = range(-(-planes.shape[1] // _BLOCK_BYTES))
         items = [(number, index) for number in blocks for index in range(len(planes))]
         size = planes.size * len(self._signs) // BYTES_PER_RESIDUE
-        self._kernels.threads.each(add, items, size=size, turns=[one for of in turns for one in of])
+        self._kernels.threads.each(add, items, size=size, turns=turns)
 
     def _buffer(self, count: int, p: int) -> NDArray[np.uint8]:
         """A buffer of this thread for `count` masks of each neighbour and spare words."""
