@@ -13,7 +13,7 @@ from secfc.kernels.lanes import TERMS
 _SUMS = 64
 """Number of partial sums. They are added to as a vector, so that no addition waits for another."""
 
-_ROWS = 1024
+_ROWS = 512
 """Rows compared at a time."""
 
 _AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
@@ -166,8 +166,14 @@ def nearest(digits, radices, squares, tolerance, labels, own, second, contested)
             if squares[h] == 0.0:
                 continue
             value[:] = 0.0
-            for q in range(count):
-                digit, radix = digits[q, h, low : low + b], radices[q]
+            for q in range(0, count - 1, 2):  # two at a time save passes over `value`
+                digit, next_digit = digits[q, h, low : low + b], digits[q + 1, h, low : low + b]
+                radix, next_radix = radices[q], radices[q + 1]
+                for i in range(b):
+                    v = value[i] + np.float64(digit[i]) * radix
+                    value[i] = v + np.float64(next_digit[i]) * next_radix
+            if count % 2:
+                digit, radix = digits[count - 1, h, low : low + b], radices[count - 1]
                 for i in range(b):
                     value[i] += np.float64(digit[i]) * radix
             square, this = squares[h], float(h)
