@@ -226,15 +226,13 @@ def _permuted(builder, source):
     return both
 
 
-_PAIRS = 1
-
 TERMS = 31
 """Planes that `weigh` adds up at most: so many products below 2**48 have a sum below 2**53."""
 
 
 @intrinsic
 def weigh(_, addresses, weights, count, offset, groups, target, largest):
-    """float64 target[: 16 groups] += sum over planes j of weights[j] * the integers at addresses[j] + offset.
+    """float64 target[: 16 groups] = sum over planes j of weights[j] * the integers at addresses[j] + offset.
 
     Weights are integers in float64, 0 <= weights[j] < 2**24. The largest of the integers is written to one of
     the sixteen lanes of int32 `largest`, unless an earlier call wrote a larger one there.
@@ -254,47 +252,35 @@ def weigh(_, addresses, weights, count, offset, groups, target, largest):
             weight = builder.load(builder.gep(weights, [plane.index]))
             weight = builder.fptosi(weight, _I64) if integers else weight
             builder.store(weight, builder.gep(factors, [plane.index]))
-        sums = [cgutils.alloca_once(builder, kind) for _ in range(2 * _PAIRS)]
+        sums = [cgutils.alloca_once(builder, kind) for _ in range(2)]
         most = cgutils.alloca_once(builder, _SIXTEEN)
         builder.store(_load(builder, largest, _SIXTEEN), most)
 
         def compare(sixteen):
             builder.store(_larger(builder, sixteen, builder.load(most)), most)
 
-        def weigh_pairs(first, pairs):
-            for total in sums[: 2 * pairs]:
+        with cgutils.for_range(builder, groups) as pair:
+            for total in sums:
                 builder.store(_all(kind, 0), total)
-            begin = builder.add(offset, builder.mul(first, _I64(2 * 3 * LANES)))
+            first = builder.add(offset, builder.mul(pair.index, _I64(2 * 3 * LANES)))
             with cgutils.for_range(builder, count) as plane:
-                source = builder.add(builder.load(builder.gep(addresses, [plane.index])), begin)
+                source = builder.add(builder.load(builder.gep(addresses, [plane.index])), first)
                 weight = _broadcast(builder, builder.load(builder.gep(factors, [plane.index])), kind)
-                for pair in range(pairs):
-                    place = builder.add(source, _I64(2 * 3 * LANES * pair))
-                    _foresee(builder, place, _I64(_AHEAD))
-                    ends = sums[2 * pair : 2 * pair + 2]
-                    if add is None:
-                        both = [_eight(builder, builder.add(place, _I64(byte))) for byte in (0, 3 * LANES)]
-                        compare(builder.shuffle_vector(*both, _indices([*range(2 * LANES)])))
-                        for total, eight in zip(ends, both, strict=True):
-                            term = builder.fmul(builder.sitofp(eight, _FLOATS), weight, flags=_CONTRACT)
-                            builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
-                    else:
-                        for total, eight in zip(ends, _permuted(builder, place), strict=True):
-                            compare(builder.bitcast(eight, _SIXTEEN))
-                            builder.store(builder.call(add, [builder.load(total), eight, weight]), total)
-            at = builder.add(target, builder.mul(first, _I64(2 * 8 * LANES)))
-            for i, total in enumerate(sums[: 2 * pairs]):
-                end = builder.add(at, _I64(8 * LANES * i))
+                _foresee(builder, source, _I64(_AHEAD))
+                if add is None:
+                    both = [_eight(builder, builder.add(source, _I64(byte))) for byte in (0, 3 * LANES)]
+                    compare(builder.shuffle_vector(*both, _indices([*range(2 * LANES)])))
+                    for total, eight in zip(sums, both, strict=True):
+                        term = builder.fmul(builder.sitofp(eight, _FLOATS), weight, flags=_CONTRACT)
+                        builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
+                else:
+                    for total, eight in zip(sums, _permuted(builder, source), strict=True):
+                        compare(builder.bitcast(eight, _SIXTEEN))
+                        builder.store(builder.call(add, [builder.load(total), eight, weight]), total)
+            at = builder.add(target, builder.mul(pair.index, _I64(2 * 8 * LANES)))
+            for total, end in zip(sums, (at, builder.add(at, _I64(8 * LANES))), strict=True):
                 found = builder.load(total)
-                found = builder.sitofp(found, _FLOATS) if integers else found
-                _store(builder, builder.fadd(_load(builder, end, _FLOATS), found), end)
-
-        whole = builder.sdiv(groups, _I64(_PAIRS))
-        with cgutils.for_range(builder, whole) as several:
-            weigh_pairs(builder.mul(several.index, _I64(_PAIRS)), _PAIRS)
-        done = builder.mul(whole, _I64(_PAIRS))
-        with cgutils.for_range(builder, builder.sub(groups, done)) as one:
-            weigh_pairs(builder.add(done, one.index), 1)
+                _store(builder, builder.sitofp(found, _FLOATS) if integers else found, end)
         _store(builder, builder.load(most), largest)
         return context.get_dummy_value()
 

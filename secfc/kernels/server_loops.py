@@ -24,22 +24,21 @@ _AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
 def _weighed(addresses, weights, p, offset, target, largest):
     """Weighted sums below 2**53 - 2**24 of multiples of PAIR integers from `offset` on in every answer."""
     inverse, modulus = 1.0 / p, float(p)
-    for i in range(target.size):
-        target[i] = 0.0
     for first in range(0, addresses.size, TERMS):
-        if first > 0:
-            for i in range(target.size):
-                quotient = (target[i] * inverse + ROUND) - ROUND
-                target[i] -= quotient * modulus
+        part = target if first == 0 else np.empty(target.size)
         lanes.weigh(
             uint64(addresses[first:].ctypes.data),
             uint64(weights[first:].ctypes.data),
             min(TERMS, addresses.size - first),
             offset,
-            target.size // PAIR,
-            uint64(target.ctypes.data),
+            part.size // PAIR,
+            uint64(part.ctypes.data),
             uint64(largest.ctypes.data),
         )
+        if first > 0:
+            for i in range(target.size):
+                quotient = (target[i] * inverse + ROUND) - ROUND
+                target[i] = target[i] - quotient * modulus + part[i]
 
 
 @njit(
