@@ -19,8 +19,8 @@ from secfc.lagrange.points import evaluation_points
 from secfc.params import Job
 
 BLOCK_ELEMENTS = 1 << 18
-"""Distances decoded at a time. Their digits, 4 bytes for each prime, may exceed an L2 cache of 1 MiB,
-but smaller blocks cost more time in Python than they save."""
+"""Distances decoded at a time. Their digits, 4 bytes for each prime, exceed an L2 cache of 1 MiB, but memory
+is read in longer pieces than with smaller blocks, and less time is spent in Python."""
 
 _WEIGHTS_KEPT = 64
 """Sets of responders whose weights are kept. Stragglers change the set, so memory must be bounded."""
