@@ -37,7 +37,7 @@ class KeptDistances:
         if self._sets is None or 4 * count * self._k * self._m > MOST_BYTES:
             return ()
         moved = self._sets != sets
-        old, new = (np.bincount(one[moved] + 1, minlength=self._k + 1)[1:] for one in (self._sets, sets))
+        old, new = (np.bincount(one[moved] + 1, minlength=sizes.size + 1)[1:] for one in (self._sets, sets))
         asked = np.flatnonzero((old + new > 0) & (sizes > 0))
         if asked.size == np.count_nonzero(sizes):
             return ()
