@@ -161,9 +161,10 @@ class TestReplay:
         coded = [pack(np.array(answer, dtype=np.float64), p) for answer in part["coded_distances"]]
         for decoding in part["decodings"]:
             answers = [coded[j - 1][np.newaxis] for j in decoding["responders"]]
-            weights, decoded = residues(decoding["weights"], p), np.empty((1, case["k"], m))
-            assert kernels.decode(answers, weights[np.newaxis], (p,), 0, m, decoded) == -1
-            assert listed(decoded[0], p) == decoding["decoded"]
+            weights = residues(decoding["weights"], p)[np.newaxis]
+            decoded = np.empty((1, case["k"], m), dtype=np.float32)
+            assert kernels.decode(answers, weights, MixedRadix((p,)), 0, m, decoded) == -1
+            assert decoded[0].tolist() == decoding["decoded"]
 
     @each_case
     def test_distances_from_their_residues(self, case: dict[str, Any]) -> None:

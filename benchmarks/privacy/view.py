@@ -166,10 +166,8 @@ class _Recorder:
             self._current = np.full((self.sets.size, self._job.k), np.nan)
             self._exact = np.zeros((self.sets.size, self._job.k), dtype=object)
         asked = np.flatnonzero(distances.sizes)
-        digits = distances.radix.digits(distances.residues)
-        scaled = distances.radix.approximate(digits)[asked] / 4.0**self._job.exponent
-        self._exact[rows, asked] = distances.radix.integers(digits[:, asked]).T
-        self._current[rows, asked] = (scaled / distances.sizes[asked, np.newaxis].astype(float) ** 2).T
+        self._exact[rows, asked] = distances.radix.integers(distances.digits[:, asked]).T
+        self._current[rows, asked] = distances.values()[asked].T / 4.0**self._job.exponent
         if self._script is None:
             self._search.add(rows, distances)
 

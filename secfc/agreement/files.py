@@ -3,6 +3,7 @@
 import base64
 import binascii
 import os
+import secrets
 import stat
 import sys
 from pathlib import Path
@@ -12,29 +13,35 @@ from secfc.errors import ParameterError
 from secfc.journal.disk import write_errors
 
 OWNER_ONLY = 0o600  # mode of a file that holds a secret
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Write a file that must not exist yet.
+    """Write a file that must not exist yet. A process that is killed leaves no part of it at the path.
 
     Raises ParameterError if it exists (it is not changed) or cannot be written.
     """
+    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
     with write_errors(str(path)):
         try:
-            descriptor = os.open(
-                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode
-            )
-        except FileExistsError:
-            raise ParameterError(f"{path}: it exists and is left as it is; name another file") from None
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+            with os.fdopen(os.open(draft, _NEW, mode), "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        except BaseException:
-            path.unlink()
-            raise
+            _give_name(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _give_name(draft: Path, path: Path) -> None:
+    """Move a file to a path where there is none. ParameterError if there is one."""
+    try:
+        os.link(draft, path)
+    except OSError:  # there is a file, or the file system has no links
+        if os.path.lexists(path):
+            raise ParameterError(f"{path}: it exists and is left as it is; name another file") from None
+        os.replace(draft, path)
 
 
 def numbers_in(folder: Path, suffix: str = "") -> list[int]:

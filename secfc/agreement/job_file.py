@@ -86,7 +86,7 @@ class JobSchema(FileSchema):
     prepare: str | None = None
     phases: ListOf[Phase] | None = None
     clustering: ClusteringSchema
-    columns: TableOf[ListOf[float]] = Field(default={})
+    columns: TableOf[str, ListOf[float]] = Field(default={})
     limits: LimitsSchema = LimitsSchema()
     owners: OwnersSchema | None = None
 

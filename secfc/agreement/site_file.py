@@ -34,7 +34,7 @@ class DataSchema(FileSchema):
     id: str | None = None
     start: str | None = None
     weight: str | None = None
-    columns: TableOf[str] = Field(default={})
+    columns: TableOf[str, str] = Field(default={})
 
 
 class OwnLimitsSchema(FileSchema):

@@ -81,7 +81,7 @@ class Statement(FileSchema):
     run: Hex16
     party: Short
     client: Count  # its number
-    versions: Annotated[TableOf[Short], Field(max_length=_MOST_ENTRIES)]
+    versions: Annotated[TableOf[Short, Short], Field(max_length=_MOST_ENTRIES)]
     began: Short  # in UTC, by the party's own clock; also `ended_at`
     ended_at: Short
     # Digest of the signed introductions of all clients, as this one received them; None if it received none.
@@ -92,7 +92,7 @@ class Statement(FileSchema):
     holdings: Annotated[ListOf[Hex32], Field(max_length=MAX_CLIENTS)] = Field(default=[])
     took_part: Annotated[ListOf[Short], Field(max_length=MAX_CLIENTS)]  # parties that it verified
     # What left it, by type of message; empty if labels were fetched, because its counts were lost.
-    sent: Annotated[TableOf[Sent], Field(max_length=_MOST_ENTRIES)]
+    sent: Annotated[TableOf[Short, Sent], Field(max_length=_MOST_ENTRIES)]
     ended: Ending  # "complete" if it received its labels, else its own error, or the one it was sent
     iterations: Count | None  # of the result
     converged: bool | None

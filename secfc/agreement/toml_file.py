@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
@@ -57,6 +57,7 @@ class FileSchema(BaseModel):
 
 
 S = TypeVar("S", bound=FileSchema)
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -67,7 +68,7 @@ def _entry_by_entry(values: Any, check: Callable[[Any], dict[str, Any]]) -> dict
 
 
 ListOf = Annotated[list[T], Field(fail_fast=True)]
-TableOf = Annotated[dict[str, T], WrapValidator(_entry_by_entry)]
+TableOf = Annotated[dict[K, T], WrapValidator(_entry_by_entry)]
 """Lists and tables of any size. Their check ends at the first fault: each fault takes a kilobyte, and files
 of others can have millions."""
 
@@ -233,15 +234,16 @@ def _faults(error: ValidationError) -> Sequence[Mapping[str, Any]]:
 
 
 def _possible(schema: type[FileSchema], keys: Keys) -> list[str]:
-    """The possible keys of the table at this path."""
-    table = schema
+    """The possible keys of the table at this path, in lists and tables of any names too."""
+    found: Any = schema
     for key in keys:
-        if isinstance(key, str):
-            found: Any = table.model_fields[key].annotation
-            while not (isinstance(found, type) and issubclass(found, FileSchema)):
-                found = next(one for one in get_args(found) if one is not type(None))
-            table = found
-    return list(table.model_fields)
+        if isinstance(found, type) and issubclass(found, FileSchema):
+            found = found.model_fields[str(key)].annotation
+        else:
+            found = get_args(found)[-1]  # of a list or table: the type of its values
+        while get_origin(found) not in (None, list, dict):  # what is annotated or optional
+            found = get_args(found)[0]
+    return list(found.model_fields)
 
 
 def _has(values: Any, keys: Sequence[str | int]) -> bool:

@@ -7,7 +7,6 @@ channel to each owner and moves the shares to the client's points at once.
 """
 
 import os
-import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -37,8 +36,7 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
 from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
-from secfc.codes import code_of_write
-from secfc.drivers.deposit_copies import NewCopies, copies_in, delete_drafts, one_process
+from secfc.drivers.deposit_copies import NewCopies, another_process, copies_in, delete_drafts
 from secfc.drivers.owner_labels import owner_labels
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.shelf import Shelf
@@ -165,7 +163,8 @@ class Member:
         A member that has closed them before signs the same holding again, without the owners in `without`.
         What it has signed, and its labels of owners, are written to the store again. A copy that is lost is
         made again from the store.
-        Raises AgreementError before the last day of deposits is over, ParameterError for an unknown number,
+        Raises AgreementError before the last day of deposits is over, or if there is none to sign. Raises
+        ParameterError for an unknown number,
         and in the end StorageError for a copy that stays lost.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
@@ -175,6 +174,9 @@ class Member:
             raise AgreementError(f"deposits are possible until the end of {until.isoformat()}, in UTC")
         if last is None:
             holding, not_taken = self._read(deposits)
+            if not (holding.held or holding.refused):
+                text = f"{self.site.party}: the store has no deposit for it; nothing was signed"
+                raise AgreementError(text)
         else:
             holding = last.holding
         for owner in without:
@@ -203,8 +205,9 @@ class Member:
         deposits.write_holding(last)
         self.publish(PastRuns(self.site, self.agreement).counted)
         for earlier in islice(self._signed(), 1, None):
-            with suppress(StorageError):  # only a run that began with it needs it
-                self._make_again(deposits, earlier.holding)
+            if not self.copies(earlier.holding).exists():
+                with suppress(StorageError):  # only a run that began with it needs it
+                    self._make_again(deposits, earlier.holding)
         self._make_again(deposits, last.holding)
         return Taken(holding=holding, not_taken=not_taken)
 
@@ -422,15 +425,12 @@ def _has_text(path: Path, text: str) -> bool:
 
 def _noted(path: Path, data: bytes) -> None:
     """Write a file of its own, whole and once. AgreementError if another process has written it meanwhile."""
-    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
-    try:
+    with write_errors(str(path)):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         delete_drafts(path.parent)
-        try:
-            write_new(draft, data, mode=OWNER_ONLY)
-            with one_process(path):
-                os.link(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
-    except OSError as error:
-        raise ParameterError(f"{path}: {error.strerror}", code=code_of_write(error)) from None
+    try:
+        write_new(path, data, mode=OWNER_ONLY)
+    except ParameterError:
+        if os.path.lexists(path):
+            raise another_process(path) from None
+        raise

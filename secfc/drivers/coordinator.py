@@ -474,8 +474,8 @@ class Coordinator:
             conversation.stop()
             try:
                 self._note(j, report)
-            except SecFCError as error:
-                self.lost.setdefault(j, error)
+            except Exception as error:  # whatever one site reports, the others are told how the run ended
+                self.lost.setdefault(j, as_error(error))
             if not report and j not in self.lost:
                 self.lost[j] = conversation.failure or PartyError(
                     "it did not answer when the run was closed", code=Code.TIMEOUT

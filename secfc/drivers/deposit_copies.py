@@ -11,7 +11,7 @@ import os
 import secrets
 import struct
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -27,18 +27,14 @@ _END = (1 << 32, b"")  # after all owners
 
 
 def delete_drafts(folder: Path) -> None:
-    """Delete the drafts of processes that were killed. One that is alive fails at the end (`one_process`)."""
+    """Delete the drafts of processes that were killed. One that is alive fails at the end."""
     for path in folder.glob("*~"):
         path.unlink(missing_ok=True)
 
 
-@contextmanager
-def one_process(path: Path) -> Iterator[None]:
-    """Turn what shows another process at the same file, its name there or our draft gone, into an error."""
-    try:
-        yield
-    except (FileExistsError, FileNotFoundError):
-        raise AgreementError(f"{path}: another process of this site changed it at the same time") from None
+def another_process(path: Path) -> AgreementError:
+    """The error that another process of the site works on the same file."""
+    return AgreementError(f"{path}: another process of this site changed it at the same time")
 
 
 class NewCopies:
@@ -80,8 +76,10 @@ class NewCopies:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            with one_process(self._folder / name):
+            try:
                 os.replace(self._draft, self._folder / name)
+            except FileNotFoundError:  # it has deleted the draft
+                raise another_process(self._folder / name) from None
             sync_folder(self._folder)
             sync_folder(self._folder.parent)
 

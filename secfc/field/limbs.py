@@ -8,7 +8,7 @@ whose weights sum to at most 2**29.
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints
+from secfc.array_types import Bools, Ints, Shares
 from secfc.field.mixed_radix import MixedRadix
 
 Limbs = NDArray[np.uint32]
@@ -17,7 +17,7 @@ _BITS = 32
 _MASK = (1 << _BITS) - 1
 
 
-def limbs_of_digits(digits: Floats, radix: MixedRadix) -> Limbs:
+def limbs_of_digits(digits: Shares, radix: MixedRadix) -> Limbs:
     """Limbs of the integers that have these mixed-radix digits, shape (P, ...), by Horner's rule.
 
     L limbs hold every integer below the product of the primes.

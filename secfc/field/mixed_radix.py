@@ -10,7 +10,7 @@ from operator import mul
 
 import numpy as np
 
-from secfc.array_types import Floats, Objects
+from secfc.array_types import Floats, Ints, Objects, Shares
 from secfc.field.residues import canonical, inverse, reduce
 
 
@@ -25,9 +25,12 @@ class MixedRadix:
         self.relative_error = (len(primes) + 2) * 2.0**-53
         """Bound on the relative error of `approximate`: a rounded radix and product per term, P - 1 sums."""
 
-    def digits(self, residues: Floats) -> Floats:
-        """Digits of the integers in [0, Q) that have these reduced residues, both of shape (P, ...)."""
-        digits = np.empty_like(residues)
+    def digits(self, residues: Floats) -> Shares:
+        """Digits of the integers in [0, Q) that have these residues, both of shape (P, ...).
+
+        Residues are integers |x| < 2**53 - 2**24. Digits are below 2**24, so float32 is exact.
+        """
+        digits = np.empty(residues.shape, dtype=np.float32)
         for i, p in enumerate(self.primes):
             rest = reduce(residues[i], p)
             for j in range(i):
@@ -36,14 +39,23 @@ class MixedRadix:
             digits[i] = canonical(rest, p)
         return digits
 
-    def approximate(self, digits: Floats) -> Floats:
+    def approximate(self, digits: Shares) -> Floats:
         """float64 of the integers, with relative error at most `relative_error`. 0 is exact."""
-        total: Floats = digits[0].copy()
+        total: Floats = digits[0].astype(np.float64)
         for digit, radix in zip(digits[1:], self.radices[1:], strict=True):
-            total += digit * float(radix)
+            total += digit.astype(np.float64) * float(radix)
         return total
 
-    def integers(self, digits: Floats) -> Objects:
+    def quotients(self, digits: Shares, sizes: Ints) -> Floats:
+        """float64 of D / |S_h|^2, shape (k, rows), of digits of D, shape (P, k, rows); inf for empty sets."""
+        filled = np.flatnonzero(sizes)
+        found = np.full(digits.shape[1:], np.inf)
+        found[filled] = (
+            self.approximate(digits[:, filled]) / sizes[filled, np.newaxis].astype(np.float64) ** 2
+        )
+        return found
+
+    def integers(self, digits: Floats | Shares) -> Objects:
         """Python integers, shape ``digits.shape[1:]``, dtype object."""
         total: Objects = digits[0].astype(np.int64).astype(object)
         for digit, radix in zip(digits[1:], self.radices[1:], strict=True):

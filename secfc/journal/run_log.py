@@ -99,6 +99,9 @@ class RunLog:
         log = cls._opened(path)
         if log is None:
             return None
+        if not log.header:
+            log.remove()
+            return None
         with _storage_errors(path):
             try:
                 for _ in log.entries():
@@ -111,35 +114,35 @@ class RunLog:
 
     @classmethod
     def header_of(cls, path: Path) -> dict[str, Any] | None:
-        """The header of a log that no process has open. None, and the same errors, as `resume`."""
+        """The header of a log that no process has open. None, and the same errors, as `resume`.
+
+        A file without a header stays: another process may be about to write one.
+        """
         log = cls._opened(path)
         if log is None:
             return None
         log.close()
-        return log.header
+        return log.header or None
 
     @classmethod
     def _opened(cls, path: Path) -> Self | None:
-        """The log, with its header read, in a transaction."""
+        """The log, with its header read, in a transaction. Its header is empty if it has none."""
         if not path.exists():
             return None
         with _storage_errors(path):
             log = cls(path, _connect(path))
             try:
                 log._database.execute("BEGIN EXCLUSIVE")
-                begun = log._begun()
+                log._read_header()
             except BaseException:
                 log.close()
                 raise
-        if not begun:
-            log.remove()
-            return None
         return log
 
-    def _begun(self) -> bool:
-        """Read the header. False if the file's writer was killed before it had written one."""
+    def _read_header(self) -> None:
+        """Read the header, unless the file's writer was killed before it had written one."""
         if not self._database.execute("SELECT name FROM sqlite_master WHERE name = 'entries'").fetchall():
-            return False
+            return
         rows = self._database.execute("SELECT key, text, tag FROM header").fetchall()
         if len(rows) != 1:
             raise StorageError(f"{self.path}: it has no header")
@@ -154,7 +157,6 @@ class RunLog:
             )
         (last,) = self._database.execute("SELECT max(at) FROM entries").fetchone()
         self._next = 0 if last is None else last + 1
-        return True
 
     def append(self, entry: Entry) -> None:
         """Write an entry. It is on the disk after `commit`."""

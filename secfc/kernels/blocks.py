@@ -26,6 +26,9 @@ STRIDE = BLOCK + LANES
 LONG = 2048
 """Rows in a block that is only unpacked. In short blocks the start would take longer than the work."""
 
+SECTION = 256
+"""Rows whose digits are computed at a time: for 8 primes 16 KiB, half an L1 cache."""
+
 PAIR = 2 * LANES
 """Rows multiplied or decoded at a time."""
 
@@ -153,3 +156,22 @@ def unpack(source, b, residues):
     lanes.unpack(uint64(source.ctypes.data), groups, uint64(residues.ctypes.data))
     for i in range(groups * LANES, b):
         residues[i] = source[3 * i] | (source[3 * i + 1] << 8) | (source[3 * i + 2] << 16)
+
+
+@njit(void(float64[:, ::1], int64[::1], float64[:, ::1]), **OPTIONS)
+def garner(digits, primes, inverses):
+    """Integers |x| < 2**53 - 2**24 with these residues, to canonical mixed-radix digits in place."""
+    for q in range(primes.size):
+        digit = digits[q]
+        inverse, modulus = 1.0 / primes[q], float(primes[q])
+        for i in range(digit.size):
+            quotient = (digit[i] * inverse + ROUND) - ROUND
+            digit[i] -= quotient * modulus
+        for j in range(q):
+            earlier, factor = digits[j], inverses[q, j]
+            for i in range(digit.size):
+                v = (digit[i] - earlier[i]) * factor
+                quotient = (v * inverse + ROUND) - ROUND
+                digit[i] = v - quotient * modulus
+        for i in range(digit.size):
+            digit[i] += modulus if digit[i] < 0.0 else 0.0

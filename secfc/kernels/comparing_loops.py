@@ -7,10 +7,7 @@ Rows are arranged in 64 strips: row j W + w is bit j of word w, so a transpose w
 import numpy as np
 from numba import float64, int32, int64, njit, uint32, uint64, void
 
-from secfc.kernels.blocks import BYTES_3, OPTIONS, ROUND, unpack
-
-_SECTION = 256
-"""Rows whose digits are computed at a time: for 8 primes 16 KiB, half an L1 cache."""
+from secfc.kernels.blocks import BYTES_3, OPTIONS, SECTION, garner, unpack
 
 
 @njit(void(BYTES_3, int64, int64[::1], int64, int32[:, :, ::1]), **OPTIONS)
@@ -62,25 +59,6 @@ def _of_own(own, values, weights, x_own, w_own, t, low, digit):
         here, after, passed = b[i], next_b[i], mine[i] <= t
         d = w[i] * np.float64(after if passed else here) - (heavy if passed else light) * x[i]
         digit[i] = d if passed else -d
-
-
-@njit(void(float64[:, ::1], int64[::1], float64[:, ::1]), **OPTIONS)
-def _garner(digits, primes, inverses):
-    """Residues, |x| < 2**48, to canonical mixed-radix digits in place."""
-    for q in range(primes.size):
-        digit = digits[q]
-        inverse, modulus = 1.0 / primes[q], float(primes[q])
-        for i in range(digit.size):
-            quotient = (digit[i] * inverse + ROUND) - ROUND
-            digit[i] -= quotient * modulus
-        for j in range(q):
-            earlier, factor = digits[j], inverses[q, j]
-            for i in range(digit.size):
-                v = (digit[i] - earlier[i]) * factor
-                quotient = (v * inverse + ROUND) - ROUND
-                digit[i] = v - quotient * modulus
-        for i in range(digit.size):
-            digit[i] += modulus if digit[i] < 0.0 else 0.0
 
 
 @njit(void(uint64[::1]), **OPTIONS)
@@ -143,11 +121,11 @@ def difference_bits(packed, start, columns, own, first, second, weights, primes,
             for i in range(padded):
                 x_own[q, i] = values[q, owned[i], i]
                 w_own[q, i] = weights[q, owned[i]]
-    digits, lines = np.empty(count * _SECTION), np.empty((count, padded // 2), dtype=np.uint64)
+    digits, lines = np.empty(count * SECTION), np.empty((count, padded // 2), dtype=np.uint64)
     for pair in range(first.size):
         s, t = np.int32(first[pair]), np.int32(second[pair])
-        for low in range(0, padded, _SECTION):
-            b = min(_SECTION, padded - low)
+        for low in range(0, padded, SECTION):
+            b = min(SECTION, padded - low)
             rest = digits[: count * b].reshape(count, b)
             for q in range(count):
                 if champions:
@@ -156,7 +134,7 @@ def difference_bits(packed, start, columns, own, first, second, weights, primes,
                     _of_slots(owned, values[q], weights[q], s, t, low, rest[q])
                 else:
                     _of_columns(values[q], weights[q], s, t, low, rest[q])
-            _garner(rest, primes, inverses)
+            garner(rest, primes, inverses)
             for q in range(count):
                 digit, line = rest[q], lines[q].view(np.uint32)[low : low + b]
                 for i in range(b):

@@ -1,17 +1,17 @@
 """The kernels as compiled loops (Numba)."""
 
-import threading
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Shares
+from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import client_loops, comparing_loops, gate_loops, residue_loops, server_loops
 from secfc.kernels.blocks import PAIR
 from secfc.kernels.gates import wires_of
-from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
+from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
 from secfc.kernels.vectorised import VectorisedKernels, check_differences
 from secfc.threads import ALONE, Threads, parts
 
@@ -29,7 +29,6 @@ class CompiledKernels:
 
     def __init__(self, threads: Threads = ALONE) -> None:
         self.threads = threads
-        self._buffers = threading.local()  # for `nearest`
         self._small = VectorisedKernels(threads)
 
     def encode(self, values: Floats, basis: Floats, p: int, out: Bytes) -> None:
@@ -138,34 +137,33 @@ class CompiledKernels:
         client_loops.add_masks(packed, masks, signs, p)
 
     def decode(
-        self,
-        answers: list[Bytes],
-        weights: Floats,
-        primes: tuple[int, ...],
-        start: int,
-        stop: int,
-        out: Floats,
+        self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares
     ) -> int:
+        primes, rows = radix.primes, stop - start
         shape, addresses = _addresses(answers, weights, primes)
         if not 0 <= 3 * start <= 3 * stop <= shape[2]:
             raise ValueError("rows do not fit the answers")
-        if out.shape != (len(primes), shape[1], stop - start) or len(primes) != shape[0]:
+        if out.shape != (len(primes), shape[1], rows) or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        if not server_loops.decode(addresses, weights, _modulo(primes), shape[2] // 3, start, out):
-            return self._small.decode(answers, weights, primes, start, stop, out)  # it says whose
-        done = (stop - start) // PAIR * PAIR
-        if done == stop - start:
+        canonical = _canonical(weights, primes)
+        if not server_loops.decode(
+            addresses, canonical, _modulo(primes), radix.inverses, shape[2] // 3, start, out
+        ):
+            return self._small.decode(answers, weights, radix, start, stop, out)  # it says whose
+        done = rows // PAIR * PAIR
+        if done == rows:
             return -1
-        return self._small.decode(answers, weights, primes, start + done, stop, out[:, :, done:])
+        return self._small.decode(answers, weights, radix, start + done, stop, out[:, :, done:])
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
         shape, addresses = _addresses(answers, weights, primes)
         if out.shape != shape or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
         modulo, size = _modulo(primes), len(answers) * out.size // 3
+        canonical = _canonical(weights, primes)
 
         def weigh(columns: slice) -> bool:
-            return bool(server_loops.weigh(addresses, weights, modulo, columns.start, columns.stop, out))
+            return bool(server_loops.weigh(addresses, canonical, modulo, columns.start, columns.stop, out))
 
         if shape[2] >= 3 * PAIR:
             columns = parts(shape[0] * shape[1], _PIECES * self.threads.for_work(size))
@@ -180,27 +178,28 @@ class CompiledKernels:
             raise ValueError("coefficients or buffer do not fit the answer")
         return bool(server_loops.combine(packed, coefficients, p, out))
 
-    def nearest(
-        self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
-    ) -> tuple[Floats, Floats, Labels, Bools]:
-        _, k, rows = residues.shape
-        value: Floats | None = getattr(self._buffers, "value", None)
-        if value is None or value.shape != (k, rows):
-            self._buffers.value = value = np.empty((k, rows))
-        labels = np.zeros(rows, dtype=np.int32)
-        contested = np.empty(rows, dtype=np.bool_)
-        server_loops.nearest(
-            residues,
-            _modulo(radix.primes),
-            radix.inverses,
+    def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
+        count, k, rows = digits.shape
+        if count != len(radix.primes) or k != sizes.size:
+            raise ValueError("digits do not fit the primes or the sets")  # the loop checks no bounds
+        found = Compared(
+            labels=np.empty(rows, dtype=np.int32),
+            own=np.empty((count, rows), dtype=np.float32),
+            second=np.empty(rows),
+            contested=np.empty(rows, dtype=np.bool_),
+            largest=0.0,
+        )
+        largest = server_loops.nearest(
+            digits,
             np.array(radix.radices, dtype=np.float64),
             sizes.astype(np.float64) ** 2,
             1 + tolerance,
-            value,
-            labels,
-            contested,
+            found.labels,
+            found.own,
+            found.second,
+            found.contested,
         )
-        return residues, value, labels, contested
+        return replace(found, largest=float(largest))
 
     def difference_bits(
         self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
@@ -259,6 +258,11 @@ class CompiledKernels:
 def _modulo(primes: tuple[int, ...]) -> Ints:
     """The first primes as loops take them."""
     return np.array(primes, dtype=np.int64)
+
+
+def _canonical(weights: Floats, primes: tuple[int, ...]) -> Floats:
+    """Reduced weights, shape (P, R), in [0, p)."""
+    return np.where(weights < 0, weights + _modulo(primes)[:, np.newaxis], weights)
 
 
 def _addresses(

@@ -50,6 +50,31 @@ class Differences:
     radix: MixedRadix
 
 
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The set of each row with the least quotient, as far as float64 can tell.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (rows,), int32
+        Ties go to the lowest index.
+    own : ndarray of shape (P, rows), float32
+        The digits of D for this set.
+    second : ndarray of shape (rows,), float64
+        The least quotient of the other sets, inf if all others are empty.
+    contested : ndarray of shape (rows,), bool
+        Whether another quotient is within the tolerance of the least.
+    largest : float
+        The largest of all quotients, 0 if there are none.
+    """
+
+    labels: Labels = field(repr=False)
+    own: Shares = field(repr=False)
+    second: Floats = field(repr=False)
+    contested: Bools = field(repr=False)
+    largest: float = field(repr=False)
+
+
 class Kernels(Protocol):
     """Array computations of clients and server. Arrays are C-contiguous.
 
@@ -134,24 +159,18 @@ class Kernels(Protocol):
         """
 
     def decode(
-        self,
-        answers: list[Bytes],
-        weights: Floats,
-        primes: tuple[int, ...],
-        start: int,
-        stop: int,
-        out: Floats,
+        self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares
     ) -> int:
-        """Weighted sum of rows [start, stop) of R answers, reduced, if they are residues.
+        """Mixed-radix digits of the weighted sum of rows [start, stop) of R answers, if they are residues.
 
-        Answers have shape (P, k, 3 * rows), reduced weights (P, R). The sum is written to `out`, shape
+        Answers have shape (P, k, 3 * rows), reduced weights (P, R). The digits are written to `out`, shape
         (P, k, stop - start). The caller uses one buffer for many blocks, which saves page allocations.
         Returns the position of an answer with an integer that is not below its prime, or -1 if there is none.
         Only with -1 is `out` valid.
         """
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
-        """`decode` of all rows to packed canonical residues, in the shape of an answer."""
+        """The weighted sum of all rows as packed residues, in the shape of an answer; else as `decode`."""
 
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         """Linear combinations of an answer's residues, reduced, if they are residues modulo p.
@@ -160,24 +179,11 @@ class Kernels(Protocol):
         an integer is not below p. Only with True is `out` valid.
         """
 
-    def nearest(
-        self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
-    ) -> tuple[Floats, Floats, Labels, Bools]:
-        """Digits, quotients, argmin and doubt for scaled squared distances.
+    def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
+        """The set with the least quotient D / |S_h|^2 for each row, of scaled squared distances D.
 
-        `residues`, shape (P, k, rows), are reduced residues of D and may be overwritten. `sizes` are |S_h|, 0
-        for an empty set. Within the relative difference `tolerance` the order of two quotients is in doubt.
-
-        Returns
-        -------
-        digits : ndarray of shape (P, k, rows), float64
-            Mixed-radix digits of D (undefined for empty sets).
-        value : ndarray of shape (k, rows), float64
-            D / |S_h|^2, inf for empty sets. Valid until the next call.
-        labels : ndarray of shape (rows,), int32
-            The set with the least value. Ties go to the lowest index.
-        contested : ndarray of shape (rows,), bool
-            Whether another value is within the tolerance of the least.
+        `digits` are those of D, shape (P, k, rows). `sizes` are |S_h|, 0 for an empty set. Within the
+        relative difference `tolerance` the order of two quotients is in doubt.
         """
 
     def difference_bits(

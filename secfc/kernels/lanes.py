@@ -20,6 +20,7 @@ _AHEAD = 512
 
 _I8, _I32, _I64, _F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _BYTES, _INTEGERS, _FLOATS = ir.VectorType(_I8, 16), ir.VectorType(_I32, LANES), ir.VectorType(_F64, LANES)
+_OCTETS, _LONGS, _SIXTEEN = ir.VectorType(_I8, 64), ir.VectorType(_I64, LANES), ir.VectorType(_I32, 2 * LANES)
 _CONTRACT = ("contract",)
 _ROUND = 1.5 * 2.0**52  # as in secfc.kernels.blocks
 
@@ -201,38 +202,85 @@ def move(_, column, line, row, old, new):
     return types.void(word, types.int64, types.int64, word, word), generate
 
 
+def _function(builder, name, result, *arguments):
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+def _multiplies_integers(context):
+    """Whether the processor that is compiled for has AVX512-IFMA and VBMI."""
+    features = context.codegen().magic_tuple()[2].split(",")
+    return {"+avx512ifma", "+avx512vbmi", "+avx512dq"} <= set(features)
+
+
+def _permuted(builder, source):
+    """Sixteen integers, eight in lanes of 64 bits twice, from 48 bytes. No byte beyond them is read."""
+    permute = _function(builder, "llvm.x86.avx512.permvar.qi.512", _OCTETS, _OCTETS, _OCTETS)
+    kept = ir.Constant(ir.VectorType(ir.IntType(1), 64), ([1] * 3 + [0] * 5) * LANES)
+    both = []
+    for byte, skipped in ((0, 0), (16, 8)):
+        half = _load(builder, builder.add(source, _I64(byte)), ir.VectorType(_I8, 32))
+        whole = builder.shuffle_vector(half, half, _indices([*range(32)] * 2))
+        spread = [skipped + 3 * lane + min(octet, 2) for lane in range(LANES) for octet in range(8)]
+        octets = builder.call(permute, [whole, ir.Constant(_OCTETS, spread)])
+        both.append(builder.bitcast(builder.select(kept, octets, _all(_OCTETS, 0)), _LONGS))
+    return both
+
+
+TERMS = 31
+"""Planes that `weigh` adds up at most: so many products below 2**48 have a sum below 2**53."""
+
+
 @intrinsic
 def weigh(_, addresses, weights, count, offset, groups, target, largest):
-    """float64 target[: 16 groups] += sum over planes j of weights[j] * the integers at addresses[j] + offset.
+    """float64 target[: 16 groups] = sum over planes j of weights[j] * the integers at addresses[j] + offset.
 
-    The largest of the integers is written to one of the eight lanes of int32 `largest`, unless an earlier
-    call wrote a larger one there.
+    Weights are integers in float64, 0 <= weights[j] < 2**24. The largest of the integers is written to one of
+    the sixteen lanes of int32 `largest`, unless an earlier call wrote a larger one there.
+
+    With AVX512-IFMA a product of integers is one instruction, which also adds it up. It takes 52 bits.
     """
 
     def generate(context, builder, signature, arguments):
         addresses, weights, count, offset, groups, target, largest = arguments
+        integers = _multiplies_integers(context)
+        kind = _LONGS if integers else _FLOATS
+        add = _function(builder, "llvm.x86.avx512.vpmadd52l.uq.512", *[_LONGS] * 4) if integers else None
         addresses = builder.inttoptr(addresses, _I64.as_pointer())
         weights = builder.inttoptr(weights, _F64.as_pointer())
-        sums = [cgutils.alloca_once(builder, _FLOATS) for _ in range(2)]
-        most = cgutils.alloca_once(builder, _INTEGERS)
-        builder.store(_load(builder, largest, _INTEGERS), most)
+        factors = cgutils.alloca_once(builder, kind.element, size=TERMS)
+        with cgutils.for_range(builder, count) as plane:
+            weight = builder.load(builder.gep(weights, [plane.index]))
+            weight = builder.fptosi(weight, _I64) if integers else weight
+            builder.store(weight, builder.gep(factors, [plane.index]))
+        sums = [cgutils.alloca_once(builder, kind) for _ in range(2)]
+        most = cgutils.alloca_once(builder, _SIXTEEN)
+        builder.store(_load(builder, largest, _SIXTEEN), most)
+
+        def compare(sixteen):
+            builder.store(_larger(builder, sixteen, builder.load(most)), most)
+
         with cgutils.for_range(builder, groups) as pair:
-            at = builder.add(target, builder.mul(pair.index, _I64(2 * 8 * LANES)))
-            ends = [at, builder.add(at, _I64(8 * LANES))]
-            for total, end in zip(sums, ends, strict=True):
-                builder.store(_load(builder, end, _FLOATS), total)
+            for total in sums:
+                builder.store(_all(kind, 0), total)
             first = builder.add(offset, builder.mul(pair.index, _I64(2 * 3 * LANES)))
             with cgutils.for_range(builder, count) as plane:
                 source = builder.add(builder.load(builder.gep(addresses, [plane.index])), first)
-                weight = _broadcast(builder, builder.load(builder.gep(weights, [plane.index])))
+                weight = _broadcast(builder, builder.load(builder.gep(factors, [plane.index])), kind)
                 _foresee(builder, source, _I64(_AHEAD))
-                for total, byte in zip(sums, (0, 3 * LANES), strict=True):
-                    eight = _eight(builder, builder.add(source, _I64(byte)))
-                    builder.store(_larger(builder, eight, builder.load(most)), most)
-                    term = builder.fmul(builder.sitofp(eight, _FLOATS), weight, flags=_CONTRACT)
-                    builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
-            for total, end in zip(sums, ends, strict=True):
-                _store(builder, builder.load(total), end)
+                if add is None:
+                    both = [_eight(builder, builder.add(source, _I64(byte))) for byte in (0, 3 * LANES)]
+                    compare(builder.shuffle_vector(*both, _indices([*range(2 * LANES)])))
+                    for total, eight in zip(sums, both, strict=True):
+                        term = builder.fmul(builder.sitofp(eight, _FLOATS), weight, flags=_CONTRACT)
+                        builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
+                else:
+                    for total, eight in zip(sums, _permuted(builder, source), strict=True):
+                        compare(builder.bitcast(eight, _SIXTEEN))
+                        builder.store(builder.call(add, [builder.load(total), eight, weight]), total)
+            at = builder.add(target, builder.mul(pair.index, _I64(2 * 8 * LANES)))
+            for total, end in zip(sums, (at, builder.add(at, _I64(8 * LANES))), strict=True):
+                found = builder.load(total)
+                _store(builder, builder.sitofp(found, _FLOATS) if integers else found, end)
         _store(builder, builder.load(most), largest)
         return context.get_dummy_value()
 

@@ -4,14 +4,17 @@
 """
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, uint8, uint64, void
+from numba import boolean, float32, float64, int32, int64, njit, uint8, uint64
 
 from secfc.kernels import lanes
-from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, PAIR, ROUND, pack, unpack
-from secfc.kernels.lanes import LANES
+from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, PAIR, ROUND, SECTION, garner, pack, unpack
+from secfc.kernels.lanes import TERMS
 
 _SUMS = 64
 """Number of partial sums. They are added to as a vector, so that no addition waits for another."""
+
+_ROWS = 512
+"""Rows compared at a time."""
 
 _AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
 """For quotients that are not integers: without contraction, so that they are rounded as in NumPy."""
@@ -19,43 +22,55 @@ _AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
 
 @njit(inline="always", **OPTIONS)
 def _weighed(addresses, weights, p, offset, target, largest):
-    """Weighted sums, reduced, of multiples of PAIR integers from `offset` on in every answer."""
+    """Weighted sums below 2**53 - 2**24 of multiples of PAIR integers from `offset` on in every answer."""
     inverse, modulus = 1.0 / p, float(p)
-    for i in range(target.size):
-        target[i] = 0.0
-    # A canonical residue times a weight is below 2**47; 63 of them and a reduced remainder are below 2**53.
-    for first in range(0, addresses.size, 63):
+    for first in range(0, addresses.size, TERMS):
+        part = target if first == 0 else np.empty(target.size)
         lanes.weigh(
             uint64(addresses[first:].ctypes.data),
             uint64(weights[first:].ctypes.data),
-            min(63, addresses.size - first),
+            min(TERMS, addresses.size - first),
             offset,
-            target.size // PAIR,
-            uint64(target.ctypes.data),
+            part.size // PAIR,
+            uint64(part.ctypes.data),
             uint64(largest.ctypes.data),
         )
-        for i in range(target.size):
-            quotient = (target[i] * inverse + ROUND) - ROUND
-            target[i] -= quotient * modulus
+        if first > 0:
+            for i in range(target.size):
+                quotient = (target[i] * inverse + ROUND) - ROUND
+                target[i] = target[i] - quotient * modulus + part[i]
 
 
-@njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, float64[:, :, ::1]), **OPTIONS)
-def decode(addresses, weights, primes, rows, start, total):
-    """Weighted sums, reduced, of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
+@njit(
+    boolean(uint64[::1], float64[:, ::1], int64[::1], float64[:, ::1], int64, int64, float32[:, :, ::1]),
+    **OPTIONS,
+)
+def decode(addresses, weights, primes, inverses, rows, start, digits):
+    """Digits of weighted sums of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
 
-    Columns of `total` after the last multiple of PAIR are not written. Returns whether all were residues.
+    Columns of `digits` after the last multiple of PAIR are not written. Returns whether all were residues.
     """
-    count, k, wanted = total.shape
+    count, k, wanted = digits.shape
     whole = wanted // PAIR * PAIR
-    largest = np.empty(LANES, dtype=np.int32)
+    total, largest = np.empty((LONG // SECTION, count, SECTION)), np.zeros((count, PAIR), dtype=np.int32)
+    for h in range(k):
+        for low in range(0, whole, LONG):
+            sections = range(low, min(low + LONG, whole), SECTION)
+            for q in range(count):
+                for at, first in enumerate(sections):
+                    b = min(SECTION, whole - first)
+                    offset = uint64(3 * ((q * k + h) * rows + start + first))
+                    _weighed(addresses, weights[q], primes[q], offset, total[at, q, :b], largest[q])
+            for at, first in enumerate(sections):
+                garner(total[at], primes, inverses)
+                for q in range(count):
+                    source, target = total[at, q], digits[q, h, first : min(first + SECTION, whole)]
+                    for i in range(target.size):
+                        target[i] = source[i]
+    refused = 0
     for q in range(count):
-        largest[:] = 0
-        for h in range(k):
-            offset = uint64(3 * ((q * k + h) * rows + start))
-            _weighed(addresses, weights[q], primes[q], offset, total[q, h, :whole], largest)
-        if largest.max() >= primes[q]:
-            return False
-    return True
+        refused += largest[q].max() >= primes[q]
+    return refused == 0
 
 
 @njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, uint8[:, :, ::1]), **OPTIONS)
@@ -68,7 +83,7 @@ def weigh(addresses, weights, primes, first, last, out):
     """
     k = out.shape[1]
     rows = out.shape[2] // 3
-    total, largest = np.empty(LONG), np.empty(LANES, dtype=np.int32)
+    total, largest = np.empty(LONG), np.empty(PAIR, dtype=np.int32)
     for column in range(first, last):
         q, h, low = column // k, column % k, 0
         largest[:] = 0
@@ -123,57 +138,57 @@ def combine(packed, coefficients, p, out):
 
 
 @njit(
-    void(
-        float64[:, :, ::1],
-        int64[::1],
-        float64[:, ::1],
+    float64(
+        float32[:, :, ::1],
         float64[::1],
         float64[::1],
         float64,
-        float64[:, ::1],
         int32[::1],
+        float32[:, ::1],
+        float64[::1],
         boolean[::1],
     ),
     **_AS_WRITTEN,
 )
-def nearest(digits, primes, inverses, radices, squares, tolerance, value, labels, contested):
-    """Convert residues to mixed-radix digits in place; compute quotients D / |S|^2, argmin and doubt.
+def nearest(digits, radices, squares, tolerance, labels, own, second, contested):
+    """Compare quotients D / |S|^2 of a row: argmin, its digits, the next larger one and doubt.
 
-    squares[h] is 0 for an empty set, which is never chosen.
+    squares[h] is 0 for an empty set, which is never chosen. Returns the largest quotient of all.
     """
-    count, k, b = digits.shape
-    best, second = np.full(b, np.inf), np.full(b, np.inf)
-    for h in range(k):
-        row = value[h]
-        if squares[h] == 0.0:
-            for i in range(b):
-                row[i] = np.inf
-            continue
-        for i in range(b):
-            row[i] = 0.0
-        for q in range(count):
-            digit = digits[q, h]
-            inverse, modulus = 1.0 / primes[q], float(primes[q])
-            for i in range(b):
-                quotient = (digit[i] * inverse + ROUND) - ROUND
-                digit[i] -= quotient * modulus
-            for j in range(q):
-                earlier, factor = digits[j, h], inverses[q, j]
+    count, k, rows = digits.shape
+    value, best, most = np.empty(_ROWS), np.empty(_ROWS), np.zeros(_ROWS)
+    label, next_best = np.empty(_ROWS), np.empty(_ROWS)
+    for low in range(0, rows, _ROWS):
+        b = min(_ROWS, rows - low)
+        best[:], next_best[:], label[:] = np.inf, np.inf, 0.0
+        for h in range(k):
+            if squares[h] == 0.0:
+                continue
+            value[:] = 0.0
+            for q in range(0, count - 1, 2):  # two at a time save passes over `value`
+                digit, next_digit = digits[q, h, low : low + b], digits[q + 1, h, low : low + b]
+                radix, next_radix = radices[q], radices[q + 1]
                 for i in range(b):
-                    v = (digit[i] - earlier[i]) * factor
-                    quotient = (v * inverse + ROUND) - ROUND
-                    digit[i] = v - quotient * modulus
-            radix = radices[q]
+                    v = value[i] + np.float64(digit[i]) * radix
+                    value[i] = v + np.float64(next_digit[i]) * next_radix
+            if count % 2:
+                digit, radix = digits[count - 1, h, low : low + b], radices[count - 1]
+                for i in range(b):
+                    value[i] += np.float64(digit[i]) * radix
+            square, this = squares[h], float(h)
             for i in range(b):
-                digit[i] += modulus if digit[i] < 0.0 else 0.0
-                row[i] += digit[i] * radix
-        square = squares[h]
+                v = value[i] / square
+                better = v < best[i]
+                larger = best[i] if better else v
+                next_best[i] = larger if larger < next_best[i] else next_best[i]
+                label[i] = this if better else label[i]
+                best[i] = v if better else best[i]
+                most[i] = v if v > most[i] else most[i]
         for i in range(b):
-            v = row[i] / square
-            row[i] = v
-            better = v < best[i]
-            second[i] = best[i] if better else min(second[i], v)
-            labels[i] = np.int32(h) if better else labels[i]
-            best[i] = v if better else best[i]
-    for i in range(b):
-        contested[i] = second[i] <= best[i] * tolerance
+            h = np.int32(label[i])
+            labels[low + i] = h
+            second[low + i] = next_best[i]
+            contested[low + i] = next_best[i] <= best[i] * tolerance
+            for q in range(count):
+                own[q, low + i] = digits[q, h, low + i]
+    return most.max()

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Shares
+from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
 from secfc.kernels import gates as bitwise
-from secfc.kernels.interface import Bytes, Differences, EncodingTransform, Words
+from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
 from secfc.threads import ALONE, Threads
 
 _BLOCK_ELEMENTS = 1 << 17
@@ -110,26 +110,13 @@ class VectorisedKernels:
             packed[part] = pack(reduce(total, p), p)
 
     def decode(
-        self,
-        answers: list[Bytes],
-        weights: Floats,
-        primes: tuple[int, ...],
-        start: int,
-        stop: int,
-        out: Floats,
+        self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares
     ) -> int:
-        out[...] = 0.0
-        modulo = np.array(primes)[:, np.newaxis, np.newaxis]
-        for at, packed in enumerate(answers):
-            residues = unpack(packed[:, :, 3 * start : 3 * stop])
-            if not (residues < modulo).all():
-                return at
-            out += weights[:, at, np.newaxis, np.newaxis] * residues
-            # A canonical residue times a weight is below 2**47; 63 of them and a remainder are below 2**53.
-            if at % 63 == 62 or at == len(answers) - 1:
-                for index, p in enumerate(primes):
-                    out[index] = reduce(out[index], p)
-        return -1
+        sums = np.empty(out.shape)
+        refused = _weighed(answers, weights, radix.primes, slice(start, stop), sums)
+        if refused < 0:
+            out[...] = radix.digits(sums)
+        return refused
 
     def weigh(self, answers: list[Bytes], weights: Floats, primes: tuple[int, ...], out: Bytes) -> int:
         count, k, octets = out.shape
@@ -137,7 +124,7 @@ class VectorisedKernels:
         for start in range(0, rows, step):
             stop = min(start + step, rows)
             sums = np.empty((count, k, stop - start))
-            refused = self.decode(answers, weights, primes, start, stop, sums)
+            refused = _weighed(answers, weights, primes, slice(start, stop), sums)
             if refused >= 0:
                 return refused
             for plane, residues, p in zip(out, sums, primes, strict=True):
@@ -161,16 +148,21 @@ class VectorisedKernels:
         out[...] = reduce(total, p)
         return True
 
-    def nearest(
-        self, residues: Floats, radix: MixedRadix, sizes: Ints, tolerance: float
-    ) -> tuple[Floats, Floats, Labels, Bools]:
-        digits = radix.digits(residues)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = radix.approximate(digits) / sizes.astype(np.float64)[:, np.newaxis] ** 2
-        value[sizes == 0] = np.inf
-        best = value.min(axis=0)
+    def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
+        every = np.arange(digits.shape[2])
+        value = radix.quotients(digits, sizes)
         labels = value.argmin(axis=0).astype(np.int32)
-        return digits, value, labels, (value <= best * (1 + tolerance)).sum(axis=0) > 1
+        best = value[labels, every]
+        largest = float(value[sizes > 0].max(initial=0.0))
+        value[labels, every] = np.inf
+        second = value.min(axis=0)
+        return Compared(
+            labels=labels,
+            own=digits[:, labels, every],
+            second=second,
+            contested=second <= best * (1 + tolerance),
+            largest=largest,
+        )
 
     def difference_bits(
         self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
@@ -213,6 +205,22 @@ class VectorisedKernels:
         kept[: accepted.size] = accepted
         kept[: accepted.size] -= (p - 1) // 2
         return accepted.size
+
+
+def _weighed(answers: list[Bytes], weights: Floats, primes: tuple[int, ...], rows: slice, out: Floats) -> int:
+    """Reduced weighted sums of some rows; returns as `VectorisedKernels.decode`."""
+    out[...] = 0.0
+    modulo = np.array(primes)[:, np.newaxis, np.newaxis]
+    for at, packed in enumerate(answers):
+        residues = unpack(packed[:, :, BYTES_PER_RESIDUE * rows.start : BYTES_PER_RESIDUE * rows.stop])
+        if not (residues < modulo).all():
+            return at
+        out += weights[:, at, np.newaxis, np.newaxis] * residues
+        # A canonical residue times a weight is below 2**47; 63 of them and a remainder are below 2**53.
+        if at % 63 == 62 or at == len(answers) - 1:
+            for index, p in enumerate(primes):
+                out[index] = reduce(out[index], p)
+    return -1
 
 
 def check_differences(packed: Bytes, start: int, question: Differences, own: Labels, out: Words) -> None:

@@ -6,9 +6,10 @@ from math import inf
 import numpy as np
 from gmpy2 import mpq
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Objects
+from secfc.array_types import Bools, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
+from secfc.kernels.interface import Compared
 
 CORE_FACTOR = 9
 """The square of 3, for the 3:1 rule of "center separation" (the paper, section 5)."""
@@ -18,21 +19,20 @@ CORE_FACTOR = 9
 class SquaredDistances:
     """Scaled squared distances D_{i,h} of some rows to the k centres; row i to centre h is D / |S_h|^2."""
 
-    residues: Floats = field(repr=False)  # of D, reduced, shape (P, k, rows); `quotients` may overwrite them
+    digits: Shares = field(repr=False)  # mixed-radix digits of D, shape (P, k, rows)
     radix: MixedRadix
     sizes: Ints  # |S_h|, shape (k,); 0 for an empty set, whose centre is never chosen
 
+    def values(self, rows: slice | Ints = slice(None)) -> Floats:
+        """D / |S_h|^2 of some of the rows, shape (k, rows), inf for empty sets."""
+        return self.radix.quotients(self.digits[:, :, rows], self.sizes)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Quotients:
-    """Squared distances in the form in which they are compared."""
+class Quotients(SquaredDistances):
+    """Squared distances that floats have compared."""
 
-    digits: Floats = field(repr=False)  # mixed-radix digits of D, shape (P, k, rows)
-    value: Floats = field(repr=False)  # D / |S_h|^2, inf for empty sets, (k, rows); valid until the next call
-    labels: Labels = field(repr=False)  # the set with the least value, ties to the lowest index
-    doubt: Bools = field(repr=False)  # whether floats cannot decide a row's label
-    radix: MixedRadix
-    sizes: Ints
+    compared: Compared
     tolerance: float  # relative difference of two values that proves their order
 
     def exact(self, rows: Ints, wanted: Bools) -> Objects:
@@ -44,9 +44,8 @@ class Quotients:
 
     def core(self, labels: Labels) -> Bools:
         """Rows for which 9 d(own) <= d(other) for every other centre."""
-        every, tolerance = np.arange(labels.size), self.tolerance
-        own = self.value[labels, every] * CORE_FACTOR
-        other = self.value.copy()
+        every, tolerance, other = np.arange(labels.size), self.tolerance, self.values()
+        own = other[labels, every] * CORE_FACTOR
         other[labels, every] = np.inf
         closest = other.min(axis=0)
         core: Bools = own <= closest
@@ -62,20 +61,11 @@ class Quotients:
 
 
 def quotients(distances: SquaredDistances, kernels: Kernels) -> Quotients:
-    """Decode scaled squared distances and divide them by |S_h|^2. At least one set must not be empty."""
-    tolerance = relative_tolerance(distances.radix)
-    digits, value, labels, doubt = kernels.nearest(
-        distances.residues, distances.radix, distances.sizes, tolerance
-    )
-    return Quotients(
-        digits=digits,
-        value=value,
-        labels=labels,
-        doubt=doubt,
-        radix=distances.radix,
-        sizes=distances.sizes,
-        tolerance=tolerance,
-    )
+    """Divide scaled squared distances by |S_h|^2 and compare. At least one set must not be empty."""
+    digits, radix, sizes = distances.digits, distances.radix, distances.sizes
+    tolerance = relative_tolerance(radix)
+    compared = kernels.nearest(digits, radix, sizes, tolerance)
+    return Quotients(digits=digits, radix=radix, sizes=sizes, compared=compared, tolerance=tolerance)
 
 
 def relative_tolerance(radix: MixedRadix) -> float:
@@ -98,21 +88,22 @@ class Nearest:
     """The nearest centre of some rows."""
 
     labels: Labels = field(repr=False)  # ties go to the lowest index
-    own: Floats = field(repr=False)  # digits of D for that centre, shape (P, rows)
+    own: Shares = field(repr=False)  # digits of D for that centre, shape (P, rows)
+    second: Floats = field(repr=False)  # D / |S_h|^2 for the nearest other centre, inf if there is none
     core: Bools = field(repr=False)  # whether every other centre is at least three times as far, if asked
     near_ties: int  # rows that floats could not decide
-    value: Floats = field(repr=False)  # as in `Quotients`
 
 
 def nearest(found: Quotients, *, with_core: bool = False) -> Nearest:
     """Exact argmin over the centres of each row, ties to the lowest index. `with_core` adds the 3:1 rule."""
-    digits, value, labels = found.digits, found.value, found.labels
-    contested = np.flatnonzero(found.doubt)
+    labels, own, second = found.compared.labels, found.compared.own, found.compared.second
+    contested = np.flatnonzero(found.compared.contested)
     if contested.size:
-        some = value[:, contested]
-        near = some <= some.min(axis=0) * (1 + found.tolerance)
-        labels[contested] = found.exact(contested, near).argmin(axis=0)
-    picked = labels.astype(np.intp) * labels.size + np.arange(labels.size)
-    own = np.take(digits.reshape(digits.shape[0], -1), picked, axis=1)
+        value, every = found.values(contested), np.arange(contested.size)
+        near = value <= value.min(axis=0) * (1 + found.tolerance)
+        chosen = found.exact(contested, near).argmin(axis=0)
+        value[chosen, every] = np.inf
+        labels[contested], own[:, contested] = chosen, found.digits[:, chosen, contested]
+        second[contested] = value.min(axis=0)
     core = found.core(labels) if with_core else np.zeros(labels.size, dtype=np.bool_)
-    return Nearest(labels=labels, own=own, core=core, near_ties=contested.size, value=value)
+    return Nearest(labels=labels, own=own, second=second, core=core, near_ties=contested.size)

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Ints, Labels
+from secfc.array_types import Bools, Labels
 from secfc.errors import RangeError
+from secfc.kmeans.compare import Quotients
 from secfc.kmeans.sets import set_sizes
 from secfc.row_layout import Layout
 
@@ -28,8 +29,8 @@ class RangeCheck:
         self._most, self._layout, self._max_liars = float((2 * radius) ** 2), layout, max_liars
         self._beyond: dict[int, Bools] = {}
 
-    def take(self, rows: slice, value: Floats, sizes: Ints, tolerance: float) -> None:
-        """Compare squared distances D / |S_h|**2 of rows, shape (sets, rows), with the limit.
+    def take(self, rows: slice, found: Quotients) -> None:
+        """Compare squared distances D / |S_h|**2 of rows with the limit.
 
         Rows that are given again replace their earlier result.
 
@@ -38,12 +39,11 @@ class RangeCheck:
         at most |S_h| radius each, D <= (2 |S_h| radius)**2, and D / |S_h|**2 <= (2 radius)**2. The tolerance
         is more than twice the relative error of a value, so it covers the float errors of value and limit.
         """
-        held = value if sizes.all() else value[sizes > 0]
-        limit = self._most * (1 + tolerance)
-        if held.max(initial=0.0) <= limit:
+        limit = self._most * (1 + found.tolerance)
+        if found.compared.largest <= limit:
             self._beyond.pop(rows.start, None)
             return
-        beyond = (value > limit) & (sizes > 0)[:, np.newaxis]
+        beyond = (found.values() > limit) & (found.sizes > 0)[:, np.newaxis]
         owners = [self._layout.rows(j) for j in range(1, len(self._layout.counts) + 1)]
         self._beyond[rows.start] = np.array(
             [

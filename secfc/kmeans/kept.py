@@ -4,29 +4,29 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Labels, Shares
+from secfc.array_types import Ints, Labels, Shares
 from secfc.kmeans.sets import asked_about
 
 MOST_BYTES = 1 << 28
-"""Of residues that are kept. Where they take more, every round asks about all sets."""
+"""Of digits that are kept. Where they take more, every round asks about all sets."""
 
 
 class KeptDistances:
-    """Residues of D of m rows to k sets, of the last round that was decoded whole, if they were kept.
+    """Digits of D of m rows to k sets, of the last round that was decoded whole, if they were kept.
 
     D_{i,h} follows from the shares and the rows of S_h alone. So a set with the same rows has the same D, and
-    residues of D are the same while a round takes as many primes. Keeping takes time, so they are kept in
+    its digits are the same while a round takes as many primes. Keeping takes time, so they are kept in
     rounds that are about some set of the round before.
     """
 
     def __init__(self, m: int, k: int) -> None:
         self._m, self._k = m, k
         self._sets: Labels | None = None  # of that round
-        self._held = self._keeps = False  # whether its residues were kept; those of this round are
-        self._residues: Shares = np.empty((0, k, m), dtype=np.float32)  # below 2**24, so exact
+        self._held = self._keeps = False  # whether its digits were kept; those of this round are
+        self._digits: Shares = np.empty((0, k, m), dtype=np.float32)
 
     def __repr__(self) -> str:
-        return f"KeptDistances(shape={self._residues.shape})"
+        return f"KeptDistances(shape={self._digits.shape})"
 
     def question(self, sets: Labels, sizes: Ints, primes: tuple[int, ...]) -> tuple[int, ...]:
         """The sets that a round about `sets`, of these sizes, has to ask for; () for all of them.
@@ -37,35 +37,32 @@ class KeptDistances:
         if self._sets is None or 4 * count * self._k * self._m > MOST_BYTES:
             return ()
         moved = self._sets != sets
-        changed = np.union1d(self._sets[moved], sets[moved])
-        asked = changed[(changed >= 0) & (sizes[changed] > 0)]
+        old, new = (np.bincount(one[moved] + 1, minlength=sizes.size + 1)[1:] for one in (self._sets, sets))
+        asked = np.flatnonzero((old + new > 0) & (sizes > 0))
         if asked.size == np.count_nonzero(sizes):
             return ()
         self._keeps = True
-        if self._held and len(self._residues) == count:
+        if self._held and len(self._digits) == count:
             return tuple(asked.tolist())
         self._held = False
-        if len(self._residues) != count:
+        if len(self._digits) != count:
             # Zeros, because nobody answers about empty sets at the end, and standing() writes all sets:
-            self._residues = np.zeros((count, self._k, self._m), dtype=np.float32)
+            self._digits = np.zeros((count, self._k, self._m), dtype=np.float32)
         return ()
 
-    def take(self, rows: slice, residues: Floats, asked: tuple[int, ...], sizes: Ints) -> Floats:
-        """Take residues of rows, (P, sets asked about, rows); those to all sets, which may be overwritten.
+    def take(self, rows: slice, digits: Shares, asked: tuple[int, ...], sizes: Ints) -> Shares:
+        """Take digits of rows, (P, sets asked about, rows); those to all sets.
 
         Threads may bring different rows at the same time.
         """
-        upto = asked_about(sizes)
         if not self._keeps:
-            return residues
-        kept = self._residues[..., rows]
+            return digits
+        kept = self._digits[..., rows]
         if not asked:
-            kept[:, :upto] = residues
-            return residues
-        kept[:, asked] = residues
-        every = kept[:, :upto].astype(np.float64)
-        every[:, sizes[:upto] == 0] = 0.0
-        return every
+            kept[:, : asked_about(sizes)] = digits
+            return digits
+        kept[:, asked] = digits
+        return np.ascontiguousarray(kept[:, : asked_about(sizes)])
 
     def end_round(self, sets: Labels) -> None:
         """A round about these sets was decoded whole."""
@@ -74,7 +71,7 @@ class KeptDistances:
     def standing(self, asked: tuple[int, ...]) -> dict[str, Any]:
         """When a round has just asked for these sets: what this and the next take of the round before."""
         others = np.setdiff1d(np.arange(self._k), asked) if asked else np.empty(0, dtype=np.int64)
-        kept = self._residues[:, others].astype(np.int32) if asked else None
+        kept = self._digits[:, others].astype(np.int32) if asked else None
         return {"sets": self._sets, "others": others, "kept": kept}
 
     def stand(self, standing: dict[str, Any]) -> None:
@@ -82,5 +79,5 @@ class KeptDistances:
         self._sets, kept = standing["sets"], standing["kept"]
         self._held = kept is not None
         if kept is not None:
-            self._residues = np.zeros((len(kept), self._k, self._m), dtype=np.float32)
-            self._residues[:, standing["others"]] = kept
+            self._digits = np.zeros((len(kept), self._k, self._m), dtype=np.float32)
+            self._digits[:, standing["others"]] = kept

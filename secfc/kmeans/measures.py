@@ -15,88 +15,79 @@ BINS = 24
 """Bins of the histogram of distances: enough for a chart of about 500 pixels."""
 
 
-class RoundSums:
-    """Sums over rows of an iteration's distances to the means of `sets`, taken block by block.
+class CentreDistances:
+    """Distances between the means of `sets`, from an iteration's distances, taken block by block.
 
-    Only those of a start's last iteration are used. But every iteration needs them: its labels tell only
-    afterwards whether it is the last one, and its distances are gone by then. To keep the two least distances
-    of each row would take 16 bytes per row and save little: most of the work is to find the second nearest.
-    Without `between` there are no distances between centres, and `measures` cannot be asked for.
+    Only those of a start's last iteration are used. But every iteration needs the sums: its labels tell only
+    afterwards whether it is the last one, and its distances are gone by then.
     """
 
-    def __init__(self, sets: Labels, sizes: Ints, *, between: bool) -> None:
-        self._sets, self._sizes, self._between = sets, sizes, between
-        # By first row: rows that are added again replace their sums.
-        self._parts: dict[int, tuple[Floats, Floats, Floats]] = {}
+    def __init__(self, sets: Labels, sizes: Ints) -> None:
+        self._sets, self._sizes = sets, sizes
+        self._sums: dict[int, Floats] = {}  # by first row: rows that are added again replace their sums
 
-    def add(self, rows: slice, labels: Labels, value: Floats) -> None:
-        """Add squared distances of some rows whose nearest centres are `labels`.
+    def add(self, rows: slice, value: Floats) -> None:
+        """Add squared distances of some rows, shape (sets asked about, rows), inf to empty sets."""
+        k = self._sizes.size
+        finite = np.where(np.isfinite(value), value, 0.0)
+        member = (self._sets[rows] == np.arange(k)[:, np.newaxis]).astype(np.float64)
+        self._sums[rows.start] = sums = np.zeros((k, k))
+        sums[:, : len(value)] = member @ finite.T
 
-        `value`, shape (sets asked about, rows), is inf to empty sets and is left as it was.
-        """
-        k, picked = self._sizes.size, (labels.astype(np.intp), np.arange(labels.size))
-        nearest = value[picked]
-        value[picked] = np.inf  # not a copy: it is as large as all distances
-        second = value.min(axis=0)
-        value[picked] = nearest
-        quotient = np.divide(nearest, second, out=np.ones(labels.size), where=second > 0)
-        width = 1 - np.sqrt(quotient)  # nearest <= second
-        own, between = np.zeros(0), np.zeros((k, k))
-        if self._between:
-            own = np.bincount(labels, weights=np.sqrt(nearest), minlength=k).astype(np.float64)
-            finite = np.where(np.isfinite(value), value, 0.0)
-            member = (self._sets[rows] == np.arange(k)[:, np.newaxis]).astype(np.float64)
-            between[:, : len(value)] = member @ finite.T
-        self._parts[rows.start] = (
-            np.bincount(labels, weights=width, minlength=k).astype(np.float64),
-            own,
-            between,
-        )
-
-    def _total(self, kind: int) -> Floats:
-        total: Floats = np.sum([part[kind] for _, part in sorted(self._parts.items())], axis=0)
-        return total
-
-    def silhouettes(self, labels: Labels) -> Floats:
-        """The simplified silhouette of each cluster, shape (k,): the mean of (b - a) / b over its rows.
-
-        0 for a row alone, as in the silhouette; nan for a cluster without rows, and with fewer than two that
-        have some.
-        """
-        rows = np.bincount(labels, minlength=self._sizes.size)
-        if np.count_nonzero(rows) < 2:
-            return np.full(rows.size, nan)
-        width = np.where(rows > 1, self._total(0), 0.0)
-        means: Floats = np.divide(width, rows, out=np.full(rows.size, nan), where=rows > 0)
-        return means
-
-    def measures(self, labels: Labels, *, inertia: float, total: float) -> "Measures":
-        """The measures of a clustering; `total` is the sum of squared distances to the mean of all rows."""
-        own, between = self._total(1), self._total(2)
-        rows = np.bincount(labels, minlength=self._sizes.size)
-        present = np.flatnonzero(rows)
-        k, m = present.size, labels.size
-        if not 2 <= k < m:
-            return Measures(calinski_harabasz=nan, silhouette=nan, davies_bouldin=nan)
-        silhouette = float((rows * self.silhouettes(labels))[present].sum() / m)
-        spread = own[present] / rows[present]
-        return Measures(
-            silhouette=silhouette,
-            calinski_harabasz=calinski_harabasz(inertia, total=total, k=k, m=m),
-            davies_bouldin=_davies_bouldin(spread, self._centre_distances(between, present)),
-        )
-
-    def _centre_distances(self, between: Floats, present: Ints) -> Floats:
-        """Distances between centres.
+    def between(self, present: Ints) -> Floats:
+        """Distances between the means of some sets, which have rows.
 
         The rows x of S_i have the mean c_i, so over them
         mean ||x - c_h||^2 = mean ||x - c_i||^2 + ||c_i - c_h||^2.
         """
+        total = np.sum([sums for _, sums in sorted(self._sums.items())], axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = between / self._sizes[:, np.newaxis]
+            mean = total / self._sizes[:, np.newaxis]
         squared = (mean - np.diag(mean)[:, np.newaxis])[np.ix_(present, present)]
-        squared = np.nan_to_num((squared + squared.T) / 2)
-        return np.sqrt(np.maximum(squared, 0.0))
+        distances: Floats = np.sqrt(np.maximum(np.nan_to_num((squared + squared.T) / 2), 0.0))
+        return distances
+
+
+def silhouettes(labels: Labels, nearest: Floats, second: Floats, k: int) -> Floats:
+    """The simplified silhouette of each cluster, shape (k,): the mean of (b - a) / b over its rows.
+
+    `nearest` and `second`, shape (m,), are squared distances of rows to their centres and to the nearest
+    others. 0 for a row alone, as in the silhouette; nan for a cluster without rows, and with fewer than two
+    that have some.
+    """
+    rows = np.bincount(labels, minlength=k)
+    if np.count_nonzero(rows) < 2:
+        return np.full(k, nan)
+    quotient = np.divide(nearest, second, out=np.ones(labels.size), where=second > 0)
+    width = np.bincount(labels, weights=1 - np.sqrt(quotient), minlength=k)  # nearest <= second
+    means: Floats = np.divide(np.where(rows > 1, width, 0.0), rows, out=np.full(k, nan), where=rows > 0)
+    return means
+
+
+def measures(
+    labels: Labels,
+    nearest: Floats,
+    silhouettes: Floats,
+    centres: CentreDistances,
+    *,
+    inertia: float,
+    total: float,
+) -> "Measures":
+    """The measures of a clustering, whose rows have these squared distances to the nearest centres.
+
+    `total` is the sum of squared distances to the mean of all rows.
+    """
+    rows = np.bincount(labels, minlength=silhouettes.size)
+    present = np.flatnonzero(rows)
+    k, m = present.size, labels.size
+    if not 2 <= k < m:
+        return Measures(calinski_harabasz=nan, silhouette=nan, davies_bouldin=nan)
+    spread = np.bincount(labels, weights=np.sqrt(nearest), minlength=rows.size)[present] / rows[present]
+    return Measures(
+        silhouette=float((rows * silhouettes)[present].sum() / m),
+        calinski_harabasz=calinski_harabasz(inertia, total=total, k=k, m=m),
+        davies_bouldin=_davies_bouldin(spread, centres.between(present)),
+    )
 
 
 def _davies_bouldin(spread: Floats, distance: Floats) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Labels
+from secfc.array_types import Ints, Labels, Shares
 from secfc.field.limbs import Cumulated, Limbs, limbs_of_digits, minimum, total
 from secfc.field.mixed_radix import MixedRadix
 
@@ -114,7 +114,7 @@ class PlusPlus:
         self._choices.stand(standing)
         self._closest, self._draws, self.sets = standing["closest"], standing["draws"], self._choices.sets
 
-    def add(self, rows: slice, digits: Floats, radix: MixedRadix) -> None:
+    def add(self, rows: slice, digits: Shares, radix: MixedRadix) -> None:
         """Add digits of some rows' squared distances to the candidates, shape (P, candidates, rows)."""
         part = limbs_of_digits(digits, radix)
         shape = (*part.shape[:2], self._m)

@@ -21,11 +21,11 @@ def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Lab
     emptied = np.flatnonzero(np.bincount(labels, minlength=sizes.size) == 0)
     if emptied.size == 0 or not own.any():
         return labels
-    value = radix.approximate(own.astype(np.float64)) / sizes[labels].astype(np.float64) ** 2
+    value = radix.approximate(own) / sizes[labels].astype(np.float64) ** 2
     threshold = np.partition(value, m - emptied.size)[m - emptied.size]
     # Rows that may be among the `emptied.size` farthest, as far as floats can tell.
     candidates = np.flatnonzero(value >= threshold * (1 - relative_tolerance(radix)))
-    exact = rationals(radix.integers(own[:, candidates].astype(np.float64)), sizes[labels[candidates]])
+    exact = rationals(radix.integers(own[:, candidates]), sizes[labels[candidates]])
     farthest = candidates[np.argsort(-exact, kind="stable")[: emptied.size]]
     sets = labels.copy()
     sets[farthest] = emptied

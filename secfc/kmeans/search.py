@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints, Labels, Objects, Shares
+from secfc.array_types import Bools, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
 from secfc.kmeans.in_range import RangeCheck
-from secfc.kmeans.measures import Measures, RoundSums, histogram, spreads
+from secfc.kmeans.measures import CentreDistances, Measures, histogram, measures, silhouettes, spreads
 from secfc.kmeans.plus_plus import PlusPlus
 from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
@@ -61,7 +61,7 @@ class SearchResult(LabelResult):
 
     `histogram` is of the distances of rows to their centres (`secfc.kmeans.measures.histogram`), in quantised
     units. `spreads` and `silhouettes` have for each cluster the root mean square of these distances, and
-    `RoundSums.silhouettes`; nan where there is none.
+    `secfc.kmeans.measures.silhouettes`; nan where there is none.
     """
 
     inertia: Fraction = Fraction(0)  # in squared quantised units
@@ -115,10 +115,11 @@ class Search:
         self._labels: Labels = np.empty(m, dtype=np.int32)
         self._core: Bools = np.empty(m, dtype=np.bool_)
         self._own: Shares | None = None
-        self._lock = threading.Lock()  # the first rows of a round allocate `_own` and `_sums`
+        self._second: Floats = np.empty(m)
+        self._lock = threading.Lock()  # the first rows of a round allocate `_own` and `_centres`
         self._near_ties: dict[int, int] = {}  # by first row of each `add`
         self._sized: Labels | None = None
-        self._sums: RoundSums | None = None
+        self._centres: CentreDistances | None = None  # if several k are compared
         self.found: list[SearchResult] = []
         self.moved = m
         self._begin_k()
@@ -186,7 +187,7 @@ class Search:
             self._seeds.stand(standing["seeds"])
         self._rng.bit_generator.state = standing["generator"]
         self.sets = standing["sets"]
-        self._own = self._sized = self._sums = None
+        self._own = self._sized = self._centres = None
         self._near_ties = {}
 
     def add(self, rows: slice, distances: SquaredDistances) -> None:
@@ -195,7 +196,7 @@ class Search:
         Several threads may call it at the same time.
         """
         found = quotients(distances, self._kernels)
-        self._within.take(rows, found.value, found.sizes, found.tolerance)
+        self._within.take(rows, found)
         if self._step is Step.CANDIDATES:
             assert self._seeds is not None
             self._seeds.add(rows, found.digits, found.radix)
@@ -204,12 +205,14 @@ class Search:
         with self._lock:
             if self._own is None or self._own.shape[0] != part.own.shape[0]:
                 self._own = np.empty((part.own.shape[0], self._m), dtype=np.float32)
-            if self._sums is None:
-                self._sums = RoundSums(self.sets, self.sizes(), between=bool(self._compared))
-            own, sums, self._radix = self._own, self._sums, distances.radix
+            if self._centres is None and self._compared:
+                self._centres = CentreDistances(self.sets, self.sizes())
+            own, centres, self._radix = self._own, self._centres, distances.radix
         self._labels[rows], self._core[rows], own[:, rows] = part.labels, part.core, part.own
+        self._second[rows] = part.second
         self._near_ties[rows.start] = part.near_ties  # rows that come again replace their count
-        sums.add(rows, part.labels, part.value)
+        if centres is not None:
+            centres.add(rows, found.values())
 
     def end_round(self) -> bool:
         """Move the sets after the distances of every row were added. Returns whether a question follows.
@@ -224,10 +227,9 @@ class Search:
                 self.current.start, self._step, self._seeds = self.sets, Step.ITERATE, None
             return True
         assert self._own is not None
-        assert self._sums is not None
         labels, own, sizes = self._labels.copy(), self._own, self.sizes()
         near_ties, self._near_ties = sum(self._near_ties.values()), {}
-        sums, self._sums = self._sums, None
+        centres, self._centres = self._centres, None
         sets, run = relocate(labels, own, self._radix, sizes), self.current
         match self._step:
             case Step.FIRST_OF_START:
@@ -250,13 +252,16 @@ class Search:
             return True
         if self.best is None or run.score < self.best.score:
             self.best = run
-            distances = np.sqrt(self._radix.approximate(own.astype(np.float64))) / sizes[labels]
+            squared = self._radix.approximate(own)
+            distances, nearest = np.sqrt(squared) / sizes[labels], squared / sizes[labels] ** 2.0
             run.histogram = histogram(distances)
             run.spreads = spreads(distances, labels, self._k).tolist()
-            run.silhouettes = sums.silhouettes(labels).tolist()
-            if self._compared:
-                total = self.found[0].inertia if self.found else run.inertia
-                run.measures = sums.measures(labels, inertia=float(run.inertia), total=float(total))
+            widths = silhouettes(labels, nearest, self._second, self._k)
+            run.silhouettes = widths.tolist()
+            if centres is not None:
+                total = float(self.found[0].inertia if self.found else run.inertia)
+                inertia = float(run.inertia)
+                run.measures = measures(labels, nearest, widths, centres, inertia=inertia, total=total)
         return self._next_start()
 
     def _next_start(self) -> bool:

@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from secfc.array_types import Floats
-from secfc.field.packing import PackedResidues, pack
-from secfc.field.residues import reduce
+from secfc.field.packing import PackedResidues
 from secfc.kernels import Kernels
 
 _AT_A_TIME = 8
@@ -19,39 +17,25 @@ class ShareSum:
     def __init__(self, *, primes: tuple[int, ...], kernels: Kernels) -> None:
         self.count = 0
         self._primes, self._kernels = primes, kernels
-        self._waiting: list[PackedResidues] = []
-        self._total: Floats | None = None
+        self._waiting: list[PackedResidues] = []  # the sum of all before them is the first
 
     def add(self, residues: PackedResidues) -> None:
         """Add a client's shares, canonical residues of shape (P, width, rows)."""
         self.count += 1
         self._waiting.append(residues)
         if len(self._waiting) == _AT_A_TIME:
-            self._flush()
+            self.total()
 
     def total(self) -> PackedResidues:
         """The sum of all."""
-        self._flush()
-        assert self._total is not None
-        primes, width, rows = self._total.shape
-        packed = PackedResidues.empty((primes, width, rows))
-        for plane, residues, p in zip(packed.planes(), self._total, self._primes, strict=True):
-            plane[...] = pack(reduce(residues, p), p)
-        return packed
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        shape = self._waiting[0].shape
-        if self._total is None:
-            self._total = np.zeros(shape)
-        planes = [residues.planes() for residues in self._waiting]
-        ones, sums = np.ones((len(self._primes), len(planes))), np.empty(shape)
-        refused = self._kernels.decode(planes, ones, self._primes, 0, shape[2], sums)
-        assert refused < 0  # residues were checked when they arrived
-        # Reduced residues, below 2**24: a total of 4096 of them is exact.
-        self._total += sums
-        self._waiting = []
+        if len(self._waiting) > 1:
+            total = PackedResidues.empty(self._waiting[0].shape)
+            planes = [residues.planes() for residues in self._waiting]
+            ones = np.ones((len(self._primes), len(planes)))
+            refused = self._kernels.weigh(planes, ones, self._primes, total.planes())
+            assert refused < 0  # residues were checked when they arrived
+            self._waiting = [total]
+        return self._waiting[0]
 
 
 class SummedParts:

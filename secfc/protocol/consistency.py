@@ -13,7 +13,8 @@ from math import ceil, log2
 
 import numpy as np
 
-from secfc.array_types import Floats
+from secfc.array_types import Floats, Shares
+from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
@@ -49,7 +50,7 @@ class ConsistencyCheck:
     def __init__(self, job: Job, secret: MaskSource, kernels: Kernels) -> None:
         self._job, self._secret, self._kernels = job, secret, kernels
         self._combinations = combinations_for(job.max_liars)
-        self._sums: Floats = np.empty((0, 0, 0))
+        self._sums: Shares = np.empty((0, 0, 0), dtype=np.float32)
         self._codes: dict[tuple[int, tuple[int, ...]], ReedSolomon] = {}
 
     def __repr__(self) -> str:
@@ -63,7 +64,7 @@ class ConsistencyCheck:
         has an integer that is not below its prime.
         """
         responders = tuple(sorted(answers))
-        planes = [answers[j] for j in responders]
+        planes, radix = [answers[j] for j in responders], MixedRadix(primes)
         codes = [self._code(index, responders) for index in range(len(primes))]
         weights = [
             np.array(
@@ -79,12 +80,12 @@ class ConsistencyCheck:
         for start in range(0, rows, step):
             stop = min(start + step, rows)
             if self._sums.shape != (len(primes), k, stop - start):
-                self._sums = np.empty((len(primes), k, stop - start))
+                self._sums = np.empty((len(primes), k, stop - start), dtype=np.float32)
             for factors in weights:
-                bad = self._kernels.decode(planes, factors, primes, start, stop, self._sums)
+                bad = self._kernels.decode(planes, factors, radix, start, stop, self._sums)
                 if bad >= 0:
                     raise residue_error(self._kernels, responders[bad], planes[bad], start, stop, primes)
-                if self._sums.any():  # reduced: 0 modulo p is 0
+                if self._sums.any():  # digits are all 0 if the residues are
                     return False
         return True
 

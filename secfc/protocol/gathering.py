@@ -41,7 +41,8 @@ class Gathering:
     @property
     def members(self) -> list[int]:
         """Clients to which questions are sent. Absent ones are included, because they may come back."""
-        return [j for j in range(1, self._job.n + 1) if self._is_in(j)]
+        out = self.left_out.keys() | self.liars.keys() | self.silent
+        return [j for j in range(1, self._job.n + 1) if j not in out]
 
     def _is_in(self, client: int) -> bool:
         return not (client in self.left_out or client in self.liars or client in self.silent)

@@ -98,7 +98,7 @@ class CoordinatorSchema(_Part):
     secfc: Text
     run: Hex16 | None = None
     ended: Ending
-    lost: TableOf[Ending] = Field(default_factory=dict)
+    lost: TableOf[Text, Ending] = Field(default_factory=dict)
     costs: CostsSchema | None = None
     result: ResultSchema | None = None
 

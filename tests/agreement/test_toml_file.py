@@ -1,5 +1,6 @@
 """Errors in files are reported with the line of the key."""
 
+import re
 import tomllib
 
 import pytest
@@ -8,7 +9,15 @@ from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
 from secfc.agreement import admission, holdings, signatures, site_file, statement, toml_file
-from secfc.agreement.toml_file import MAX_BYTES, FileSchema, TomlFile, shown_keys
+from secfc.agreement.toml_file import (
+    MAX_BYTES,
+    FileSchema,
+    ListOf,
+    TableOf,
+    TomlFile,
+    check_values,
+    shown_keys,
+)
 from secfc.drivers import depositing
 from secfc.drivers.flare import hand_overs
 from secfc.errors import ParameterError
@@ -212,6 +221,34 @@ def test_keys_from_a_file_cannot_write_to_a_terminal(tmp_path):
         located(tmp_path, 'name = "x"\n"\\u001b[2J" = 1\n[table]\nnumber = 1\n').check(Outer)
     assert "\x1b" not in str(caught.value)
     assert shown_keys(("a", 0, "b")) == "a[1].b"
+
+
+def test_an_unknown_key_is_told_in_lists_and_tables_of_any_names():
+    class Inner(FileSchema):
+        a: int
+
+    class Of(FileSchema):
+        tables: TableOf[str, Inner] | None = None
+        lists: ListOf[ListOf[Inner]] | None = None
+        maybe: TableOf[str, ListOf[Inner]] | None = None
+
+    for values, place in (
+        ({"tables": {"x": {"a": 1, "b": 1}}}, "tables.x.b"),
+        ({"lists": [[], [{"a": 1, "b": 1}]]}, "lists[2][1].b"),
+        ({"maybe": {"x": [{"a": 1, "b": 1}]}}, "maybe.x[1].b"),
+    ):
+        with pytest.raises(ParameterError, match=re.escape(f"name: {place}: unknown key (a are possible)")):
+            check_values(values, Of, name="name")
+
+
+@pytest.mark.parametrize("key", ["\x1b[2J", "a\nb", "\ud800", "x" * 101])
+def test_keys_of_tables_are_checked_as_values_are(key):
+    class Of(FileSchema):
+        versions: TableOf[statement.Short, int]
+
+    with pytest.raises(ParameterError, match="versions") as caught:
+        check_values({"versions": {key: 1}}, Of, name="x")
+    assert str(caught.value).isprintable()
 
 
 def _schemas(of=FileSchema):

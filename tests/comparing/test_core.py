@@ -42,7 +42,8 @@ def decided(distances, question) -> np.ndarray:
     residues = np.array([(distances % p).astype(float) for p in question.primes])
     radix = MixedRadix(question.primes)
     known = quotients(
-        SquaredDistances(residues=residues, radix=radix, sizes=question.sizes), VectorisedKernels()
+        SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=question.sizes),
+        VectorisedKernels(),
     )
     found = nearest(known, with_core=True)
     assert np.array_equal(found.labels, question.champions)

@@ -132,10 +132,10 @@ def test_labels_of_rows_on_a_grid_are_those_that_the_server_finds(kernels):
     sizes = np.bincount(sets + 1, minlength=6)[1:]
     sums = np.array([rows[sets == h].sum(axis=0) for h in range(5)])
     distances = ((sums[:, np.newaxis] - sizes[:, np.newaxis, np.newaxis] * rows) ** 2).sum(axis=2)
-    primes = primes_of(4)
+    primes, radix = primes_of(4), MixedRadix(primes_of(4))
     residues = np.array([np.where(sizes[:, np.newaxis] > 0, distances, 0) % p for p in primes]).astype(float)
     known = quotients(
-        SquaredDistances(residues=residues, radix=MixedRadix(primes), sizes=sizes), VectorisedKernels()
+        SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=sizes), VectorisedKernels()
     )
     expected = nearest(known)
     assert expected.near_ties > 50

@@ -168,7 +168,8 @@ def test_deposits_are_possible_until_the_last_day_and_closed_after_it(tmp_path):
     with pytest.raises(AgreementError, match="clinic-1: deposits were possible until") as caught:
         made.deposit("clinic-1")
     assert caught.value.code is Code.EXPIRED
-    assert not made.member("north").close().holding.held
+    with pytest.raises(AgreementError, match="north: the store has no deposit for it; nothing was signed"):
+        made.member("north").close()
 
 
 def test_a_member_that_signs_before_the_last_day_keeps_no_owner_from_depositing(tmp_path):

@@ -148,12 +148,22 @@ class TestFiles:
         depositors.network().run()
         assert [len(depositors.labels(name)) for name in depositors.clinics] == [5, 1, 9, 3, 2]
 
-    def test_no_deposit_at_all_ends_before_the_run(self, depositors):
-        for name in depositors.clinics:
-            depositors.piece(1, name).unlink()
+    def test_without_a_deposit_that_all_members_hold_there_is_no_run(self, depositors):
+        for at, name in enumerate(depositors.clinics):
+            depositors.piece(1 + at % 2, name).unlink()
         depositors.close()
         with pytest.raises(AgreementError, match="no deposit is complete at all members"):
             closed(depositors.store)
+
+    def test_a_member_signs_nothing_while_no_deposit_can_be_read(self, depositors):
+        for name in depositors.clinics:
+            depositors.piece(1, name).write_bytes(b"junk")
+        with pytest.raises(
+            AgreementError, match="north: the store has no deposit for it; nothing was signed"
+        ):
+            depositors.member("north").close()
+        depositors.deposit("clinic-1")
+        assert set(depositors.member("north").close().holding.held) == {1}
 
 
 class TestOwners:

@@ -8,60 +8,61 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.kernel_samples import BOTH, MODULI, NUMPY, ROWS, each_modulus, laws, reduced
+from support.kernel_samples import BOTH, COMPILED, MODULI, NUMPY, ROWS, laws, reduced
 
-from secfc.array_types import Floats
+from secfc.array_types import Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
-from secfc.field.residues import centred
 from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.interface import Compared
 from secfc.kmeans.compare import relative_tolerance
 from secfc.options import MAX_ROWS
 
-
-def either_reduced(values: list[list[int]], p: int, seed: int) -> Floats:
-    """Reduced residues of integers; near p/2, where there are two of them, either one."""
-    x = np.array([[centred(v, p) for v in row] for row in values], dtype=np.float64)
-    other = np.where(x > 0, x - p, x + p)
-    chosen = (np.abs(other) <= p / 2 + 4) & np.random.default_rng(seed).choice([True, False], x.shape)
-    return np.where(chosen, other, x)
+KINDS = {"labels": np.int32, "own": np.float32, "second": np.float64, "contested": np.bool_}
 
 
 class TestNearest:
-    def run_both(self, residues: Floats, primes: tuple[int, ...], sizes: list[int]) -> tuple:
-        """The result of both kernels, which is equal wherever it is defined."""
+    def run_both(self, digits: Shares, primes: tuple[int, ...], sizes: list[int]) -> Compared:
+        """The result of both kernels, which is equal."""
         radix, sizes_ = MixedRadix(primes), np.array(sizes, dtype=np.int64)
         tolerance = relative_tolerance(radix)
-        one, other = (kernels.nearest(residues.copy(), radix, sizes_, tolerance) for kernels in BOTH)
-        filled = sizes_ > 0
-        assert np.array_equal(one[0][:, filled], other[0][:, filled])
-        assert one[1].tobytes() == other[1].tobytes()
-        assert np.array_equal(one[2], other[2])
-        assert np.array_equal(one[3], other[3])
-        assert [x.dtype for x in one] == [x.dtype for x in other] == [np.float64] * 2 + [np.int32, np.bool_]
-        assert np.isinf(one[1][~filled]).all()
+        one, other = (kernels.nearest(digits, radix, sizes_, tolerance) for kernels in BOTH)
+        for name, kind in KINDS.items():
+            found, same = getattr(one, name), getattr(other, name)
+            assert found.dtype == same.dtype == kind
+            assert found.shape == same.shape
+            assert found.tobytes() == same.tobytes()
+        assert one.largest == other.largest
         return one
 
-    def assert_exact(self, values: list[list[int]], primes: tuple[int, ...], sizes: list[int]) -> tuple:
+    def assert_exact(self, values: list[list[int]], primes: tuple[int, ...], sizes: list[int]) -> Compared:
         """`values[h][i]` is D of row i to centre h."""
-        planes = np.array([either_reduced(values, p, seed) for seed, p in enumerate(primes)])
-        digits, value, labels, contested = self.run_both(planes, primes, sizes)
+        radix = MixedRadix(primes)
+        digits = radix.digits(
+            np.array([[[v % p for v in row] for row in values] for p in primes], dtype=float)
+        )
+        found = self.run_both(digits, primes, sizes)
         filled = [h for h, size in enumerate(sizes) if size]
-        found = MixedRadix(primes).integers(digits)
-        tolerance = Fraction(relative_tolerance(MixedRadix(primes)))
+        tolerance, largest = Fraction(relative_tolerance(radix)), Fraction(0)
+        own = radix.integers(found.own)
         for i in range(len(values[0])):
             exact = {h: Fraction(values[h][i], sizes[h] ** 2) for h in filled}
-            assert [found[h, i] for h in filled] == [values[h][i] for h in filled]
-            for h in filled:
-                assert abs(Fraction(value[h, i]) - exact[h]) <= tolerance * exact[h] / 4
-            least = min(exact.values())
-            assert labels[i] in filled
-            if not contested[i]:
-                assert labels[i] == min(h for h in filled if exact[h] == least)
+            least, label = min(exact.values()), int(found.labels[i])
+            largest = max(largest, *exact.values())
+            assert label in filled
+            assert own[i] == values[label][i]
+            second = min((exact[h] for h in filled if h != label), default=None)
+            if second is None:
+                assert np.isinf(found.second[i])
+            else:
+                assert abs(Fraction(found.second[i]) - second) <= tolerance * second
+            if not found.contested[i]:
+                assert label == min(h for h in filled if exact[h] == least)
                 assert sum(x == least for x in exact.values()) == 1
             else:
                 assert sum(x <= least * (1 + 2 * tolerance) for x in exact.values()) > 1
-        return digits, value, labels, contested
+        assert abs(Fraction(found.largest) - largest) <= tolerance * largest
+        return found
 
     @pytest.mark.parametrize("count", range(1, 9))
     @pytest.mark.parametrize("k", [1, 2, 3, 5, 9, 17])
@@ -87,52 +88,50 @@ class TestNearest:
         self.assert_exact([edges, edges[::-1]], primes, [1, 1])
         self.assert_exact([edges, edges[::-1]], primes, [MAX_ROWS, MAX_ROWS - 1])
 
-    @each_modulus
-    @pytest.mark.parametrize("sign", [1, -1])
-    def test_largest_reduced_residues_are_accepted(self, p: int, sign: int) -> None:
-        primes = tuple(MODULI)
-        residues = np.array([sign * ((q + 8) // 2) for q in primes], dtype=np.float64)[:, None, None]
-        digits, *_ = self.run_both(np.repeat(residues, 2, axis=1), primes, [1, 1])
-        found = MixedRadix(primes).integers(digits)[0, 0]
-        assert all((found - int(r[0, 0])) % q == 0 for r, q in zip(residues, primes, strict=True))
-
     @pytest.mark.parametrize("empty", [[0], [1], [2], [0, 1], [1, 2], [0, 2]])
     def test_an_empty_set_is_never_nearest_and_its_digits_do_not_matter(self, empty: list[int]) -> None:
         rng, sizes = np.random.default_rng(0), [2, 3, 4]
         values = rng.integers(2**40, 2**60, (3, 50)).tolist()
         for h in empty:
             values[h], sizes[h] = [0] * 50, 0
-        _, _, labels, contested = self.assert_exact(values, primes_of(3), sizes)
-        assert not set(labels.tolist()) & set(empty)
+        found = self.assert_exact(values, primes_of(3), sizes)
+        assert not set(found.labels.tolist()) & set(empty)
         if len(empty) == 2:
-            assert not contested.any()
+            assert not found.contested.any()
 
     @pytest.mark.parametrize("sizes", [[1, 1, 1], [1, 2, 3], [2**20, 2**21, 3 * 2**20], [7, 7, 0]])
     def test_ties_are_contested_and_go_to_the_lowest_index(self, sizes: list[int]) -> None:
         rng = np.random.default_rng(1)
         quotients = rng.integers(0, 2**20, 40)
         values = [[int(x) * size**2 for x in quotients] for size in sizes]
-        _, _, labels, contested = self.assert_exact(values, primes_of(4), sizes)
-        assert contested.all()
-        assert (labels == 0).all()
+        found = self.assert_exact(values, primes_of(4), sizes)
+        assert found.contested.all()
+        assert (found.labels == 0).all()
 
     def test_all_zero_is_contested(self) -> None:
-        _, value, labels, contested = self.assert_exact([[0] * 5] * 3, primes_of(2), [3, 2, 1])
-        assert not value.any()
-        assert contested.all()
-        assert (labels == 0).all()
+        found = self.assert_exact([[0] * 5] * 3, primes_of(2), [3, 2, 1])
+        assert not found.second.any()
+        assert found.largest == 0.0
+        assert found.contested.all()
+        assert (found.labels == 0).all()
 
     @pytest.mark.parametrize("count", [2, 4, 8])
     def test_near_ties_are_contested(self, count: int) -> None:
         primes = primes_of(count)
         base = prod(primes) // 3
         values = [[base, base + 1, base], [base + 1, base, base + base // 10**6]]
-        *_, contested = self.assert_exact(values, primes, [1, 1])
-        assert contested.tolist() == [count > 2, count > 2, False]
+        assert self.assert_exact(values, primes, [1, 1]).contested.tolist() == [count > 2, count > 2, False]
 
     def test_no_rows(self) -> None:
-        digits, value, labels, contested = self.run_both(np.zeros((2, 3, 0)), primes_of(2), [1, 2, 3])
-        assert (digits.shape, value.shape, labels.shape, contested.shape) == ((2, 3, 0), (3, 0), (0,), (0,))
+        found = self.run_both(np.zeros((2, 3, 0), dtype=np.float32), primes_of(2), [1, 2, 3])
+        assert found.own.shape == (2, 0)
+        assert found.largest == 0.0
+
+    def test_what_does_not_fit_is_refused(self) -> None:
+        digits, radix = np.zeros((2, 3, 4), dtype=np.float32), MixedRadix(primes_of(2))
+        for wrong, sizes in ((digits[:1], 3), (digits, 2)):
+            with pytest.raises(ValueError, match="do not fit"):
+                COMPILED.nearest(wrong, radix, np.ones(sizes, dtype=np.int64), 1e-12)
 
     @laws
     @given(data=st.data(), count=st.integers(1, 8), k=st.integers(1, 5), rows=st.integers(1, 6))
@@ -151,16 +150,18 @@ def test_two_threads_with_kernels_of_their_own_do_not_disturb_each_other() -> No
     # The loops release the interpreter lock. `choose` gives every role its own kernels.
     radix, sizes = MixedRadix(primes_of(3)), np.arange(1, 21)
     right, wrong = {}, []
-    data = {seed: reduced("anything", (3, 20, 800), MODULI[-1], seed) for seed in (1, 2)}
-    for seed, residues in data.items():
-        _, value, labels, contested = NUMPY.nearest(residues.copy(), radix, sizes, 1e-12)
-        right[seed] = value.tobytes(), labels.tobytes(), contested.tobytes()
+
+    def bytes_of(found: Compared) -> list[bytes]:
+        return [getattr(found, name).tobytes() for name in KINDS]
+
+    data = {seed: radix.digits(reduced("anything", (3, 20, 800), MODULI[-1], seed)) for seed in (1, 2)}
+    for seed, digits in data.items():
+        right[seed] = bytes_of(NUMPY.nearest(digits, radix, sizes, 1e-12))
 
     def work(seed: int) -> None:
         own = CompiledKernels()
         for _ in range(200):
-            _, value, labels, contested = own.nearest(data[seed].copy(), radix, sizes, 1e-12)
-            wrong.append((value.tobytes(), labels.tobytes(), contested.tobytes()) != right[seed])
+            wrong.append(bytes_of(own.nearest(data[seed], radix, sizes, 1e-12)) != right[seed])
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in data]
     for thread in threads:

@@ -26,13 +26,12 @@ def passes(kernels, integers, sizes, radius):
     """Whether the server accepts distances D, one list for each set."""
     primes = primes_of(residues_needed(radius, max(sizes)))
     residues = np.array([[[value % p for value in line] for line in integers] for p in primes], dtype=float)
-    half = np.array(primes).reshape(-1, 1, 1) / 2
-    residues -= np.where(residues > half, 2 * half, 0)
+    radix = MixedRadix(primes)
     sizes = np.array(sizes, dtype=np.int64)
-    found = quotients(SquaredDistances(residues=residues, radix=MixedRadix(primes), sizes=sizes), kernels)
+    found = quotients(SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=sizes), kernels)
     m = len(integers[0])
     check = RangeCheck(radius=radius, layout=Layout((m, 0)), max_liars=0)
-    check.take(slice(0, m), found.value, found.sizes, found.tolerance)
+    check.take(slice(0, m), found)
     try:
         check.end_round(np.zeros(m, dtype=np.int32))
     except RangeError:
@@ -108,16 +107,23 @@ def test_empty_sets_are_not_compared(kernels):
     assert not passes(kernels, [[3], [4], [17]], [1, 0, 1], 2)
 
 
+def of_single_rows(value):
+    """Distances to sets of one row each, D below 2**24."""
+    radix = MixedRadix(primes_of(1))
+    digits, sizes = value[np.newaxis].astype(np.float32), np.ones(len(value), dtype=np.int64)
+    return quotients(SquaredDistances(digits=digits, radix=radix, sizes=sizes), KERNELS[0])
+
+
 def checked(pairs, *, max_liars, sets, layout):
     """The error for these rows too far from these sets."""
     k = int(sets.max()) + 1
-    value, sizes = np.zeros((k, layout.m)), np.ones(k, dtype=np.int64)
+    value = np.zeros((k, layout.m))
     for row, h in pairs:
-        value[h, row] = 1e9
+        value[h, row] = 1e6
     check = RangeCheck(radius=2, layout=layout, max_liars=max_liars)
     for start in range(0, layout.m, 2):
         rows = slice(start, min(start + 2, layout.m))
-        check.take(rows, value[:, rows], sizes, 1e-12)
+        check.take(rows, of_single_rows(value[:, rows]))
     with pytest.raises(RangeError) as found:
         check.end_round(sets)
     check.end_round(sets)  # the next round starts afresh
@@ -135,9 +141,8 @@ def test_a_client_alone_with_its_row_and_set_is_named():
 
 def test_rows_that_come_again_replace_what_was_found():
     check = RangeCheck(radius=2, layout=Layout((2, 1)), max_liars=0)
-    sizes = np.ones(1, dtype=np.int64)
-    check.take(slice(0, 2), np.array([[99.0, 0.0]]), sizes, 1e-12)
-    check.take(slice(0, 2), np.array([[16.0, 0.0]]), sizes, 1e-12)
+    for value in ([[99.0, 0.0]], [[16.0, 0.0]]):
+        check.take(slice(0, 2), of_single_rows(np.array(value)))
     check.end_round(np.zeros(3, dtype=np.int32))
 
 

@@ -64,7 +64,7 @@ def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
         for label, size in enumerate(sizes.tolist()):
             distances[label, np.flatnonzero(search.sets == label)[0]] = own[size]
         residues = np.array([(distances % p).astype(float) for p in radix.primes])
-        search.add(slice(0, 4), SquaredDistances(residues=residues, radix=radix, sizes=sizes))
+        search.add(slice(0, 4), SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=sizes))
         results.append(search.current)
         more = search.end_round()
     assert not more

@@ -94,7 +94,7 @@ class ConsortiumSchema(HandOver):
     job: str
     prepare: str | None = None
     authority: Pem
-    certificates: TableOf[Pem] = Field(max_length=MAX_CLIENTS)
+    certificates: TableOf[str, Pem] = Field(max_length=MAX_CLIENTS)
 
     @property
     def address(self) -> Address:

@@ -201,9 +201,9 @@ class ServerIterate(ServerRounds):
 
         def decode(start: int) -> None:
             stop = min(start + step, rows)
-            decoded = self._decoder.decode(answers, start, stop, self._primes)
+            decoded = self._decoder.decode(answers, start, stop, radix)
             whole = slice(first.start + start, first.start + stop)
-            residues = self._kept.take(whole, decoded, self._about, sizes)
-            self.search.add(whole, SquaredDistances(residues=residues, radix=radix, sizes=upto))
+            digits = self._kept.take(whole, decoded, self._about, sizes)
+            self.search.add(whole, SquaredDistances(digits=digits, radix=radix, sizes=upto))
 
         self._threads.each(decode, range(0, rows, step), size=size)

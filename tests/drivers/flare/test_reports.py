@@ -5,6 +5,7 @@ import json
 import pytest
 from support.network import Network, assert_exact, names_of_lost
 
+from secfc.agreement import statement
 from secfc.agreement.statement import read_summary
 from secfc.drivers.calls import Answer, Kind, decode_answer
 from secfc.report.agreed import write_agreed_report
@@ -16,6 +17,9 @@ pytestmark = pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     "spoiled",
     [
+        {"sent": {"Share": {"messages": 1, "bytes": 1, "unknown": 1}}},
+        {"sent": {"\x1b[2Jall is well": {"messages": 1, "bytes": 1}}},
+        {"versions": {"\ud800": "1"}},
         {"seconds": [["share", "client", 10**400]]},
         {"seconds": [["share", "client", float("nan")]]},
         {"seconds": [["share", "client", -1.0]]},
@@ -26,7 +30,20 @@ pytestmark = pytest.mark.usefixtures("clock")
         {"versions": {f"library {at}": "1" * 1000 for at in range(5000)}},
         {"sent": {"Share": {"messages": 10**4000, "bytes": 1}}},
     ],
-    ids=["large", "nan", "negative", "server", "phase", "types", "no list", "long", "count"],
+    ids=[
+        "unknown",
+        "escape",
+        "surrogate",
+        "large",
+        "nan",
+        "negative",
+        "server",
+        "phase",
+        "types",
+        "no list",
+        "long",
+        "count",
+    ],
 )
 def test_a_report_of_another_form_is_its_sites_fault_and_leaves_the_run_complete(
     organisations, tmp_path, spoiled
@@ -50,3 +67,20 @@ def test_a_report_of_another_form_is_its_sites_fault_and_leaves_the_run_complete
     assert {"site-1", "site-3"} <= {one.statement.party for one in summary.statements}
     page = write_agreed_report(summary, made.agreement, tmp_path / "r.html", name="s.json")
     assert "site-3" in page.read_text()
+
+
+def test_whatever_error_a_report_causes_the_others_are_told_how_the_run_ended(organisations, monkeypatch):
+    real = statement.statement_of
+
+    def fails(values, *, name):
+        if name == "site-1":
+            raise RuntimeError("a fault of ours")
+        return real(values, name=name)
+
+    monkeypatch.setattr(statement, "statement_of", fails)
+    made = organisations(20, 10, 30)
+    network = Network(made)
+    network.run()
+    assert_exact(made, network)
+    assert list(names_of_lost(network)) == ["site-1"]
+    assert sorted(network.coordinator.statements) == [2, 3]
