@@ -159,7 +159,7 @@ class TestFiles:
         for name in depositors.clinics:
             depositors.piece(1, name).write_bytes(b"junk")
         with pytest.raises(
-            AgreementError, match="north: the store has no deposit for it; nothing was signed"
+            AgreementError, match="north: the store has no deposit for it; nothing was"
         ):
             depositors.member("north").close()
         depositors.deposit("clinic-1")
