@@ -158,9 +158,7 @@ class TestFiles:
     def test_a_member_signs_nothing_while_no_deposit_can_be_read(self, depositors):
         for name in depositors.clinics:
             depositors.piece(1, name).write_bytes(b"junk")
-        with pytest.raises(
-            AgreementError, match="north: the store has no deposit for it; nothing was"
-        ):
+        with pytest.raises(AgreementError, match="north: the store has no deposit for it; nothing was"):
             depositors.member("north").close()
         depositors.deposit("clinic-1")
         assert set(depositors.member("north").close().holding.held) == {1}
