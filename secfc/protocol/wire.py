@@ -91,10 +91,10 @@ def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: M
 
 
 def signed_header(header: bytes) -> bytes:
-    """A header as the server signs it: what all clients are sent alike is signed once, for recipient 0."""
+    """A header as the server signs it: what it signs once for all has recipient 0."""
     *before, _, round_ = _HEADER.unpack(header)
     number = before[1]
-    if number >= len(KINDS) or not KINDS[number].alike:
+    if number >= len(KINDS) or not KINDS[number].signed_once:
         return header
     return _HEADER.pack(*before, SERVER, round_)
 

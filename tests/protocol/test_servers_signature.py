@@ -7,7 +7,7 @@ import pytest
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL
 from secfc.protocol import wire as encoding
-from secfc.protocol.messages import SERVER, Assignment, Continue, FromServer
+from secfc.protocol.messages import SERVER, Assignment, Continue, FromServer, UnionContinue
 from secfc.protocol.states import State
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
@@ -56,7 +56,7 @@ def test_another_partys_key_does_not_sign_for_the_server(wire):
 def test_every_field_of_the_header_is_signed(wire):
     net = wire(ROWS)
     message = net.hold(Assignment, recipient=1)
-    of_one = Continue(run=message.run, sender=SERVER, recipient=1, round=1, part=0)
+    of_one = UnionContinue(run=message.run, sender=SERVER, recipient=1, round=1, part=0)
     alike, recipient = range(5, 29), range(23, 25)  # run, sender, recipient, round
     for real, places in (net.encode(message), set(alike) - set(recipient)), (net.encode(of_one), alike):
         for at in places:
@@ -67,14 +67,15 @@ def test_every_field_of_the_header_is_signed(wire):
 
 def test_what_the_server_sends_to_all_alike_has_one_signature(wire):
     net = wire(ROWS)
-    message = net.hold(Assignment, recipient=1)
-    signatures = {bytes(net.encode(replace(message, recipient=j)))[-64:] for j in (1, 2, 3)}
-    assert len(signatures) == 1
+    first = net.hold(Assignment, recipient=1)
+    for message in (first, Continue(run=first.run, sender=SERVER, recipient=1, round=1, part=2)):
+        signatures = {bytes(net.encode(replace(message, recipient=j)))[-64:] for j in (1, 2, 3)}
+        assert len(signatures) == 1
 
 
 def test_a_message_for_one_client_is_signed_for_no_other(wire):
     net = wire(ROWS)
-    one = Continue(run=net.session.run, sender=SERVER, recipient=1, part=0)
+    one = UnionContinue(run=net.session.run, sender=SERVER, recipient=1, part=0)
     other = bytes(net.encode(replace(one, recipient=2)))
     assert_refused(net, other[:-64] + bytes(net.encode(one))[-64:])
 

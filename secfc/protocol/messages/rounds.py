@@ -52,7 +52,7 @@ class Continue(FromServer, number=4, phase="iterate"):
     """
 
     states = frozenset({State.SHARE, State.ITERATE})
-    rounds = with_helpers = True
+    rounds = with_helpers = signed_once = True
 
     part: Annotated[int, enc.COUNT]
 
