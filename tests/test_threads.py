@@ -33,6 +33,13 @@ from secfc.threads import Threads, Turns, cores, parts
 COUNTS = (1, 2, 5)
 
 
+@pytest.fixture(autouse=True)
+def no_thread_is_left():
+    before = {*threading.enumerate()}  # a library may have started some in another test
+    yield
+    assert {*threading.enumerate()} == before
+
+
 @pytest.fixture
 def small_pieces(monkeypatch):
     """A few rows are enough work for several threads, in many pieces."""
@@ -106,7 +113,6 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
     assert len(found[0][1]) > 50
     assert found[1] == found[0]
     assert found[2] == found[0]
-    assert threading.enumerate() == [threading.main_thread()]
 
 
 @pytest.mark.some(1)
@@ -202,7 +208,6 @@ class TestThreads:
         Threads(4).each(work, range(100), size=threads.LEAST)
         assert seen == {threading.get_ident()}
         Threads(4).each(work, range(100), size=1 << 30)
-        assert threading.enumerate() == [threading.main_thread()]
 
     def test_work_within_work_starts_no_more_threads(self):
         some, counted = Threads(2), []
@@ -228,7 +233,6 @@ class TestThreads:
             Threads(3).each(work, range(10_000), size=1 << 30)
         assert raised.value.args == (10,)
         assert len(begun) < 10_000
-        assert threading.enumerate() == [threading.main_thread()]
 
     def test_items_take_turns_in_their_order(self):
         turns, order = Turns(), []
@@ -253,7 +257,6 @@ class TestThreads:
 
         with pytest.raises(ValueError, match="5"):
             Threads(4).each(work, range(100), size=1 << 30, turns=[turns])
-        assert threading.enumerate() == [threading.main_thread()]
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
     def test_a_forked_process_starts_threads_of_its_own(self):

@@ -143,6 +143,7 @@ def test_owners_are_projected_by_parts_of_which_the_longest_is_divided_first(row
     )
 
 
+@pytest.mark.slow
 def test_scaling_fits_an_exponent_to_each_cost_and_sweep(rows_of):
     rows = rows_of("scaling", "--quick")
     assert {row["cost"] for row in rows} == {"share", "client", "server"}
@@ -373,6 +374,7 @@ def test_starts_and_precision_read_the_tests_datasets(monkeypatch):
 
 
 def test_work_in_threads_is_counted_and_measured_by_role(rows_of, monkeypatch):
+    monkeypatch.setattr("secfc.threads.LEAST", 1 << 12)  # so small a run takes no threads otherwise
     monkeypatch.setattr(threads, "PAIRS", 1)
     monkeypatch.setattr(threads, "ITERATIONS", 3)
     rows = rows_of("threads", "--cases", "3000,12,4,3,1,1")

@@ -193,7 +193,9 @@ class TestChoose:
         print([part.tolist() for part in secfc.run(rows, 3, 1, 1, seed=1).labels])
     """
 
-    @pytest.mark.parametrize("before", ["", "import sys\nsys.modules['numba'] = None\n"])
+    @pytest.mark.parametrize(
+        "before", [pytest.param("", marks=pytest.mark.slow), "import sys\nsys.modules['numba'] = None\n"]
+    )
     def test_a_run_without_numba_gives_equal_labels(self, python, before: str) -> None:
         # The threshold is lowered to 0, so that the job would be compiled if possible.
         auto = "import secfc.kernels\nsecfc.kernels._LARGE = 0\n"

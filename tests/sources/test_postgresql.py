@@ -138,7 +138,7 @@ def test_a_value_that_does_not_fit_is_told_by_column_and_row(postgres, url, monk
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        ("'secret'::text", "is not numeric (string); leave it out or encode it"),
+        ("'secret'::text", "is not numeric (string); leave it out (--drop, --id) or encode it"),
         ("DATE '1950-03-01'", "is not numeric (date32[day])"),
         ("TIMESTAMP '1950-03-01 10:00'", "is not numeric (timestamp[us])"),
         ("TIMESTAMPTZ '1950-03-01 10:00Z'", "is not numeric (timestamp[us"),
