@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -109,8 +110,9 @@ class TomlFile:
         without, candidates = 0, len(lines)
         while candidates - without > 1 and self._unparsed > 0:
             middle = (without + candidates) // 2
-            found = ((end, self._beginning(lines[:end])) for end in range(middle, candidates))
-            end, values = next((one for one in found if one[1] is not None), (None, None))
+            found = ((end, self._beginning(lines, end)) for end in range(middle, candidates))
+            within = takewhile(lambda one: one[1] is not None or self._unparsed > 0, found)
+            end, values = next((one for one in within if one[1] is not None), (None, None))
             if end is None:  # all lines are inside one list or one text of several lines
                 candidates = middle
             elif _has(values, keys):
@@ -119,11 +121,11 @@ class TomlFile:
                 without = end
         return without + 1
 
-    def _beginning(self, lines: list[str]) -> dict[str, Any] | None:
-        """Values of a prefix of the file; None if it is not valid, or if enough has been parsed."""
+    def _beginning(self, lines: list[str], end: int) -> dict[str, Any] | None:
+        """Values of the lines before `end`; None if they are not valid, or if enough has been parsed."""
         if self._unparsed <= 0:
             return None
-        text = "".join(lines)
+        text = "".join(lines[:end])
         self._unparsed -= len(text)
         try:
             return tomllib.loads(text)

@@ -267,8 +267,8 @@ class Member:
     def _link(self, before: Path, path: Path) -> None:
         """Let a holding with fewer deposits have the copies of the one before it."""
         if before != path:
-            with write_errors(str(path)), suppress(FileNotFoundError):  # a lost file is made again
-                with suppress(FileExistsError):
+            with write_errors(str(path)), suppress(FileNotFoundError):
+                with suppress(OSError):  # what cannot be linked is copied again from the store
                     os.link(before, path)
                 sync_folder(path.parent)
 

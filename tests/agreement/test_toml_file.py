@@ -211,6 +211,18 @@ def test_lines_of_faults_are_looked_for_in_so_much_text_and_no_more(tmp_path, mo
     assert 1 << 17 < sum(parsed) < (1 << 20) + 2 * len(text)
 
 
+def test_of_a_text_of_many_lines_few_prefixes_are_made(tmp_path, monkeypatch):
+    file, real, made = (
+        located(tmp_path, 'text = """' + "\n" * 100_000 + '"""\nx = 1\n'),
+        TomlFile._beginning,
+        [],
+    )
+    monkeypatch.setattr(TomlFile, "_beginning", lambda *given: made.append(given) or real(*given))
+    with pytest.raises(ParameterError, match=r"a\.toml:1: .*is needed"):
+        file.check(Outer)
+    assert len(made) < 200
+
+
 def test_an_integer_is_a_number_and_nothing_else_is_converted(tmp_path):
     assert located(tmp_path, 'name = "x"\n[table]\nnumber = 1\nshare = 1').check(Outer).table.share == 1.0
     with pytest.raises(ParameterError, match=r"a\.toml:3: table\.number: an integer is needed"):

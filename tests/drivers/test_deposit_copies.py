@@ -120,6 +120,18 @@ def test_copies_of_an_earlier_holding_are_made_again_where_the_store_has_them(cl
     assert member._lost(member.last_holding().holding) == []
 
 
+def test_without_hard_links_copies_are_made_again_from_the_store(closed_clinics, monkeypatch):
+    def none(*given):
+        raise PermissionError(1, "Operation not permitted")
+
+    member = closed_clinics.member("south")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", none)
+        member.close([5])
+    assert 5 not in member.last_holding().holding.held
+    assert member._lost(member.last_holding().holding) == []
+
+
 def test_drafts_of_killed_processes_are_deleted(closed_clinics):
     member = closed_clinics.member("south")
     drafts = [member._own / name for name in ("copies/0123~", "holdings/2-0123~")]
