@@ -185,10 +185,12 @@ def nearest(digits, radices, squares, tolerance, labels, own, second, contested)
                 best[i] = v if better else best[i]
                 most[i] = v if v > most[i] else most[i]
         for i in range(b):
-            h = np.int32(label[i])
-            labels[low + i] = h
+            labels[low + i] = np.int32(label[i])
             second[low + i] = next_best[i]
             contested[low + i] = next_best[i] <= best[i] * tolerance
-            for q in range(count):
-                own[q, low + i] = digits[q, h, low + i]
+        found = labels[low : low + b]
+        for q in range(count):
+            source, target = digits[q, :, low : low + b], own[q, low : low + b]
+            for i in range(b):
+                target[i] = source[found[i], i]
     return most.max()
