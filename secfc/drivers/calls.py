@@ -45,6 +45,7 @@ _CALL_BYTES = _HEAD.size + _PLACE.size
 _LENGTH = struct.Struct("<Q")
 MAX_CALL_BYTES = PIECE_BYTES + _CALL_BYTES + SIGNATURE_BYTES  # of a call or an answer
 _STATEMENT = b"secfc call 2"
+_VIEWED = 8  # a message of an eighth of its piece or more is a view of the piece
 _COORDINATOR = 0
 
 
@@ -68,11 +69,11 @@ class Answer:
     kind: Kind
     number: int
     position: int = 0  # bytes of the stream to the site that the site has
-    body: bytes = field(repr=False)
+    body: bytes | memoryview = field(repr=False)
 
     def encode(self) -> bytes:
         """The encoded bytes."""
-        return _HEAD.pack(MAGIC, self.kind, self.number, self.position) + self.body
+        return b"".join((_HEAD.pack(MAGIC, self.kind, self.number, self.position), self.body))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +93,12 @@ class Call:
     number: int
     position: int = 0  # where the body begins in the stream to the site
     place: Place
-    body: bytes = field(repr=False)
+    body: bytes | memoryview = field(repr=False)
     signature: bytes = field(default=b"", repr=False)  # 64 bytes
 
     def signed(self, identity: Identity) -> bytes:
         """The encoded bytes with the coordinator's signature."""
-        return self._head() + self.body + identity.sign(self._statement())
+        return b"".join((self._head(), self.body, identity.sign(self._statement())))
 
     def verify(self, roster: Roster) -> None:
         """Raise SealError unless the roster's coordinator signed it."""
@@ -112,13 +113,13 @@ class Call:
 
 
 def decode_answer(data: object) -> Answer:
-    """Decode an answer. MessageError if the bytes are not one."""
+    """Decode an answer, whose body is a view of the bytes. MessageError if they are not one."""
     whole, kind, number, position = _decode_head(data, _HEAD.size)
-    return Answer(kind=kind, number=number, position=position, body=whole[_HEAD.size :])
+    return Answer(kind=kind, number=number, position=position, body=memoryview(whole)[_HEAD.size :])
 
 
 def decode_call(data: object) -> Call:
-    """Decode a call without verifying it. MessageError if the bytes are not one."""
+    """Decode a call, likewise, without verifying it. MessageError if the bytes are not one."""
     whole, kind, number, position = _decode_head(data, _CALL_BYTES + SIGNATURE_BYTES)
     run, agreement, recipient = _PLACE.unpack_from(whole, _HEAD.size)
     return Call(
@@ -126,7 +127,7 @@ def decode_call(data: object) -> Call:
         number=number,
         position=position,
         place=Place(run=run, agreement=agreement, recipient=recipient),
-        body=whole[_CALL_BYTES:-SIGNATURE_BYTES],
+        body=memoryview(whole)[_CALL_BYTES:-SIGNATURE_BYTES],
         signature=whole[-SIGNATURE_BYTES:],
     )
 
@@ -139,7 +140,7 @@ def _decode_head(data: object, around: int) -> tuple[bytes, Kind, int, int]:
     if len(data) < _HEAD.size:
         raise MessageError(f"a call: of {len(data)} bytes")
     _, kind, number, position = _HEAD.unpack_from(data)
-    if kind not in list(Kind) or not around <= len(data) <= around + PIECE_BYTES:
+    if kind >= len(Kind) or not around <= len(data) <= around + PIECE_BYTES:
         raise MessageError(f"a call: of type {kind} and {len(data)} bytes")
     return data, Kind(kind), number, position
 
@@ -149,10 +150,10 @@ def to_json(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode()
 
 
-def from_json(body: bytes) -> dict[str, Any]:
+def from_json(body: bytes | memoryview) -> dict[str, Any]:
     """The object of a JSON body. MessageError if it is not a JSON object."""
     try:
-        value = json.loads(body)
+        value = json.loads(bytes(body))
     except (ValueError, RecursionError):
         raise MessageError("a call: its body is no JSON") from None
     if not isinstance(value, dict):
@@ -216,40 +217,67 @@ class Outgoing:
 
 
 class Incoming:
-    """Reassembles messages from the pieces of a stream."""
+    """Reassembles messages from the pieces of a stream. A message in one piece is not copied."""
 
     def __init__(self, most: Callable[[], int], *, pending: bytes = b"") -> None:
         self._most = most  # returns the limit on the next message, in bytes
         self.position = 0  # bytes of the stream so far
-        self._buffer = bytearray(pending)
+        self._begun = bytearray()  # of a message whose end has not come
+        self._piece = self._rest = memoryview(pending)  # the last piece, and what nobody has taken of it
 
     @property
     def pending(self) -> bytes:
         """Bytes that belong to no complete message yet."""
-        return bytes(self._buffer)
+        return b"".join((self._begun, self._rest))
 
-    def feed(self, piece: bytes, *, position: int | None = None) -> Iterator[bytes]:
+    def feed(
+        self, piece: bytes | memoryview, *, position: int | None = None
+    ) -> Iterator[bytes | memoryview]:
         """Take a piece and yield the messages that it completes.
 
         `most` is called for each message after those before it were taken. `position` is where the piece
         begins in the stream: bytes that came before are skipped. Without it the piece follows the last.
         Raises MessageError for a gap, or if a larger message is announced than the recipient takes: then
-        buffered bytes are forgotten.
+        pending bytes are forgotten.
         """
         if position is not None:
             if position > self.position:
                 raise MessageError(f"a call: a piece at {position}, {self.position} bytes were taken")
             piece = piece[self.position - position :]
         self.position += len(piece)
-        self._buffer += piece
-        while len(self._buffer) >= _LENGTH.size:
-            (size,) = _LENGTH.unpack_from(self._buffer)
-            if size > (most := self._most()):
-                self._buffer.clear()
-                raise MessageError(f"oversized message: {size} bytes, at most {most} are taken")
-            end = _LENGTH.size + size
-            if len(self._buffer) < end:
-                return
-            message = bytes(memoryview(self._buffer)[_LENGTH.size : end])
-            del self._buffer[:end]
+        self._piece = self._rest = memoryview(b"".join((self._rest, piece)) if self._rest else piece)
+        while (message := self._next()) is not None:
             yield message
+
+    def _next(self) -> bytes | memoryview | None:
+        """The next message, or None if its end has not come."""
+        if self._begun:
+            self._move(_LENGTH.size - len(self._begun))
+            if (end := self._end(self._begun)) is None:
+                return None
+            self._move(end - len(self._begun))
+            if len(self._begun) < end:
+                return None
+            whole, self._begun = self._begun, bytearray()
+            return memoryview(whole).toreadonly()[_LENGTH.size :]
+        if (end := self._end(self._rest)) is None or len(self._rest) < end:
+            self._move(len(self._rest))
+            return None
+        message, self._rest = self._rest[_LENGTH.size : end], self._rest[end:]
+        # A view keeps the whole piece in memory.
+        return message if _VIEWED * len(message) >= len(self._piece) else bytes(message)
+
+    def _move(self, count: int) -> None:
+        """Move up to `count` bytes of the piece to the message that has begun."""
+        self._begun += self._rest[: max(0, count)]
+        self._rest = self._rest[max(0, count) :]
+
+    def _end(self, begun: bytearray | memoryview) -> int | None:
+        """Where a message ends that begins so, with its length before it; None before its length has come."""
+        if len(begun) < _LENGTH.size:
+            return None
+        (size,) = _LENGTH.unpack_from(begun)
+        if size > (most := self._most()):
+            self._begun, self._rest = bytearray(), memoryview(b"")
+            raise MessageError(f"oversized message: {size} bytes, at most {most} are taken")
+        return int(_LENGTH.size + size)

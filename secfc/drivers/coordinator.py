@@ -383,7 +383,7 @@ class Coordinator:
         prepared = MAX_PREPARE_BYTES if self._terms.prepares else 0
         return max(self.server.sizes.most_from_client, prepared)
 
-    def _carry(self, client: int, data: bytes) -> None:
+    def _carry(self, client: int, data: bytes | memoryview) -> None:
         try:
             header = envelope(data)
             if header.sender != client or header.recipient > self._job.parties:

@@ -84,10 +84,10 @@ class CoordinatorLog:
             self._log.append(Entry(kind=Noted.ANSWER, client=client, body=answer.encode()))
         self._log.commit()
 
-    def to_server(self, client: int, message: bytes) -> None:
+    def to_server(self, client: int, message: bytes | memoryview) -> None:
         """Write a message to the server. On the disk with the next commit."""
         if not self._asked:
-            self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=message))
+            self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=bytes(message)))
 
     def lost(self, client: int, error: SecFCError) -> None:
         """Write that the run will continue without a client. On the disk on return."""

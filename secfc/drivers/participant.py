@@ -218,7 +218,7 @@ class Participant(TakingPart):
         """Size limit of the next message that it takes."""
         return MAX_PREPARE_BYTES if self._client is None else super().most_bytes
 
-    def receive(self, data: bytes) -> list[bytes | memoryview]:
+    def receive(self, data: bytes | memoryview) -> list[bytes | memoryview]:
         """Take an encoded message. Return the messages that it causes, encoded."""
         if self._preparer is not None:
             return self._prepare(self._preparer, data)
@@ -251,7 +251,7 @@ class Participant(TakingPart):
             self._iterations, self._converged = message.n_iter, message.converged
         return replies
 
-    def _prepare(self, preparer: Preparer, data: bytes) -> list[bytes | memoryview]:
+    def _prepare(self, preparer: Preparer, data: bytes | memoryview) -> list[bytes | memoryview]:
         """Take a message of another site. After the last one make the rows and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):

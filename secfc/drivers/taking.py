@@ -100,7 +100,7 @@ class TakingPart:
         self._secrets = {}
         return self._encoded(self._client.start())
 
-    def receive(self, data: bytes) -> list[bytes | memoryview]:
+    def receive(self, data: bytes | memoryview) -> list[bytes | memoryview]:
         """Take an encoded message. Return the messages that it causes, encoded."""
         client, header = self._client, envelope(data)
         assert client is not None

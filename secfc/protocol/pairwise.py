@@ -10,6 +10,7 @@ aggregation with (poly)logarithmic overhead*, CCS 2020.
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +73,7 @@ class PairwiseMasks:
         self._buffers = threading.local()
         self._signs = np.array([1 if me < other else -1 for other in neighbours], dtype=np.int64)
         self._streams = [
-            [
-                keystream(channels[other].mask_key(round_=round_, index=index, question=question))
-                for other in neighbours
-            ]
-            for index in range(len(self._primes))
+            keystream(channels[other].mask_key(round_=round_, question=question)) for other in neighbours
         ]
 
     def __repr__(self) -> str:
@@ -90,23 +87,25 @@ class PairwiseMasks:
         if os.getpid() != self._process:
             raise SecFCError("PairwiseMasks were used in a forked process: masks would repeat")
         planes = residues.planes().reshape(len(self._primes), -1)
+        parts = [
+            (plane[low : low + _BLOCK_BYTES], p)
+            for plane, p in zip(planes, self._primes, strict=True)
+            for low in range(0, planes.shape[1], _BLOCK_BYTES)
+        ]
+        size = planes.size * len(self._signs) // BYTES_PER_RESIDUE
         # A keystream must be used in order, whichever threads draw from it.
-        turns = [Turns() for _ in self._primes]
+        turns = [Turns() for _ in self._streams]
+        alone = self._kernels.threads.for_work(size) == 1
 
-        def add(item: tuple[int, int]) -> None:
-            number, index = item
-            part, p = planes[index, number * _BLOCK_BYTES :][:_BLOCK_BYTES], self._primes[index]
-            count = part.size // BYTES_PER_RESIDUE
-            words = self._buffer(count, p)
-            with turns[index].take(number):
-                for stream, row in zip(self._streams[index], words, strict=True):
+        def add(number: int) -> None:
+            part, p = parts[number]
+            words = self._buffer(part.size // BYTES_PER_RESIDUE, p)
+            for stream, row, turn in zip(self._streams, words, turns, strict=True):
+                with nullcontext() if alone else turn.take(number):
                     draw(stream, row[: part.size], row[part.size :], p, self._kernels)
             self._kernels.add_masks(part, words, self._signs, p)
 
-        blocks = range(-(-planes.shape[1] // _BLOCK_BYTES))
-        items = [(number, index) for number in blocks for index in range(len(planes))]
-        size = planes.size * len(self._signs) // BYTES_PER_RESIDUE
-        self._kernels.threads.each(add, items, size=size, turns=turns)
+        self._kernels.threads.each(add, range(len(parts)), size=size, turns=turns)
 
     def _buffer(self, count: int, p: int) -> NDArray[np.uint8]:
         """A buffer of this thread for `count` masks of each neighbour and spare words."""

@@ -29,12 +29,12 @@ class Sizes(Bounds):
     def _known(self) -> dict[type[Message], int]:
         return {}
 
-    @property
+    @cached_property
     def most_from_client(self) -> int:
         """Bytes of the largest message that a client sends."""
         return max(self.most_bytes(kind) for kind in RUNNING if not issubclass(kind, FromServer))
 
-    @property
+    @cached_property
     def most_to_client(self) -> int:
         """Bytes of the largest message that a client takes. Before the rows are known no round begins."""
         taken = [kind for kind in RUNNING if not issubclass(kind, ToServer)]

@@ -26,9 +26,10 @@ TAG_BYTES = 16
 """Bytes that sealing adds to a payload."""
 
 _LABEL = b"secfc seal 1"
-_MASK_LABEL = b"secfc mask 1"
+_MASK_LABEL = b"secfc mask 2"
 _LINK = struct.Struct("<HH")  # sender, recipient
 _NONCE = struct.Struct("<IQ")  # round, part
+_ROUND = struct.Struct("<I")
 
 
 class Sealed(Payload):
@@ -101,14 +102,13 @@ class Channel:
                 f"by it for client {self._me} and this place in this run"
             ) from None
 
-    def mask_key(self, *, round_: int, index: int, question: bytes) -> bytes:
-        """A 32-byte key that both clients derive for the masks of one residue of a round's answer.
+    def mask_key(self, *, round_: int, question: bytes) -> bytes:
+        """A 32-byte key that both clients derive for the masks of a round's answer.
 
-        `index` is that of the residue's prime, `question` a 32-byte digest of the question.
+        `question` is a 32-byte digest of the question.
         """
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
-        link = _MASK_LABEL + pair + _NONCE.pack(round_, index) + question
-        return self._derive(link)
+        return self._derive(_MASK_LABEL + pair + _ROUND.pack(round_) + question)
 
     def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
         """The cipher of one direction and purpose, and the start of the associated data of all its messages.
