@@ -4,6 +4,8 @@ import struct
 import tracemalloc
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from secfc.drivers.calls import Incoming, from_json
 from secfc.errors import MessageError
@@ -52,3 +54,37 @@ def test_a_message_in_pieces_takes_little_more_than_twice_its_size():
         tracemalloc.stop()
     assert [len(one) for one in taken] == [size]
     assert peak <= 2 * size + 2 * piece + (size >> 3)
+
+
+def stream_of(messages: list[bytes]) -> bytes:
+    return b"".join(struct.pack("<Q", len(one)) + one for one in messages)
+
+
+@given(
+    messages=st.lists(st.binary(max_size=40), max_size=12),
+    cuts=st.lists(st.integers(0, 600), max_size=12),
+    taken_at_once=st.integers(1, 5),
+    restored=st.booleans(),
+)
+def test_any_pieces_give_the_messages_in_order(messages, cuts, taken_at_once, restored):
+    """Pieces end anywhere, the caller may leave messages untaken, and another process may continue."""
+    stream, found = stream_of(messages), []
+    incoming = Incoming(lambda: 40)
+    ends = [*sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    at = 0
+    for end in [*ends, *ends[-1:] * len(messages)]:  # an empty piece brings what was left untaken
+        for _, message in zip(range(taken_at_once), incoming.feed(stream[at:end]), strict=False):
+            found.append(bytes(message))
+        at = end
+        if restored:
+            incoming = Incoming(lambda: 40, pending=incoming.pending)
+    assert found == messages
+    assert incoming.pending == b""
+
+
+def test_a_message_keeps_a_piece_in_memory_only_if_it_is_an_eighth_of_it():
+    large, small = bytes(1 << 20), bytes(1 << 16)
+    piece = stream_of([large, small])
+    first, second = Incoming(lambda: 1 << 20).feed(piece)
+    assert (first.obj, bytes(first)) == (piece, large)
+    assert (type(second), second) == (bytes, small)

@@ -64,10 +64,10 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
     def carry(self, party, payload):
         if envelope(payload).kind == "Share" and envelope(payload).recipient == 2:
             if change == "flip":
-                payload = payload[:-1] + bytes([payload[-1] ^ 1])
+                payload = b"".join((payload[:-1], bytes([payload[-1] ^ 1])))
             else:
-                first.append(payload[33:])
-                payload = payload[:33] + first[0]
+                first.append(bytes(payload[33:]))
+                payload = b"".join((payload[:33], first[0]))
         real(self, party, payload)
 
     monkeypatch.setattr(Coordinator, "_carry", carry)
