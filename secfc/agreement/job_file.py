@@ -107,9 +107,7 @@ class Agreement:
     owners: OwnersSchema | None  # None: the clients hold the rows
     _content: JobSchema = field(repr=False)
     store: str | None = None  # where deposits are, if the job was read from a file
-    holdings: tuple[
-        str, ...
-    ] = ()  # digest of each member's holding, in hexadecimal, once deposits are closed
+    holdings: tuple[str, ...] = ()  # digests in hexadecimal, one a member, once deposits are closed
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -230,9 +230,7 @@ class Incoming:
         """Bytes that belong to no complete message yet."""
         return b"".join((self._begun, self._rest))
 
-    def feed(
-        self, piece: bytes | memoryview, *, position: int | None = None
-    ) -> Iterator[bytes | memoryview]:
+    def feed(self, piece: bytes | memoryview, *, position: int | None = None) -> Iterator[bytes | memoryview]:
         """Take a piece and yield the messages that it completes.
 
         `most` is called for each message after those before it were taken. `position` is where the piece

@@ -56,9 +56,8 @@ class Channel:
     def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
         # The first step of HKDF (RFC 5869), common to all keys of the pair.
         self._key, self._me, self._peer = hmac.digest(transcript, secret, "sha256"), me, peer
-        self._sealed: dict[
-            bytes, int
-        ] = {}  # last place, by purpose: its round, and below 64 bits of its part
+        # The last place, by purpose: its round, and its part in the lower 64 bits.
+        self._sealed: dict[bytes, int] = {}
         self._process = os.getpid()
 
     def __repr__(self) -> str:
