@@ -15,9 +15,8 @@ from numba.extending import intrinsic
 LANES = 8
 """Integers in a group: 24 packed bytes, loaded as two overlapping blocks of 16."""
 
-_AHEAD = 192
-"""How many bytes ahead a plane is prefetched. Its pieces of 768 bytes are too short for the processor's own
-prefetch. Further ahead, more of what is read lies beyond the end of a piece."""
+_AHEAD = 512
+"""How many bytes ahead a plane is prefetched. Its pieces are too short for the processor's own prefetch."""
 
 _I8, _I32, _I64, _F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _BYTES, _INTEGERS, _FLOATS = ir.VectorType(_I8, 16), ir.VectorType(_I32, LANES), ir.VectorType(_F64, LANES)
