@@ -65,15 +65,16 @@ class Gathering:
     @property
     def waiting_for(self) -> int:
         """Answers to the head that are still needed."""
-        return max(0, self._wanted() - len(self._answers.get(self.head, {})))
+        return max(0, self._wanted(len(self._candidates())) - len(self._answers.get(self.head, {})))
 
     @property
     def awaited(self) -> tuple[int, ...]:
         """Clients whose answer to the head is missing. Empty if enough others have answered."""
         answers = self._answers.get(self.head, {})
-        if len(answers) >= self._wanted():
+        candidates = self._candidates()
+        if len(answers) >= self._wanted(len(candidates)):
             return ()
-        return tuple(sorted(self._candidates() - answers.keys()))
+        return tuple(sorted(candidates - answers.keys()))
 
     def begin(self, responders: tuple[int, ...] = ()) -> None:
         """Start the next round, which the responders answer. If none is named, any clients may."""
@@ -156,8 +157,9 @@ class Gathering:
         there can only be enough if a client comes back.
         """
         answers = self._answers.get(self.head, {})
-        self.require(len(self._candidates()))
-        return answers if len(answers) >= self._wanted() else None
+        candidates = len(self._candidates())
+        self.require(candidates)
+        return answers if len(answers) >= self._wanted(candidates) else None
 
     def require(self, left: int) -> None:
         """Raise TooManyFaultsError unless `left` clients are enough to decode and to detect a lie."""
@@ -217,8 +219,8 @@ class Gathering:
         awaited = {j for j in self.responders or self.members if j not in self.absent}
         return awaited | self._answers.get(self.head, {}).keys()
 
-    def _wanted(self) -> int:
-        candidates = len(self._candidates())
+    def _wanted(self, candidates: int) -> int:
+        """Answers to the head that are enough, if so many clients can answer."""
         if self._doubted:
             return candidates
         # When A liars were found, one answer more than R still shows whether other clients lie.

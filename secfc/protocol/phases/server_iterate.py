@@ -69,10 +69,12 @@ class ServerIterate(ServerRounds):
         """The progress of the search."""
         history = self.search.current.history
         return replace(
-            super().progress,
-            waiting_for=self._gathering.waiting_for if self.outcome is None else 0,
-            inertia=self._job.in_data_units(history[-1]) if history else None,
+            super().progress, inertia=self._job.in_data_units(history[-1]) if history else None
         )
+
+    @property
+    def _waiting_for(self) -> int:
+        return self._gathering.waiting_for if self.outcome is None else 0
 
     def step(self, message: Message) -> ServerStep:
         """Take a part of an answer, and decode the parts that are complete."""

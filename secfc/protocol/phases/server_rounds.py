@@ -31,11 +31,16 @@ class ServerRounds(ServerPhase):
         """The progress of the search."""
         return Progress(
             phase="iterate" if self.outcome is None else "reveal",
-            waiting_for=len(self.awaited),
+            waiting_for=self._waiting_for,
             round=self._gathering.round,
             iteration=self.search.current.n_iter,
             moved=self.search.moved,
         )
+
+    @property
+    def _waiting_for(self) -> int:
+        """How many clients' messages the server still needs to continue."""
+        return len(self.awaited)
 
     @abstractmethod
     def ask(self) -> list[Message]:
