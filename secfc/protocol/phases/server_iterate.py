@@ -68,9 +68,7 @@ class ServerIterate(ServerRounds):
     def progress(self) -> Progress:
         """The progress of the search."""
         history = self.search.current.history
-        return replace(
-            super().progress, inertia=self._job.in_data_units(history[-1]) if history else None
-        )
+        return replace(super().progress, inertia=self._job.in_data_units(history[-1]) if history else None)
 
     @property
     def _waiting_for(self) -> int:

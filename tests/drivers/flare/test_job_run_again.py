@@ -45,4 +45,4 @@ def test_every_site_refuses_a_second_run_of_the_job_and_no_introduction_leaves_i
         fresh = Network(once).sites[name]
         told = decode_answer(fresh.answer(Call(kind=Kind.OPEN, number=0, place=place, body=b"").signed(key)))
         assert told.kind is Kind.ERROR
-        assert b"AgreementError" in told.body
+        assert b"AgreementError" in bytes(told.body)

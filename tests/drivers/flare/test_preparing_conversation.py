@@ -89,7 +89,7 @@ def test_a_message_that_the_coordinator_changed_is_noticed_and_names_no_value(tm
 
     def act(data):
         message = decode(data)
-        return data[:-1] + bytes([data[-1] ^ 1]) if isinstance(message, kind) else data
+        return bytes(data[:-1]) + bytes([data[-1] ^ 1]) if isinstance(message, kind) else data
 
     on_prepare(monkeypatch, 2, act)
     with pytest.raises(MessageError, match=r"south: bad-(message|signature): "):

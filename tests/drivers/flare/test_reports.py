@@ -7,7 +7,7 @@ from support.network import Network, assert_exact, names_of_lost
 
 from secfc.agreement import statement
 from secfc.agreement.statement import read_summary
-from secfc.drivers.calls import Answer, Kind, decode_answer
+from secfc.drivers.calls import Answer, Kind, decode_answer, from_json
 from secfc.report.agreed import write_agreed_report
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -52,7 +52,7 @@ def test_a_report_of_another_form_is_its_sites_fault_and_leaves_the_run_complete
         answer = decode_answer(deliver())
         if site != "site-2" or answer.kind is not Kind.REPORT:
             return answer.encode()
-        report = json.loads(answer.body)
+        report = from_json(answer.body)
         part = report if "seconds" in spoiled else report["statement"]["statement"]
         part.update(spoiled)
         return Answer(kind=Kind.REPORT, number=answer.number, body=json.dumps(report).encode()).encode()
