@@ -9,7 +9,7 @@ Indices start at 0 on slices that were made before. So the compiler sees no nega
 """
 
 import numpy as np
-from numba import boolean, float32, float64, int32, int64, njit, types, uint8, uint64, void
+from numba import float64, njit, types, uint8, uint64
 
 from secfc.kernels import lanes
 from secfc.kernels.lanes import LANES
@@ -45,7 +45,7 @@ BYTES_2 = types.Array(uint8, 2, "C", readonly=True)
 BYTES_3 = types.Array(uint8, 3, "C", readonly=True)
 
 
-@njit(float64[:, ::1](int64, int64), **OPTIONS)
+@njit(**OPTIONS)
 def lines(count, length):
     """Zeros: `count` lines of `length` numbers, a multiple of LANES. Each begins with a cache line."""
     flat = np.zeros(count * length + LANES)
@@ -53,7 +53,7 @@ def lines(count, length):
     return flat[first : first + uint64(count * length)].reshape(count, length)
 
 
-@njit(void(float64[:, ::1], int64, int64, float64[:, ::1], float64[::1], float64[:, ::1], int64), **OPTIONS)
+@njit(**OPTIONS)
 def product(x, first, last, matrix, constant, z, b):
     """z[h, :b] = constant[h] + sum over columns c in [first, last) of matrix[h, c] x[c - first, :b].
 
@@ -78,20 +78,7 @@ def product(x, first, last, matrix, constant, z, b):
         )
 
 
-@njit(
-    void(
-        float32[:, ::1],
-        int64,
-        int64,
-        int64,
-        int64,
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[::1],
-        float64[:, ::1],
-    ),
-    **OPTIONS,
-)
+@njit(**OPTIONS)
 def product_of_shares(shares, first, last, start, b, x, matrix, constant, z):
     """As `product`, of shares[first:last, start : start + b], in float32.
 
@@ -122,7 +109,7 @@ def product_of_shares(shares, first, last, start, b, x, matrix, constant, z):
         )
 
 
-@njit(void(float64[:, ::1], int64, int64, float64[:, ::1], boolean), **OPTIONS)
+@njit(**OPTIONS)
 def reduce_into(z, b, p, total, fresh):
     """total[:, :b] = (if `fresh`) or += reduced z[:, :b]."""
     inverse, modulus = 1.0 / p, float(p)
@@ -138,7 +125,7 @@ def reduce_into(z, b, p, total, fresh):
                 target[i] += source[i] - quotient * modulus
 
 
-@njit(void(float64[::1], int64, int64, uint8[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def pack(z, b, p, out):
     """Three bytes for each of the integers z[:b] modulo p."""
     groups = b // LANES
@@ -149,7 +136,7 @@ def pack(z, b, p, out):
             out[3 * i + byte] = (residue >> (8 * byte)) & 0xFF
 
 
-@njit(void(BYTES_1, int64, int32[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def unpack(source, b, residues):
     """residues[:b] = the 24-bit integers in source[: 3 b]."""
     groups = b // LANES
@@ -158,7 +145,7 @@ def unpack(source, b, residues):
         residues[i] = source[3 * i] | (source[3 * i + 1] << 8) | (source[3 * i + 2] << 16)
 
 
-@njit(void(float64[:, ::1], int64[::1], float64[:, ::1]), **OPTIONS)
+@njit(**OPTIONS)
 def garner(digits, primes, inverses):
     """Integers |x| < 2**53 - 2**24 with these residues, to canonical mixed-radix digits in place."""
     for q in range(primes.size):

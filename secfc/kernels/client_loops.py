@@ -170,7 +170,7 @@ def store(packed, primes, shares, start):
                 target[i] = norms[i]
 
 
-@njit(float64(float32[::1], int32[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def _gathered(column, rows):
     """Sum of some entries of a column. With four partial sums, additions do not wait for each other."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -185,7 +185,7 @@ def _gathered(column, rows):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit(void(int32[::1], int32[::1], int64[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def _sort_by_set(sets, order, ends):
     """Order the rows of a block by set, -1 first. Set h is then between ends[h] and ends[h + 1]."""
     for h in range(ends.size):

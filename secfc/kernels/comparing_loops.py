@@ -10,7 +10,7 @@ from numba import float64, int32, int64, njit, uint32, uint64, void
 from secfc.kernels.blocks import BYTES_3, OPTIONS, SECTION, garner, unpack
 
 
-@njit(void(BYTES_3, int64, int64[::1], int64, int32[:, :, ::1]), **OPTIONS)
+@njit(**OPTIONS)
 def _take(packed, start, columns, rows, values):
     """values[q, s] = residues of the rows in column s, and zeros after the last row."""
     for q in range(values.shape[0]):
@@ -21,7 +21,7 @@ def _take(packed, start, columns, rows, values):
                 target[i] = 0
 
 
-@njit(void(int32[:, ::1], float64[::1], int64, int64, int64, float64[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def _of_columns(values, weights, a, b, low, digit):
     """w_a x_b - w_b x_a for columns a and b."""
     n = digit.size
@@ -30,7 +30,7 @@ def _of_columns(values, weights, a, b, low, digit):
         digit[i] = w_a * np.float64(x_b[i]) - w_b * np.float64(x_a[i])
 
 
-@njit(void(int32[::1], int32[:, ::1], float64[::1], int32, int32, int64, float64[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def _of_slots(own, values, weights, s, t, low, digit):
     """w_a x_b - w_b x_a for slots s and t: the column of that index, or the next from the own column on."""
     n, last = digit.size, weights.size - 1
@@ -46,10 +46,7 @@ def _of_slots(own, values, weights, s, t, low, digit):
         digit[i] = (heavy_a if passed_a else light_a) * x_b - (heavy_b if passed_b else light_b) * x_a
 
 
-@njit(
-    void(int32[::1], int32[:, ::1], float64[::1], float64[::1], float64[::1], int32, int64, float64[::1]),
-    **OPTIONS,
-)
+@njit(**OPTIONS)
 def _of_own(own, values, weights, x_own, w_own, t, low, digit):
     """w_a x_b - w_b x_a for the own column and a slot, in the order of the columns."""
     n, last = digit.size, weights.size - 1
@@ -61,7 +58,7 @@ def _of_own(own, values, weights, x_own, w_own, t, low, digit):
         digit[i] = d if passed else -d
 
 
-@njit(void(uint64[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def _transpose(lines):
     """Bit j of line t = bit t of line j, for 32 lines of words (H. Warren, *Hacker's Delight*, 7-3).
 

@@ -16,26 +16,26 @@ _READ_1, _READ_2, _READ_3 = (types.Array(uint64, axes, "C", readonly=True) for a
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(void(uint64[::1], uint64[::1], _READ_1), **OPTIONS)
+@njit(**OPTIONS)
 def _fold(low, high, delta):
     """Fold one entry of a table into another."""
     for i in range(delta.size):
         low[i] = (low[i] & delta[i]) ^ high[i]
 
 
-@njit(void(uint64[::1], uint64), **OPTIONS)
+@njit(**OPTIONS)
 def _set(target, value):
     for i in range(target.size):
         target[i] = value
 
 
-@njit(void(uint64[::1], _READ_1), **OPTIONS)
+@njit(**OPTIONS)
 def _copy(target, source):
     for i in range(target.size):
         target[i] = source[i]
 
 
-@njit(void(_READ_1, _READ_1, uint64[::1]), **OPTIONS)
+@njit(**OPTIONS)
 def _and(one, other, out):
     for i in range(out.size):
         out[i] = one[i] & other[i]

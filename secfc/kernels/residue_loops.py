@@ -11,7 +11,7 @@ from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, unpack
 from secfc.kernels.lanes import LANES
 
 
-@njit(int64(uint8[::1], int64), **OPTIONS)
+@njit(**OPTIONS)
 def _word(words, at):
     return int64(words[3 * at]) | int64(words[3 * at + 1]) << 8 | int64(words[3 * at + 2]) << 16
 
@@ -34,7 +34,7 @@ def refused(packed, primes):
     return -1
 
 
-@njit(int64(uint8[::1], uint8[::1], int64), **OPTIONS)
+@njit(**OPTIONS)
 def _redrawn(words, spare, p):
     """Replace words that are not below p by the next spare ones that are. Spare bytes read, -1 if too few."""
     count, last, next_ = words.size // 3, spare.size // 3, 0
