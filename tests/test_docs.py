@@ -11,11 +11,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from secfc import params
 from secfc.field.primes import PRIMES
 from secfc.params import recovery_threshold
 from secfc.protocol.messages import KINDS, BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
 from secfc.protocol.turns import CLIENT_TAKES, SERVER_TAKES
+from secfc.protocol.wire import MAGIC
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -114,6 +116,11 @@ def test_protocol_page_lists_the_messages_with_their_numbers_ways_phases_and_pur
         assert (int(number), name, way) == (kind.number, kind.__name__, ways[base])
         assert kind.phase in phases.split(", ")
         assert purpose.strip(" `").encode() == kind.purpose
+
+
+def test_protocol_page_names_the_version_of_the_protocol():
+    assert f"version of the protocol: {params.PROTOCOL} (2)" in PROTOCOL
+    assert f"`{MAGIC.decode()}` ({params.PROTOCOL} is the version" in PROTOCOL
 
 
 def test_protocol_page_lists_the_primes_in_order():

@@ -45,7 +45,7 @@ _CALL_BYTES = _HEAD.size + _PLACE.size
 _LENGTH = struct.Struct("<Q")
 MAX_CALL_BYTES = PIECE_BYTES + _CALL_BYTES + SIGNATURE_BYTES  # of a call or an answer
 _STATEMENT = b"secfc call 2"
-_VIEWED = 8  # a message of an eighth of its piece or more is a view of the piece
+_NOTHING = memoryview(b"")
 _COORDINATOR = 0
 
 
@@ -223,7 +223,8 @@ class Incoming:
         self._most = most  # returns the limit on the next message, in bytes
         self.position = 0  # bytes of the stream so far
         self._begun = bytearray()  # of a message whose end has not come
-        self._piece = self._rest = memoryview(pending)  # the last piece, and what nobody has taken of it
+        self._rest = memoryview(pending)  # what nobody has taken of the last piece
+        self._size = len(pending)  # of the last piece
 
     @property
     def pending(self) -> bytes:
@@ -243,7 +244,8 @@ class Incoming:
                 raise MessageError(f"a call: a piece at {position}, {self.position} bytes were taken")
             piece = piece[self.position - position :]
         self.position += len(piece)
-        self._piece = self._rest = memoryview(b"".join((self._rest, piece)) if self._rest else piece)
+        self._rest = memoryview(b"".join((self._rest, piece)) if self._rest else piece)
+        self._size = len(self._rest)
         while (message := self._next()) is not None:
             yield message
 
@@ -261,14 +263,14 @@ class Incoming:
         if (end := self._end(self._rest)) is None or len(self._rest) < end:
             self._move(len(self._rest))
             return None
-        message, self._rest = self._rest[_LENGTH.size : end], self._rest[end:]
+        message, self._rest = self._rest[_LENGTH.size : end], self._rest[end:] or _NOTHING
         # A view keeps the whole piece in memory.
-        return message if _VIEWED * len(message) >= len(self._piece) else bytes(message)
+        return message if 2 * len(message) >= self._size else bytes(message)
 
     def _move(self, count: int) -> None:
         """Move up to `count` bytes of the piece to the message that has begun."""
         self._begun += self._rest[: max(0, count)]
-        self._rest = self._rest[max(0, count) :]
+        self._rest = self._rest[max(0, count) :] or _NOTHING
 
     def _end(self, begun: bytearray | memoryview) -> int | None:
         """Where a message ends that begins so, with its length before it; None before its length has come."""
@@ -276,6 +278,6 @@ class Incoming:
             return None
         (size,) = _LENGTH.unpack_from(begun)
         if size > (most := self._most()):
-            self._begun, self._rest = bytearray(), memoryview(b"")
+            self._begun, self._rest = bytearray(), _NOTHING
             raise MessageError(f"oversized message: {size} bytes, at most {most} are taken")
         return int(_LENGTH.size + size)

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from secfc.errors import MessageError
 from secfc.params import Job
@@ -11,7 +11,7 @@ from secfc.protocol.messages import MaskedAnswer, Message, RoundMessage
 from secfc.protocol.recheck import most_parts
 from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, Layout, RangeParts
-from secfc.sealing.channel import Channel
+from secfc.sealing.channel import Channel, Sealed
 
 _MOST_ANSWERS = 2 * WINDOW
 """Answers kept of each client: one for each part that is asked for, in this round and the next."""
@@ -23,7 +23,7 @@ a tournament at once, of at most 2**29 rows."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Letter:
-    """A message and its opened payload."""
+    """A message without its sealed payload, and the opened payload."""
 
     message: RoundMessage
     data: bytes = field(repr=False)
@@ -78,7 +78,8 @@ class Mail:
             )
         self._last[sender, kind] = at
         held = self._held.setdefault((sender, kind), deque())
-        held.append(Letter(message=message, data=data))
+        # Without what was sealed, which may keep the bytes of other messages in memory.
+        held.append(Letter(message=replace(message, sealed=Sealed(payload=b"")), data=data))
         return len(held) == 1
 
     def take(self, ready: Callable[[RoundMessage], bool]) -> Letter | None:

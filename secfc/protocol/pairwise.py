@@ -72,9 +72,8 @@ class PairwiseMasks:
         self._primes, self._kernels, self._process = tuple(primes), kernels, os.getpid()
         self._buffers = threading.local()
         self._signs = np.array([1 if me < other else -1 for other in neighbours], dtype=np.int64)
-        self._streams = [
-            keystream(channels[other].mask_key(round_=round_, question=question)) for other in neighbours
-        ]
+        self._channels, self._round, self._question = [channels[j] for j in neighbours], round_, question
+        self._part = 0  # the next part of the answer
 
     def __repr__(self) -> str:
         return f"PairwiseMasks(neighbours={len(self._signs)})"
@@ -83,9 +82,14 @@ class PairwiseMasks:
         raise SecFCError("PairwiseMasks cannot be copied or pickled: masks would repeat")
 
     def add(self, residues: PackedResidues) -> None:
-        """Add the next masks to the residues, in place."""
+        """Add the masks of the next part of the answer, in place."""
         if os.getpid() != self._process:
             raise SecFCError("PairwiseMasks were used in a forked process: masks would repeat")
+        streams = [
+            keystream(one.mask_key(round_=self._round, part=self._part, question=self._question))
+            for one in self._channels
+        ]
+        self._part += 1
         planes = residues.planes().reshape(len(self._primes), -1)
         parts = [
             (plane[low : low + _BLOCK_BYTES], p)
@@ -94,13 +98,13 @@ class PairwiseMasks:
         ]
         size = planes.size * len(self._signs) // BYTES_PER_RESIDUE
         # A keystream must be used in order, whichever threads draw from it.
-        turns = [Turns() for _ in self._streams]
+        turns = [Turns() for _ in streams]
         alone = self._kernels.threads.for_work(size) == 1
 
         def add(number: int) -> None:
             part, p = parts[number]
             words = self._buffer(part.size // BYTES_PER_RESIDUE, p)
-            for stream, row, turn in zip(self._streams, words, turns, strict=True):
+            for stream, row, turn in zip(streams, words, turns, strict=True):
                 with nullcontext() if alone else turn.take(number):
                     draw(stream, row[: part.size], row[part.size :], p, self._kernels)
             self._kernels.add_masks(part, words, self._signs, p)

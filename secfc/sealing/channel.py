@@ -29,7 +29,6 @@ _LABEL = b"secfc seal 1"
 _MASK_LABEL = b"secfc mask 2"
 _LINK = struct.Struct("<HH")  # sender, recipient
 _NONCE = struct.Struct("<IQ")  # round, part
-_ROUND = struct.Struct("<I")
 
 
 class Sealed(Payload):
@@ -101,13 +100,13 @@ class Channel:
                 f"by it for client {self._me} and this place in this run"
             ) from None
 
-    def mask_key(self, *, round_: int, question: bytes) -> bytes:
-        """A 32-byte key that both clients derive for the masks of a round's answer.
+    def mask_key(self, *, round_: int, part: int, question: bytes) -> bytes:
+        """A 32-byte key that both clients derive for the masks of a part of a round's answer.
 
         `question` is a 32-byte digest of the question.
         """
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
-        return self._derive(_MASK_LABEL + pair + _ROUND.pack(round_) + question)
+        return self._derive(_MASK_LABEL + pair + _NONCE.pack(round_, part) + question)
 
     def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
         """The cipher of one direction and purpose, and the start of the associated data of all its messages.

@@ -219,14 +219,14 @@ class TestMasks:
     def test_runs_have_other_keys(self):
         one = Channel(secret=bytes(32), transcript=bytes(32), me=1, peer=2)
         other = Channel(secret=bytes(32), transcript=b"x" * 32, me=1, peer=2)
-        place = {"round_": 1, "question": bytes(32)}
+        place = {"round_": 1, "part": 0, "question": bytes(32)}
         assert one.mask_key(**place) != other.mask_key(**place)
 
     def test_both_ends_derive_the_same_key_and_every_place_another(self):
         here, there = channels(1, 2)[2], channels(2, 2)[1]
         places = [
-            {"round_": round_, "question": bytes([question]) * 32}
-            for round_, question in product((1, 2), (0, 1))
+            {"round_": round_, "part": part, "question": bytes([question]) * 32}
+            for round_, part, question in product((1, 2), (0, 1), (0, 1))
         ]
         keys = [here.mask_key(**place) for place in places]
         assert keys == [there.mask_key(**place) for place in places]

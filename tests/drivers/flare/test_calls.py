@@ -82,8 +82,8 @@ def test_any_pieces_give_the_messages_in_order(messages, cuts, taken_at_once, re
     assert incoming.pending == b""
 
 
-def test_a_message_keeps_a_piece_in_memory_only_if_it_is_an_eighth_of_it():
-    large, small = bytes(1 << 20), bytes(1 << 16)
+def test_a_message_keeps_a_piece_in_memory_only_if_it_is_half_of_it():
+    large, small = bytes(1 << 17), bytes(1 << 16)
     piece = stream_of([large, small])
     first, second = Incoming(lambda: 1 << 20).feed(piece)
     assert (first.obj, bytes(first)) == (piece, large)
