@@ -29,7 +29,7 @@ from secfc.prepare.summation import Summation
 from secfc.protocol.messages import PREPARING, Complete, Deal, Holds, Introduce, Message, Opening
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
-from secfc.sealing.handshake import DIGEST_BYTES, Handshake, Introduction, Session, start_digest
+from secfc.sealing.handshake import DIGEST_BYTES, Handshake, Introduction, Session
 from secfc.sealing.identity import Identity, Roster
 
 _COUNTS = struct.Struct("<HH")
@@ -216,7 +216,7 @@ class Preparer:
                 f"client {sender}: it prepares by another schema, t or roster "
                 f"({message.agreement[:8].hex()}, here {self._session.agreement[:8].hex()})"
             )
-        if introduction.rows or introduction.start != start_digest(None):
+        if introduction.tells_of_rows:
             raise MessageError(f"Introduce: client {sender} tells of rows, which a preparation hides")
         introductions = self._introductions | {sender: introduction}
         if len(introductions) == self._terms.n:

@@ -23,7 +23,7 @@ from secfc.protocol.messages import TOLD_BYTES, Challenge, Coin, CoinRequest, Me
 from secfc.protocol.signed import value_statement
 from secfc.row_layout import Layout
 from secfc.sealing.coin import COIN_BYTES, check_seed, commitment_to, toss
-from secfc.sealing.handshake import Session, start_digest
+from secfc.sealing.handshake import Session, digest_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +115,7 @@ def check_start(
 ) -> None:
     """Raise SealError unless the sets are the start labels that each client signed."""
     for j, start in enumerate(peers.starts, 1):
-        if j not in left_out and start_digest(sets[layout.rows(j)], layout.weights_of(j)) != start:
+        if j not in left_out and digest_of(sets[layout.rows(j)]) != start:
             raise SealError(f"Assignment: round {round_} has not the start labels that client {j} signed")
 
 

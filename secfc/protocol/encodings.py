@@ -37,8 +37,10 @@ Most = Callable[[Bounds], int]
 _COUNT = struct.Struct("<I")
 _CLIENT = struct.Struct("<H")
 _SHAPE = struct.Struct("<BII")  # primes, columns, rows
-# rows, digest of start labels and weights, ephemeral key, commitments, signature
-_INTRODUCTION = struct.Struct(f"<I{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s")
+# rows, digests of start labels and of weights, ephemeral key, commitments, signature
+_INTRODUCTION = struct.Struct(
+    f"<I{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s"
+)
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
 _MOST_PARTIES = MAX_CLIENTS + MAX_COMPARERS + COMPARERS
 _ELEMENT_BYTES = 8
@@ -301,14 +303,16 @@ START = Encoding(
 
 
 def _pack_introduction(one: Introduction) -> bytes:
-    return _INTRODUCTION.pack(one.rows, one.start, one.ephemeral, one.commitment, one.checks, one.signature)
+    digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks
+    return _INTRODUCTION.pack(one.rows, *digests, one.signature)
 
 
 def _introduction_of(data: bytes | memoryview) -> Introduction:
-    rows, start, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
+    rows, start, weights, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
     return Introduction(
         rows=rows,
         start=start,
+        weights=weights,
         ephemeral=ephemeral,
         commitment=commitment,
         checks=checks,

@@ -8,7 +8,7 @@ from secfc.params import Job
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Hello, Plan
 from secfc.row_layout import Layout
-from secfc.sealing.handshake import Introduction, Session, start_digest, transcript_of
+from secfc.sealing.handshake import Introduction, Session, digest_of, transcript_of
 
 
 class Introductions:
@@ -65,7 +65,7 @@ class Introductions:
                 f"Hello: {weights.size} weights for {introduction.rows} rows from client {message.sender}, "
                 f"weighted={self._job.weighted}"
             )
-        if start_digest(start, weights) != introduction.start:
+        if (digest_of(start), digest_of(weights)) != (introduction.start, introduction.weights):
             raise MessageError(f"Hello: client {message.sender} signed other start labels or weights")
         self._hellos[message.sender], self._starts[message.sender] = introduction, start
         self._weights[message.sender] = weights

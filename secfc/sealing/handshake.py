@@ -69,8 +69,8 @@ class Introduction:
     Parameters
     ----------
     rows : int
-    start : bytes of length 32
-        Digest of its start labels and weights (`start_digest`).
+    start, weights : bytes of length 32
+        Digests of its start labels and of its weights (`digest_of`).
     ephemeral : bytes of length 32
         X25519 public key, used in this run only.
     commitment, checks : bytes of length 32
@@ -81,10 +81,16 @@ class Introduction:
 
     rows: int
     start: bytes = field(repr=False)
+    weights: bytes = field(repr=False)
     ephemeral: bytes = field(repr=False)
     commitment: bytes = field(repr=False)
     checks: bytes = field(repr=False)
     signature: bytes = field(repr=False)
+
+    @property
+    def tells_of_rows(self) -> bool:
+        """Whether it has rows, start labels or weights, which helpers and preparations have not."""
+        return self.rows > 0 or {self.start, self.weights} != {digest_of(None)}
 
     def verify(self, session: Session, client: int) -> None:
         """Raise SealError unless this client signed it for this session and its key can share a secret."""
@@ -107,14 +113,12 @@ def check_ephemeral(key: bytes) -> X25519PublicKey:
     return public
 
 
-def start_digest(labels: Labels | None, weights: Ints | None = None) -> bytes:
-    """SHA-256 of start labels and of weights, four bytes each, or of nothing if there are neither.
+def digest_of(values: Labels | Ints | None) -> bytes:
+    """SHA-256 of start labels or weights, four bytes each, or of nothing if there are none.
 
     The agreed job decides whether there are any. Their number follows from the number of rows.
     """
-    digest = hashlib.sha256(b"" if labels is None else labels.astype("<i4").tobytes())
-    digest.update(b"" if weights is None else weights.astype("<u4").tobytes())
-    return digest.digest()
+    return hashlib.sha256(b"" if values is None else values.astype("<i4").tobytes()).digest()
 
 
 def transcript_of(session: Session, present: Mapping[int, Introduction]) -> bytes:
@@ -130,7 +134,8 @@ def transcript_of(session: Session, present: Mapping[int, Introduction]) -> byte
 
 
 def _said(client: int, one: Introduction) -> bytes:
-    return _CLIENT_ROWS.pack(client, one.rows) + one.start + one.ephemeral + one.commitment + one.checks
+    digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks
+    return _CLIENT_ROWS.pack(client, one.rows) + b"".join(digests)
 
 
 def _statement(session: Session, said: bytes) -> bytes:
@@ -210,7 +215,8 @@ class Handshake:
         self.checks = chain(private, run=run, party=number, count=checks)
         said = Introduction(
             rows=rows,
-            start=start_digest(start, weights),
+            start=digest_of(start),
+            weights=digest_of(weights),
             ephemeral=self._ephemeral.public_key().public_bytes_raw(),
             commitment=commitment_to(self.coin, run=run, party=number),
             checks=commitment_to(self.checks[0], run=run, party=number),

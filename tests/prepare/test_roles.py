@@ -28,7 +28,7 @@ from secfc.protocol.wire import envelope, header_of
 from secfc.protocol.withholding import preparing_late
 from secfc.randomness import MaskSource
 from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import start_digest
+from secfc.sealing.handshake import digest_of
 from secfc.sealing.identity import Identity, Roster
 
 searches = tries(0.5)
@@ -93,7 +93,7 @@ def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
     assert len(sizes[0]) == 3 * 2 * 5
     assert sizes[0] == sizes[1]
     # As docs/optional.md says, with two columns.
-    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (469 + 91 * 2)
+    assert sum(size for _, _, size in sizes[0]) == 3 * 2 * (501 + 91 * 2)
 
 
 def test_introductions_tell_nothing_of_rows(wire):
@@ -102,7 +102,7 @@ def test_introductions_tell_nothing_of_rows(wire):
         message = net.take(sender, recipient)
         assert isinstance(message, Introduce)
         assert message.introduction.rows == 0
-        assert message.introduction.start == start_digest(None)
+        assert message.introduction.start == digest_of(None)
 
 
 def test_a_schema_that_opens_nothing_ends_with_the_introductions(wire):
@@ -255,7 +255,14 @@ def test_early_messages_that_do_not_open_count_as_not_sent(wire):
 def signed(net, number, **changes):
     """A client's introduction with changes, signed by the client."""
     one = replace(net.parties[number]._introductions[number], **changes)
-    said = struct.pack("<HI", number, one.rows) + one.start + one.ephemeral + one.commitment + one.checks
+    said = (
+        struct.pack("<HI", number, one.rows)
+        + one.start
+        + one.weights
+        + one.ephemeral
+        + one.commitment
+        + one.checks
+    )
     head = b"secfc introduction 1" + net.session.run + net.session.agreement
     return replace(one, signature=net.identities[number - 1].sign(head + said))
 

@@ -28,7 +28,7 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 from secfc.randomness import MaskSource
-from secfc.sealing.handshake import Session, start_digest
+from secfc.sealing.handshake import Session, digest_of
 from secfc.sealing.identity import Identity, Roster
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
@@ -532,7 +532,7 @@ def test_hello_tells_the_number_of_rows_only():
     (hello,) = client_of(np.zeros((7, 2))).start()
     assert isinstance(hello, Hello)
     assert (hello.introduction.rows, hello.start) == (7, None)
-    assert hello.introduction.start == start_digest(None)
+    assert hello.introduction.start == digest_of(None)
 
 
 def test_hello_carries_given_start_labels():

@@ -94,7 +94,7 @@ SEALED = bytes(range(100, 128))
 SIGNED = bytes(range(64)), bytes(range(64, 128))
 """Endorsements of both evaluators."""
 MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)
-INTRODUCTION = 4 + 32 + 32 + 32 + 32 + 64
+INTRODUCTION = 4 + 5 * 32 + 64
 """Rows, digest of start labels, ephemeral key, signature."""
 WEIGHTS = HEADER + 32 + INTRODUCTION
 """Position of the weights of a Hello and their count, after the agreement and the introduction."""
@@ -121,7 +121,7 @@ def packed(shape, fill=b"\x01\x02\x03"):
 
 
 def introduction(rows):
-    sizes = {"start": 32, "ephemeral": 32, "commitment": 32, "checks": 32, "signature": 64}
+    sizes = {"start": 32, "weights": 32, "ephemeral": 32, "commitment": 32, "checks": 32, "signature": 64}
     return Introduction(rows=rows, **{name: bytes([rows + 1]) * size for name, size in sizes.items()})
 
 
@@ -442,14 +442,16 @@ def test_sealed_bytes_follow_the_part():
 
 def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     data = encode(examples()["Hello with start"], k=3)
-    said = b"\x04\x00\x00\x00" + b"\x05" * (32 + 32 + 32 + 32 + 64)
+    said = b"\x04\x00\x00\x00" + b"\x05" * (5 * 32 + 64)
     assert data[HEADER:] == AGREEMENT + said + bytes(4) + b"\x04\x00\x00\x00" + bytes([0b01_10_00_01, 0])
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(4)
 
 
 def test_a_plan_holds_the_introductions_behind_the_number_of_weights():
     data, said = encode(examples()["Plan"], k=3), (4, 0, 3)
-    introductions = b"".join(struct.pack("<I", rows) + bytes([rows + 1]) * 192 for rows in said)
+    introductions = b"".join(
+        struct.pack("<I", rows) + bytes([rows + 1]) * (INTRODUCTION - 4) for rows in said
+    )
     assert data[HEADER:] == bytes(4) + introductions
 
 

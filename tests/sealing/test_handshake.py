@@ -21,7 +21,7 @@ from secfc.sealing.handshake import (
     PairSecrets,
     Session,
     check_ephemeral,
-    start_digest,
+    digest_of,
     transcript_of,
 )
 from secfc.sealing.identity import Identity, Roster
@@ -72,6 +72,7 @@ class Group:
             + self.session.agreement
             + struct.pack("<HI", client, said.rows)
             + said.start
+            + said.weights
             + said.ephemeral
             + said.commitment
             + said.checks
@@ -108,7 +109,12 @@ def test_every_pair_of_clients_has_a_channel(group):
 def test_statement_and_transcript_are_what_their_documentation_says(group):
     assert group.sign(2) == group.introductions[1]
     said = b"".join(
-        struct.pack("<HI", j, one.rows) + one.start + one.ephemeral + one.commitment + one.checks
+        struct.pack("<HI", j, one.rows)
+        + one.start
+        + one.weights
+        + one.ephemeral
+        + one.commitment
+        + one.checks
         for j, one in enumerate(group.introductions, 1)
     )
     expected = hashlib.sha256(b"secfc transcript 1" + RUN + group.session.agreement + said).digest()
@@ -169,6 +175,7 @@ def test_every_run_has_another_ephemeral_key(group):
         {"rows": 11},
         {"rows": 0},
         {"start": bytes(32)},
+        {"weights": bytes(32)},
         {"ephemeral": X25519PrivateKey.generate().public_key().public_bytes_raw()},
         {"signature": bytes(64)},
     ],
@@ -268,6 +275,7 @@ def test_an_ephemeral_key_of_small_order_is_refused_though_signed(group, point, 
     [
         {"rows": 31},
         {"start": bytes(32)},
+        {"weights": bytes(32)},
         {"ephemeral": X25519PrivateKey.generate().public_key().public_bytes_raw()},
         {"commitment": bytes(32)},
         {"checks": bytes(32)},
@@ -338,8 +346,8 @@ def test_start_labels_are_in_the_digest_and_their_type_is_not():
     labels = np.array([0, 1, 65534])
     expected = hashlib.sha256(struct.pack("<3i", 0, 1, 65534)).digest()
     for kind in (np.int32, np.int64, np.uint16, ">i4"):
-        assert start_digest(labels.astype(kind)) == expected
-    assert start_digest(None) == start_digest(labels[:0]) == hashlib.sha256().digest()
+        assert digest_of(labels.astype(kind)) == expected
+    assert digest_of(None) == digest_of(labels[:0]) == hashlib.sha256().digest()
 
 
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickle.dumps])

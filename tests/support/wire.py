@@ -80,7 +80,7 @@ from secfc.sealing.handshake import (
     Handshake,
     Introduction,
     Session,
-    start_digest,
+    digest_of,
     transcript_of,
 )
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
@@ -258,7 +258,7 @@ class Wire:
         said = replace(self.introductions[number - 1], **changes)
         head = b"secfc introduction 1" + RUN + self.session.agreement + struct.pack("<HI", number, said.rows)
         signature = self.identities[number - 1].sign(
-            head + said.start + said.ephemeral + said.commitment + said.checks
+            head + said.start + said.weights + said.ephemeral + said.commitment + said.checks
         )
         return replace(said, signature=signature)
 
@@ -266,7 +266,7 @@ class Wire:
         """A Hello with other rows and start labels, signed."""
         held = hello.introduction.rows if rows is None else rows
         labels = hello.start if start is None else start
-        said = self.introduction(hello.sender, rows=held, start=start_digest(labels))
+        said = self.introduction(hello.sender, rows=held, start=digest_of(labels))
         return replace(hello, introduction=said, start=labels)
 
     def altered(self, message: Any, *, shape: tuple[int, int, int] | None = None, first: int = 0) -> Message:

@@ -17,7 +17,7 @@ from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
 from secfc.row_layout import Layout
-from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, start_digest, transcript_of
+from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, digest_of, transcript_of
 
 
 class ClientIdentify(ClientPhase):
@@ -83,18 +83,15 @@ class ClientIdentify(ClientPhase):
         return []
 
     def _layout(self, clients: Sequence[Introduction | None], weights: Ints | None) -> Layout:
-        """The layout of all rows, with weights if rows have them. Each client must have signed its weights.
-
-        With given start labels the signature covers labels and weights, so the first question checks both.
-        """
+        """The layout of all rows, with weights if they have any. Each client must have signed its weights."""
         job = self._context.job
         layout = Layout(tuple(0 if one is None else one.rows for one in clients), weights=weights)
         if (0 if weights is None else weights.size) != (layout.m if job.weighted else 0):
             raise MessageError(f"Plan: other weights than those of {layout.m} rows, weighted={job.weighted}")
-        nothing = start_digest(None)
-        for j, one in enumerate(clients if job.init != "labels" else (), 1):
-            said = nothing if weights is None else start_digest(None, layout.weights_of(j))
-            if one is not None and one.start != said:
+        nothing = digest_of(None)
+        for j, one in enumerate(clients, 1):
+            said = nothing if weights is None else digest_of(layout.weights_of(j))
+            if one is not None and one.weights != said:
                 raise SealError(f"Plan: it has not the weights that client {j} signed")
         return layout
 
@@ -108,7 +105,7 @@ class ClientIdentify(ClientPhase):
         if len(absent) > job.reserves or not present.keys() >= set(job.recheckers):
             raise MessageError("Plan: too few of those who are to compare came")
         for j, one in present.items():
-            if j > job.n and (one.rows or one.start != start_digest(None)):
+            if j > job.n and one.tells_of_rows:
                 raise MessageError(f"Plan: helper {j} has rows")
         peers = Peers(
             channels={j: channel for j, channel in channels.items() if j <= job.n},
