@@ -67,7 +67,7 @@ def bodies(kind, k, room):
     """Bodies of this many bytes, for the array that needs the most memory after decoding."""
     results = (messages.Finish, messages.RecheckRequest, messages.OpenedLabels)
     bits = max(1, (k - (kind in results)).bit_length())
-    before = {messages.Hello: 32 + 196 + 4, messages.Finish: 13, messages.RecheckRequest: 17}.get(kind, 0)
+    before = {messages.Hello: 32 + 228 + 4, messages.Finish: 13, messages.RecheckRequest: 17}.get(kind, 0)
     before += 4 * (kind is messages.OpenedLabels)
     if kind in (messages.Hello, messages.Assignment, *results):
         count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
@@ -148,7 +148,7 @@ def test_start_labels_stay_packed_until_the_introduction_is_verified(wire, k):
     net = wire([np.zeros((len(one), 2)) for one in starts], starts=starts, k=k)
     hello = next(one for one in iter(lambda: net.take(net.pending()[0]), None) if one.sender == 3)
     data = bytearray(encode(hello, k=k))
-    data[HEADER_BYTES + 32 + 40] ^= 1  # of its fresh key, which is signed
+    data[HEADER_BYTES + 32 + 72] ^= 1  # of its fresh key, which is signed
     tracemalloc.start()
     try:
         with pytest.raises(MessageError, match="client 3"):

@@ -248,6 +248,7 @@ introductions = st.builds(
     Introduction,
     rows=st.integers(0, U32),
     start=st.binary(min_size=32, max_size=32),
+    weights=st.binary(min_size=32, max_size=32),
     ephemeral=st.binary(min_size=32, max_size=32),
     commitment=st.binary(min_size=32, max_size=32),
     checks=st.binary(min_size=32, max_size=32),
