@@ -2,7 +2,8 @@
 
 ::
 
-    said(j)      = client j (2) | its rows (4) | digest of its start labels, weights (32) | ephemeral key (32)
+    said(j)      = client j (2) | its rows (4) | digests of its start labels and of its weights (32 each)
+                   | ephemeral key (32)
                    | commitments to its values of a coin and of checks (32 each, `secfc.sealing.coin`)
     statement(j) = "secfc introduction 1" | run (16) | agreement (32) | said(j)
     transcript   = SHA-256("secfc transcript 1" | run | agreement | said(j) of everyone who came, by number)
