@@ -28,8 +28,8 @@ SIGNATURE = 64
 HEADER = 29
 RESIDUES = HEADER + 4 + 9
 """Header, part, a byte for the primes, four bytes each for columns and rows; then three bytes per residue."""
-INTRODUCTION = 4 + 32 + 32 + 2 * 32 + 64
-"""Rows, digest of start labels, ephemeral key, commitments to two values, signature."""
+INTRODUCTION = 4 + 2 * 32 + 32 + 2 * 32 + 64
+"""Rows, digests of start labels and weights, ephemeral key, commitments to two values, signature."""
 COUNT = 4
 """The count before values that only disclosure "labels" has; here there are none."""
 SEALED = HEADER + 4 + 16
