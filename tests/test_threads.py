@@ -125,7 +125,7 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
     ],
 )
 def test_other_runs_have_the_same_result_too(options, small_pieces):
-    parties, found = np.array_split(np.random.default_rng(2).normal(size=(300, 4)), 5), []
+    parties, found = np.array_split(np.random.default_rng(2).normal(size=(120, 4)), 5), []
     for many in COUNTS:
         result = secfc.run(parties, 3, t=1, ell=1, seed=1, bound=9.0, threads=many, **options)
         found.append((np.concatenate(result.labels).tolist(), result.history.tolist(), result.near_ties))

@@ -82,7 +82,8 @@ class Every:
             bracket=bracket, question=one.question, own=question.own, widths=question.widths
         )
         # A stream has a word of every pair for each bit of a row, so bits of pairs are given one by one.
-        planes = to_words((string >> np.arange(total)[:, np.newaxis] & 1).astype(bool))
+        octets = string.astype("<u4").view(np.uint8).reshape(rows, 4)
+        planes = to_words(np.unpackbits(octets, axis=1, count=total, bitorder="little").T)
         ends = np.cumsum(bits)[:-1]
         self.streams = np.split(planes, ends)
         self.r = packed(r, (p,)).planes()

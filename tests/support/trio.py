@@ -135,6 +135,8 @@ def to_words(bits: np.ndarray) -> np.ndarray:
     """Bits of rows, shape (n, rows), as words of shape (n, W): row j W + w is bit j of word w."""
     count, rows = bits.shape
     width = -(-rows // 64)
-    whole = np.zeros((count, 64, width), dtype=np.uint64)
-    whole.reshape(count, -1)[:, :rows] = bits
-    return np.bitwise_or.reduce(whole << np.arange(64, dtype=np.uint64)[:, np.newaxis], axis=1)
+    words = np.zeros((count, width), dtype=np.uint64)
+    for j in range(64):
+        part = bits[:, j * width : (j + 1) * width]
+        words[:, : part.shape[1]] |= part.astype(np.uint64) << np.uint64(j)
+    return words
