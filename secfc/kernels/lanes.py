@@ -15,8 +15,11 @@ from numba.extending import intrinsic
 LANES = 8
 """Integers in a group: 24 packed bytes, loaded as two overlapping blocks of 16."""
 
-_AHEAD = 512
+_AHEAD = 1536
 """How many bytes ahead a plane is prefetched. Its pieces are too short for the processor's own prefetch."""
+
+_L1, _L2 = 3, 2
+"""LLVM's numbers of the caches to prefetch to. L2 waits for more lines of memory at a time than L1."""
 
 _I8, _I32, _I64, _F64 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _BYTES, _INTEGERS, _FLOATS = ir.VectorType(_I8, 16), ir.VectorType(_I32, LANES), ir.VectorType(_F64, LANES)
@@ -73,11 +76,11 @@ def _larger(builder, a, b):
     return builder.select(builder.icmp_signed(">", a, b), a, b)
 
 
-def _foresee(builder, address, ahead):
+def _foresee(builder, address, ahead, cache):
     kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
     prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
     place = builder.inttoptr(builder.add(address, ahead), _I8.as_pointer())
-    builder.call(prefetch, [place, _I32(0), _I32(3), _I32(1)])  # to read, soon again, data
+    builder.call(prefetch, [place, _I32(0), _I32(cache), _I32(1)])  # to read data
 
 
 @intrinsic
@@ -266,7 +269,7 @@ def weigh(_, addresses, weights, count, offset, groups, target, largest):
             with cgutils.for_range(builder, count) as plane:
                 source = builder.add(builder.load(builder.gep(addresses, [plane.index])), first)
                 weight = _broadcast(builder, builder.load(builder.gep(factors, [plane.index])), kind)
-                _foresee(builder, source, _I64(_AHEAD))
+                _foresee(builder, source, _I64(_AHEAD), _L2)
                 if add is None:
                     both = [_eight(builder, builder.add(source, _I64(byte))) for byte in (0, 3 * LANES)]
                     compare(builder.shuffle_vector(*both, _indices([*range(2 * LANES)])))
@@ -310,7 +313,7 @@ def multiply(_, matrix, stride, columns, x, length, constant, z, height, fours, 
                     builder.store(value, total)
             first = builder.add(matrix, builder.mul(high, row))
             with cgutils.for_range(builder, columns) as column:
-                _foresee(builder, ahead, builder.mul(column.index, line))
+                _foresee(builder, ahead, builder.mul(column.index, line), _L1)
                 at = builder.add(x, builder.mul(column.index, across))
                 points = [_load(builder, builder.add(at, _I64(8 * LANES * i)), _FLOATS) for i in range(2)]
                 for h, pair in enumerate(sums):
