@@ -93,21 +93,24 @@ def _pack(plane: Octets, width: int) -> Octets:
     """The low `width` bits of each octet, concatenated."""
     if width == _EIGHT:
         return plane
-    single = np.empty((plane.size, width), dtype=np.uint8)
-    for bit in range(width):
-        np.bitwise_and(plane >> bit, 1, out=single[:, bit])
-    return np.packbits(single, bitorder="little")
+    eights = plane.reshape(-1, _EIGHT)
+    words = eights[:, 0].astype("<u8")
+    for at in range(1, _EIGHT):
+        words |= eights[:, at].astype("<u8") << np.uint64(width * at)
+    return words.view(np.uint8).reshape(-1, _EIGHT)[:, :width]
 
 
 def _unpack(packed: Octets, width: int) -> Octets:
     """The inverse of `_pack`."""
     if width == _EIGHT:
         return packed
-    single = np.unpackbits(packed, bitorder="little").reshape(-1, width)
-    plane = single[:, width - 1]
-    for bit in reversed(range(width - 1)):
-        plane = plane << np.uint8(1) | single[:, bit]
-    return plane
+    octets = np.zeros((packed.size // width, _EIGHT), dtype=np.uint8)
+    octets[:, :width] = packed.reshape(-1, width)
+    words, low = octets.view("<u8")[:, 0], np.uint8((1 << width) - 1)
+    plane = np.empty_like(octets)
+    for at in range(_EIGHT):
+        plane[:, at] = (words >> np.uint64(width * at)).astype(np.uint8) & low
+    return plane.reshape(-1)
 
 
 def _blocks(packed: Packed, count: int, bits: int, *, first: int = 0) -> Iterator[tuple[int, Small]]:
