@@ -48,16 +48,16 @@ class Signer:
         if identity.public != session.roster.coordinator:
             raise ParameterError("server: its identity is not the one pinned in the roster")
         self._agreement, self._identity = session.agreement, identity
-        self._last = b"", b""  # statement and signature
+        self._last: tuple[bytes, bytes, Proof] | None = None  # header, body and proof of the last message
 
     def __repr__(self) -> str:
         return "Signer()"
 
     def sign(self, header: bytes, body: bytes) -> Proof:
         """The proof of a message; one that is sent to many is signed once."""
-        digest = hashlib.sha256(body).digest()
-        statement = _STATEMENT + self._agreement + header + digest
-        if self._last[0] != statement:
-            self._last = statement, self._identity.sign(statement)
-        signature = self._last[1]
-        return Proof(header=header, digest=digest, signature=signature)
+        last = self._last
+        if last is None or last[:2] != (header, body):  # comparing is faster than hashing again
+            digest = hashlib.sha256(body).digest()
+            signature = self._identity.sign(_STATEMENT + self._agreement + header + digest)
+            last = self._last = header, body, Proof(header=header, digest=digest, signature=signature)
+        return last[2]
