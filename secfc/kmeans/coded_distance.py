@@ -28,8 +28,11 @@ _FEW = 2
 _SQUARED_ROWS = 1 << 14
 """Rows whose shares are squared at a time."""
 
-_ANSWERED_ROWS = 1536
-"""Rows whose distances a thread computes at a time: a multiple of the compiled loop's block."""
+_ANSWERED_ROWS = 768
+"""Pieces of answers have a multiple of so many rows, and this is one of the compiled loop's block."""
+
+_PIECES = 4
+"""Pieces of answers for each thread. With more, faster threads can take work from a slow one."""
 
 _SUMMED_COLUMNS = 8
 """Sums are updated in multiples of this many columns: the compiled loop processes as many together."""
@@ -54,7 +57,7 @@ class CodedPoints:
         self._shares, self._primes, self._k, self._kernels = shares, primes, k, kernels
         self._weights = weights
         threads, columns = kernels.threads.count, shares.shape[1]
-        pieces = 1 if threads == 1 else -(-2 * threads // len(primes))
+        pieces = 1 if threads == 1 else -(-_PIECES * threads // len(primes))
         self._pieces = parts(columns, pieces, multiple=_SUMMED_COLUMNS)
         self._sums: list[list[Floats]] = []  # by prime and piece of the columns
         self._summed: list[Labels] = []
@@ -146,8 +149,11 @@ class CodedPoints:
 
         rows, threads = stop - start, self._kernels.threads
         size = rows * self._shares.shape[1] * len(asked)
-        step = max(rows, 1) if threads.for_work(size) == 1 else _ANSWERED_ROWS
-        pieces = [slice(low, min(low + step, stop)) for low in range(start, stop, step)]
+        several = threads.for_work(size)
+        count = 1 if several == 1 else -(-_PIECES * several // len(asked))
+        pieces = [
+            slice(start + one.start, start + one.stop) for one in parts(rows, count, multiple=_ANSWERED_ROWS)
+        ]
         threads.each(answer, [(index, piece) for piece in pieces for index in range(len(asked))], size=size)
         return packed
 
