@@ -25,6 +25,7 @@ from secfc.drivers import party_process
 from secfc.drivers.processes import COMPILED, NUMBER
 from secfc.kernels import load, shared_folder
 
+_UNUSED = ("scipy", "cffi")  # Numba imports them, and no loop uses them
 _PR_SET_PDEATHSIG = 1  # of prctl(2): sets the signal that a process gets when its parent ends
 
 
@@ -40,14 +41,16 @@ def main() -> int:
 
 
 def _load() -> None:
-    """Load compiled kernels. No collections, and no SciPy, whose BLAS Numba looks for: our loops use none."""
+    """Load compiled kernels, without collections and without what our loops do not use."""
     gc.disable()
-    sys.modules["scipy"] = None  # type: ignore[assignment]  # so an import of it fails
+    for name in _UNUSED:
+        sys.modules[name] = None  # type: ignore[assignment]  # so an import of it fails
     try:
         load()
         importlib.import_module("numpy.ma")  # with its first call Numba imports it
     finally:
-        del sys.modules["scipy"]
+        for name in _UNUSED:
+            del sys.modules[name]
         gc.enable()
 
 
