@@ -33,7 +33,7 @@ from secfc.options import AUTO, AgreedClustering, Auto, CentreNoise, again
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
 
-PROTOCOL = 3  # version, in every agreement and message; other versions are refused with a clear error
+PROTOCOL = 4  # version, in every agreement and message; other versions are refused with a clear error
 PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
 SMALLEST_SPREAD = 10

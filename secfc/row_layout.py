@@ -26,7 +26,7 @@ from secfc.params import Job, Start
 MAX_MESSAGE_BYTES = 1 << 31  # of any message; the largest is an assignment of `MAX_ROWS` rows
 MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit
 PART_BYTES = 1 << 21  # shares travel in parts of about this size: a few of them are all that is buffered
-ANSWER_PARTS = 2  # parts of answers are so many times larger: a server takes n of them (docs/decisions/008)
+ANSWER_PARTS = 3  # parts of answers are so many times larger: a server takes n of them (docs/decisions/008)
 KEPT_PARTS = 16  # whole parts of others' shares that a client has room for, of each of the `WINDOW`
 PART_ROWS = 256  # a part has a multiple of so many rows, no fewer, so that none is dominated by its header
 WINDOW = 2  # parts asked for before the first has come back, so that nobody waits for the network

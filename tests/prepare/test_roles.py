@@ -476,7 +476,7 @@ def test_a_message_of_a_preparation_is_none_of_a_run(kind):
 
 
 @pytest.mark.parametrize(
-    ("data", "text"), [(b"", "truncated"), (b"SFC3", "truncated"), (b"SFC1" + bytes(40), "of version 1")]
+    ("data", "text"), [(b"", "truncated"), (b"SFC4", "truncated"), (b"SFC1" + bytes(40), "of version 1")]
 )
 def test_what_is_no_message_has_no_parties(data, text):
     with pytest.raises(MessageError, match=text):

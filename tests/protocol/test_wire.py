@@ -418,7 +418,7 @@ def test_sealed_bytes_made_to_be_sent_are_encoded_as_received_ones():
 
 def test_header_is_laid_out_as_documented():
     data = encode(examples()["Ready"], k=3)
-    assert data[:HEADER] == b"SFC3" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
+    assert data[:HEADER] == b"SFC4" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
 
 
 @pytest.mark.parametrize(
@@ -483,7 +483,7 @@ def test_residues_follow_the_part_and_the_shape_in_primes_columns_and_rows():
 
 def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
-    head = b"SFC3\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
+    head = b"SFC4\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
     first = b"\x00\x00\x01\x00\x00\x00"  # nobody is lost, since round 1
     assert data == head + sets + bytes(6) + first + bytes(2) + bytes(4)
@@ -675,7 +675,7 @@ def test_an_unknown_type_is_refused_with_its_number(number):
 def test_another_version_is_refused_with_both(magic):
     data = magic + encode(examples()["Ready"], k=3)[4:]
     for reads in (envelope, lambda one: decode(one, k=3)):
-        with pytest.raises(MessageError, match=f"of version {magic.decode()[3]} .* has version 3"):
+        with pytest.raises(MessageError, match=f"of version {magic.decode()[3]} .* has version 4"):
             reads(data)
 
 
