@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import secrets
 import shutil
 import socket
@@ -64,6 +65,11 @@ class Postgres:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def is_shown(self, text: str) -> bool:
+        """Whether a text has the password or the port. Digests and numbers may have its digits."""
+        text = re.sub(r'[0-9a-f]{32,}|"bytes": \d+', "", text)
+        return self.password in text or bool(re.search(rf"(?<![\w.]){self.port}(?!\w|\.\d)", text))
 
     def fill(self, database: str, statements: Iterable[str]) -> str:
         """Make a database that the user may read and, within its permissions, change; return its URL."""
