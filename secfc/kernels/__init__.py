@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from secfc.threads import ALONE, Threads
 __all__ = ["Choose", "Kernels", "choose", "chosen_name"]
 
 _LOG = logging.getLogger(__name__)
+_loading = threading.Lock()
 
 VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
@@ -73,9 +75,14 @@ def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
     return VectorisedKernels(threads)
 
 
-@cache
 def load() -> Callable[[Threads], Kernels] | None:
     """The compiled kernels; None if Numba cannot be imported, or there is no folder for its cache."""
+    with _loading:  # otherwise threads make several folders, and get a module whose import has failed
+        return _loaded()
+
+
+@cache
+def _loaded() -> Callable[[Threads], Kernels] | None:
     adopted = shared_folder.adopt()
     try:
         import numba  # noqa: PLC0415 - takes half a second

@@ -346,6 +346,24 @@ class TestUnwritableFolders:
         assert int(files) > 0
         assert not list((place / "temporary").iterdir())
 
+    def test_threads_that_need_the_first_kernels_at_once_make_one_folder(self, python, place: Path) -> None:
+        (place / "home").chmod(0o555)
+        code = """
+            from threading import Barrier, Thread
+            together, found = Barrier(8), []
+            def first():
+                together.wait()
+                found.append(choose(1 << 50).name)
+            threads = [Thread(target=first) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            print(len(found), *set(found), len(os.listdir(os.environ["TMPDIR"])))
+        """
+        imports = "import os\nfrom secfc.kernels import choose\n"
+        assert self.said(python, place, imports + dedent(code)) == ["8", "compiled", "1"]
+
     def test_a_process_that_is_started_reads_what_was_compiled(self, python, place: Path) -> None:
         (place / "home").chmod(0o555)
         code = """
