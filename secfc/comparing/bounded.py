@@ -8,6 +8,7 @@ bits that say whether all of `ANDED` numbers are at least 0 (docs/proofs.md, "Ro
 
 from collections.abc import Callable, Sequence
 from math import isqrt, prod
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_above
 from secfc.field.residues import canonical, centred, reduce
 from secfc.randomness import MaskSource
+from secfc.threads import ALONE, Threads, Turns
 
 SUMS = 42
 """Sums over a client's rows, for each column. A large entry makes each sum large with probability >= 1/2."""
@@ -66,6 +68,7 @@ def coded_sums(
     width: int,
     source: MaskSource,
     primes: Sequence[int],
+    threads: Threads = ALONE,
 ) -> Floats:
     """Random sums of shares of each client's rows. The source determines the public coefficients.
 
@@ -75,14 +78,23 @@ def coded_sums(
     """
     modulo = np.array(primes, dtype=np.float64)[:, None, None]
     totals = np.zeros((len(owned), len(primes), width, SUMS))
-    for start in range(owned[0].start, owned[-1].stop, _BLOCK_ROWS):
-        stop = min(start + _BLOCK_ROWS, owned[-1].stop)
-        signs = _signs(source, (stop - start, SUMS))
+    begin, end = owned[0].start, owned[-1].stop
+    starts, drawing, adding = range(begin, end, _BLOCK_ROWS), Turns(), Lock()
+
+    def add(number: int) -> None:
+        start = starts[number]
+        stop = min(start + _BLOCK_ROWS, end)
+        with drawing.take(number):
+            signs = _signs(source, (stop - start, SUMS))
         held = np.array([shares(index, slice(start, stop)) for index in range(len(primes))], dtype=np.float64)
         for at, own in enumerate(owned):
             if own.start < stop and start < own.stop:
                 rows = slice(max(own.start, start) - start, min(own.stop, stop) - start)
-                totals[at] += held[..., rows] @ signs[rows]  # below 2**23 + 4 times 2**29 rows: exact
+                sums = held[..., rows] @ signs[rows]
+                with adding:
+                    totals[at] += sums  # below 2**23 + 4 times 2**29 rows: exact, in any order
+
+    threads.each(add, range(len(starts)), size=len(primes) * width * (end - begin), turns=[drawing])
     signs = _signs(source, (len(owned), SUMS, TESTS, width))
     # Below 2**24 times the columns of a segment, 2**28 at most.
     values = signs @ reduce(totals, modulo).transpose(0, 3, 2, 1)  # (clients, SUMS, TESTS, P)

@@ -125,6 +125,7 @@ class RangeRound(UnaskedRound):
             width=self._job.width,
             source=coefficients_of(self._transcript, sharing.seed),
             primes=self._primes,
+            threads=sharing.kernels.threads,
         )
         for plane, values, p in zip(sums.planes(), found, self._primes, strict=True):
             plane[0] = pack(values.reshape(-1), p)

@@ -1,6 +1,7 @@
 """What a client can say about the shares that it was dealt: its report, and evidence if others differ."""
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -71,9 +72,12 @@ class Testimony:
         covers = b"".join(self._dealt[column][0] for column in columns if column[0] not in unread)
         octets = np.frombuffer(covers, dtype=np.uint8).reshape(-1, *values.shape[:2], BYTES_PER_RESIDUE)
         values[..., readable] = unpack(octets)[..., 0].transpose(1, 2, 0)
-        stop = 0
-        for group in drawn_together(job, columns, self._plan.parts):
-            start, stop = stop, stop + len(group)
+        groups = drawn_together(job, columns, self._plan.parts)
+        stops = list(accumulate(map(len, groups)))
+
+        def add(number: int) -> None:
+            group, stop = groups[number], stops[number]
+            start = stop - len(group)
             read = readable[start:stop]
             asked, places = [group[at] for at in np.flatnonzero(read)], start + np.flatnonzero(read)
             of_rows: slice | Bools = slice(None)
@@ -82,6 +86,10 @@ class Testimony:
             for index, coefficients in enumerate(drawn(self._plan, group, seed=seed, kernels=kernels)):
                 if asked:
                     values[index][:, places] += combine(asked, index, coefficients[..., of_rows])
+
+        # Each group has its own draw and its own places.
+        rows = sum(sizes_of(self._plan.parts, columns))
+        kernels.threads.each(add, range(len(groups)), size=len(primes) * job.width * rows)
         payload = b"".join(
             pack(reduce(plane, p), p).tobytes() for plane, p in zip(values, primes, strict=True)
         )
