@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import secfc
 from secfc import keystream, randomness, threads
-from secfc.comparing import question
+from secfc.comparing import bounded, question
 from secfc.drivers import in_process, post
 from secfc.drivers.setup import Setup
 from secfc.field.primes import primes_of
@@ -22,7 +22,7 @@ from secfc.lagrange import sharer
 from secfc.lagrange.sharer import Sharer
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.protocol import pairwise
+from secfc.protocol import pairwise, testimony
 from secfc.psu.compiled import CompiledUnionKernels
 from secfc.psu.prime import P
 from secfc.randomness import MaskSource
@@ -45,7 +45,7 @@ def small_pieces(monkeypatch):
     """A few rows are enough work for several threads, in many pieces."""
     monkeypatch.setattr(threads, "LEAST", 1)
     monkeypatch.setattr(keystream, "ZEROS", memoryview(bytes(2048)))
-    for module, name, size in (
+    for module, name, value in (
         (keystream, "_BLOCK_BYTES", 96),
         (pairwise, "_BLOCK_BYTES", 96),
         (randomness, "_MOST_DRAWS", 64),
@@ -53,8 +53,10 @@ def small_pieces(monkeypatch):
         (question, "_PAIRS", 64),
         (question, "_FEWEST_ROWS", 64),
         (post, "LEAST", 1),
+        (bounded, "_BLOCK_ROWS", 32),
+        (testimony, "drawn_together", lambda job, columns, parts: [[one] for one in columns]),
     ):
-        monkeypatch.setattr(module, name, size)
+        monkeypatch.setattr(module, name, value)
 
 
 def drawn(number):
@@ -163,6 +165,37 @@ def test_kernels_of_a_union_give_equal_values(small_pieces):
     assert np.array_equal(alone.correlate(series, weights, 6), many.correlate(series, weights, 6))
     for one, other in zip(alone.poles(series[:, :8], 4), many.poles(series[:, :8], 4), strict=True):
         assert np.array_equal(one, other)
+
+
+class Delayed(MaskSource):
+    """Its first draw waits for a second one, which must not begin before the first has ended."""
+
+    def __init__(self, key):
+        super().__init__(key)
+        self.begun, self.second = count(), threading.Event()
+
+    def octets(self, size):
+        if next(self.begun):
+            self.second.set()
+        else:
+            self.second.wait(0.2)
+        return super().octets(size)
+
+
+def test_sums_of_the_check_of_rows_are_the_same(small_pieces):
+    rng, found = np.random.default_rng(7), []
+    shares = rng.integers(-(2**22), 2**22, size=(2, 3, 300)).astype(np.float32)
+    for many in COUNTS:
+        sums = bounded.coded_sums(
+            lambda index, rows: shares[index, :, rows],
+            [slice(0, 100), slice(100, 270), slice(270, 300)],
+            width=3,
+            source=Delayed(bytes(32)),
+            primes=primes_of(2),
+            threads=Threads(many),
+        )
+        found.append(sums.tolist())
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("size", [64, 129, 1000])
