@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
-from gmpy2 import mpq
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
@@ -79,6 +78,8 @@ def relative_tolerance(radix: MixedRadix) -> float:
 
 def rationals(values: Objects, sizes: Ints) -> Objects:
     """The exact squared distances ``values / sizes**2``, `gmpy2.mpq`, of integers and 1 <= |S_h| < 2**31."""
+    from gmpy2 import mpq  # noqa: PLC0415 - takes 40 ms, and most parties compare nothing
+
     found: Objects = np.frompyfunc(mpq, 2, 1)(values, (sizes**2).astype(object))
     return found
 

@@ -4,7 +4,6 @@ from fractions import Fraction
 from math import inf
 
 import numpy as np
-from gmpy2 import mpq
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import in_units, quantise
@@ -50,6 +49,8 @@ def nearest_given(rows: Floats, centres: Floats, unit: Fraction) -> Labels:
 
 def _exact(centres: Floats, unit: Fraction) -> Objects:
     """Exactly ``centres / unit``, as `gmpy2.mpq`."""
+    from gmpy2 import mpq  # noqa: PLC0415 - takes 40 ms
+
     length = mpq(unit)
     scaled: Objects = np.frompyfunc(lambda entry: mpq(entry) / length, 1, 1)(centres.astype(object))
     return scaled
@@ -57,6 +58,8 @@ def _exact(centres: Floats, unit: Fraction) -> Objects:
 
 def _nearest(whole: Floats, centres: Objects, rivals: Bools) -> Ints:
     """The nearest among the centres marked in `rivals`, computed with rational numbers."""
+    from gmpy2 import mpq  # noqa: PLC0415 - takes 40 ms
+
     rows: Objects = np.frompyfunc(mpq, 1, 1)(whole.astype(object))
     exact = np.full(rivals.shape, inf, dtype=object)
     for at, centre in enumerate(centres):

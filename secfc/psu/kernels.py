@@ -7,7 +7,7 @@ import numpy as np
 
 from secfc import kernels as data_kernels
 from secfc.array_types import Ints
-from secfc.psu import prime, roots
+from secfc.psu import prime
 from secfc.psu.prime import Elements
 from secfc.threads import ALONE, Threads
 
@@ -63,6 +63,8 @@ class UnionKernels:
 
         The number is -1 if a series is not a sum of `most` or fewer simple fractions over the field.
         """
+        from secfc.psu import roots  # noqa: PLC0415 - imports gmpy2, which takes 40 ms
+
         found = np.zeros((series.shape[0], most), dtype=np.uint64)
         counts = np.full(series.shape[0], -1, dtype=np.int64)
         for b, terms in enumerate(series.tolist()):
