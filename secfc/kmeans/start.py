@@ -15,7 +15,7 @@ def random_partition(rng: np.random.Generator, m: int, k: int) -> Labels:
     """
     for _ in range(_DRAWS):
         labels = rng.integers(k, size=m)
-        if np.unique(labels).size == k:
+        if np.bincount(labels, minlength=k).all():
             return labels.astype(np.int32)
     labels = rng.integers(k, size=m)
     labels[rng.permutation(m)[:k]] = np.arange(k)

@@ -11,6 +11,8 @@ from secfc.protocol.wire import HEADER_BYTES
 from secfc.row_layout import MAX_MESSAGE_BYTES
 from secfc.sealing.identity import SIGNATURE_BYTES
 
+_OF_ROUNDS = frozenset({State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
+
 
 @dataclass(frozen=True)
 class Sizes(Bounds):
@@ -39,5 +41,5 @@ class Sizes(Bounds):
         """Bytes of the largest message that a client takes. Before the rows are known no round begins."""
         taken = [kind for kind in RUNNING if not issubclass(kind, ToServer)]
         if self.layout is None:
-            taken = [kind for kind in taken if kind.states != {State.ITERATE}]
+            taken = [kind for kind in taken if not kind.states <= _OF_ROUNDS]
         return max(map(self.most_bytes, taken))
