@@ -18,7 +18,8 @@ from secfc.threads import Turns
 ZEROS = memoryview(bytes(12 << 16))  # input of the cipher for keystreams, at most this many bytes at a time
 
 _BLOCK_BYTES = 6 << 16
-"""Bytes of residues drawn at a time: at most the size of `ZEROS`, and a multiple of the cipher's block."""
+"""Bytes of residues drawn at a time: with spare words at most the size of `ZEROS`, and a multiple of the
+cipher's block."""
 
 _ADDED = np.ones(1, dtype=np.int64)  # sign of the masks
 _NONCE = bytes(12)  # each key is used for one keystream only
@@ -54,20 +55,14 @@ def spare_words(count: int, p: int) -> int:
     return int(beyond + 10 * beyond**0.5) + 32
 
 
-def draw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
-    """Write independent, uniform residues below p to `words`; uses up the spare words.
+def draw(stream: CipherContext, row: Bytes, size: int, p: int, kernels: Kernels) -> None:
+    """Write independent, uniform residues below p to the first `size` bytes; uses up the spare words after.
 
     A word of the keystream is uniform below 2**24. Each word that is not below p is replaced by the next
     spare word below p. So every word is uniform below p, independently of the others.
     """
-    _draw_words(stream, words, spare)
-    _redraw(stream, words, spare, p, kernels)
-
-
-def _draw_words(stream: CipherContext, words: Bytes, spare: Bytes) -> None:
-    """Write the next words of the keystream, and the spare words after them."""
-    stream.update_into(ZEROS[: words.size], words.data)
-    stream.update_into(ZEROS[: spare.size], spare.data)
+    stream.update_into(ZEROS[: row.size], row.data)
+    _redraw(stream, row[:size], row[size:], p, kernels)
 
 
 def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
@@ -133,18 +128,22 @@ class ResidueStream(Guarded):
 
         def of_piece(item: tuple[int, Bytes, int]) -> None:
             number, part, p = item
-            words = np.empty(part.size, dtype=np.uint8) if add else part
-            spare = np.empty(
-                BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p), dtype=np.uint8
-            )
-            if add and alone:
-                _draw_words(stream, words, spare)
-                _redraw_and_add(stream, part, words, spare, p, kernels)
+            size, spare_size = part.size, BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p)
+            if not add:
+                spare = np.empty(spare_size, dtype=np.uint8)
+                with turns.take(number):
+                    stream.update_into(ZEROS[:size], part.data)
+                    stream.update_into(ZEROS[:spare_size], spare.data)
+                    _redraw(stream, part, spare, p, kernels)
+                return
+            row = np.empty(size + spare_size, dtype=np.uint8)
+            if alone:
+                stream.update_into(ZEROS[: row.size], row.data)
+                _redraw_and_add(stream, part, row[:size], row[size:], p, kernels)
                 return
             with turns.take(number):
-                draw(stream, words, spare, p, kernels)
-            if add:
-                kernels.add_masks(part, words[np.newaxis], _ADDED, p)
+                draw(stream, row, size, p, kernels)
+            kernels.add_masks(part, row[np.newaxis, :size], _ADDED, p)
 
         pieces = [
             (plane[low : low + _BLOCK_BYTES], p)

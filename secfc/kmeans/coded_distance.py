@@ -34,6 +34,9 @@ _ANSWERED_ROWS = 768
 _PIECES = 4
 """Pieces of answers for each thread. With more, faster threads can take work from a slow one."""
 
+_STORED = 2
+"""Residues whose work takes as long as storing a byte of a share in memory that was not used before."""
+
 _SUMMED_COLUMNS = 8
 """Sums are updated in multiples of this many columns: the compiled loop processes as many together."""
 
@@ -74,11 +77,12 @@ class CodedPoints:
         def store(primes: slice) -> None:
             self._kernels.store(planes[primes], self._primes[primes], self._shares[primes], start)
 
-        several = threads.for_work(planes.size)
+        size = _STORED * planes.size
+        several = threads.for_work(size)
         if several == 1:  # a share of a few rows takes microseconds
             self._kernels.store(planes, self._primes, self._shares, start)
         else:
-            threads.each(store, parts(len(planes), several), size=planes.size)
+            threads.each(store, parts(len(planes), several), size=size)
 
     def shares(self, index: int, rows: slice) -> Shares:
         """The shares of some rows modulo one prime, (width, rows), centred."""

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,8 @@ _BLOCK_BYTES = 3 << 16
 With its spare words a block is shorter than `secfc.keystream.ZEROS`."""
 
 
-def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
+@lru_cache
+def harary_neighbours(count: int, connectivity: int) -> tuple[frozenset[int], ...]:
     """Neighbours of each vertex in a graph of `count` vertices with this connectivity.
 
     It stays connected when any connectivity - 1 vertices are removed. Harary's graph has the fewest edges of
@@ -44,7 +46,7 @@ def harary_neighbours(count: int, connectivity: int) -> list[set[int]]:
     for a, b in edges:
         neighbours[a].add(b)
         neighbours[b].add(a)
-    return neighbours
+    return tuple(map(frozenset, neighbours))
 
 
 class PairwiseMasks:
@@ -106,7 +108,7 @@ class PairwiseMasks:
             words = self._buffer(part.size // BYTES_PER_RESIDUE, p)
             for stream, row, turn in zip(streams, words, turns, strict=True):
                 with nullcontext() if alone else turn.take(number):
-                    draw(stream, row[: part.size], row[part.size :], p, self._kernels)
+                    draw(stream, row, part.size, p, self._kernels)
             self._kernels.add_masks(part, words, self._signs, p)
 
         self._kernels.threads.each(add, range(len(parts)), size=size, turns=turns)

@@ -248,9 +248,9 @@ class TestMasks:
     def test_words_that_are_not_below_the_prime_are_drawn_again(self, kernels):
         # Five words and two spare ones, one of them too large, so that two more have to be drawn.
         stream = Words([1, P, 2, 2**24 - 1, P - 1, P + 1, 7, P, 8])
-        words, spare = np.empty(3 * 5, dtype=np.uint8), np.empty(3 * 2, dtype=np.uint8)
-        draw(stream, words, spare, P, kernels)
-        assert unpack(words).tolist() == [1, 7, 2, 8, P - 1]
+        row = np.empty(3 * 7, dtype=np.uint8)
+        draw(stream, row, 3 * 5, P, kernels)
+        assert unpack(row[: 3 * 5]).tolist() == [1, 7, 2, 8, P - 1]
         assert stream.left == []
 
     def test_spare_words_are_hardly_ever_too_few(self):
