@@ -252,7 +252,9 @@ class Preparer:
         ]
 
     def _opened(self, message: SealedMessage) -> bytes:
-        return self._channels[message.sender].open(message.purpose, part=0, sealed=message.sealed.payload)
+        return bytes(
+            self._channels[message.sender].open(message.purpose, part=0, sealed=message.sealed.payload)
+        )
 
     def _on_holds(self, message: Holds) -> list[Message]:
         if not self._channels:

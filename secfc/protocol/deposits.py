@@ -223,7 +223,7 @@ class Owner:
         for member, copy in sealed.items():
             try:
                 fresh, ciphertext = copy[:_FRESH], copy[_FRESH:]
-                opened = self._channel(member).open(_labels(fresh, run), part=0, sealed=ciphertext)
+                opened = bytes(self._channel(member).open(_labels(fresh, run), part=0, sealed=ciphertext))
             except SealError:
                 continue
             size = _LABEL.itemsize * self._count
@@ -320,7 +320,7 @@ class Intake:
             channel = call.channel(
                 secret, owner=owner, ephemeral=ephemeral, member=self._number, me=self._number
             )
-            piece = channel.open(_PIECE, part=0, sealed=sealed)
+            piece = bytes(channel.open(_PIECE, part=0, sealed=sealed))
         except (SealError, ValueError):
             raise self._refuse(owner, "its piece cannot be opened") from None
         opened = _Opened(

@@ -71,7 +71,7 @@ class Echoes:
             )
         if len(sealed) != SHOWN_BYTES + TAG_BYTES:
             raise MessageError(f"Echo: {len(sealed)} sealed bytes from client {sender}")
-        payload = self._channels[sender].open(Echo.purpose, part=0, sealed=sealed, round_=check)
+        payload = bytes(self._channels[sender].open(Echo.purpose, part=0, sealed=sealed, round_=check))
         self._next[sender] = check + 1
         if check < self._over:
             return

@@ -26,7 +26,7 @@ class Letter:
     """A message without its sealed payload, and the opened payload."""
 
     message: RoundMessage
-    data: bytes = field(repr=False)
+    data: memoryview = field(repr=False)
 
 
 class Mail:
@@ -71,7 +71,7 @@ class Mail:
         ahead = len(self._held.get((sender, kind), ()))
         if ahead == self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST)) + self._again:
             raise MessageError(f"{kind.__name__}: client {sender} is {ahead} messages ahead")
-        data = b""  # stays empty for an answer that could not be read
+        data = memoryview(b"")  # stays empty for an answer that could not be read
         if message.sealed.payload or not answers:
             data = self._channels[sender].open(
                 kind.purpose, part=message.place, sealed=message.sealed.payload, round_=message.round

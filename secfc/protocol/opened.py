@@ -122,7 +122,7 @@ class Opener:
                 f"Share: {len(sealed)} sealed bytes from client {message.sender}, shape {form.residues} "
                 f"takes {form.end + TAG_BYTES}"
             )
-        payload = memoryview(channel.open(Share.purpose, part=part, sealed=sealed))
+        payload = channel.open(Share.purpose, part=part, sealed=sealed)
         residues = PackedResidues(shape=form.residues, payload=payload[: form.residues_end])
         self._check(residues, message.sender)
         covers = zeros = None

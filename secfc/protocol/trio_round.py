@@ -243,7 +243,7 @@ class TrioRound(ABC):
             return []
         if message.part >= (most := self._most(message)):
             raise MessageError(f"{type(message).__name__}: part {message.part}, there are {most}")
-        data = memoryview(letter.data)
+        data = letter.data
         if message.begins:
             # If masks of one question hid an answer to another, the difference of the answers would be
             # revealed. And with two clusters any bits are labels, so wrong labels would be accepted.
@@ -321,6 +321,7 @@ class TrioRound(ABC):
         """The message for one `Sending` to another of the trio."""
         index, client = self._sent[one.recipient], self._who[one.recipient]
         self._sent[one.recipient] += 1
+        data = one.data if index else b"".join((self._asked.digest, one.data))
         return Compared(
             run=self._run,
             sender=self._me,
@@ -328,7 +329,7 @@ class TrioRound(ABC):
             round=self._asked.round,
             part=slot,
             index=index,
-            sealed=self._seal(Compared, client, place_of(index, slot), one.data, begins=index == 0),
+            sealed=self._seal(Compared, client, place_of(index, slot), data),
         )
 
     def _opened(self, part: int, labels: Labels, core: bytes = b"") -> Message:
@@ -399,19 +400,18 @@ class TrioRound(ABC):
         part: int,
         residues: PackedResidues,
     ) -> Message:
+        data = residues.framed(self._asked.digest) if part == 0 else residues.payload
         return kind(
             run=self._run,
             sender=self._me,
             recipient=client,
             round=self._asked.round,
             part=part,
-            sealed=self._seal(kind, client, part, residues.payload, begins=part == 0),
+            sealed=self._seal(kind, client, part, data),
         )
 
-    def _seal(self, kind: type[Message], client: int, place: int, data: Data, *, begins: bool) -> Sealed:
-        """Seal data. The first message of a type to a recipient begins with the digest of the question."""
-        if begins:
-            data = b"".join((self._asked.digest, data))
+    def _seal(self, kind: type[Message], client: int, place: int, data: Data) -> Sealed:
+        """Seal data. In the first message of a type to a recipient the question's digest is before them."""
         return self._channels[client].seal(kind.purpose, part=place, payload=data, round_=self._asked.round)
 
 

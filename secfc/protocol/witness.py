@@ -109,7 +109,8 @@ class Witnesses:
             raise MessageError(f"Witness: of round {message.round}, at most {self._last_round} are asked")
         if len(sealed) > self._most:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
-        payload = self._channels[sender].open(Witness.purpose, part=0, sealed=sealed, round_=round_)
+        channel = self._channels[sender]
+        payload = bytes(channel.open(Witness.purpose, part=0, sealed=sealed, round_=round_))
         self._check(sender, round_, payload)
         self._heard[sender] = round_
         if round_ <= self._latest:

@@ -19,6 +19,7 @@ from typing import Self
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from secfc import large_memory
 from secfc.errors import SealError, SecFCError
 from secfc.payload import Payload
 
@@ -88,12 +89,16 @@ class Channel:
 
     def open(
         self, purpose: bytes, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
-    ) -> bytes:
+    ) -> memoryview:
         """The payload that the other client sealed for this place. SealError if it sealed no such message."""
-        nonce = _NONCE.pack(round_, part)
+        nonce, size = _NONCE.pack(round_, part), len(sealed) - TAG_BYTES
         cipher, associated = self._cipher(self._peer, self._me, purpose)
         try:
-            return cipher.decrypt(nonce, sealed, associated + nonce)
+            if size < large_memory.LARGE:
+                return memoryview(cipher.decrypt(nonce, sealed, associated + nonce))
+            payload = large_memory.empty(size)
+            cipher.decrypt_into(nonce, sealed, associated + nonce, payload)
+            return payload
         except InvalidTag:
             raise SealError(
                 f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "

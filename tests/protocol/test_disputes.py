@@ -194,7 +194,7 @@ BAD = ("random", "cut", "longer", "altered", "unsigned", "no residue", "of anoth
 def test_a_share_that_cannot_be_read_costs_nobody_its_rows(seven, bad, early):
     net = seven()
     share = net.hold(Share, recipient=2, sender=1)
-    payload = net.channels[2][1].open(b"share", part=0, sealed=share.sealed.payload)
+    payload = bytes(net.channels[2][1].open(b"share", part=0, sealed=share.sealed.payload))
     altered = bytes([payload[0] ^ 1]) + payload[1:]
     beyond = b"\xff" * 3 + payload[3:-64]
     sealed = {

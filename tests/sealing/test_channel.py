@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.errors import MessageError, SealError, SecFCError
+from secfc.large_memory import LARGE
 from secfc.sealing.channel import TAG_BYTES, Channel
 
 SECRET, TRANSCRIPT = bytes(range(32)), bytes(range(32, 64))
@@ -43,6 +44,22 @@ def test_what_one_client_seals_the_other_opens(payload, purpose, round_, part):
     sealed = one.seal(purpose, part=part, payload=payload, round_=round_)
     assert len(sealed.payload) == len(payload) + TAG_BYTES
     assert other.open(purpose, part=part, sealed=sealed.payload, round_=round_) == payload
+
+
+@pytest.mark.parametrize("size", [LARGE - 1, LARGE, LARGE + 5])
+def test_a_large_payload_is_opened_where_nothing_was_changed(size):
+    payload, (one, other) = (b"secfc" * size)[:size], pair()
+    sealed = bytearray(one.seal(b"share", part=4, payload=payload, round_=3).payload)
+    assert len(sealed) == size + TAG_BYTES
+    assert other.open(b"share", part=4, sealed=sealed, round_=3) == payload
+    for at in (0, size - 1, size, -1):
+        sealed[at] ^= 1
+        with pytest.raises(SealError, match=TEXT):
+            other.open(b"share", part=4, sealed=sealed, round_=3)
+        sealed[at] ^= 1
+    for changed in (sealed[:-1], sealed[1:], sealed + b"\0"):
+        with pytest.raises(SealError, match=TEXT):
+            other.open(b"share", part=4, sealed=changed, round_=3)
 
 
 def test_both_directions_and_many_purposes_share_a_channel():

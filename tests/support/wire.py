@@ -243,7 +243,7 @@ class Wire:
         channel = self.channels[message.recipient][message.sender]
         at = {"part": message.place, "round_": message.round}
         data = channel.open(message.purpose, sealed=message.sealed.payload, **at)
-        return data[:DIGEST_BYTES] if message.begins else b""
+        return bytes(data[:DIGEST_BYTES]) if message.begins else b""
 
     def opened(self, share: Share) -> PackedResidues:
         """The residues of a share, as its recipient reads them."""
