@@ -16,7 +16,7 @@ import numpy as np
 
 from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack
-from secfc.field.residues import centre, reduce, squared_norms
+from secfc.field.residues import reduce, squared_norms
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import set_weights, weight_sums
 from secfc.threads import parts
@@ -58,6 +58,7 @@ class CodedPoints:
         weights: Ints | None = None,
     ) -> None:
         self._shares, self._primes, self._k, self._kernels = shares, primes, k, kernels
+        self._moduli = np.array(primes, dtype=np.float64)[:, np.newaxis]
         self._weights = weights
         threads, columns = kernels.threads.count, shares.shape[1]
         pieces = 1 if threads == 1 else -(-_PIECES * threads // len(primes))
@@ -120,15 +121,17 @@ class CodedPoints:
         are multiplied by `factors`, shape (P,), reduced residues, one for each prime. `about` are those of
         the sets to answer about, ascending, () for all of them.
         """
-        asked = list(about) or list(range(sizes.size))
-        sizes, self._asked = sizes[asked], len(asked)
-        sums = np.array([one[asked] for one in self._sums_of_sets(residues, sets)])
-        primes = np.array(self._primes[:residues], dtype=np.float64)[:, np.newaxis]
-        centres = reduce(sums, primes[..., np.newaxis])
-        linear, square = centre(-2.0 * sizes % primes, primes), centre((sizes % primes) ** 2 % primes, primes)
-        constants = squared_norms(np.ascontiguousarray(centres[..., :-1].swapaxes(1, 2)), primes)
-        matrices = reduce(centres * linear[..., np.newaxis], primes[..., np.newaxis])
-        matrices[..., -1] = square
+        sums, primes = self._sums_of_sets(residues, sets), self._moduli[:residues]
+        if about:
+            asked = list(about)
+            sums, sizes = sums[:, asked], sizes[asked]
+        self._asked = sizes.size
+        centres = reduce(sums[:, : self._asked], primes[..., np.newaxis])
+        scales = reduce(sizes.astype(np.float64), primes)
+        constants = squared_norms(centres[..., :-1].swapaxes(1, 2), primes)
+        products = centres * (-2.0 * scales)[..., np.newaxis]  # below 2**48
+        products[..., -1] = scales**2
+        matrices = reduce(products, primes[..., np.newaxis])
         if factors is not None:
             scale = factors[:residues, np.newaxis]
             matrices = reduce(matrices * scale[..., np.newaxis], primes[..., np.newaxis])
@@ -189,13 +192,19 @@ class CodedPoints:
             plane[:] = pack(np.ascontiguousarray(reduce(sums, p).T), p)
         return packed
 
-    def _sums_of_sets(self, count: int, sets: Labels) -> list[Floats]:
-        """As `_updated_sums`, but a row that is alone in its set counts once (`set_weights`)."""
-        sums = self._updated_sums(count, sets)
-        if self._weights is None:
-            return sums
-        alone = self._alone(sets)[:, np.newaxis]
-        return [one / alone for one in sums]  # the sum is a multiple, so the quotient is exact
+    def _sums_of_sets(self, count: int, sets: Labels) -> Floats:
+        """Sums in each set modulo the first primes, (count, k, width + 1), unreduced.
+
+        A row that is alone in its set counts once (`set_weights`).
+        """
+        self._update_sums(count, sets)
+        sums = np.empty((count, self._k, self._shares.shape[1]))
+        for found, kept in zip(sums, self._sums, strict=False):
+            for piece, one in zip(self._pieces, kept, strict=True):
+                found[:, piece] = one
+        if self._weights is not None:
+            sums /= self._alone(sets)[:, np.newaxis]  # the sum is a multiple, so the quotient is exact
+        return sums
 
     def _alone(self, sets: Labels) -> Floats:
         """The weight of the row that is alone in a set, 1 for other sets, shape (k,)."""
@@ -210,8 +219,8 @@ class CodedPoints:
             return self._kernels.set_sums(shares, sets, self._k)
         return _weighed(shares, sets, self._weights[rows], self._k)
 
-    def _updated_sums(self, count: int, sets: Labels) -> list[Floats]:
-        """Exact sums of the shares in each set modulo the first primes, each (k, width + 1), unreduced."""
+    def _update_sums(self, count: int, sets: Labels) -> None:
+        """Keep the exact sums of the shares in each set, by prime and piece of the columns."""
         kernels, work = self._kernels, list[Callable[[], None]]()
         compared, moved = sets, np.empty(0, dtype=np.int64)
         for index, shares in enumerate(self._shares[:count]):
@@ -237,7 +246,6 @@ class CodedPoints:
                 else:
                     work.append(partial(self._sum, sums, at, held, sets))
         kernels.threads.each(_do, work, size=count * self._shares.shape[1] * sets.size)
-        return [np.concatenate(one, axis=1) for one in self._sums[:count]]
 
     def _sum(self, sums: list[Floats], at: int, shares: Shares, sets: Labels) -> None:
         sums[at] = self._added_up(shares, sets)
