@@ -46,6 +46,7 @@ MAX_CLUSTERS = (1 << 16) - 1
 MAX_OWNERS = 1 << 20  # a million tiny deposits bound the work of a committee member
 MAX_ROUNDS = (1 << 32) - 2  # numbers have 4 bytes, and the last number marks the end of the run
 _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
+_FEW_ANSWER = 32  # up to so many clients answer all questions with "coded", so that slow ones delay nobody
 
 
 def recovery_threshold(t: int, ell: int) -> int:
@@ -381,11 +382,23 @@ class Job(AgreedClustering, CentreNoise):
     def max_rounds(self) -> int:
         """Most rounds of a job: for each start those before it, its iterations and a last assignment.
 
-        A prediction has one round. Disclosure "distances" adds a round for each spare client, because a
-        round is asked again when a responder is lost.
+        A prediction has one round. Where clients are named, each spare client adds a round, because a round
+        is asked again when too few of those named are left.
         """
-        again = self.n - self.threshold if self.disclosure == "distances" else 0
+        again = self.n - self.threshold if self.named else 0
         return self._rounds(self.max_iter) + again
+
+    @property
+    def named(self) -> int:
+        """Clients that each round names to answer. 0 if it names none, so that all clients answer.
+
+        With "distances" they are exactly R. With "coded" any R answers are enough, or R + 2A to locate lies.
+        So of many clients twice as many as those are named: half of them may be slow.
+        """
+        if self.disclosure == "distances":
+            return self.threshold
+        most = max(_FEW_ANSWER, 2 * (self.threshold + 2 * self.max_liars))
+        return most if self.disclosure == "coded" and self.n > most else 0
 
     @property
     def usual_rounds(self) -> int:

@@ -54,23 +54,37 @@ def _check_uncompared(message: Assignment | Finish) -> None:
 
 
 class ClientCoded:
-    """Disclosure "coded": every client sends its answer without masks."""
+    """Disclosure "coded": clients send their answers without masks. Of many clients the server names some."""
 
     factors: Floats | None = None
     """Factors of the answer, one reduced residue for each prime, (P,)."""
 
-    def __init__(self, context: ClientContext) -> None:
+    def __init__(self, context: ClientContext, peers: Peers, left_out: frozenset[int]) -> None:
         self._context, self._number, self._job = context, context.number, context.job
+        self._peers, self._left_out = peers, left_out
         self._round = 0
 
     def check(self, message: Assignment, sets: Labels) -> None:
         """Raise MessageError for a question that is not valid with this disclosure."""
         if message.responders:
-            raise MessageError(
-                f"Assignment: {len(message.responders)} responders, disclosure {self._job.disclosure!r} "
-                "names none"
-            )
+            self._check_named(message.responders)
         _check_uncompared(message)
+
+    def _check_named(self, responders: tuple[int, ...]) -> None:
+        """Require as many different responders as the job names."""
+        named = self._job.named
+        if not named:
+            raise MessageError(
+                f"Assignment: {len(responders)} responders, disclosure 'coded' names none for n={self._job.n}"
+            )
+        if len(responders) != named or not all(a < b for a, b in pairwise(responders)):
+            raise MessageError(
+                f"Assignment: {len(responders)} responders, {named} different ones in ascending order are "
+                "needed"
+            )
+        for j in responders:
+            if j in self._left_out or (j != self._number and j not in self._peers.channels):
+                raise MessageError(f"Assignment: responder {j} is no client of this run")
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Likewise for the result."""
@@ -87,7 +101,7 @@ class ClientCoded:
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin to answer a question modulo `residues` primes. False if this client is not asked."""
         self._round = message.round
-        return True
+        return not message.responders or self._number in message.responders
 
     def begin(self, part: int) -> list[Message]:
         """Messages to send besides the answer, when the next part is asked for."""
@@ -117,39 +131,30 @@ class ClientCoded:
 class ClientDistances(ClientCoded):
     """R clients answer, each multiplied by its weight and under masks that cancel. Sharing is complete."""
 
-    def __init__(self, context: ClientContext, peers: Peers, sharing: ClientSharing) -> None:
-        super().__init__(context)
-        self._channels, self._sharing = peers.channels, sharing
-        self._weights = Weights(context.job)
+    def __init__(
+        self, context: ClientContext, peers: Peers, left_out: frozenset[int], sharing: ClientSharing
+    ) -> None:
+        super().__init__(context, peers, left_out)
+        self._sharing, self._weights = sharing, Weights(context.job)
         self._masks: PairwiseMasks | None = None
 
     def check(self, message: Assignment, sets: Labels) -> None:
         """Require R different responders. With fewer, the sum is not D, and not masked against t clients."""
-        responders = message.responders
-        ascending = all(a < b for a, b in pairwise(responders))
-        if len(responders) != self._job.threshold or not ascending:
-            raise MessageError(
-                f"Assignment: {len(responders)} responders, {self._job.threshold} different ones in "
-                f"ascending order are needed"
-            )
-        for j in responders:
-            if j in self._sharing.left_out or (j != self._number and j not in self._channels):
-                raise MessageError(f"Assignment: responder {j} is no client of this run")
+        self._check_named(message.responders)
         _check_uncompared(message)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Make masks whose keys depend on the whole question."""
-        super().ask(message, sets, sizes, residues)
         responders, sharing = message.responders, self._sharing
-        if self._number not in responders:
+        if not super().ask(message, sets, sizes, residues):
             return False
         self.factors = self._weights.of(responders)[:, responders.index(self._number)]
         self._masks = PairwiseMasks(
             me=self._number,
             responders=responders,
             t=self._job.t,
-            channels=self._channels,
-            question=question_digest(sets, responders, sharing.left_out, asked=message.asked),
+            channels=self._peers.channels,
+            question=question_digest(sets, responders, self._left_out, asked=message.asked),
             round_=message.round,
             primes=sharing.primes[:residues],
             kernels=sharing.kernels,
@@ -164,18 +169,30 @@ class ClientDistances(ClientCoded):
 
 
 class ServerCoded:
-    """Any R answers are decoded. If a client vanishes, the others' answers stay usable."""
+    """Any R answers are decoded. If a client vanishes, the others' answers stay usable.
+
+    Of many clients some are named. If too few of them are left to decode and to locate lies, others are.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job, self._weights = job, Weights(job)
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """Clients that must answer the next round, empty if any may. TooManyFaultsError for too few."""
-        return ()
+        """Clients that answer the next round, empty if any may. TooManyFaultsError for too few.
+
+        Clients that were never absent are named first. So each client costs at most one more round.
+        """
+        able, named = gathering.present, self._job.named
+        able.sort(key=lambda j: j in gathering.missed)
+        return tuple(sorted(able[:named])) if len(able) > named else ()
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:
         """Whether the round must be asked again when this client vanishes."""
-        return False
+        present = gathering.present
+        left = sum(j in gathering.responders for j in present)
+        spare = gathering.spare
+        needed = self._job.threshold + 2 * spare + min(1, spare)  # with R + 2A, A + 1 liars can accuse A
+        return client in gathering.responders and left < needed and left < len(present)
 
     def weights(self, responders: tuple[int, ...]) -> Floats:
         """Factors of the answers of R clients before they are added, (primes, R)."""
@@ -186,11 +203,9 @@ class ServerDistances(ServerCoded):
     """R answers are added. Masks cancel only among the named clients. If one vanishes, others are named."""
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """Choose clients that were never absent first. So each client costs at most one more round."""
-        able = [j for j in gathering.members if j not in gathering.absent]
-        gathering.require(len(able))
-        able.sort(key=lambda j: j in gathering.missed)
-        return tuple(sorted(able[: self._job.threshold]))
+        """As in the base class. Exactly R clients are named."""
+        gathering.require(len(gathering.present))
+        return super().responders(gathering) or tuple(gathering.present)
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:
         """True if it is one of the named clients."""

@@ -29,7 +29,7 @@ class Gathering:
         self.absent: set[int] = set()  # not waited for, until they answer again
         self.left_out: dict[int, str] = {}  # reasons; their rows are not in, and they answer nothing
         self.liars: dict[int, str] = {}  # reasons; their answers are dropped, and their rows stay
-        self.responders: tuple[int, ...] = ()  # of the round, if all of them must answer
+        self.responders: tuple[int, ...] = ()  # of the round, if it names some
         self.missed: set[int] = set()  # absent at the beginning of some round
         # Asked nothing, because it is unknown whether they lie (`secfc.protocol.unread`). Their rows stay.
         self.silent: set[int] = set()
@@ -43,6 +43,11 @@ class Gathering:
         """Clients to which questions are sent. Absent ones are included, because they may come back."""
         out = self.left_out.keys() | self.liars.keys() | self.silent
         return [j for j in range(1, self._job.n + 1) if j not in out]
+
+    @property
+    def present(self) -> list[int]:
+        """Members that are not absent."""
+        return [j for j in self.members if j not in self.absent]
 
     def _is_in(self, client: int) -> bool:
         return not (client in self.left_out or client in self.liars or client in self.silent)
@@ -77,7 +82,7 @@ class Gathering:
         return tuple(sorted(candidates - answers.keys()))
 
     def begin(self, responders: tuple[int, ...] = ()) -> None:
-        """Start the next round, which the responders answer. If none is named, any clients may."""
+        """Start the next round, which the responders answer. If none is named, all clients do."""
         self.missed |= self.absent
         self.responders = responders
         self.round += 1
@@ -216,7 +221,9 @@ class Gathering:
 
     def _candidates(self) -> set[int]:
         """Clients that have answered the head or may still answer it."""
-        awaited = {j for j in self.responders or self.members if j not in self.absent}
+        awaited = set(self.present)
+        if self.responders:
+            awaited &= set(self.responders)
         return awaited | self._answers.get(self.head, {}).keys()
 
     def _wanted(self, candidates: int) -> int:

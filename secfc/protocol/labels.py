@@ -74,8 +74,8 @@ class ClientLabels(ClientCoded):
         kernels: Kernels,
         sharing: ClientSharing | None = None,
     ) -> None:
-        super().__init__(context)
-        self._peers, self._mail, self._left_out, self._sharing = peers, mail, left_out, sharing
+        super().__init__(context, peers, left_out)
+        self._mail, self._sharing = mail, sharing
         self._members = tuple(j for j, start in enumerate(peers.starts, 1) if start and j not in left_out)
         self._parts, self._kernels, self._weights = layout.parts(self._job), kernels, Weights(self._job)
         self._first: LabelSearch | None = None  # set between check and ask of the first question

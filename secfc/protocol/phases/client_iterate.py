@@ -52,9 +52,9 @@ class ClientIterate(ClientPhase):
         context, peers, sharing = self._context, self._peers, self._sharing
         match self._job.disclosure:
             case "coded":
-                return ClientCoded(context)
+                return ClientCoded(context, peers, self._left_out)
             case "distances":
-                return ClientDistances(context, peers, sharing)
+                return ClientDistances(context, peers, self._left_out, sharing)
             case "labels":
                 return ClientLabels(
                     context,
