@@ -8,8 +8,8 @@ more, until the run ends.
 
 import itertools
 import mmap
-import threading
 import weakref
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,41 +23,64 @@ _STEP = 1021 * 64
 of all answers have the same place in the processor's caches, and displace each other."""
 
 _MOST_IDLE = 1 << 28
-"""Bytes of kept memory, when new memory is needed. What was kept first is dropped."""
+"""Bytes of kept memory at a request. What was kept first is dropped."""
 
 _Memory = NDArray[np.uint8]
 _starts = itertools.count()
 
 
+class _Idle(list[_Memory]):
+    """Memory that nothing refers to. Each use of it is one operation of a list, so threads need no lock.
+
+    A lock could be held when memory is given back, which may happen at any time, and when a process forks.
+    """
+
+    def take(self, size: int) -> _Memory | None:
+        """What was kept last, and has this many bytes or up to two large pages more."""
+        others: list[_Memory] = []
+        try:
+            while not size <= (memory := self.pop()).size < size + 2 * LARGE:
+                others.append(memory)
+            return memory
+        except IndexError:
+            return None
+        finally:
+            self.extend(reversed(others))
+
+    def limit(self) -> None:
+        with suppress(IndexError):
+            while sum(memory.size for memory in self) > _MOST_IDLE:
+                self.pop(0)
+
+
 class _Pool:
-    """Memory that nothing refers to."""
+    """The memory that was kept since the last release."""
 
     def __init__(self) -> None:
-        self._idle: list[_Memory] = []
-        self._taking = threading.Lock()
+        self._idle = _Idle()
 
     def take(self, size: int) -> memoryview:
         idle = self._idle
-        memory = self._found(size, idle)
+        memory = idle.take(size)
+        idle.limit()
+        if memory is None:
+            try:
+                memory = _new(size)
+            except OSError:  # no large pages here, or no memory
+                idle.clear()
+                return np.empty(size, dtype=np.uint8).data
         taken = memory[:size]
-        # It may be called at any time, also during `_found`, so it takes no lock.
-        weakref.finalize(taken, idle.append, memory).atexit = False
+        weakref.finalize(taken, _keep, weakref.ref(idle), memory).atexit = False
         return taken.data
 
     def release(self) -> None:
-        self._idle = []  # memory in use is kept by the old list, and goes with it
+        self._idle = _Idle()
 
-    def _found(self, size: int, idle: list[_Memory]) -> _Memory:
-        """What was kept last, and has this many bytes or up to two large pages more, or new memory."""
-        with self._taking:
-            for at in range(len(idle) - 1, -1, -1):
-                memory = idle[at]
-                if size <= memory.size < size + 2 * LARGE:
-                    del idle[at]
-                    return memory
-            while sum(memory.size for memory in idle) > _MOST_IDLE:
-                del idle[0]
-        return _new(size)
+
+def _keep(idle: "weakref.ref[_Idle]", memory: _Memory) -> None:
+    kept = idle()
+    if kept is not None:
+        kept.append(memory)
 
 
 _POOL = _Pool()
@@ -81,11 +104,8 @@ def release() -> None:
 
 def _new(size: int) -> _Memory:
     whole = -(-(size + _APART) // LARGE) * LARGE
-    try:
-        mapped = mmap.mmap(-1, whole + LARGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        mapped.madvise(mmap.MADV_HUGEPAGE)
-    except OSError:  # no large pages, or no memory: then this raises MemoryError
-        return np.empty(size, dtype=np.uint8)
+    mapped = mmap.mmap(-1, whole + LARGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    mapped.madvise(mmap.MADV_HUGEPAGE)
     octets: _Memory = np.frombuffer(mapped, dtype=np.uint8)
     first = -octets.ctypes.data % LARGE
     return octets[first + next(_starts) * _STEP % _APART : first + whole]

@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -68,19 +69,35 @@ def test_much_larger_memory_is_not_used_for_a_small_request():
     assert address(large_memory.empty(8 * LARGE)) == first
 
 
-def test_kept_memory_is_bounded(monkeypatch):
+@pytest.mark.parametrize("size", [4 * LARGE, 9 * LARGE], ids=["kept", "new"])
+def test_kept_memory_is_bounded(monkeypatch, size):
     monkeypatch.setattr(large_memory, "_MOST_IDLE", 20 * LARGE)
     held = [large_memory.empty(4 * LARGE) for _ in range(12)]
     del held
-    large_memory.empty(9 * LARGE)  # of another size, so it is new
-    kept = large_memory._POOL._idle
-    assert 0 < sum(one.size for one in kept) <= 30 * LARGE
+    large_memory.empty(size)
+    assert 0 < sum(one.size for one in large_memory._POOL._idle) <= 20 * LARGE + size + LARGE
 
 
-def test_memory_that_is_in_use_at_a_release_is_not_kept():
-    before = large_memory.empty(2 * LARGE)
+def test_memory_that_is_in_use_at_a_release_is_not_kept_whatever_else_is_in_use():
+    before, other = large_memory.empty(2 * LARGE), large_memory.empty(2 * LARGE)
+    mapped = weakref.ref(np.asarray(before).base.obj)
+    assert mapped() is not None
     large_memory.release()
     del before
+    assert large_memory._POOL._idle == []
+    assert mapped() is None
+    other[0] = 1
+
+
+def test_where_memory_is_missing_the_kept_is_given_back(monkeypatch):
+    large_memory.empty(2 * LARGE)
+    assert large_memory._POOL._idle
+
+    def full(size):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(large_memory, "_new", full)
+    assert len(large_memory.empty(8 * LARGE)) == 8 * LARGE
     assert large_memory._POOL._idle == []
 
 

@@ -93,13 +93,15 @@ class Channel:
         """The payload that the other client sealed for this place. SealError if it sealed no such message."""
         nonce, size = _NONCE.pack(round_, part), len(sealed) - TAG_BYTES
         cipher, associated = self._cipher(self._peer, self._me, purpose)
+        payload = large_memory.empty(size) if size >= large_memory.LARGE else None
         try:
-            if size < large_memory.LARGE:
+            if payload is None:
                 return memoryview(cipher.decrypt(nonce, sealed, associated + nonce))
-            payload = large_memory.empty(size)
             cipher.decrypt_into(nonce, sealed, associated + nonce, payload)
             return payload
         except InvalidTag:
+            if payload is not None:
+                payload[:] = bytes(size)  # it has what was decrypted before the tag was checked
             raise SealError(
                 f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "
                 f"by it for client {self._me} and this place in this run"

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from secfc import large_memory
 from secfc.errors import MessageError, SealError, SecFCError
 from secfc.large_memory import LARGE
 from secfc.sealing.channel import TAG_BYTES, Channel
@@ -60,6 +61,17 @@ def test_a_large_payload_is_opened_where_nothing_was_changed(size):
     for changed in (sealed[:-1], sealed[1:], sealed + b"\0"):
         with pytest.raises(SealError, match=TEXT):
             other.open(b"share", part=4, sealed=changed, round_=3)
+
+
+def test_nothing_stays_of_a_large_payload_that_is_refused(monkeypatch):
+    given, (one, other) = [], pair()
+    sealed = bytearray(one.seal(b"share", part=0, payload=b"secfc" * LARGE).payload)
+    sealed[-1] ^= 1
+    made = large_memory.empty
+    monkeypatch.setattr(large_memory, "empty", lambda size: given.append(made(size)) or given[-1])
+    with pytest.raises(SealError):
+        other.open(b"share", part=0, sealed=sealed)
+    assert [bytes(one) == bytes(len(one)) for one in given] == [True]
 
 
 def test_both_directions_and_many_purposes_share_a_channel():
