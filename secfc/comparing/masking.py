@@ -67,7 +67,7 @@ def add_dealt(
     if kernels.refused(masks.planes(), tuple(primes)) >= 0:
         raise MessageError("the dealer sent masks that are not below their prime")
     for plane, mask, p in zip(residues.planes(), masks.planes(), primes, strict=True):
-        # A copy: what was unsealed cannot be written to, and kernels take what can.
+        # A copy: small payloads that were unsealed cannot be written to, and kernels take what can.
         kernels.add_masks(plane.reshape(-1), mask.reshape(1, -1).copy(), np.ones(1, dtype=np.int64), p)
 
 

@@ -102,6 +102,7 @@ class Channel:
         except InvalidTag:
             if payload is not None:
                 payload[:] = bytes(size)  # it has what was decrypted before the tag was checked
+                payload = None  # a traceback would keep it
             raise SealError(
                 f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "
                 f"by it for client {self._me} and this place in this run"
