@@ -382,18 +382,25 @@ class Job(AgreedClustering, CentreNoise):
     def max_rounds(self) -> int:
         """Most rounds of a job: for each start those before it, its iterations and a last assignment.
 
-        A prediction has one round. Where clients are named, each spare client adds a round, because a round
-        is asked again when too few of those named are left.
+        A prediction has one round. A round is asked again when too few of the clients that it names are left.
         """
-        again = self.n - self.threshold if self.named else 0
-        return self._rounds(self.max_iter) + again
+        return self._rounds(self.max_iter) + self.asked_again
+
+    @property
+    def asked_again(self) -> int:
+        """Most rounds that are asked again because named clients vanish, each at most once.
+
+        With "distances" one is enough for it. With "coded" N - R - 2A are needed, and n - R can vanish.
+        """
+        enough = self.threshold + 2 * self.max_liars
+        return (self.n - self.threshold) // max(1, self.named - enough) if self.named else 0
 
     @property
     def named(self) -> int:
-        """Clients that each round names to answer. 0 if it names none, so that all clients answer.
+        """Present clients that each round names to answer. 0 if it names none, so that all clients answer.
 
-        With "distances" they are exactly R. With "coded" any R answers are enough, or R + 2A to locate lies.
-        So of many clients twice as many as those are named: half of them may be slow.
+        With "distances" they are R. With "coded" any R answers are enough, or R + 2A to locate lies. So of
+        many clients twice as many as those are named, and half of them may be slow.
         """
         if self.disclosure == "distances":
             return self.threshold

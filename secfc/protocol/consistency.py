@@ -32,10 +32,13 @@ _CODES_KEPT = 64
 
 
 @cache
-def combinations_for(liars: int) -> int:
-    """Combinations of each residue, at least two, so that 2 `liars` / p**c < 2**-40 for every prime p."""
+def combinations_for(liars: int, again: int = 0) -> int:
+    """Combinations c of each residue, at least two: (2 `liars` + `again`) / p**c < 2**-40 for every prime p.
+
+    `again` is how often a round may be asked again.
+    """
     smallest = min(prime.p for prime in PRIMES)
-    return max(2, ceil((SECURITY_BITS + log2(2 * max(liars, 1))) / log2(smallest)))
+    return max(2, ceil((SECURITY_BITS + log2(2 * max(liars, 1) + again)) / log2(smallest)))
 
 
 def code_of(job: Job, index: int, clients: Sequence[int], *, dimension: int) -> ReedSolomon:
@@ -49,7 +52,7 @@ class ConsistencyCheck:
 
     def __init__(self, job: Job, secret: MaskSource, kernels: Kernels) -> None:
         self._job, self._secret, self._kernels = job, secret, kernels
-        self._combinations = combinations_for(job.max_liars)
+        self._combinations = combinations_for(job.max_liars, job.asked_again)
         self._sums: Shares = np.empty((0, 0, 0), dtype=np.float32)
         self._codes: dict[tuple[int, tuple[int, ...]], ReedSolomon] = {}
 

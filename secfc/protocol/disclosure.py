@@ -71,13 +71,14 @@ class ClientCoded:
         _check_uncompared(message)
 
     def _check_named(self, responders: tuple[int, ...]) -> None:
-        """Require as many different responders as the job names."""
-        named = self._job.named
+        """Require as many different responders as the job names, or more: absent clients are named too."""
+        named, exactly = self._job.named, self._job.disclosure == "distances"
         if not named:
             raise MessageError(
                 f"Assignment: {len(responders)} responders, disclosure 'coded' names none for n={self._job.n}"
             )
-        if len(responders) != named or not all(a < b for a, b in pairwise(responders)):
+        fits = len(responders) == named if exactly else len(responders) >= named
+        if not fits or not all(a < b for a, b in pairwise(responders)):
             raise MessageError(
                 f"Assignment: {len(responders)} responders, {named} different ones in ascending order are "
                 "needed"
@@ -171,20 +172,18 @@ class ClientDistances(ClientCoded):
 class ServerCoded:
     """Any R answers are decoded. If a client vanishes, the others' answers stay usable.
 
-    Of many clients some are named. If too few of them are left to decode and to locate lies, others are.
+    Of many clients some are named, and absent ones, so that these come back with an answer. If too few of the
+    named are left to decode and to locate lies, others are named.
     """
 
     def __init__(self, job: Job) -> None:
         self._job, self._weights = job, Weights(job)
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """Clients that answer the next round, empty if any may. TooManyFaultsError for too few.
-
-        Clients that were never absent are named first. So each client costs at most one more round.
-        """
-        able, named = gathering.present, self._job.named
-        able.sort(key=lambda j: j in gathering.missed)
-        return tuple(sorted(able[:named])) if len(able) > named else ()
+        """Clients that answer the next round, empty for all."""
+        named = _never_absent_first(gathering)[: self._job.named]
+        absent = [j for j in gathering.members if j in gathering.absent]
+        return tuple(sorted(named + absent)) if len(gathering.present) > self._job.named > 0 else ()
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:
         """Whether the round must be asked again when this client vanishes."""
@@ -199,13 +198,18 @@ class ServerCoded:
         return self._weights.of(responders)
 
 
+def _never_absent_first(gathering: Gathering) -> list[int]:
+    """Present clients, in the order in which they are named. So each client costs at most one more round."""
+    return sorted(gathering.present, key=lambda j: j in gathering.missed)
+
+
 class ServerDistances(ServerCoded):
     """R answers are added. Masks cancel only among the named clients. If one vanishes, others are named."""
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """As in the base class. Exactly R clients are named."""
+        """R present clients. TooManyFaultsError for too few."""
         gathering.require(len(gathering.present))
-        return super().responders(gathering) or tuple(gathering.present)
+        return tuple(sorted(_never_absent_first(gathering)[: self._job.named]))
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:
         """True if it is one of the named clients."""

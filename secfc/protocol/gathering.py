@@ -45,6 +45,11 @@ class Gathering:
         return [j for j in range(1, self._job.n + 1) if j not in out]
 
     @property
+    def asked(self) -> list[int]:
+        """Members that answer this round."""
+        return [j for j in self.members if j in self.responders or not self.responders]
+
+    @property
     def present(self) -> list[int]:
         """Members that are not absent."""
         return [j for j in self.members if j not in self.absent]
@@ -221,10 +226,7 @@ class Gathering:
 
     def _candidates(self) -> set[int]:
         """Clients that have answered the head or may still answer it."""
-        awaited = set(self.present)
-        if self.responders:
-            awaited &= set(self.responders)
-        return awaited | self._answers.get(self.head, {}).keys()
+        return set(self.asked) - self.absent | self._answers.get(self.head, {}).keys()
 
     def _wanted(self, candidates: int) -> int:
         """Answers to the head that are enough, if so many clients can answer."""

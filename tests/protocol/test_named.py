@@ -61,7 +61,11 @@ def test_twice_as_many_as_are_needed_are_named_where_there_are_more(monkeypatch)
     assert [job(n, max_liars=2).named for n in (14, 15, 40)] == [0, 14, 14]
     assert job(20, disclosure="distances").named == R
     assert job(20, disclosure="labels", comparers=(1, 2, 3)).named == 0
-    assert job(20).max_rounds == job(6).max_rounds + 20 - R
+    assert job(20).asked_again == (20 - R) // (NAMED - R)
+    assert job(20, max_liars=2).asked_again == (20 - R) // (14 - R - 4)
+    assert job(6).asked_again == 0
+    assert job(20, disclosure="distances").asked_again == 20 - R
+    assert job(20).max_rounds == job(6).max_rounds + 5
     monkeypatch.undo()
     assert [job(n).named for n in (32, 33, 1000)] == [0, 32, 32]
     assert [job(n, t=20, ell=20).named for n in (158, 159)] == [0, 158]
@@ -102,20 +106,23 @@ def test_others_are_named_when_too_few_are_left():
     for client in sorted(gone):
         net.post(net.server.absent(client))
     net.run(drop=note)
-    assert answered[3] == {3, 6, 7, 8, 9, 10}
+    assert answered[3] == {3, 6, 7, 8, 9, 10} | gone  # and those that are back
+    assert answered[4] >= {3, 6, 7, 8, 9, 10}  # never absent
     assert (labels_of(net) == exact(net)).all()
 
 
 def test_clients_that_were_never_absent_are_named_first():
     job = Job(n=12, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
     gathering, disclosure, named = Gathering(job), ServerCoded(job), []
-    for absent in (set(), {2}, set(), {1, 3, 4, 5, 6, 7}, {9, 10, 11, 12}):
+    for absent in (set(), {2}, set(), {1, 3, 4, 5, 6, 7}, {9, 10, 11, 12}, {2, 8}):
         gathering.absent = set(absent)
         gathering.begin(disclosure.responders(gathering))
         named.append(gathering.responders)
-    assert named[:3] == [(1, 2, 3, 4, 5, 6), (1, 3, 4, 5, 6, 7), (1, 3, 4, 5, 6, 7)]
+    # Absent ones are named too, so that they come back when they answer.
+    assert named[:3] == [(1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6, 7), (1, 3, 4, 5, 6, 7)]
     assert named[3] == ()  # six are present, and all of them answer
-    assert named[4] == (1, 2, 3, 4, 5, 8)
+    assert named[4] == (1, 2, 3, 4, 5, 8, 9, 10, 11, 12)
+    assert named[5] == (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 @pytest.mark.parametrize(("liars", "named", "absent"), [(0, 6, 3), (1, 10, 4)])
@@ -132,7 +139,7 @@ def test_a_round_is_asked_again_exactly_when_too_few_named_are_left(liars, named
     gathering.absent.add(absent + 1)
     assert disclosure.asks_again(absent + 1, gathering)
     gathering.begin(disclosure.responders(gathering))
-    assert not {*gathering.responders} & gathering.absent
+    assert len({*gathering.responders} - gathering.absent) == named
 
 
 def test_nobody_is_asked_again_where_nobody_else_can_answer():
@@ -143,6 +150,28 @@ def test_nobody_is_asked_again_where_nobody_else_can_answer():
     assert not disclosure.asks_again(1, gathering)
     with pytest.raises(TooManyFaultsError, match="too few clients are left: to decode"):
         gathering.complete()
+
+
+def test_absent_clients_come_back_with_their_next_answer():
+    """Clients 7 to 14 miss round 1, and then others vanish: enough are there."""
+    net, missed, gone = net_of(15), set(range(7, 15)), {1, 2, 3, 4, 15}
+
+    def drop(message):
+        if not isinstance(message, CodedDistances):
+            return False
+        if message.round == 1 and missed & {message.sender}:
+            return True
+        return message.round >= 2 and message.sender in gone
+
+    net.run(until=lambda: net.server.gathering.round == 1)
+    for client in sorted(missed):
+        net.post(net.server.absent(client))
+    net.run(drop=drop)
+    for client in sorted(gone):
+        net.post(net.server.absent(client))
+    net.run(drop=drop)
+    assert net.server.gathering.absent <= gone
+    assert (labels_of(net) == exact(net)).all()
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -164,7 +193,7 @@ def test_a_liar_among_the_named_is_found_and_the_labels_are_exact(late):
     ("responders", "text"),
     [
         ((1, 2, 3), "3 responders, 6 different ones"),
-        (range(1, 8), "7 responders"),
+        ((1, 2, 3, 4, 5), "5 responders, 6 different ones"),
         ((1, 2, 3, 4, 5, 5), "6 responders, 6 different ones in ascending order"),
         ((2, 1, 3, 4, 5, 6), "6 responders, 6 different ones in ascending order"),
         ((1, 2, 3, 4, 5, 10), "responder 10 is no client"),

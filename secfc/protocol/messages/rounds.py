@@ -33,7 +33,7 @@ class Assignment(FromServer, number=5, phase="iterate"):
     rounds = alike = with_helpers = True
 
     sets: Annotated[Labels | PackedLabels, enc.SETS] = field(repr=False)
-    responders: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.named)] = ()
+    responders: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.n if of.job.named else 0)] = ()
     asked: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.k)] = ()
     left_out: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.n)] = ()
     lost: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.reserves)] = ()

@@ -160,9 +160,7 @@ class ServerIterate(ServerRounds):
             part = self._gathering.head
             self._gathering.advance()
             if self._gathering.head < self._parts.answers:
-                messages += self._continue(
-                    part + WINDOW, self._gathering.responders or self._gathering.members
-                )
+                messages += self._continue(part + WINDOW, self._gathering.asked)
                 continue
             self._kept.end_round(self.search.sets)
             messages += self.ask() if self.search.end_round() else self._end()
