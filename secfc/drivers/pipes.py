@@ -166,14 +166,15 @@ class PartyProcess:
         if not kindly:
             self.process.terminate()
 
-    def wait(self, until: float) -> None:
-        """Wait until the process ends. After `until` force it to end."""
-        for force in (self.process.terminate, self.process.kill):
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(max(0.0, until - time.monotonic()))
-                break
-            force()
-            until = time.monotonic() + GRACE_SECONDS
+    def ends(self, until: float) -> bool:
+        """Wait until then for the end of the process. Whether it has ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(max(0.0, until - time.monotonic()))
+            return True
+        return False
+
+    def wait(self) -> None:
+        """Wait for the end of the process."""
         self.process.wait()
         self._forget()
 
@@ -226,6 +227,13 @@ class Pipes:
             self._forks.end()
 
     def _wait(self) -> None:
-        until = time.monotonic() + GRACE_SECONDS
+        """Wait for the end of all processes. Those that are late are terminated together, then killed."""
+        for kill in (False, True):
+            until = time.monotonic() + GRACE_SECONDS
+            for late in [one.process for one in self.processes.values() if not one.ends(until)]:
+                if kill:
+                    late.kill()
+                else:
+                    late.terminate()
         for one in self.processes.values():
-            one.wait(until)
+            one.wait()

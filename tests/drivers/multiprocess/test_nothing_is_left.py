@@ -147,6 +147,29 @@ def test_a_process_that_ignores_termination_is_killed(setup_of, started, sabotag
     assert started[0].poll() == -signal.SIGKILL
 
 
+def test_processes_that_do_not_end_are_given_the_same_seconds_together(setup_of, started, monkeypatch):
+    monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(conversation, "CLOSING_SECONDS", 0.5)
+    late, ends = [], pipes.PartyProcess.ends
+
+    def note(one, until):
+        late.append(until)
+        return ends(one, until)
+
+    def stop(progress):
+        if progress.round == 1:
+            for process in started:
+                process.send_signal(signal.SIGSTOP)
+            raise RuntimeError("stop")
+
+    monkeypatch.setattr(pipes.PartyProcess, "ends", note)
+    with pytest.raises(RuntimeError, match="stop"):
+        run_multiprocess(setup_of(), stop)
+    assert [process.poll() for process in started] == [-signal.SIGKILL] * 3
+    assert len(late) == 6
+    assert len(set(late)) == 2  # one deadline to end, one after they were told to
+
+
 def test_a_process_that_does_not_end_after_its_result_is_terminated(setup_of, started, sabotage, monkeypatch):
     monkeypatch.setattr(pipes, "GRACE_SECONDS", 0.5)
     sabotage(2, "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()")
