@@ -53,6 +53,10 @@ class Records:
             def __init__(self, key):
                 self._key, self._real = key, AESGCM(key)
 
+            def encrypt(self, nonce, *rest):
+                records.sealed[self._key, bytes(nonce)] += 1
+                return self._real.encrypt(nonce, *rest)
+
             def encrypt_into(self, nonce, *rest):
                 records.sealed[self._key, bytes(nonce)] += 1
                 return self._real.encrypt_into(nonce, *rest)

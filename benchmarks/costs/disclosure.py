@@ -24,7 +24,7 @@ from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.question import question_digest
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout
-from secfc.sealing.channel import Channel
+from secfc.sealing.channel import Channels
 
 ITERATIONS = 8
 """Turns of each, after one for warm-up."""
@@ -86,7 +86,8 @@ def _measure(case: Case, precision: int) -> DisclosureRow:
     points.store(shares, 0)
     responders = tuple(range(1, job.threshold + 1))
     factors = Weights(job).of(responders)[:, 0]
-    channels = {j: Channel(secret=os.urandom(32), transcript=bytes(32), me=1, peer=j) for j in responders[1:]}
+    secrets = {j: os.urandom(32) for j in responders[1:]}
+    channels = Channels(secrets=secrets, transcript=bytes(32), me=1)
     rng = np.random.default_rng(0)
     sets = rng.integers(0, case.k, case.m).astype(np.int32)
     residues = job.residues(int(set_sizes(sets, case.k).max()))

@@ -25,7 +25,7 @@ from secfc.params import Job
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout
 from secfc.rows import largest_norm
-from secfc.sealing.channel import Channel
+from secfc.sealing.channel import Channel, Channels
 
 PASSES = 9
 """Passes over the rows. One more pass before them, which may load compiled code, is not counted."""
@@ -130,8 +130,11 @@ def share_once(job: Job, rows: Floats) -> Shared:
 
 def _channels(client: int, other: int) -> tuple[Channel, Channel]:
     """Both ends of a channel."""
-    keys = {"secret": os.urandom(32), "transcript": bytes(32)}
-    return Channel(**keys, me=client, peer=other), Channel(**keys, me=other, peer=client)
+    secret, transcript = os.urandom(32), bytes(32)
+    return (
+        Channels(secrets={other: secret}, transcript=transcript, me=client)[other],
+        Channels(secrets={client: secret}, transcript=transcript, me=other)[client],
+    )
 
 
 def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PASSES) -> SharingRow:

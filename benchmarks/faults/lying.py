@@ -5,7 +5,7 @@ they are signed or sealed, so that the lie has a valid signature or seal.
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, cast
@@ -33,7 +33,7 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.signed import report_statement
-from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
+from secfc.sealing.channel import TAG_BYTES, Channel, Channels, Sealed
 from secfc.sealing.handshake import DIGEST_BYTES, Handshake
 from secfc.sealing.identity import Identity
 
@@ -323,10 +323,30 @@ class _Handshake:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._honest, name)
 
-    def channels(self, *given: Any) -> dict[int, Channel]:
+    def channels(self, *given: Any) -> "_Channels":
         """Channels to the other parties."""
-        honest = self._honest.channels(*given)
-        return {j: cast(Channel, _Channel(channel, j, self._sealed)) for j, channel in honest.items()}
+        return _Channels(self._honest.channels(*given), self._sealed)
+
+
+class _Channels(Mapping[int, Channel]):
+    """The channels of a liar."""
+
+    def __init__(self, honest: Channels, sealed: Callable[..., Sealed]) -> None:
+        self._honest, self._sealed = honest, sealed
+        self.transcript = honest.transcript
+
+    def __getitem__(self, peer: int) -> Channel:
+        return cast(Channel, _Channel(self._honest[peer], peer, self._sealed))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._honest)
+
+    def __len__(self) -> int:
+        return len(self._honest)
+
+    def among(self, peers: Container[int]) -> "_Channels":
+        """As `Channels.among`."""
+        return _Channels(self._honest.among(peers), self._sealed)
 
 
 class _Channel:

@@ -6,6 +6,7 @@ from math import log2
 
 import numpy as np
 
+from secfc import large_memory
 from secfc.array_types import Floats, Objects
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
@@ -136,10 +137,11 @@ class Sharer:
         `_AT_ONCE` of them, threads take primes, else pieces of the work for one prime.
         """
         n, shape, threads = self._job.n, (len(self._primes), width, rows), self._kernels.threads
+        size = BYTES_PER_RESIDUE * width * rows
         # Each with memory of its own: one that is kept does not keep the others.
-        shares = [np.empty((*shape[:2], BYTES_PER_RESIDUE * rows), dtype=np.uint8) for _ in range(n)]
-        coded, size, turns = self._job.ell + self._job.t, n * width * rows, Turns()
-        clients, free = parts(n, threads.for_work(size)), list[tuple[Floats, Bytes]]()
+        shares = [large_memory.empty(len(self._primes) * size) for _ in range(n)]
+        coded, work, turns = self._job.ell + self._job.t, n * width * rows, Turns()
+        clients, free = parts(n, threads.for_work(work)), list[tuple[Floats, Bytes]]()
 
         def encode(index: int) -> None:
             p = self._primes[index]
@@ -150,15 +152,16 @@ class Sharer:
                 out = np.empty((n, width, BYTES_PER_RESIDUE * rows), dtype=np.uint8)
             fill(values, p, partial(turns.take, index))
             self._encoders[index](values, p, out)
+            first, end, packed = index * size, (index + 1) * size, out.reshape(-1).data
 
             def put(some: slice) -> None:
-                for share, packed in zip(shares[some], out[some], strict=True):
-                    share[index] = packed
+                for j in range(some.start, some.stop):
+                    shares[j][first:end] = packed[j * size : (j + 1) * size]
 
-            threads.each(put, clients, size=size)
+            threads.each(put, clients, size=work)
             free.append((values, out))
 
         values = len(self._primes) * coded * width * rows
-        work = _ENCODED * values if values <= _AT_ONCE else 0
-        threads.each(encode, range(len(self._primes)), size=work, turns=[turns])
-        return [PackedResidues(shape=shape, payload=one.reshape(-1).data) for one in shares]
+        work_of_all = _ENCODED * values if values <= _AT_ONCE else 0
+        threads.each(encode, range(len(self._primes)), size=work_of_all, turns=[turns])
+        return [PackedResidues(shape=shape, payload=one) for one in shares]

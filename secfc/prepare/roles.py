@@ -121,7 +121,7 @@ class Preparer:
         )
         self._introductions: dict[int, Introduction] = {number: self._handshake.introduction}
         self._early: dict[int, Holds] = {}  # received before the introductions of all clients
-        self._channels: dict[int, Channel] = {}
+        self._channels: Mapping[int, Channel] = {}
         self._complete: set[int] = set()  # other clients that have the shares of all clients
         self._ended = False  # by an error
 

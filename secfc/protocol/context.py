@@ -15,7 +15,7 @@ from secfc.limits import Limits
 from secfc.params import Job
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
-from secfc.sealing.channel import Channel
+from secfc.sealing.channel import Channels
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity
 
@@ -77,8 +77,8 @@ class ClientContext:
 class Peers:
     """The other parties in the plan, and this party's secret values."""
 
-    channels: dict[int, Channel]  # to every other client with whom the run began
-    helpers: dict[int, Channel]  # to every other helper
+    channels: Channels  # to every other client with whom the run began
+    all_channels: Channels  # to every other client and helper
     transcript: bytes  # of the handshake
     starts: list[bytes | None]  # signed digests of start labels; None for a client that is not in the plan
     coin: bytes = field(repr=False)  # this party's value
@@ -86,11 +86,6 @@ class Peers:
     checks: list[bytes] = field(repr=False)  # this party's values for checks of shares
     checked: dict[int, bytes]  # commitments of all parties to their first such value
     quorum: int  # clients that must have the same challenge or result before this one acts on it
-
-    @cached_property
-    def all_channels(self) -> dict[int, Channel]:
-        """To every other client and helper."""
-        return self.channels | self.helpers if self.helpers else self.channels
 
     @property
     def left_out(self) -> set[int]:

@@ -43,7 +43,7 @@ from secfc.protocol.deposit_proof import COVERS, at_a_time, combinations, proof_
 from secfc.randomness import MaskSource
 from secfc.rows import check_rows
 from secfc.sealing.box import x25519_key
-from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.channel import TAG_BYTES, Channel, Channels
 from secfc.sealing.handshake import DIGEST_BYTES, Session
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_signature
 
@@ -144,7 +144,8 @@ class Call:
         """The channel of an owner and a member that share `secret`. `me` is `member`, or 0 at the owner."""
         said = _PAIR + self.digest + _HEAD.pack(owner, member, ephemeral) + self.members[member - 1]
         transcript = hashlib.sha256(said).digest()
-        return Channel(secret=secret, transcript=transcript, me=me, peer=_OWNER + member - me)
+        peer = _OWNER + member - me
+        return Channels(secrets={peer: secret}, transcript=transcript, me=me)[peer]
 
 
 def copies_of(job: Job) -> int:

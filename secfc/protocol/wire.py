@@ -9,7 +9,7 @@ import hashlib
 import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from secfc.errors import MessageError, SecFCError
 from secfc.protocol.magic import check_magic, magic_of
@@ -74,17 +74,20 @@ def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: M
     the session's server, which is verified before the body is read. With `session` None no message of a
     server is taken. MessageError for bytes that `encode` would not write, SealError for a wrong signature.
     """
-    reader = Reader(memoryview(data))
+    octets = memoryview(data)
+    reader = Reader(octets)
     kind, run, sender, recipient, round_ = _read_header(reader)
-    if len(data) > most(kind):
-        raise MessageError(f"oversized message: {kind.__name__} of {len(data)} bytes, at most {most(kind)}")
-    proof: dict[str, Any] = {}
+    if len(octets) > most(kind):
+        raise MessageError(f"oversized message: {kind.__name__} of {len(octets)} bytes, at most {most(kind)}")
     if issubclass(kind, FromServer):
         if session is None:
             raise MessageError(f"{kind.__name__}: from a server, and there is none")
-        proof["proof"] = _read_proof(memoryview(data), session)
-        reader = Reader(memoryview(data)[:-SIGNATURE_BYTES], at=HEADER_BYTES)
-    fields = kind.body.unpack(reader, k) | proof
+        proof = _read_proof(octets, session)
+        reader = Reader(octets[:-SIGNATURE_BYTES], at=HEADER_BYTES)
+        fields = kind.body.unpack(reader, k)
+        fields["proof"] = proof
+    else:
+        fields = kind.body.unpack(reader, k)
     if reader.left:
         raise MessageError(f"{kind.__name__}: {reader.left} bytes after its end")
     return kind(run=run, sender=sender, recipient=recipient, round=round_, **fields)

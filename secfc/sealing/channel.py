@@ -14,6 +14,7 @@ binds a message to its place. The associated data repeat it.
 import hmac
 import os
 import struct
+from collections.abc import Container, Iterator, Mapping
 from typing import Self
 
 from cryptography.exceptions import InvalidTag
@@ -26,10 +27,17 @@ from secfc.payload import Payload
 TAG_BYTES = 16
 """Bytes that sealing adds to a payload."""
 
+SMALL = 1 << 13
+"""Fewer bytes are copied faster, with a header before them, than space for a header is reserved."""
+
 _LABEL = b"secfc seal 1"
 _MASK_LABEL = b"secfc mask 2"
 _LINK = struct.Struct("<HH")  # sender, recipient
 _NONCE = struct.Struct("<IQ")  # round, part
+
+
+Sent = dict[bytes, dict[int, int]]
+"""By purpose and peer, the last place sealed for: its round, and its part in the lower 64 bits."""
 
 
 class Sealed(Payload):
@@ -46,19 +54,16 @@ class Sealed(Payload):
 class Channel:
     """Seals messages from one client to another, and opens messages from that client.
 
-    `secret` is the X25519 secret of both, `transcript` the digest of the session and all introductions.
-    Places of sealed messages must ascend, so that no nonce is used twice. So a channel also refuses to be
-    copied, pickled or used in a forked process. Opening has no state: the recipient knows the next place.
+    `Channels` makes it. Places of sealed messages must ascend, so that no nonce is used twice. So a channel
+    also refuses to be copied, pickled or used in a forked process. Opening has no state: the recipient knows
+    the next place.
     """
 
     __slots__ = "_key", "_me", "_peer", "_process", "_sealed"
 
-    def __init__(self, *, secret: bytes, transcript: bytes, me: int, peer: int) -> None:
-        # The first step of HKDF (RFC 5869), common to all keys of the pair.
-        self._key, self._me, self._peer = hmac.digest(transcript, secret, "sha256"), me, peer
-        # The last place, by purpose: its round, and its part in the lower 64 bits.
-        self._sealed: dict[bytes, int] = {}
-        self._process = os.getpid()
+    def __init__(self, key: bytes, me: int, peer: int, sealed: Sent, process: int) -> None:
+        self._key, self._me, self._peer = key, me, peer
+        self._sealed, self._process = sealed, process
 
     def __repr__(self) -> str:
         return f"Channel(client {self._me} and client {self._peer})"
@@ -75,15 +80,19 @@ class Channel:
         """
         if os.getpid() != self._process:
             raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
-        place = round_ << 64 | part
-        if place <= self._sealed.get(purpose, -1):
+        # Threads seal to different peers, so what one of them adds must not replace what another added.
+        place, places = round_ << 64 | part, self._sealed.setdefault(purpose, {})
+        if place <= places.get(self._peer, -1):
             raise SecFCError(
                 f"{purpose.decode()}: part {part} of round {round_} to client {self._peer} is not after the "
                 "last"
             )
-        self._sealed[purpose] = place
-        sealed, nonce = Sealed.empty(len(payload)), _NONCE.pack(round_, part)
+        places[self._peer] = place
+        nonce = _NONCE.pack(round_, part)
         cipher, associated = self._cipher(self._me, self._peer, purpose)
+        if len(payload) < SMALL:
+            return Sealed(payload=cipher.encrypt(nonce, payload, associated + nonce))
+        sealed = Sealed.empty(len(payload))
         cipher.encrypt_into(nonce, payload, associated + nonce, sealed.payload)
         return sealed
 
@@ -127,3 +136,45 @@ class Channel:
     def _derive(self, link: bytes) -> bytes:
         """The second step of HKDF. 32 bytes are one block."""
         return hmac.digest(self._key, link + b"\1", "sha256")
+
+
+class Channels(Mapping[int, Channel]):
+    """One client's channels, by other client. Each is made when it is used.
+
+    `secrets` are the X25519 secrets of this client and each other one, `transcript` is the digest of the
+    session and all introductions. A process with all parties of a run has n**2 keys: so it keeps no object
+    for each.
+    """
+
+    __slots__ = "_keys", "_me", "_process", "_sealed", "transcript"
+
+    def __init__(self, *, secrets: Mapping[int, bytes], transcript: bytes, me: int) -> None:
+        # The first step of HKDF (RFC 5869), common to all keys of a pair.
+        self._keys = {peer: hmac.digest(transcript, secret, "sha256") for peer, secret in secrets.items()}
+        self.transcript, self._me = transcript, me
+        self._process, self._sealed = os.getpid(), Sent()
+
+    def __repr__(self) -> str:
+        return f"Channels(client {self._me} and {len(self)} others)"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("Channels cannot be copied or pickled: their nonces would repeat")
+
+    def __getitem__(self, peer: int) -> Channel:
+        return Channel(self._keys[peer], self._me, peer, self._sealed, self._process)
+
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._keys
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def among(self, peers: Container[int]) -> "Channels":
+        """The channels to these clients alone. What they sealed, all others know too."""
+        made = Channels(secrets={}, transcript=self.transcript, me=self._me)
+        made._keys = {peer: key for peer, key in self._keys.items() if peer in peers}
+        made._process, made._sealed = self._process, self._sealed
+        return made

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
 from secfc.params import PROTOCOL_BYTES, Job
-from secfc.sealing.channel import Channel
+from secfc.sealing.channel import Channels
 from secfc.sealing.coin import chain, commitment_to, value_of
 from secfc.sealing.identity import KNOWN, Identity, Roster
 
@@ -233,8 +233,8 @@ class Handshake:
     def __reduce__(self) -> tuple[object, ...]:
         raise SecFCError("a Handshake cannot be copied or pickled: its channels would repeat nonces")
 
-    def channels(self, introductions: Sequence[Introduction | None]) -> dict[int, Channel]:
-        """A channel to every other client that introduced itself.
+    def channels(self, introductions: Sequence[Introduction | None]) -> Channels:
+        """Channels to all other clients that introduced themselves.
 
         `introductions` has one entry per party, client 1 first, None for a party that did not come. All are
         verified, and the own one must be unchanged. `SealError` names the client whose introduction is not
@@ -248,16 +248,12 @@ class Handshake:
         if introductions[self._number - 1] != self.introduction:
             raise SealError(f"client {self._number}: the server returned its own introduction with changes")
         transcript = verified_transcript(session, tuple(introductions))
-        return {
-            client: Channel(
-                secret=self._secrets.of(self._ephemeral, self.introduction.ephemeral, one.ephemeral),
-                transcript=transcript,
-                me=self._number,
-                peer=client,
-            )
+        secrets = {
+            client: self._secrets.of(self._ephemeral, self.introduction.ephemeral, one.ephemeral)
             for client, one in enumerate(introductions, 1)
             if one is not None and client != self._number
         }
+        return Channels(secrets=secrets, transcript=transcript, me=self._number)
 
 
 @lru_cache(maxsize=2)

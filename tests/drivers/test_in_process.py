@@ -116,6 +116,24 @@ def test_many_parts_give_the_outcome_of_one(setup_of, part_rows, start, rows):
     assert len(of_kind(outcome, "CodedDistances")) == -(-12 // rows) * len(of_kind(whole, "CodedDistances"))
 
 
+def test_small_messages_between_clients_are_delivered_client_by_client(setup_of, part_rows, monkeypatch):
+    part_rows(2)
+    outcomes, turns = [], []
+    for batch in (1, 1000, 1 << 20):
+        delivered = []
+        monkeypatch.setattr(post, "_BATCH", batch)
+        outcomes.append(
+            run_in_process(setup_of((5, 4, 7, 3, 6)), None, lambda one, _, to=delivered: to.append(one))
+        )
+        shares = [one for one in delivered if one.kind == "Share"]
+        assert len(shares) == len(of_kind(outcomes[-1], "Share"))
+        turns.append(sum(one.recipient != other.recipient for one, other in pairwise(shares)))
+    assert turns[0] > turns[1] > turns[2]
+    for outcome in outcomes[1:]:
+        assert outcome.costs.messages == outcomes[0].costs.messages
+        assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in outcomes[0].labels]
+
+
 @pytest.mark.parametrize("rows", [1, 3, 7])
 def test_messages_of_each_type_in_many_parts_are_as_many_as_the_protocol_says(setup_of, part_rows, rows):
     part_rows(rows)

@@ -255,10 +255,17 @@ class Uses:
             def __init__(self, key):
                 self._key, self._real = key, AESGCM(key)
 
-            def encrypt_into(self, nonce, data, *rest):
+            def _note(self, nonce, data):
                 place, plaintext = (self._key, bytes(nonce)), sha256(data).digest()
                 records.again += place in records.sealed
                 assert records.sealed.setdefault(place, plaintext) == plaintext
+
+            def encrypt(self, nonce, data, *rest):
+                self._note(nonce, data)
+                return self._real.encrypt(nonce, data, *rest)
+
+            def encrypt_into(self, nonce, data, *rest):
+                self._note(nonce, data)
                 return self._real.encrypt_into(nonce, data, *rest)
 
             def decrypt(self, *given):
@@ -357,8 +364,8 @@ class TestTheRecords:
 
     def test_show_a_nonce_used_for_other_bytes(self, uses):
         def seal(payload):
-            made = channel.Channel(secret=bytes(32), transcript=bytes(32), me=1, peer=2)
-            made.seal(b"share", part=0, payload=payload)
+            made = channel.Channels(secrets={2: bytes(32)}, transcript=bytes(32), me=1)
+            made[2].seal(b"share", part=0, payload=payload)
 
         seal(b"one")
         seal(b"one")

@@ -23,7 +23,7 @@ from secfc.protocol.messages import (
     SpareMasks,
 )
 from secfc.protocol.states import State
-from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
+from secfc.sealing.channel import TAG_BYTES, Channels, Sealed
 from secfc.sealing.identity import Identity
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0]], [[0.2, 1.0], [3.0, 1.0]]]
@@ -314,7 +314,7 @@ def test_a_server_with_all_it_sees_and_keys_of_its_own_opens_nothing(net):
     for introduction in net.introductions:
         key = X25519PublicKey.from_public_bytes(introduction.ephemeral)
         for secret in (own.exchange(key), introduction.ephemeral, bytes(32)):
-            channel = Channel(secret=secret, transcript=transcript, me=1, peer=2)
+            channel = Channels(secrets={2: secret}, transcript=transcript, me=1)[2]
             with pytest.raises(SealError):
                 channel.open(b"share", part=0, sealed=share.sealed.payload)
 

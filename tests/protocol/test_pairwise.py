@@ -26,7 +26,7 @@ from secfc.protocol.messages import SERVER, Assignment, CodedDistances, LeaveOut
 from secfc.protocol.pairwise import _BLOCK_BYTES, PairwiseMasks, harary_neighbours
 from secfc.protocol.question import question_digest
 from secfc.protocol.states import State
-from secfc.sealing.channel import Channel
+from secfc.sealing.channel import Channels
 
 P = PRIMES[0].p
 ROWS = [[[0, 0], [1, 0]], [[10, 10], [10, 11], [0, 1]], [[11, 10]]]
@@ -131,14 +131,10 @@ class TestExhaustively:
         assert {seen[0] for seen in view} == {1}
 
 
-def channels(me: int, n: int) -> dict[int, Channel]:
+def channels(me: int, n: int) -> Channels:
     """Channels whose secret both ends have."""
-    found = {}
-    for peer in range(1, n + 1):
-        if peer != me:
-            pair = bytes(sorted((me, peer)))
-            found[peer] = Channel(secret=pair * 16, transcript=bytes(32), me=me, peer=peer)
-    return found
+    secrets = {peer: bytes(sorted((me, peer))) * 16 for peer in range(1, n + 1) if peer != me}
+    return Channels(secrets=secrets, transcript=bytes(32), me=me)
 
 
 def masks_of(me, *, n=5, t=2, question=bytes(32), round_=1, primes=(P,), kernels=KERNELS[0]):
@@ -217,8 +213,8 @@ class TestMasks:
         assert abs(((counts - 100) ** 2).sum() / 100 - 19) < 6 * (2 * 19) ** 0.5
 
     def test_runs_have_other_keys(self):
-        one = Channel(secret=bytes(32), transcript=bytes(32), me=1, peer=2)
-        other = Channel(secret=bytes(32), transcript=b"x" * 32, me=1, peer=2)
+        one = Channels(secrets={2: bytes(32)}, transcript=bytes(32), me=1)[2]
+        other = Channels(secrets={2: bytes(32)}, transcript=b"x" * 32, me=1)[2]
         place = {"round_": 1, "part": 0, "question": bytes(32)}
         assert one.mask_key(**place) != other.mask_key(**place)
 

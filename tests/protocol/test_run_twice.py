@@ -15,8 +15,8 @@ from secfc.lagrange.points import evaluation_points
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report
-from secfc.protocol.phases import client_identify
 from secfc.protocol.signed import SignedReport
+from secfc.sealing import handshake
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(4, 7)).round(2), *[np.empty((0, 7))] * 4]
@@ -54,7 +54,7 @@ def disputes(wire):
 
 
 def test_reports_that_are_not_bound_to_the_handshake_open_an_honest_dealers_rows(wire, monkeypatch):
-    monkeypatch.setattr(client_identify, "transcript_of", lambda session, present: session.run + bytes(16))
+    monkeypatch.setattr(handshake, "transcript_of", lambda session, present: session.run + bytes(16))
     monkeypatch.setattr(Introductions, "transcript", property(lambda self: self._session.run + bytes(16)))
     shares = {}
     for net, client, dispute in disputes(wire):

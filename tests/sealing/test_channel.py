@@ -5,6 +5,7 @@ import hmac
 import multiprocessing
 import pickle
 import struct
+import threading
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from secfc import large_memory
 from secfc.errors import MessageError, SealError, SecFCError
 from secfc.large_memory import LARGE
-from secfc.sealing.channel import TAG_BYTES, Channel
+from secfc.sealing.channel import SMALL, TAG_BYTES, Channels
 
 SECRET, TRANSCRIPT = bytes(range(32)), bytes(range(32, 64))
 
@@ -22,8 +23,8 @@ SECRET, TRANSCRIPT = bytes(range(32)), bytes(range(32, 64))
 def pair(secret=SECRET, transcript=TRANSCRIPT, one=1, other=2):
     """A channel of client `one` to client `other`, and the other's to it."""
     return (
-        Channel(secret=secret, transcript=transcript, me=one, peer=other),
-        Channel(secret=secret, transcript=transcript, me=other, peer=one),
+        Channels(secrets={other: secret}, transcript=transcript, me=one)[other],
+        Channels(secrets={one: secret}, transcript=transcript, me=other)[one],
     )
 
 
@@ -202,10 +203,58 @@ def test_no_place_is_sealed_twice_or_out_of_order(place):
     one.seal(b"seeds", part=0, payload=b"other")
 
 
+def of_client_1():
+    return Channels(secrets={2: SECRET, 3: SECRET[::-1], 7: bytes(32)}, transcript=TRANSCRIPT, me=1)
+
+
+def test_a_channel_that_is_made_again_knows_what_was_sealed():
+    every = of_client_1()
+    some = every.among(range(3))
+    every[2].seal(b"share", part=5, payload=b"payload")
+    for channel in (every[2], some[2], some.among({2})[2]):
+        with pytest.raises(SecFCError, match="part 5 of round 0 to client 2 is not after"):
+            channel.seal(b"share", part=5, payload=b"other")
+    some[2].seal(b"share", part=6, payload=b"payload")
+    with pytest.raises(SecFCError, match="part 6"):
+        every[2].seal(b"share", part=6, payload=b"other")
+    every[3].seal(b"share", part=0, payload=b"payload")  # places of other clients are their own
+
+
+def test_threads_seal_to_different_clients_at_once():
+    secrets = {peer: bytes([peer] * 32) for peer in range(2, 202)}
+    for _ in range(20):
+        every, start = Channels(secrets=secrets, transcript=TRANSCRIPT, me=1), threading.Barrier(4)
+
+        def seal(of_thread, every=every, start=start):
+            start.wait(30)
+            for peer in list(secrets)[of_thread::4]:
+                every[peer].seal(b"share", part=0, payload=b"payload")
+
+        threads = [threading.Thread(target=seal, args=(at,)) for at in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        for peer in secrets:
+            with pytest.raises(SecFCError, match="not after the last"):
+                every[peer].seal(b"share", part=0, payload=b"other")
+
+
+def test_channels_are_a_mapping_to_the_other_clients():
+    every = of_client_1()
+    assert (list(every), len(every), 1 in every, 7 in every) == ([2, 3, 7], 3, False, True)
+    some = every.among(range(1, 4))
+    assert (list(some), 7 in some, every.keys() - {2}) == ([2, 3], False, {3, 7})
+    assert some.transcript == every.transcript == TRANSCRIPT
+    with pytest.raises(KeyError):
+        some[7]
+
+
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_channel_cannot_be_copied_or_pickled(take):
+@pytest.mark.parametrize("one", [pair()[0], of_client_1()], ids=["channel", "channels"])
+def test_channels_cannot_be_copied_or_pickled(one, take):
     with pytest.raises(SecFCError, match="nonces would repeat"):
-        take(pair()[0])
+        take(one)
 
 
 def seal_in_a_fork(channel, outcome):
@@ -232,16 +281,19 @@ def test_repr_shows_numbers_only():
     one, _ = pair()
     sealed = one.seal(b"share", part=0, payload=b"payload")
     assert repr(one) == "Channel(client 1 and client 2)"
+    assert repr(of_client_1()) == "Channels(client 1 and 3 others)"
     assert repr(sealed) == f"Sealed(size={7 + TAG_BYTES})"
 
 
-def test_sealed_bytes_are_framed_without_a_copy_once():
-    one, other = pair()
-    sealed = one.seal(b"share", part=0, payload=b"payload")
+@pytest.mark.parametrize("size", [7, SMALL - 1, SMALL, LARGE])
+def test_sealed_bytes_are_framed_without_a_copy_once_unless_they_are_few(size):
+    (one, other), payload = pair(), (b"payload" * size)[:size]
+    sealed = one.seal(b"share", part=0, payload=payload)
     first, second = sealed.framed(b"header"), sealed.framed(b"header")
     assert bytes(first) == bytes(second) == b"header" + bytes(sealed.payload)
-    assert first.obj is sealed.payload.obj
-    assert other.open(b"share", part=0, sealed=first[6:]) == b"payload"
+    assert (size < SMALL) == isinstance(first, bytes)
+    assert size < SMALL or first.obj is sealed.payload.obj
+    assert other.open(b"share", part=0, sealed=first[6:]) == payload
 
 
 def test_documented_derivation_of_a_key_is_rfc_5869():

@@ -74,7 +74,7 @@ from secfc.protocol.wire import decode, encode
 from secfc.psu.tokens import row_ids
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
-from secfc.sealing.channel import TAG_BYTES, Channel, Sealed
+from secfc.sealing.channel import TAG_BYTES, Channels, Sealed
 from secfc.sealing.handshake import (
     DIGEST_BYTES,
     Handshake,
@@ -659,8 +659,9 @@ def _pictured(value: Any, seen: dict[int, Any]) -> Any:
             return value.shape, bytes(value.payload)
         case Payload():
             return bytes(value.payload)
-        case Channel():
-            return dict(value._sealed)  # the rest follows from its arguments
+        case Channels():
+            # The rest follows from its arguments.
+            return {purpose: dict(places) for purpose, places in value._sealed.items()}
         case np.random.Generator():
             return _pictured(value.bit_generator.state, seen)
         case Decoder() | ConsistencyCheck():

@@ -17,7 +17,7 @@ from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
 from secfc.row_layout import Layout
-from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, digest_of, transcript_of
+from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, digest_of
 
 
 class ClientIdentify(ClientPhase):
@@ -108,9 +108,9 @@ class ClientIdentify(ClientPhase):
             if j > job.n and one.tells_of_rows:
                 raise MessageError(f"Plan: helper {j} has rows")
         peers = Peers(
-            channels={j: channel for j, channel in channels.items() if j <= job.n},
-            helpers={j: channel for j, channel in channels.items() if j > job.n},
-            transcript=transcript_of(context.session, present),
+            channels=channels.among(range(1, job.n + 1)) if job.helpers else channels,
+            all_channels=channels,
+            transcript=channels.transcript,
             coin=self.handshake.coin,
             commitments={j: one.commitment for j, one in present.items()},
             checks=self.handshake.checks,
