@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc.array_types import Floats, Ints, Shares
-from secfc.comparing.matches import packed, reduced
+from secfc.comparing.matches import reduced
 from secfc.comparing.plan import most_dealt_bytes
 from secfc.comparing.question import Question
-from secfc.field.packing import PackedResidues
+from secfc.field.packing import PackedResidues, pack_canonical
 from secfc.field.primes import primes_above
 from secfc.field.residues import canonical, centred, reduce
 from secfc.randomness import MaskSource
@@ -147,7 +147,7 @@ def bounded_question(
         champions=np.zeros(lines.size, dtype=np.int32),
         core=True,
     )
-    return question, PackedResidues(shape=whole.shape, payload=packed(whole, primes).reshape(-1).data)
+    return question, PackedResidues(shape=whole.shape, payload=pack_canonical(whole).reshape(-1).data)
 
 
 def most_bounded_bytes(lines: int, primes: int) -> int:

@@ -13,11 +13,12 @@ import numpy as np
 from secfc.array_types import Bools, Floats, Ints
 from secfc.codes import Code
 from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
-from secfc.comparing.matches import packed, reduced
+from secfc.comparing.matches import reduced
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Steps
 from secfc.comparing.slicing import WORD_BYTES
 from secfc.errors import CheatError, MessageError, ParameterError
+from secfc.field.packing import pack_canonical
 from secfc.field.primes import primes_of
 from secfc.field.residues import centred
 from secfc.kmeans.plus_plus import DRAW_BITS
@@ -66,7 +67,7 @@ class _Search:
             plane[0] = sums[rows] * centred(1 << DRAW_BITS, p)
             plane[1] = np.repeat(sums[-1] * factors, ends.size)
         plan = BatchPlan.of_columns(self._primes, rows.size, Bracket.pair(), columns=2)
-        residues = packed(reduced(columns, self._primes), self._primes)
+        residues = pack_canonical(reduced(columns, self._primes))
         return Opening(stage=f"drawn {level}", plans=[plan], residues=residues)
 
     def read(self, level: int, bits: Bools) -> None:

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator
-from secfc.comparing.matches import ENTRY, Final, Knockout, packed, reduced
+from secfc.comparing.matches import ENTRY, Final, Knockout, reduced
 from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Sending, Steps
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import PackedResidues, triples, unpack
+from secfc.field.packing import PackedResidues, pack_canonical, triples, unpack
 from secfc.field.primes import primes_of
 
 _NUMBER_BYTES = 8
@@ -239,7 +239,7 @@ def _next(entries: Floats, heads: Ints, paired: Bools, won: Floats) -> Floats:
 def _number(entry: Floats, primes: tuple[int, ...]) -> Generator[NDArray[Any], NDArray[Any], int]:
     """Open the number of an entry, shape (P, 3). The evaluators exchange their halves of its mask."""
     masked, half = entry[:, 1:2], entry[:, 2:3]
-    others = yield packed(half, primes)
+    others = yield pack_canonical(half)
     radix = MixedRadix(primes)
     return int(radix.integers(radix.digits(reduced(masked - half - unpack(others), primes)))[0])
 

@@ -19,7 +19,7 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.slicing import WORD_BYTES, to_rows, words_of
 from secfc.comparing.widths import USUAL, GateWidths, Group
-from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, pack_canonical, unpack
 from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
@@ -106,9 +106,8 @@ class Knockout:
         of_e0 = self._drawn(keys[0], f"{stage} choice", self._choice, kernels)
         choice = deal_choice(first, second, flips, of_e0, self._primes)
         masks = [self._drawn(one, f"{stage} masks", self._residues, kernels) for one in keys]
-        return reduced(masks[0] + masks[1], self._primes), dealt.tobytes() + packed(
-            choice, self._primes
-        ).tobytes()
+        of_e1 = dealt.tobytes() + pack_canonical(choice).tobytes()
+        return reduced(masks[0] + masks[1], self._primes), of_e1
 
     def evaluate(
         self, first: Floats, second: Floats, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
@@ -129,12 +128,12 @@ class Knockout:
         masks = self._drawn(keys, f"{stage} masks", self._residues, kernels)
         half = choose(first, second, opened, halves, e0=gates.first, primes=self._primes)
         mine = reduced(half + masks, self._primes)
-        others = yield packed(mine, self._primes)
+        others = yield pack_canonical(mine)
         return np.concatenate([reduced(mine + unpack(others), self._primes), masks[:, 1:]], axis=1)
 
     def _columns(self, first: Floats, second: Floats) -> Bytes:
         pair = (first, second) if self._nearer else (second, first)
-        return packed(np.stack([one[:, 0] for one in pair], axis=1), self._primes)
+        return pack_canonical(np.stack([one[:, 0] for one in pair], axis=1))
 
     def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
         """Residues from the key of a purpose, prime by prime."""
@@ -220,14 +219,12 @@ class Final:
             group[:3] = weight[rival] * x, weight * x[rival], weight[rival] * x
             group[3], group[4] = number[rival], number
         columns = reduced(groups, self._primes).reshape(len(self._primes), -1, self._entries)
-        return packed(columns, self._primes)
-
-
-def packed(residues: Floats, primes: Sequence[int]) -> Bytes:
-    """Residues of shape (P, ..., n) as three bytes each, (P, ..., 3 n)."""
-    return np.stack([pack(plane, p) for plane, p in zip(residues, primes, strict=True)])
+        return pack_canonical(columns)
 
 
 def reduced(values: Floats, primes: Sequence[int]) -> Floats:
     """Canonical residues of integers below 2**52, shape (P, ...)."""
-    return np.stack([canonical(reduce(plane, p), p) for plane, p in zip(values, primes, strict=True)])
+    found = np.empty(values.shape)
+    for plane, out, p in zip(values, found, primes, strict=True):
+        canonical(reduce(plane, p, out), p, out)
+    return found

@@ -8,10 +8,10 @@ mask modulo each prime. Each of the three keeps the sums of the best start so fa
 import numpy as np
 
 from secfc.array_types import Floats, Ints, Labels
-from secfc.comparing.matches import packed, reduced
+from secfc.comparing.matches import reduced
 from secfc.comparing.question import Question
 from secfc.errors import MessageError
-from secfc.field.packing import PackedResidues, unpack
+from secfc.field.packing import PackedResidues, pack_canonical, unpack
 from secfc.field.primes import primes_above
 from secfc.field.residues import centred, matmul, reduce
 from secfc.kmeans.score import score_bits, score_weights
@@ -80,5 +80,5 @@ def scores_compared(
     columns = np.stack([first, second], axis=1)[..., np.newaxis]
     question = Question(primes=primes, sizes=np.ones(2, dtype=np.int64), rows=1)
     return question, PackedResidues(
-        shape=(len(primes), 2, 1), payload=packed(columns, primes).reshape(-1).data
+        shape=(len(primes), 2, 1), payload=pack_canonical(columns).reshape(-1).data
     )

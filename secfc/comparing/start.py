@@ -19,11 +19,11 @@ import numpy as np
 from secfc.array_types import Bools, Floats
 from secfc.codes import Code
 from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
-from secfc.comparing.matches import Knockout, packed
+from secfc.comparing.matches import Knockout
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Comparer, Role, Sending, Steps
 from secfc.errors import CheatError, MessageError
-from secfc.field.packing import PackedResidues, unpack
+from secfc.field.packing import PackedResidues, pack_canonical, unpack
 from secfc.field.primes import primes_of
 
 
@@ -43,7 +43,7 @@ class _Nearer:
     def least(self, found: Floats) -> PackedResidues:
         """Minima with each candidate, shape (P, c, n)."""
         residues = PackedResidues.empty(self._shape)
-        residues.planes()[:] = packed(found.reshape(self._shape), self._primes)
+        residues.planes()[:] = pack_canonical(found.reshape(self._shape))
         return residues
 
 
@@ -121,7 +121,7 @@ class _Least:
         if not last:  # 0 is public, and so is its mask
             columns = np.concatenate([totals, np.zeros((len(primes), 1))], axis=1)
         plan = BatchPlan.of_columns(primes, 1, bracket, columns=columns.shape[1])
-        residues = packed(columns[..., np.newaxis], primes)
+        residues = pack_canonical(columns[..., np.newaxis])
         self.opening = Opening(stage="least", plans=[plan], residues=residues)
 
     def read(self, bits: Bools) -> None:

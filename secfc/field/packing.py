@@ -26,7 +26,12 @@ def pack(residues: Floats, p: int | Floats) -> NDArray[np.uint8]:
 
     Arrays of primes broadcast to the shape of `residues`.
     """
-    words = canonical(residues, p).astype("<u4")
+    return pack_canonical(canonical(residues, p))
+
+
+def pack_canonical(residues: Floats) -> NDArray[np.uint8]:
+    """`pack` for residues that are canonical already."""
+    words = residues.astype("<u4")
     octets = words[..., np.newaxis].view(np.uint8)
     packed = np.empty((*words.shape, BYTES_PER_RESIDUE), dtype=np.uint8)
     for byte in range(BYTES_PER_RESIDUE):  # three long loops are faster than many of three bytes

@@ -16,25 +16,24 @@ The largest prime is 16760833, so a product is at most 8380420**2 and 128 of the
 """
 
 
-def reduce(x: Floats, p: int | Floats) -> Floats:
-    """Reduced residues of integers |x| < 2**53 - 2**24 modulo odd primes below 2**24, in a new array.
+def reduce(x: Floats, p: int | Floats, out: Floats | None = None) -> Floats:
+    """Reduced residues of integers |x| < 2**53 - 2**24 modulo odd primes below 2**24, in `out` or anew.
 
     The quotient x * (1/p) is at most 2**30 and off by less than 2**-22 of that rounding, so the rounded
     quotient q leaves |x - q p| <= p/2 + p 2**-22 <= p/2 + 4. Both q p and the difference are below 2**53, so
     they are exact. Arrays of primes broadcast to the shape of `x`.
     """
-    quotient = x * (1.0 / p)
+    quotient: Floats = np.multiply(x, 1.0 / p, out=out)
     np.rint(quotient, out=quotient)
     quotient *= -p
     quotient += x
     return quotient
 
 
-def canonical(x: Floats, p: int | Floats) -> Floats:
-    """Residues in [0, p) of the reduced residues `x` (p > 8), in a new array."""
-    residues = np.multiply(x < 0, p, dtype=np.float64)
-    residues += x
-    return residues
+def canonical(x: Floats, p: int | Floats, out: Floats | None = None) -> Floats:
+    """Residues in [0, p) of the reduced residues `x` (p > 8), in `out`, which may be `x`, or a new array."""
+    residues: Floats = np.multiply(x < 0, p, dtype=np.float64)
+    return np.add(residues, x, out=residues if out is None else out)
 
 
 def matmul(a: Floats, b: Floats, p: int | Floats) -> Floats:
