@@ -29,6 +29,9 @@ RUNS = {
 }
 """CPU seconds of whole runs to those of n + 1 plaintext runs, by size, driver and disclosure."""
 
+MANY, MANY_SECONDS, MANY_BYTES = 301, 10.0, 400e6
+"""Number of parties in one process, wall-clock seconds of their run, and bytes of memory."""
+
 SHARING_RATE = 100.0
 MOST_BYTES = 1.02
 CLIENT_MEMORY = 1.0 * GIB
@@ -112,6 +115,9 @@ def _runs(row: dict[str, Any]) -> list[Claim]:
     else:
         found.append(_lost(seconds, row["cpu_ratio"]))
     found.append(_lost(f"wall seconds against {row['n'] + 1} plaintext runs, {text}", row["wall_ratio"]))
+    if row["n"] == MANY and row.get("peak_bytes") is not None:
+        found.append(_most(f"seconds, {text}", MANY_SECONDS, row["wall_seconds"], " s"))
+        found.append(_most(f"memory, {text}", MANY_BYTES / 1e6, row["peak_bytes"] / 1e6, " MB"))
     return found
 
 

@@ -71,7 +71,8 @@ ABOUT = {
     "runs": (
         "From the call to its labels, all parties on this machine, against n + 1 whole scikit-learn "
         "runs from the same start one after another. CPU seconds count every process, its start and "
-        "the carrying of messages."
+        "the carrying of messages. Where the start is by k-means++ (disclosure 'labels'), plaintext runs "
+        "find one too and then continue from that of the run."
     ),
     "disclosure": (
         "CPU seconds of a client's question and answer without the carrying of messages; a tenth of the rows "

@@ -2,20 +2,28 @@
 
 n + 1 parties work in a secure run. So the comparison is n + 1 runs of scikit-learn on the pooled rows, the
 cost of the same number of machines without privacy. CPU seconds are those of every process, including its
-start and message transport.
+start and message transport. A run that finds its start by k-means++, as those with disclosure "labels" do,
+is compared with plaintext runs that find one too, before they continue from the same start.
 """
 
+import json
+import os
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
+import secfc
 from benchmarks.costs.setting import (
     PRECISION,
     Case,
@@ -28,6 +36,7 @@ from benchmarks.costs.setting import (
     stated,
 )
 from secfc.array_types import Floats
+from secfc.kmeans.plus_plus import candidates_of
 from secfc.options import Disclosure, Driver
 from secfc.result import Result
 
@@ -68,12 +77,16 @@ class RunRow(Setting):
     plaintext_inertia : float
     bytes : int
         Bytes sent by all parties.
+    peak_bytes : int or None
+        Peak resident memory of a new interpreter that does nothing but this run, libraries included. None
+        with a process per party.
     work_seconds : float
         CPU seconds of handling messages, all parties.
     cpu_seconds, wall_seconds : float
         CPU seconds of every process; wall-clock seconds from the call to its result.
     plaintext_cpu_seconds, plaintext_wall_seconds : float
-        Seconds of n + 1 runs of scikit-learn, one after another, on one thread.
+        Seconds of n + 1 runs of scikit-learn, one after another, on one thread, with k-means++ if the run's
+        start is by k-means++.
     cpu_ratio, wall_ratio : float
     """
 
@@ -87,6 +100,7 @@ class RunRow(Setting):
     inertia: float | None
     plaintext_inertia: float
     bytes: int
+    peak_bytes: int | None
     work_seconds: float
     cpu_seconds: float
     wall_seconds: float
@@ -141,6 +155,7 @@ def measure_runs(
         inertia=result.inertia,
         plaintext_inertia=float(models.inertia_),
         bytes=sum(message.size for message in result.costs.messages),
+        peak_bytes=_peak_bytes(rows, case, options) if driver == "in-process" else None,
         work_seconds=median(sum(x.seconds for x in one[0].costs.phases) for one in taken),
         cpu_seconds=median(secure[:, 0]),
         wall_seconds=median(secure[:, 1]),
@@ -151,6 +166,35 @@ def measure_runs(
         wall_ratio=median(ratios[:, 1]),
         wall_ratio_quartiles=quartiles(ratios[:, 1]),
     )
+
+
+_ALONE = """
+import json, resource, sys
+import numpy as np, secfc
+from threadpoolctl import threadpool_limits
+parties = np.array_split(np.load(sys.argv[1]), int(sys.argv[2]))
+with threadpool_limits(1):
+    secfc.run(parties, **json.loads(sys.argv[3]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def _peak_bytes(rows: Floats, case: Case, options: dict[str, Any]) -> int:
+    """Peak resident memory of a run alone. Linux counts it in KiB."""
+    package = str(Path(secfc.__file__).resolve().parent.parent)
+    given = options | {"k": case.k, "t": case.t, "ell": case.ell, "max_iter": 300}
+    with tempfile.TemporaryDirectory(prefix="secfc-bench-") as folder:
+        path = Path(folder, "rows.npy")
+        np.save(path, rows)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", _ALONE, path, str(case.n), json.dumps(given)],
+            env={**os.environ, "PYTHONPATH": package},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=600,
+        )
+    return int(done.stdout) * 1024
 
 
 _Seconds = tuple[float, float]  # CPU, wall-clock
@@ -165,6 +209,8 @@ def _repeat(
 
     def plaintext() -> KMeans:
         for _ in range(case.n + 1):
+            if result.job.init == "k-means++":
+                kmeans_plusplus(rows, case.k, random_state=0, n_local_trials=candidates_of(case.k))
             model = KMeans(case.k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(rows)
         return model
 

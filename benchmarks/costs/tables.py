@@ -196,6 +196,9 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         ),
         _plain("near-ties", "near_ties"),
         _bytes("sent", "bytes"),
+        TableColumn(
+            "peak memory", lambda row: "" if row.get("peak_bytes") is None else bytes_text(row["peak_bytes"])
+        ),
         _seconds("CPU, all parties", "cpu_seconds"),
         _seconds("wall", "wall_seconds"),
         _seconds("n + 1 plaintext CPU", "plaintext_cpu_seconds"),
