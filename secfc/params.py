@@ -388,9 +388,10 @@ class Job(AgreedClustering, CentreNoise):
 
     @property
     def asked_again(self) -> int:
-        """Most rounds that are asked again because named clients vanish, each at most once.
+        """Most rounds that are asked again because named clients vanish.
 
-        With "distances" one is enough for it. With "coded" N - R - 2A are needed, and n - R can vanish.
+        With "distances" one is enough for it, and each vanishes once. With "coded" N - R - 2A are needed, and
+        n - R can vanish. After so many rounds none are named.
         """
         enough = self.threshold + 2 * self.max_liars
         return (self.n - self.threshold) // max(1, self.named - enough) if self.named else 0

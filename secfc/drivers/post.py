@@ -28,9 +28,9 @@ Found = TypeVar("Found")
 class Post:
     """Messages in the order they were sent, but those between clients first.
 
-    Otherwise all n**2 messages between clients would wait at once while the server's are delivered. Small
-    ones wait until there are some. Where answers are large, two clients take theirs at once, in threads. Then
-    too the order is the same for any number of threads.
+    Otherwise all n**2 messages between clients would wait at once while the server's are delivered. They wait
+    until there are `_BATCH` bytes of them. Where answers are large they do not, but two clients take theirs
+    at once, in threads. Then too the order is the same for any number of threads.
     """
 
     def __init__(self, setup: Setup, *, one_by_one: bool) -> None:
@@ -45,6 +45,8 @@ class Post:
         """Append a message."""
         if SERVER in (header.sender, header.recipient):
             self._others.append((header, data))
+        elif self._most > 1:
+            self._between.append((header, data))
         else:
             self._waiting.append((header, data))
             self._bytes += len(data)

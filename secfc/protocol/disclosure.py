@@ -180,10 +180,16 @@ class ServerCoded:
         self._job, self._weights = job, Weights(job)
 
     def responders(self, gathering: Gathering) -> tuple[int, ...]:
-        """Clients that answer the next round, empty for all."""
+        """Clients that answer the next round. Empty for all, too if rounds were asked again too often.
+
+        Clients that vanish and return many times, liars among them, could otherwise cost more rounds than a
+        job may have.
+        """
+        if not len(gathering.present) > self._job.named > 0 or gathering.repeats >= self._job.asked_again:
+            return ()
         named = _never_absent_first(gathering)[: self._job.named]
         absent = [j for j in gathering.members if j in gathering.absent]
-        return tuple(sorted(named + absent)) if len(gathering.present) > self._job.named > 0 else ()
+        return tuple(sorted(named + absent))
 
     def asks_again(self, client: int, gathering: Gathering) -> bool:
         """Whether the round must be asked again when this client vanishes."""

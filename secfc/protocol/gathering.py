@@ -31,6 +31,7 @@ class Gathering:
         self.liars: dict[int, str] = {}  # reasons; their answers are dropped, and their rows stay
         self.responders: tuple[int, ...] = ()  # of the round, if it names some
         self.missed: set[int] = set()  # absent at the beginning of some round
+        self.repeats = 0  # rounds that were asked again because named clients vanished
         # Asked nothing, because it is unknown whether they lie (`secfc.protocol.unread`). Their rows stay.
         self.silent: set[int] = set()
         self._silenced = 0  # least number of liars among them
@@ -112,6 +113,7 @@ class Gathering:
             "round": self.round,
             "absent": sorted(self.absent),
             "missed": sorted(self.missed),
+            "repeats": self.repeats,
             "left_out": self.left_out,
             "liars": self.liars,
             "responders": self.responders,
@@ -122,6 +124,7 @@ class Gathering:
         """Restore the result of `standing`."""
         self.round, self.head, self._doubted, self._answers = standing["round"], 0, False, {}
         self.absent, self.missed = set(standing["absent"]), set(standing["missed"])
+        self.repeats = standing["repeats"]
         self.left_out = standing["left_out"]
         self.liars, self.responders = standing["liars"], tuple(standing["responders"])
         self.expected = {j: (round_, part) for j, (round_, part) in standing["expected"].items()}

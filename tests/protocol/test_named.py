@@ -32,7 +32,8 @@ def exact(net):
     """The labels of the same start on the pooled rows."""
     ends = np.cumsum([len(part) for part in net.rows])[:-1]
     start = np.split(net.server.outcome.start, ends)
-    model = ExactLloyd(net.job.k, init=start, bound=net.job.bound, precision=net.job.precision)
+    of_job = {name: getattr(net.job, name) for name in ("bound", "precision", "max_iter")}
+    model = ExactLloyd(net.job.k, init=start, **of_job)
     return np.concatenate(model.fit(net.rows).labels_)
 
 
@@ -243,3 +244,61 @@ def test_whoever_vanishes_and_comes_back_labels_are_exact_or_too_few_are_left(da
         return
     if net.server.outcome is not None:
         assert (labels_of(net) == exact(net)).all()
+
+
+class Flapping:
+    """All but some clients vanish whenever the round is then asked again. Late answers bring them back."""
+
+    def __init__(self, net, stable):
+        self.net, self.held = net, []
+        self.flapping = set(range(stable + 1, net.job.n + 1))
+
+    def hold(self, message):
+        if isinstance(message, CodedDistances):
+            self.held.append(message)
+        return isinstance(message, CodedDistances)
+
+    def run(self):
+        net = self.net
+        while net.server.outcome is None:
+            net.run(drop=self.hold)
+            late, self.held = self.held, []
+            if self.vanished():
+                self.held = [one for one in late if one.sender not in self.flapping]
+                late = [one for one in late if one.sender in self.flapping]
+            for message in late:
+                net.deliver(message)
+        net.run()
+
+    def vanished(self):
+        """Let named clients vanish until the round is asked again, if that is possible."""
+        gathering = self.net.server.gathering
+        before = gathering.round
+        for client in sorted(self.flapping & {*gathering.responders} - gathering.absent):
+            if set(gathering.present) <= set(gathering.responders):
+                return False  # nobody else can be asked
+            self.net.post(self.net.server.absent(client))
+            if gathering.round > before:
+                return True
+        return False
+
+
+@pytest.mark.parametrize(("n", "liars", "k"), [(20, 0, 3), (20, 1, 3), (40, 1, 6), (40, 2, 3)])
+def test_rounds_are_not_asked_again_more_often_than_a_job_may_have(n, liars, k):
+    net = net_of(n, max_liars=liars, k=k, max_iter=8)
+    Flapping(net, stable=net.job.threshold + 2 * liars).run()
+    assert net.server.gathering.repeats <= net.job.asked_again
+    assert (net.server.gathering.repeats == net.job.asked_again) == (liars > 0)
+    assert net.server.gathering.round <= net.job.max_rounds
+    assert (labels_of(net) == exact(net)).all()
+
+
+def test_how_often_a_round_was_asked_again_is_restored():
+    net = net_of(20, max_liars=1)
+    gathering, disclosure, again = net.server.gathering, ServerCoded(net.job), Gathering(net.job)
+    gathering.repeats = net.job.asked_again - 1
+    assert disclosure.responders(gathering)
+    gathering.repeats += 1
+    again.stand(gathering.standing())
+    assert again.repeats == net.job.asked_again
+    assert disclosure.responders(again) == ()

@@ -119,7 +119,7 @@ def test_a_standing_has_every_attribute_that_it_should_have(wire):
 
 
 ATTRIBUTES = {
-    "gathering": {"round", "absent", "left_out", "liars", "responders", "expected", "missed"},
+    "gathering": {"round", "absent", "left_out", "liars", "responders", "expected", "missed", "repeats"},
     "search": {
         *("_k", "_ks", "_starts_left", "_step", "moved", "sets", "_previous", "current", "best", "found"),
         *("_seeds", "_rng"),

@@ -85,8 +85,10 @@ class ServerIterate(ServerRounds):
     def absent(self, client: int) -> ServerStep:
         """Continue with the others' answers. Its rows stay in, and it may come back."""
         self._gathering.absent.add(client)
-        again = self._disclosure.asks_again(client, self._gathering)
-        return self, self.ask() if again else self._advance()
+        if not self._disclosure.asks_again(client, self._gathering):
+            return self, self._advance()
+        self._gathering.repeats += 1
+        return self, self.ask()
 
     def standing(self) -> memoryview:
         """Right after a question: the state that later messages depend on and the first round did not fix."""
