@@ -79,7 +79,7 @@ class RunRow(Setting):
         Bytes sent by all parties.
     peak_bytes : int or None
         Peak resident memory of a new interpreter that does nothing but this run, libraries included. None
-        with a process per party.
+        with a process per party, and without Linux's /proc.
     work_seconds : float
         CPU seconds of handling messages, all parties.
     cpu_seconds, wall_seconds : float
@@ -169,18 +169,23 @@ def measure_runs(
 
 
 _ALONE = """
-import json, resource, sys
+import json, sys
 import numpy as np, secfc
 from threadpoolctl import threadpool_limits
 parties = np.array_split(np.load(sys.argv[1]), int(sys.argv[2]))
 with threadpool_limits(1):
     secfc.run(parties, **json.loads(sys.argv[3]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(open("/proc/self/status").read())
 """
 
 
-def _peak_bytes(rows: Floats, case: Case, options: dict[str, Any]) -> int:
-    """Peak resident memory of a run alone. Linux counts it in KiB."""
+def _peak_bytes(rows: Floats, case: Case, options: dict[str, Any]) -> int | None:
+    """Peak resident memory of a run alone. None without Linux's /proc.
+
+    VmHWM, because the peak of getrusage(2) begins with that of the process that started the interpreter.
+    """
+    if not Path("/proc/self/status").exists():
+        return None
     package = str(Path(secfc.__file__).resolve().parent.parent)
     given = options | {"k": case.k, "t": case.t, "ell": case.ell, "max_iter": 300}
     with tempfile.TemporaryDirectory(prefix="secfc-bench-") as folder:
@@ -194,7 +199,7 @@ def _peak_bytes(rows: Floats, case: Case, options: dict[str, Any]) -> int:
             check=True,
             timeout=600,
         )
-    return int(done.stdout) * 1024
+    return 1024 * next(int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("VmHWM:"))
 
 
 _Seconds = tuple[float, float]  # CPU, wall-clock
