@@ -1,7 +1,7 @@
 """All parties in this process, on a simulated network that loses and changes messages.
 
 A seed and a list of faults decide everything that happens. So a run that went wrong is a scenario that can be
-kept and replayed. A link between two parties keeps the order of messages, unless a fault delays one. The next
+kept and replayed. A link between two parties keeps the order of messages, as the protocol assumes. The next
 link to deliver is drawn at random. When no message is left, the deadline is reached: the server is told which
 parties are absent.
 """
@@ -43,12 +43,12 @@ class Fault:
     ----------
     kind : str
         "crash": the client disappears before it sends message `at`. "mute": message `at` and the `count` - 1
-        after it are lost. "deaf": the same for messages to the client. "delay": message `at` is delivered
-        `count` deliveries later, so others overtake it. "duplicate": message `at` arrives twice. "corrupt":
-        one bit of it is flipped. "lie": of the answers among the `count` messages from `at` on, each has one
-        wrong residue. "deal": what it deals to `count` others, from client `at` modulo n on, lies on no
-        polynomial. "rot": in each of `count` parts of shares that it keeps, from part `at` on, one residue is
-        changed.
+        after it are lost. "deaf": the same for messages to the client. "delay": with message `at` its link
+        stops for `count` deliveries, so messages of other links overtake its own. "duplicate":
+        message `at` arrives twice. "corrupt": one bit of it is flipped. "lie": of the answers among the
+        `count` messages from `at` on, each has one wrong residue. "deal": what it deals to `count` others,
+        from client `at` modulo n on, lies on no polynomial. "rot": in each of `count` parts of shares that it
+        keeps, from part `at` on, one residue is changed.
     client : int
         1 to n.
     at, count : int
@@ -171,7 +171,9 @@ class _Network:
         roles = roles_of(setup, self._client)
         self._server, self._clients, self._session, self._signer = roles
         self._links: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)
-        self._delayed: list[tuple[int, bytes]] = []  # number of deliveries before it, and the message
+        self._delayed: dict[
+            tuple[int, int], int
+        ] = {}  # by link: number of deliveries before its next message
         self._sent: dict[int, int] = defaultdict(int)
         self._heard: dict[int, int] = defaultdict(int)
         self._crashed: set[int] = set()
@@ -220,7 +222,7 @@ class _Network:
         return {one.number for one in self._clients if isinstance(one, LyingClient) and one.lied}
 
     def _pending(self) -> bool:
-        return bool(self._delayed) or any(self._links.values())
+        return any(self._links.values())
 
     def _hit_by(self, kind: Kind, client: int, number: int) -> bool:
         return any(f.kind == kind and f.client == client and f.hits(number) for f in self._faults)
@@ -259,8 +261,7 @@ class _Network:
             data = self._flip(data)
         for fault in self._faults:
             if fault.kind == "delay" and fault.client == client and fault.hits(number):
-                self._delayed.append((self._deliveries + fault.count, data))
-                return
+                self._delayed[client, message.recipient] = self._deliveries + fault.count
         copies = 2 if self._hit_by("duplicate", client, number) else 1
         for _ in range(copies):
             self._queue(client, message.recipient, data)
@@ -276,14 +277,10 @@ class _Network:
             return ""
 
     def _deliver(self) -> None:
-        """Deliver a delayed message that is due, or the oldest one of a link drawn at random."""
+        """Deliver the oldest message of a link drawn at random, of delayed ones if all are."""
         links = sorted(link for link, mail in self._links.items() if mail)
-        due = [entry for entry in self._delayed if entry[0] <= self._deliveries or not links]
-        if due:
-            self._delayed.remove(min(due))
-            data = min(due)[1]
-        else:
-            data = self._links[self._rng.choice(links)].popleft()
+        ready = [link for link in links if self._delayed.get(link, 0) <= self._deliveries]
+        data = self._links[self._rng.choice(ready or links)].popleft()
         self._deliveries += 1
         try:
             recipient = envelope(data).recipient
