@@ -23,7 +23,7 @@ import hashlib
 import json
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -71,9 +71,10 @@ class Answer:
     position: int = 0  # bytes of the stream to the site that the site has
     body: bytes | memoryview = field(repr=False)
 
-    def encode(self) -> bytes:
-        """The encoded bytes."""
-        return b"".join((_HEAD.pack(MAGIC, self.kind, self.number, self.position), self.body))
+    def encode(self, stream: Sequence[memoryview] = ()) -> bytes:
+        """The encoded bytes. `stream` continues the body, which is then copied once."""
+        head = _HEAD.pack(MAGIC, self.kind, self.number, self.position)
+        return b"".join((head, self.body, *stream))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +97,10 @@ class Call:
     body: bytes | memoryview = field(repr=False)
     signature: bytes = field(default=b"", repr=False)  # 64 bytes
 
-    def signed(self, identity: Identity) -> bytes:
-        """The encoded bytes with the coordinator's signature."""
-        return b"".join((self._head(), self.body, identity.sign(self._statement())))
+    def signed(self, identity: Identity, stream: Sequence[memoryview] = ()) -> bytes:
+        """The encoded bytes with the coordinator's signature. `stream` is as for an answer."""
+        signature = identity.sign(self._statement(stream))
+        return b"".join((self._head(), self.body, *stream, signature))
 
     def verify(self, roster: Roster) -> None:
         """Raise SealError unless the roster's coordinator signed it."""
@@ -108,8 +110,11 @@ class Call:
         head = _HEAD.pack(MAGIC, self.kind, self.number, self.position)
         return head + _PLACE.pack(self.place.run, self.place.agreement, self.place.recipient)
 
-    def _statement(self) -> bytes:
-        return _STATEMENT + self._head() + hashlib.sha256(self.body).digest()
+    def _statement(self, stream: Sequence[memoryview] = ()) -> bytes:
+        digest = hashlib.sha256(self.body)
+        for piece in stream:
+            digest.update(piece)
+        return _STATEMENT + self._head() + digest.digest()
 
 
 def decode_answer(data: object) -> Answer:
@@ -166,7 +171,7 @@ class Outgoing:
 
     def __init__(self, *, position: int = 0, pending: bytes = b"") -> None:
         self.position = position  # bytes of the stream that the party has for certain
-        self._taken = b""  # the last piece, until the party has it
+        self._taken: list[memoryview] = []  # the last piece, until the party has it
         self._waiting: deque[memoryview] = deque([memoryview(pending)] if pending else [])
 
     def __bool__(self) -> bool:
@@ -175,7 +180,7 @@ class Outgoing:
     @property
     def pending(self) -> bytes:
         """The rest of the stream, from `position` on."""
-        return b"".join([self._taken, *self._waiting])
+        return b"".join([*self._taken, *self._waiting])
 
     def put(self, message: bytes | memoryview) -> None:
         """Append a message."""
@@ -183,10 +188,10 @@ class Outgoing:
         if len(message):
             self._waiting.append(memoryview(message))
 
-    def take(self) -> bytes:
-        """The next piece, or empty bytes. The party must have the last piece already."""
-        self.position += len(self._taken)
-        self._taken = b"".join(self._from_waiting(PIECE_BYTES))
+    def take(self) -> list[memoryview]:
+        """The next piece, in parts, or nothing. The party must have the last piece already."""
+        self.position += _size(self._taken)
+        self._taken = self._from_waiting(PIECE_BYTES)
         return self._taken
 
     def reach(self, position: int) -> None:
@@ -194,10 +199,10 @@ class Outgoing:
 
         Raises MessageError if so many were not sent, or if the party had more before.
         """
-        left = position - self.position - len(self._taken)
-        if left < 0 or left > sum(map(len, self._waiting)):
+        left = position - self.position - _size(self._taken)
+        if left < 0 or left > _size(self._waiting):
             raise MessageError(f"an answer: {position} bytes of the stream are said to be taken")
-        self._taken = b""
+        self._taken = []
         self._from_waiting(left)
         self.position = position
 
@@ -214,6 +219,10 @@ class Outgoing:
                 self._waiting.appendleft(head[room:])
             room -= len(taken[-1])
         return taken
+
+
+def _size(pieces: Iterable[memoryview]) -> int:
+    return sum(map(len, pieces))
 
 
 class Incoming:
