@@ -22,6 +22,7 @@ _DRAW_BYTES = 4
 _MOST_DRAWS = 1 << 15
 """Words drawn at a time: 128 KiB, which fit in the cache and in memory that is already allocated."""
 
+_ZEROS = memoryview(bytes(_DRAW_BYTES * _MOST_DRAWS))  # what is encrypted, at most this many bytes at a time
 _SKIPPED_BYTES = 1 << 20
 _WIDE_BITS = (1 << 61) - 1
 
@@ -82,8 +83,7 @@ class MaskSource(Guarded):
             missing = wanted - filled
             # At worst half of the draws are rejected; with the primes of secfc.field.primes 1.2 %.
             draws = min(int(missing * (low_bits + 1) / p) + 16, _MOST_DRAWS)
-            words = np.frombuffer(self._next(_DRAW_BYTES * draws), dtype="<u4")
-            filled += accept(words, p, kept[filled:])
+            filled += accept(self._next(_DRAW_BYTES * draws).view("<u4"), p, kept[filled:])
         return kept.reshape(shape)
 
     def wide(self, shape: tuple[int, ...], *, nonzero: bool = False) -> NDArray[np.uint64]:
@@ -106,7 +106,7 @@ class MaskSource(Guarded):
     def octets(self, count: int) -> bytes:
         """`count` independent, uniform bytes."""
         self.check_process()
-        return self._next(count)
+        return self._next(count).tobytes()
 
     def go_on_from(self, position: int) -> None:
         """Skip the part of the keystream that an earlier source with this key has used.
@@ -131,7 +131,7 @@ class MaskSource(Guarded):
             with turns.take(draw):
                 octets = self._next(_DRAW_BYTES * _MOST_DRAWS)
             accepted = np.empty(_MOST_DRAWS)
-            return accepted[: kernels.accept(np.frombuffer(octets, dtype="<u4"), p, accepted)]
+            return accepted[: kernels.accept(octets.view("<u4"), p, accepted)]
 
         accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=[turns])
         ends = [*accumulate((one.size for one in accepted), initial=0)]
@@ -143,10 +143,13 @@ class MaskSource(Guarded):
         kernels.threads.each(keep, range(draws), size=kept.size)
         return min(ends[-1], kept.size)
 
-    def _next(self, count: int) -> bytes:
+    def _next(self, count: int) -> NDArray[np.uint8]:
         self.position += count
-        return self._keystream.update(bytes(count))
+        octets = np.empty(count, dtype=np.uint8)
+        for low in range(0, count, len(_ZEROS)):
+            part = octets[low : low + len(_ZEROS)]
+            self._keystream.update_into(_ZEROS[: part.size], part.data)
+        return octets
 
     def _words(self, count: int) -> NDArray[np.uint64]:
-        words = np.frombuffer(self._next(8 * count), dtype="<u8")
-        return words & np.uint64(_WIDE_BITS)
+        return self._next(8 * count).view("<u8") & np.uint64(_WIDE_BITS)
