@@ -25,6 +25,11 @@ of all answers have the same place in the processor's caches, and displace each 
 _MOST_IDLE = 1 << 28
 """Bytes of kept memory at a request. What was kept first is dropped."""
 
+# The C library of Linux maps memory of 128 KiB or more at each request, and gives it back at once, until some
+# of a larger size was freed. Then it uses freed memory of up to that size again, and keeps twice as much,
+# like in parties' processes (`secfc.drivers.processes`). 31 MiB is near the most that it takes for this.
+np.empty(31 << 20, dtype=np.uint8)
+
 _Memory = NDArray[np.uint8]
 _starts = itertools.count()
 

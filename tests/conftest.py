@@ -1,12 +1,10 @@
 """Hooks and fixtures for all tests."""
 
-import fcntl
 import gc
 import os
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,6 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist already has a process for each core
 
 from support import sweeps, warm
-
-from secfc import kernels
-from secfc.psu import kernels as union_kernels
 
 sys.path.append(str(Path(__file__).parent.parent))
 """benchmarks/ is not installed. The folder is last on the path, so that tests use an installed secfc."""
@@ -39,22 +34,6 @@ def pytest_collection_finish() -> None:
     """Collect garbage from here on, but skip objects made so far."""
     gc.freeze()
     gc.enable()
-
-
-def pytest_sessionstart() -> None:
-    """Compile kernels in one test process at a time. The others read its cache."""
-
-    def alone(compiled: Callable[[], object]) -> Callable[[], object]:
-        def call() -> object:
-            name = f"secfc-tests-{os.getuid()}-{compiled.__module__}.lock"
-            with (Path(tempfile.gettempdir()) / name).open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                return compiled()
-
-        return call
-
-    kernels._compiled = alone(kernels._compiled)
-    union_kernels._compiled = alone(union_kernels._compiled)
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest runs without xdist too

@@ -1,8 +1,7 @@
 """The program that forks the processes of parties. It has imported their modules and has no data of a run.
 
-A new interpreter imports for most of a second, and twice as long with compiled kernels. So one program
-imports for all parties of a run. It has no rows or keys and draws no random numbers: secrets and masks come
-after the fork.
+A new interpreter imports for a third of a second. So one program imports for all parties of a run. It has no
+rows or keys and draws no random numbers: secrets and masks come after the fork.
 
 Standard input is a Unix socket. A request is one byte with three descriptors: standard input and output of a
 new process, and a socket. On that socket the server sends the process's number, and its exit status at its
@@ -11,7 +10,6 @@ end. It reaps the process when the other end is closed, so its number is not reu
 
 import ctypes
 import gc
-import importlib
 import logging
 import os
 import selectors
@@ -25,33 +23,18 @@ from secfc.drivers import party_process
 from secfc.drivers.processes import COMPILED, NUMBER
 from secfc.kernels import load, shared_folder
 
-_UNUSED = ("scipy", "cffi")  # Numba imports them, and no loop uses them
 _PR_SET_PDEATHSIG = 1  # of prctl(2): sets the signal that a process gets when its parent ends
 
 
 def main() -> int:
     """Fork processes on request. A forked process returns its party's exit status."""
     if COMPILED in sys.argv[1:]:
-        _load()
+        load()
     gc.freeze()  # otherwise the collector writes to shared pages, which are then copied
     with socket.socket(fileno=os.dup(0)) as control, selectors.DefaultSelector() as selector:
         selector.register(control, selectors.EVENT_READ)
         forked = _serve(control, selector)
     return party_process.main() if forked else 0
-
-
-def _load() -> None:
-    """Load compiled kernels, without collections and without what our loops do not use."""
-    gc.disable()
-    for name in _UNUSED:
-        sys.modules[name] = None  # type: ignore[assignment]  # so an import of it fails
-    try:
-        load()
-        importlib.import_module("numpy.ma")  # with its first call Numba imports it
-    finally:
-        for name in _UNUSED:
-            del sys.modules[name]
-        gc.enable()
 
 
 def _serve(control: socket.socket, selector: selectors.BaseSelector) -> bool:

@@ -3,29 +3,28 @@
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 
 from secfc.errors import ParameterError
-from secfc.kernels import shared_folder
 from secfc.kernels.interface import Kernels
+from secfc.kernels.native import NoLoopsError
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.threads import ALONE, Threads
 
 __all__ = ["Choose", "Kernels", "choose", "chosen_name"]
 
 _LOG = logging.getLogger(__name__)
-_loading = threading.Lock()
 
 VARIABLE = "SECFC_KERNELS"
 """Environment variable: "auto" (default), "compiled" or "numpy"."""
 
 _LARGE = 1 << 22
-"""Residues of all answers of a process from which loading compiled code, 0.7 s, is repaid with "labels".
+"""Residues of all answers of a process from which it uses compiled code.
 
-NumPy then takes 47 ns more for each residue, with "distances" 37 and with "coded" 11 (docs/decisions, 007).
+To compile it takes some 20 s, once. For each residue NumPy takes 47 ns more with "labels", 37 with
+"distances" and 11 with "coded" (docs/decisions, 007).
 """
 
 
@@ -69,42 +68,19 @@ def choose(run_residues: int, threads: Threads = ALONE) -> Kernels:
         if kernels is not None:
             return kernels(threads)
         if os.environ.get(VARIABLE) == "compiled":
-            raise ParameterError(f"{VARIABLE}: compiled kernels need Numba and a folder that can be written")
+            raise ParameterError(f"{VARIABLE}: compiled kernels need Numba, which does not work here")
     elif run_residues >= _LARGE and VARIABLE not in os.environ and not _installed():
         _warn_of_numpy()
     return VectorisedKernels(threads)
 
 
-def load() -> Callable[[Threads], Kernels] | None:
-    """The compiled kernels; None if Numba cannot be imported, or there is no folder for its cache."""
-    with _loading:  # otherwise threads make several folders, and get a module whose import has failed
-        return _loaded()
-
-
 @cache
-def _loaded() -> Callable[[Threads], Kernels] | None:
-    adopted = shared_folder.adopt()
-    try:
-        import numba  # noqa: PLC0415 - takes half a second
-    except ImportError:
-        return None
-    if not adopted:
-        vars(numba.config)["CACHE_DIR"] = ""  # read when it was imported
-    compiled = _compiled()
-    if compiled is None:  # Numba can write neither beside the package nor in the user's cache folder
-        folder = shared_folder.make()
-        if folder is None:
-            return None
-        vars(numba.config)["CACHE_DIR"] = folder
-        compiled = _compiled()
-    return compiled
-
-
-def _compiled() -> Callable[[Threads], Kernels] | None:
-    """The compiled kernels; None if Numba finds no folder for its cache, or that folder is full."""
+def load() -> Callable[[Threads], Kernels] | None:
+    """The compiled kernels; None if Numba cannot be imported, or does not work."""
     try:
         from secfc.kernels.compiled import CompiledKernels  # noqa: PLC0415 - may run the compiler
-    except (RuntimeError, OSError):
+    except NoLoopsError as error:
+        _LOG.warning("large runs use NumPy, because compiled code cannot be made: %s", error)
         return None
     return CompiledKernels
 

@@ -2,17 +2,21 @@
 
 All arithmetic is on integers below 2**53 in float64. The compiler may only contract to fused multiply-add,
 which does not change such results. Rows are processed in blocks that fit in the L1 and L2 caches.
-Signatures are explicit: everything is compiled at the first import and later read from Numba's cache on disk.
-The cache of a loop depends on the loop's own file, not on this one.
+Loops are C functions (`loop`) with explicit signatures. They are compiled when they are imported, and
+`secfc.kernels.native` keeps the machine code. They get addresses and shapes, check nothing, and rent memory.
+An array that Numba makes, or an error, would need Numba in the process. So loops must not raise errors.
 
 Indices start at 0 on slices that were made before. So the compiler sees no negative one and vectorises.
 """
 
+from collections import defaultdict
+from dataclasses import dataclass
+
 import numpy as np
-from numba import float64, njit, types, uint8, uint64
+from numba import carray, cfunc, float32, float64, int32, int64, njit, types, uint8, uint32, uint64, void
 
 from secfc.kernels import lanes
-from secfc.kernels.lanes import LANES
+from secfc.kernels.lanes import LANES, rent
 
 ROUND = 1.5 * 2.0**52
 """Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
@@ -38,19 +42,45 @@ _AHEAD = 4 * 4 * PAIR
 INNER = 128
 """Columns of exact products between reductions; see secfc.field.residues.BLOCK."""
 
-OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+EXACT = {"error_model": "numpy"}
+OPTIONS = {**EXACT, "fastmath": {"contract"}}
 
-BYTES_1 = types.Array(uint8, 1, "C", readonly=True)
-BYTES_2 = types.Array(uint8, 2, "C", readonly=True)
-BYTES_3 = types.Array(uint8, 3, "C", readonly=True)
+OCTETS, WORDS, HALVES = types.CPointer(uint8), types.CPointer(uint64), types.CPointer(uint32)
+FLOATS, SINGLES = types.CPointer(float64), types.CPointer(float32)
+INTS, SHORTS = types.CPointer(int64), types.CPointer(int32)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A compiled loop: its module in LLVM's language, and its type in C."""
+
+    code: str
+    declared: str
+
+
+LOOPS = defaultdict(dict)
+"""Loops by module and name."""
+
+
+def loop(signature, options=OPTIONS):
+    """Compile a C function, whose arguments are numbers and addresses of arrays in C order."""
+
+    def compiled(function):
+        in_c = {void: "void", int64: "int64_t", float64: "double"}
+        result, *arguments = (in_c.get(one, "void *") for one in (signature.return_type, *signature.args))
+        code = cfunc(signature, **options)(function).inspect_llvm()
+        LOOPS[function.__module__][function.__name__] = Loop(code, f"{result}(*)({', '.join(arguments)})")
+        return function
+
+    return compiled
 
 
 @njit(**OPTIONS)
 def lines(count, length):
-    """Zeros: `count` lines of `length` numbers, a multiple of LANES. Each begins with a cache line."""
-    flat = np.zeros(count * length + LANES)
-    first = -(uint64(flat.ctypes.data) // uint64(8)) % uint64(LANES)
-    return flat[first : first + uint64(count * length)].reshape(count, length)
+    """Rented zeros: `count` lines of `length` numbers, a multiple of LANES. Each begins with a cache line."""
+    found = carray(rent(8 * count * length), (count, length), np.float64)
+    found[:] = 0.0
+    return found
 
 
 @njit(**OPTIONS)

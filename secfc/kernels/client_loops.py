@@ -4,26 +4,31 @@
 """
 
 import numpy as np
-from numba import float32, float64, int32, int64, njit, uint8, uint64, void
+from numba import carray, int64, njit, uint64, void
 
 from secfc.kernels import lanes
 from secfc.kernels.blocks import (
     BLOCK,
-    BYTES_3,
+    FLOATS,
     INNER,
+    INTS,
     LONG,
+    OCTETS,
     OPTIONS,
     PAIR,
     ROUND,
+    SHORTS,
+    SINGLES,
     STRIDE,
     lines,
+    loop,
     pack,
     product,
     product_of_shares,
     reduce_into,
     unpack,
 )
-from secfc.kernels.lanes import LANES
+from secfc.kernels.lanes import LANES, release, rent
 
 _NARROW = 64
 """Columns transformed at a time: with 4096 points they take 2 MiB."""
@@ -32,13 +37,17 @@ _SORTED = 4096
 """Rows sorted by set at a time: a column of them, 16 KiB of float32, fits in an L1 cache."""
 
 
-@njit(void(float64[:, :, ::1], float64[:, ::1], int64, int64, int64, uint8[:, :, ::1]), **OPTIONS)
-def encode(values, basis, p, start, stop, out):
-    """Pack columns [start, stop) of basis @ values modulo p. The basis is padded to multiples of four."""
-    coded, _, rows = values.shape
-    padded_n, padded = basis.shape
+@loop(void(FLOATS, int64, int64, int64, FLOATS, int64, int64, int64, int64, int64, OCTETS, int64))
+def encode(values, coded, width, rows, basis, padded_n, padded, p, start, stop, out, n):
+    """Pack columns [start, stop) of basis @ values modulo p. The basis is padded to multiples of four.
+
+    Shapes (coded, width, rows), (padded_n, padded) and (n, width, 3 * rows).
+    """
+    values, basis = carray(values, (coded, width, rows)), carray(basis, (padded_n, padded))
+    out = carray(out, (n, width, 3 * rows))
     x, z, total = lines(padded, STRIDE), lines(padded_n, STRIDE), lines(padded_n, STRIDE)
-    zero = np.zeros(padded_n)
+    zeros = lines(1, padded_n + LANES)
+    zero = zeros[0]
     single = padded <= INNER
     for c in range(start, stop):
         for low in range(0, rows, BLOCK):
@@ -53,34 +62,32 @@ def encode(values, basis, p, start, stop, out):
                 if not single:
                     reduce_into(z, b, p, total, first == 0)
             done = z if single else total
-            for j in range(out.shape[0]):
+            for j in range(n):
                 pack(done[j], b, p, out[j, c, 3 * low : 3 * (low + b)])
+    for room in (x, z, total, zeros):
+        release(room.ctypes.data)
 
 
-@njit(
+@loop(
     void(
-        float64[:, :, ::1],
-        float64[::1],
-        float64[::1],
-        float64[::1],
-        float64[::1],
-        float64[::1],
-        int64,
-        int64,
-        int64,
-        uint8[:, :, ::1],
-    ),
-    **OPTIONS,
+        *(FLOATS, int64, int64, int64),
+        *(FLOATS, FLOATS, int64, FLOATS, FLOATS, FLOATS),
+        *(int64, int64, int64, OCTETS, int64),
+    )
 )
-def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p, start, stop, out):
+def encode_by_transform(
+    values, coded, width, rows, before, spectrum, order, after, roots, inverse_roots, p, start, stop, out, n
+):
     """Pack columns [start, stop) of after * cyclic convolution(before * values).
 
-    Transforms have length spectrum.size.
+    Transforms, and the spectrum, have length `order`, a power of two, and there are half as many roots.
+    Shapes of `values` and `out` are as above.
     """
-    coded, _, rows = values.shape
-    order = spectrum.size
+    values, out = carray(values, (coded, width, rows)), carray(out, (n, width, 3 * rows))
+    before, after, spectrum = carray(before, coded), carray(after, n), carray(spectrum, order)
+    roots, inverse_roots = carray(roots, order // 2), carray(inverse_roots, order // 2)
     inverse, modulus = 1.0 / p, float(p)
-    x = np.empty((order, _NARROW))
+    x = carray(rent(8 * order * _NARROW), (order, _NARROW), np.float64)
     for c in range(start, stop):
         for low in range(0, rows, _NARROW):
             b = min(_NARROW, rows - low)
@@ -132,20 +139,26 @@ def encode_by_transform(values, before, spectrum, after, roots, inverse_roots, p
                             quotient = (d * inverse + ROUND) - ROUND
                             lower[i] = d - quotient * modulus
                 half *= 2
-            for j in range(out.shape[0]):
+            for j in range(n):
                 target, factor = x[j], after[j]
                 for i in range(b):
                     target[i] *= factor
                 pack(target, b, p, out[j, c, 3 * low : 3 * (low + b)])
+    release(x.ctypes.data)
 
 
-@njit(void(BYTES_3, int64[::1], float32[:, :, ::1], int64), **OPTIONS)
-def store(packed, primes, shares, start):
-    """Shares of rows from `start`, centred, and in the last row of `shares` their squared norms, reduced."""
-    width, rows = packed.shape[1], packed.shape[2] // 3
-    residues = np.empty(min(rows, LONG), dtype=np.int32)
-    norms = np.empty(min(rows, LONG))
-    for index in range(primes.size):
+@loop(void(OCTETS, int64, int64, int64, INTS, SINGLES, int64, int64))
+def store(packed, count, width, rows, primes, shares, capacity, start):
+    """Shares of rows from `start`, centred, and in the last row of `shares` their squared norms, reduced.
+
+    Shapes (count, width, 3 * rows), (count,) and (count, width + 1, capacity).
+    """
+    packed, primes = carray(packed, (count, width, 3 * rows)), carray(primes, count)
+    shares = carray(shares, (count, width + 1, capacity))
+    longest = min(rows, LONG)
+    residues = carray(rent(4 * longest), longest, np.int32)
+    norms = carray(rent(8 * longest), longest, np.float64)
+    for index in range(count):
         plane, held, p = packed[index], shares[index], primes[index]
         half, inverse, modulus = p // 2, 1.0 / p, float(p)
         for low in range(0, rows, LONG):
@@ -168,6 +181,8 @@ def store(packed, primes, shares, start):
             target = held[width, start + low : start + low + b]
             for i in range(b):
                 target[i] = norms[i]
+    release(residues.ctypes.data)
+    release(norms.ctypes.data)
 
 
 @njit(**OPTIONS)
@@ -203,12 +218,12 @@ def _sort_by_set(sets, order, ends):
         ends[h] += 1
 
 
-@njit(void(float32[:, ::1], int32[::1], float64[:, ::1]), **OPTIONS)
-def set_sums(shares, sets, sums):
-    """sums[h] += shares of the rows in set h."""
-    columns, m = shares.shape
-    k = sums.shape[0]
-    order, ends = np.empty(_SORTED, dtype=np.int32), np.empty(k + 1, dtype=np.int64)
+@loop(void(SINGLES, int64, int64, SHORTS, FLOATS, int64))
+def set_sums(shares, columns, m, sets, sums, k):
+    """sums[h] += shares of the rows in set h. Shapes (columns, m), (m,) and (k, columns)."""
+    shares, sets, sums = carray(shares, (columns, m)), carray(sets, m), carray(sums, (k, columns))
+    order = carray(rent(4 * _SORTED), _SORTED, np.int32)
+    ends = carray(rent(8 * (k + 1)), k + 1, np.int64)
     for start in range(0, m, _SORTED):
         b = min(_SORTED, m - start)
         _sort_by_set(sets[start : start + b], order, ends)
@@ -216,26 +231,32 @@ def set_sums(shares, sets, sums):
             column = shares[c, start : start + b]
             for h in range(k):
                 sums[h, c] += _gathered(column, order[ends[h] : ends[h + 1]])
+    release(order.ctypes.data)
+    release(ends.ctypes.data)
 
 
-@njit(void(float32[:, ::1], int64[::1], int32[::1], int32[::1], float64[:, ::1]), **OPTIONS)
-def move_rows(shares, rows, old, new, sums):
-    """Subtract rows from the sums of their old sets and add them to those of the new, in ascending order."""
-    columns, m = shares.shape
+@loop(void(SINGLES, int64, int64, INTS, SHORTS, SHORTS, int64, FLOATS, int64))
+def move_rows(shares, columns, m, rows, old, new, moved, sums, k):
+    """Subtract rows from the sums of their old sets and add them to those of the new, in ascending order.
+
+    Shapes (columns, m), (moved,) three times, and (k, columns).
+    """
+    shares, sums = carray(shares, (columns, m)), carray(sums, (k, columns))
+    rows, old, new = carray(rows, moved), carray(old, moved), carray(new, moved)
     grouped = columns // LANES * LANES
-    nowhere = np.zeros(LANES)
+    nowhere = lines(1, LANES)
     skipped, start = uint64(nowhere.ctypes.data), uint64(sums.ctypes.data)
     for c in range(0, grouped, LANES):
         address = uint64(shares[c:].ctypes.data)
         place = start + uint64(8 * c)
-        for j in range(rows.size):
+        for j in range(moved):
             source = place + uint64(8 * columns * old[j]) if old[j] >= 0 else skipped
             target = place + uint64(8 * columns * new[j]) if new[j] >= 0 else skipped
             lanes.move(address, 4 * m, rows[j], source, target)
-    nowhere[0] = 0.0  # keeps the array alive: the use of its address does not
+    release(nowhere.ctypes.data)
     for c in range(grouped, columns):
         column = shares[c]
-        for j in range(rows.size):
+        for j in range(moved):
             value = np.float64(column[rows[j]])
             if old[j] >= 0:
                 sums[old[j], c] -= value
@@ -243,17 +264,23 @@ def move_rows(shares, rows, old, new, sums):
                 sums[new[j], c] += value
 
 
-@njit(
-    void(float32[:, ::1], int64, int64, float64[:, ::1], float64[::1], int64, uint8[:, ::1], int64), **OPTIONS
+@loop(
+    void(
+        *(SINGLES, int64, int64, int64, int64),
+        *(FLOATS, int64, int64, FLOATS, int64, OCTETS, int64, int64, int64),
+    )
 )
-def answer(shares, start, stop, matrix, constant, p, out, origin):
+def answer(shares, columns, m, start, stop, matrix, k, padded, constant, p, out, wanted, octets, origin):
     """Pack constant + matrix @ shares[:, start:stop] modulo p to `out`, which begins with row `origin`.
 
-    The matrix is padded: its rows to a multiple of four. `shares` and `out` are not.
+    Shapes (columns, m), (k, padded), (k,) and (wanted, octets). The matrix is padded: its rows to a multiple
+    of four. `shares` and `out` are not.
     """
-    columns, k = shares.shape[0], matrix.shape[0]
+    shares, out = carray(shares, (columns, m)), carray(out, (wanted, octets))
+    matrix, constant = carray(matrix, (k, padded)), carray(constant, k)
     x, z, total = lines(min(columns, INNER), PAIR), lines(k, STRIDE), lines(k, STRIDE)
-    zero = np.zeros(k)
+    zeros = lines(1, k)
+    zero = zeros[0]
     single = columns <= INNER
     for low in range(start, stop, BLOCK):
         b = min(BLOCK, stop - low)
@@ -263,16 +290,23 @@ def answer(shares, start, stop, matrix, constant, p, out, origin):
             if not single:
                 reduce_into(z, b, p, total, first == 0)
         done = z if single else total
-        for h in range(out.shape[0]):
+        for h in range(wanted):
             pack(done[h], b, p, out[h, 3 * (low - origin) : 3 * (low - origin + b)])
+    for room in (x, z, total, zeros):
+        release(room.ctypes.data)
 
 
-@njit(void(uint8[::1], uint8[:, ::1], int64[::1], int64), **OPTIONS)
-def add_masks(packed, masks, signs, p):
-    """Add signs @ masks to `packed`, modulo p. Sums of up to 2**12 integers below 2**24 are exact."""
-    residues, total = np.empty(LONG, dtype=np.int32), np.empty(LONG)
-    count, done = packed.size // 3, 0
-    if masks.shape[0] == 1 and signs[0] == 1:
+@loop(void(OCTETS, int64, OCTETS, int64, int64, INTS, int64))
+def add_masks(packed, count, masks, several, octets, signs, p):
+    """Add signs @ masks to `packed`, modulo p. Sums of up to 2**12 integers below 2**24 are exact.
+
+    Shapes (3 * count,), (several, octets) and (several,).
+    """
+    packed, masks, signs = carray(packed, 3 * count), carray(masks, (several, octets)), carray(signs, several)
+    residues = carray(rent(4 * LONG), LONG, np.int32)
+    total = carray(rent(8 * LONG), LONG, np.float64)
+    done = 0
+    if several == 1 and signs[0] == 1:
         done = count // LANES * LANES
         lanes.add(uint64(packed.ctypes.data), uint64(masks.ctypes.data), count // LANES, p)
     for low in range(done, count, LONG):
@@ -280,9 +314,11 @@ def add_masks(packed, masks, signs, p):
         unpack(packed[3 * low : 3 * (low + b)], b, residues)
         for i in range(b):
             total[i] = residues[i]
-        for c in range(masks.shape[0]):
+        for c in range(several):
             unpack(masks[c, 3 * low : 3 * (low + b)], b, residues)
             sign = float(signs[c])
             for i in range(b):
                 total[i] += sign * residues[i]
         pack(total, b, p, packed[3 * low : 3 * (low + b)])
+    release(residues.ctypes.data)
+    release(total.ctypes.data)

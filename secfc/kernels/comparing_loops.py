@@ -5,9 +5,21 @@ Rows are arranged in 64 strips: row j W + w is bit j of word w, so a transpose w
 """
 
 import numpy as np
-from numba import float64, int32, int64, njit, uint32, uint64, void
+from numba import carray, int64, njit, uint32, uint64, void
 
-from secfc.kernels.blocks import BYTES_3, OPTIONS, SECTION, garner, unpack
+from secfc.kernels.blocks import (
+    FLOATS,
+    INTS,
+    OCTETS,
+    OPTIONS,
+    SECTION,
+    SHORTS,
+    WORDS,
+    garner,
+    loop,
+    unpack,
+)
+from secfc.kernels.lanes import release, rent
 
 
 @njit(**OPTIONS)
@@ -86,44 +98,65 @@ def _transpose(lines):
             even[i] ^= uint32(one << uint32(1))
 
 
-@njit(
+@loop(
     void(
-        BYTES_3,
-        int64,
-        int64[::1],
-        int32[::1],
-        int64[::1],
-        int64[::1],
-        float64[:, ::1],
-        int64[::1],
-        float64[:, ::1],
-        uint64[:, :, :, ::1],
-    ),
-    **OPTIONS,
+        *(OCTETS, int64, int64, int64, INTS, int64, SHORTS, int64),
+        *(INTS, INTS, int64, FLOATS, INTS, FLOATS, int64, WORDS, int64, int64, int64),
+    )
 )
-def difference_bits(packed, start, columns, own, first, second, weights, primes, inverses, out):
-    """See `secfc.kernels.interface.Kernels.difference_bits`."""
-    chunk, chunks, _, words = out.shape
-    count, k, rows, padded = primes.size, columns.size, own.size, 64 * words
+def difference_bits(
+    packed,
+    every,
+    all_rows,
+    start,
+    columns,
+    k,
+    own,
+    rows,
+    first,
+    second,
+    pairs,
+    weights,
+    primes,
+    inverses,
+    count,
+    out,
+    chunk,
+    chunks,
+    words,
+):
+    """See `secfc.kernels.interface.Kernels.difference_bits`.
+
+    Shapes: `packed` (count, every, 3 * all_rows), `columns` (k,), `own` (rows,), `first` and `second`
+    (pairs,), `weights` (count, k), `primes` (count,), `inverses` (count, count), `out` (chunk, chunks, pairs,
+    words).
+    """
+    packed, columns, own = carray(packed, (count, every, 3 * all_rows)), carray(columns, k), carray(own, rows)
+    first, second, primes = carray(first, pairs), carray(second, pairs), carray(primes, count)
+    weights, inverses = carray(weights, (count, k)), carray(inverses, (count, count))
+    out, padded = carray(out, (chunk, chunks, pairs, words)), 64 * words
     places = chunk * chunks // count
-    values = np.empty((count, k, padded), dtype=np.int32)
+    values = carray(rent(4 * count * k * padded), (count, k, padded), np.int32)
     _take(packed, start, columns, rows, values)
-    owned = np.zeros(padded, dtype=np.int32)
-    owned[:rows] = own
-    champions, any_own = first[0] < 0, owned[:rows].min() < k if rows else False
-    x_own = np.empty((count, padded if champions else 0))
-    w_own = np.empty((count, padded if champions else 0))
+    owned, any_own, champions = carray(rent(4 * padded), padded, np.int32), False, first[0] < 0
+    for i in range(padded):
+        owned[i] = own[i] if i < rows else 0
+        any_own |= i < rows and owned[i] < k
+    of_own = padded if champions else 0
+    x_own = carray(rent(8 * count * of_own), (count, of_own), np.float64)
+    w_own = carray(rent(8 * count * of_own), (count, of_own), np.float64)
     if champions:
         for q in range(count):
             for i in range(padded):
                 x_own[q, i] = values[q, owned[i], i]
                 w_own[q, i] = weights[q, owned[i]]
-    digits, lines = np.empty(count * SECTION), np.empty((count, padded // 2), dtype=np.uint64)
-    for pair in range(first.size):
+    digits = rent(8 * count * SECTION)
+    lines = carray(rent(4 * count * padded), (count, padded // 2), np.uint64)
+    for pair in range(pairs):
         s, t = np.int32(first[pair]), np.int32(second[pair])
         for low in range(0, padded, SECTION):
             b = min(SECTION, padded - low)
-            rest = digits[: count * b].reshape(count, b)
+            rest = carray(digits, (count, b), np.float64)
             for q in range(count):
                 if champions:
                     _of_own(owned, values[q], weights[q], x_own[q], w_own[q], t, low, rest[q])
@@ -147,3 +180,9 @@ def difference_bits(packed, start, columns, own, first, second, weights, primes,
                 low_half, high_half = lower[at : at + words], upper[at : at + words]
                 for w in range(words):
                     target[w] = uint64(low_half[w]) | uint64(high_half[w]) << uint64(32)
+    release(values.ctypes.data)
+    release(owned.ctypes.data)
+    release(x_own.ctypes.data)
+    release(w_own.ctypes.data)
+    release(carray(digits, 1, np.uint8).ctypes.data)
+    release(lines.ctypes.data)

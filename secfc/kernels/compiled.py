@@ -1,24 +1,38 @@
-"""The kernels as compiled loops (Numba)."""
+"""The kernels as compiled loops (Numba).
+
+Loops check nothing. So an array's address is given to a loop only if the type of its elements, the number of
+its axes and its order are the loop's, and shapes that belong together are compared.
+"""
 
 from dataclasses import replace
 from functools import cache
+from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kernels import client_loops, comparing_loops, gate_loops, residue_loops, server_loops
-from secfc.kernels.blocks import PAIR
+from secfc.kernels import native
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
 from secfc.kernels.vectorised import VectorisedKernels, check_differences
 from secfc.threads import ALONE, Threads, parts
 
 _FOUR = 4
+_PAIR = 16  # as in secfc.kernels.blocks, which imports Numba
 
 _PIECES = 2
 """Pieces for each thread in a loop. With more than one, faster threads can take work from a slow one."""
+
+_FILES = "client_loops", "comparing_loops", "gate_loops", "residue_loops", "server_loops"
+_loops = native.loops(*(f"secfc.kernels.{name}" for name in _FILES))
+_read, _write = _loops.read, _loops.write
+
+_U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
+_I32, _I64 = np.dtype(np.int32), np.dtype(np.int64)
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class CompiledKernels:
@@ -35,43 +49,94 @@ class CompiledKernels:
         padded = _padded(basis)
 
         def encode(columns: slice) -> None:
-            client_loops.encode(values, padded, p, columns.start, columns.stop, out)
+            _loops.encode(
+                _read(values, _F64, 3),
+                *values.shape,
+                _read(padded, _F64, 2),
+                *padded.shape,
+                p,
+                columns.start,
+                columns.stop,
+                _write(out, _U8, 3),
+                out.shape[0],
+            )
 
+        _check_coded(values, basis.shape, out)
         columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
         self.threads.each(encode, columns, size=values.size)
 
     def encode_by_transform(self, values: Floats, transform: EncodingTransform, p: int, out: Bytes) -> None:
         def encode(columns: slice) -> None:
-            client_loops.encode_by_transform(
-                values,
-                transform.before,
-                transform.spectrum,
-                transform.after,
-                transform.roots,
-                transform.inverse_roots,
+            _loops.encode_by_transform(
+                _read(values, _F64, 3),
+                *values.shape,
+                _read(transform.before, _F64, 1),
+                _read(transform.spectrum, _F64, 1),
+                transform.spectrum.size,
+                _read(transform.after, _F64, 1),
+                _read(transform.roots, _F64, 1),
+                _read(transform.inverse_roots, _F64, 1),
                 p,
                 columns.start,
                 columns.stop,
-                out,
+                _write(out, _U8, 3),
+                out.shape[0],
             )
 
+        _check_coded(values, (transform.after.size, transform.before.size), out)
+        order, roots = transform.spectrum.size, (transform.roots.size, transform.inverse_roots.size)
+        if order & (order - 1) or max(out.shape[0], values.shape[0]) > order or min(roots) < order // 2:
+            raise ValueError("the transform is too short, or its length is no power of two")
         columns = parts(values.shape[1], _PIECES * self.threads.for_work(values.size))
         self.threads.each(encode, columns, size=values.size)
 
     def store(self, packed: Bytes, primes: tuple[int, ...], shares: Shares, start: int) -> None:
         count, width, octets = packed.shape
         # The loop checks no bounds.
-        if shares.shape[:2] != (count, width + 1) or not 0 <= start <= shares.shape[2] - octets // 3:
+        if (
+            shares.shape[:2] != (count, width + 1)
+            or len(primes) != count
+            or octets % 3
+            or not 0 <= start <= shares.shape[2] - octets // 3
+        ):
             raise ValueError("packed shares do not fit the memory for them")
-        client_loops.store(packed, _modulo(primes), shares, start)
+        _loops.store(
+            _read(packed, _U8, 3),
+            count,
+            width,
+            octets // 3,
+            _moduli(primes),
+            _write(shares, _F32, 3),
+            shares.shape[2],
+            start,
+        )
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
         sums = np.zeros((k, shares.shape[0]))
-        client_loops.set_sums(shares, sets, sums)
+        if sets.shape != shares.shape[1:] or not -1 <= sets.min(initial=0) <= sets.max(initial=0) < k:
+            raise ValueError("sets do not fit the shares or their number")
+        _loops.set_sums(_read(shares, _F32, 2), *shares.shape, _read(sets, _I32, 1), _write(sums, _F64, 2), k)
         return sums
 
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
-        client_loops.move_rows(shares, rows, old, new, sums)
+        lowest, highest = (rows.min(), rows.max()) if rows.size else (0, -1)
+        if (
+            not rows.shape == old.shape == new.shape
+            or sums.shape[1] != shares.shape[0]
+            or not 0 <= lowest <= highest + 1 <= shares.shape[1]
+            or max(old.max(initial=-1), new.max(initial=-1)) >= sums.shape[0]
+        ):
+            raise ValueError("rows, sets or sums do not fit the shares")
+        _loops.move_rows(
+            _read(shares, _F32, 2),
+            *shares.shape,
+            _read(rows, _I64, 1),
+            _read(old, _I32, 1),
+            _read(new, _I32, 1),
+            rows.size,
+            _write(sums, _F64, 2),
+            sums.shape[0],
+        )
 
     def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
         # Both are padded with zeros to multiples of four.
@@ -91,6 +156,7 @@ class CompiledKernels:
         first: int,
     ) -> None:
         k, columns = matrix.shape
+        rows, first = slice(index(rows.start), index(rows.stop)), index(first)  # NumPy's integers may wrap
         # The loop checks no bounds: it would read beyond the end of a matrix that was not prepared.
         if k % _FOUR or columns % _FOUR or constant.shape != (k,) or columns < shares.shape[0]:
             raise ValueError("matrix and constant must be prepared for these shares")
@@ -100,57 +166,93 @@ class CompiledKernels:
             or not out.shape[1] >= 3 * (rows.stop - first)
         ):
             raise ValueError("rows do not fit the shares or the buffer")
-        client_loops.answer(shares, rows.start, rows.stop, matrix, constant, p, out, first)
+        _loops.answer(
+            _read(shares, _F32, 2),
+            *shares.shape,
+            rows.start,
+            rows.stop,
+            _read(matrix, _F64, 2),
+            *matrix.shape,
+            _read(constant, _F64, 1),
+            p,
+            _write(out, _U8, 2),
+            *out.shape,
+            first,
+        )
 
     def refused(self, packed: Bytes, primes: tuple[int, ...]) -> int:
-        if len(packed) != len(primes):
-            raise ValueError("planes do not fit the primes")  # the loop checks no bounds
-        planes, modulo, size = packed.reshape(len(primes), -1), _modulo(primes), packed.size // 3
+        if len(packed) != len(primes) or packed.shape[-1] % 3:
+            raise ValueError("planes do not fit the primes, or are no words")  # the loop checks no bounds
+        planes, size = packed.reshape(len(primes), -1), packed.size // 3
         several = self.threads.for_work(size)
         if several == 1:
-            return int(residue_loops.refused(planes, modulo))
+            return int(
+                _loops.refused(_read(planes, _U8, 2), len(primes), planes.shape[1] // 3, _moduli(primes))
+            )
 
         def refused(item: tuple[int, slice]) -> bool:
             index, piece = item
-            return bool(
-                residue_loops.refused(planes[index : index + 1, piece], modulo[index : index + 1]) == 0
-            )
+            part, p = planes[index, piece], primes[index : index + 1]
+            return int(_loops.refused(_read(part, _U8, 1), 1, part.size // 3, _moduli(p))) == 0
 
         pieces = parts(planes.shape[1], -(-_PIECES * several // len(primes)), multiple=3)
         items = [(index, piece) for index in range(len(primes)) for piece in pieces]
-        found = self.threads.each(refused, items, size=size)
-        return next((index for (index, _), one in zip(items, found, strict=True) if one), -1)
+        wrong = self.threads.each(refused, items, size=size)
+        return next((index for (index, _), one in zip(items, wrong, strict=True) if one), -1)
 
     def redraw(self, words: Bytes, spare: Bytes, p: int) -> bool:
         if words.size % 3 or spare.size % 3:
             raise ValueError("three bytes are a word")  # the loop checks no bounds
-        return bool(residue_loops.redraw(words, spare, p))
+        return bool(
+            _loops.redraw(_write(words, _U8, 1), words.size, _read(spare, _U8, 1), spare.size, p) >= 0
+        )
 
     def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
         if words.size != packed.size or words.size % 3 or spare.size % 3:
             raise ValueError("words or spare words do not fit the residues")
-        return int(residue_loops.add_drawn(packed, words, spare, p))
+        return int(
+            _loops.add_drawn(
+                _write(packed, _U8, 1), _write(words, _U8, 1), words.size, _read(spare, _U8, 1), spare.size, p
+            )
+        )
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         if masks.shape[0] != signs.size or masks.shape[1] < packed.size or packed.size % 3:
             raise ValueError("masks or signs do not fit the residues")
-        client_loops.add_masks(packed, masks, signs, p)
+        _loops.add_masks(
+            _write(packed, _U8, 1),
+            packed.size // 3,
+            _read(masks, _U8, 2),
+            *masks.shape,
+            _read(signs, _I64, 1),
+            p,
+        )
 
     def decode(
         self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares
     ) -> int:
+        start, stop = index(start), index(stop)
         primes, rows = radix.primes, stop - start
         shape, addresses = _addresses(answers, weights, primes)
         if not 0 <= 3 * start <= 3 * stop <= shape[2]:
             raise ValueError("rows do not fit the answers")
         if out.shape != (len(primes), shape[1], rows) or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        canonical = _canonical(weights, primes)
-        if not server_loops.decode(
-            addresses, canonical, _modulo(primes), radix.inverses, shape[2] // 3, start, out
+        if radix.inverses.shape != 2 * (len(primes),):
+            raise ValueError("the digits do not fit the primes")
+        if not _loops.decode(
+            _read(addresses, _U64, 1),
+            _read(_canonical(weights, primes), _F64, 2),
+            len(answers),
+            _moduli(primes),
+            _read(radix.inverses, _F64, 2),
+            shape[2] // 3,
+            start,
+            _write(out, _F32, 3),
+            *out.shape,
         ):
             return self._small.decode(answers, weights, radix, start, stop, out)  # it says whose
-        done = rows // PAIR * PAIR
+        done = rows // _PAIR * _PAIR
         if done == rows:
             return -1
         return self._small.decode(answers, weights, radix, start + done, stop, out[:, :, done:])
@@ -159,13 +261,25 @@ class CompiledKernels:
         shape, addresses = _addresses(answers, weights, primes)
         if out.shape != shape or len(primes) != shape[0]:
             raise ValueError("the buffer or the primes do not fit the answers")
-        modulo, size = _modulo(primes), len(answers) * out.size // 3
+        size = len(answers) * out.size // 3
         canonical = _canonical(weights, primes)
 
         def weigh(columns: slice) -> bool:
-            return bool(server_loops.weigh(addresses, canonical, modulo, columns.start, columns.stop, out))
+            return bool(
+                _loops.weigh(
+                    _read(addresses, _U64, 1),
+                    _read(canonical, _F64, 2),
+                    len(answers),
+                    _moduli(primes),
+                    columns.start,
+                    columns.stop,
+                    _write(out, _U8, 3),
+                    *shape[:2],
+                    shape[2] // 3,
+                )
+            )
 
-        if shape[2] >= 3 * PAIR:
+        if shape[2] >= 3 * _PAIR:
             columns = parts(shape[0] * shape[1], _PIECES * self.threads.for_work(size))
             if all(self.threads.each(weigh, columns, size=size)):
                 return -1
@@ -174,13 +288,23 @@ class CompiledKernels:
     def combine(self, packed: Bytes, coefficients: Floats, p: int, out: Floats) -> bool:
         k, stride = packed.shape
         # The loop checks no bounds.
-        if 3 * coefficients.shape[1] != k * stride or out.shape != coefficients.shape[:1]:
+        if stride % 3 or 3 * coefficients.shape[1] != k * stride or out.shape != coefficients.shape[:1]:
             raise ValueError("coefficients or buffer do not fit the answer")
-        return bool(server_loops.combine(packed, coefficients, p, out))
+        return bool(
+            _loops.combine(
+                _read(packed, _U8, 2),
+                k,
+                stride // 3,
+                _read(coefficients, _F64, 2),
+                p,
+                _write(out, _F64, 1),
+                out.size,
+            )
+        )
 
     def nearest(self, digits: Shares, radix: MixedRadix, sizes: Ints, tolerance: float) -> Compared:
         count, k, rows = digits.shape
-        if count != len(radix.primes) or k != sizes.size:
+        if count != len(radix.primes) or k != sizes.size or not k:
             raise ValueError("digits do not fit the primes or the sets")  # the loop checks no bounds
         found = Compared(
             labels=np.empty(rows, dtype=np.int32),
@@ -189,15 +313,16 @@ class CompiledKernels:
             contested=np.empty(rows, dtype=np.bool_),
             largest=0.0,
         )
-        largest = server_loops.nearest(
-            digits,
-            np.array(radix.radices, dtype=np.float64),
-            sizes.astype(np.float64) ** 2,
+        largest = _loops.nearest(
+            _read(digits, _F32, 3),
+            *digits.shape,
+            _read(np.array(radix.radices, dtype=np.float64), _F64, 1),
+            _read(sizes.astype(np.float64) ** 2, _F64, 1),
             1 + tolerance,
-            found.labels,
-            found.own,
-            found.second,
-            found.contested,
+            _write(found.labels, _I32, 1),
+            _write(found.own, _F32, 2),
+            _write(found.second, _F64, 1),
+            _write(found.contested.view(np.uint8), _U8, 1),
         )
         return replace(found, largest=float(largest))
 
@@ -205,22 +330,37 @@ class CompiledKernels:
         self, packed: Bytes, start: int, question: Differences, own: Labels, out: Words
     ) -> None:
         check_differences(packed, start, question, own, out)  # the loop checks no bounds
-        comparing_loops.difference_bits(
-            packed,
+        count, every, octets = packed.shape
+        chunk, chunks, pairs, words = out.shape
+        if question.radix.inverses.shape != (count, count) or question.second.shape != (pairs,):
+            raise ValueError("the digits do not fit the primes, or the pairs each other")
+        if octets % 3 or not own.size:
+            raise ValueError("residues are no words, or there are no rows")
+        _loops.difference_bits(
+            _read(packed, _U8, 3),
+            every,
+            octets // 3,
             start,
-            question.columns,
-            own,
-            question.first,
-            question.second,
-            question.weights,
-            _modulo(question.radix.primes),
-            question.radix.inverses,
-            out,
+            _read(question.columns, _I64, 1),
+            question.columns.size,
+            _read(own, _I32, 1),
+            own.size,
+            _read(question.first, _I64, 1),
+            _read(question.second, _I64, 1),
+            pairs,
+            _read(question.weights, _F64, 2),
+            _moduli(question.radix.primes),
+            _read(question.radix.inverses, _F64, 2),
+            count,
+            _write(out, _U64, 4),
+            chunk,
+            chunks,
+            words,
         )
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
         _check_leaves(bits, start, out)
-        gate_loops.leaf_products(bits, start, out)
+        _loops.leaf_products(_read(bits, _U64, 2), *bits.shape, start, _write(out, _U64, 2), out.shape[1])
 
     def leaves(
         self, bits: Words, start: int, products: Words, first: bool, less: Words, equal: Words
@@ -228,11 +368,30 @@ class CompiledKernels:
         _check_leaves(bits, start, products)
         if not less.shape == equal.shape == products.shape[1:]:
             raise ValueError("shares do not fit the products")
-        gate_loops.leaves(bits, start, products, first, less, equal)
+        _loops.leaves(
+            _read(bits, _U64, 2),
+            *bits.shape,
+            start,
+            _read(products, _U64, 2),
+            first,
+            _write(less, _U64, 1),
+            _write(equal, _U64, 1),
+            less.size,
+        )
 
     def gate_products(self, less: Words, equal: Words, size: int, out: Words) -> None:
         nodes, count = _check_gates(less, equal, size, out)
-        gate_loops.gate_products(less, equal, size, nodes, count, out)
+        _loops.gate_products(
+            _read(less, _U64, 2),
+            less.shape[0],
+            _read(equal, _U64, 2),
+            *equal.shape,
+            size,
+            nodes,
+            count,
+            _write(out, _U64, 3),
+            out.shape[0],
+        )
 
     def gates(
         self,
@@ -245,19 +404,48 @@ class CompiledKernels:
     ) -> None:
         nodes, count = _check_gates(*deltas, size, products)
         fits = [one.shape == half.shape for one, half in zip(deltas, halves, strict=True)]
-        shapes = [(0, products.shape[2]), products.shape[1:]]
-        if not all(fits) or any(one.shape not in shapes for one in out):
+        shapes = (0, products.shape[2]), products.shape[1:]
+        less, equal = (one.shape for one in out)
+        if not all(fits) or less != shapes[deltas[0].shape[0] > 0] or equal not in shapes:
             raise ValueError("halves or shares do not fit the wires")
-        gate_loops.gates(*deltas, *halves, size, nodes, count, products, first, *out)
+        _loops.gates(
+            _read(deltas[0], _U64, 2),
+            _read(halves[0], _U64, 2),
+            deltas[0].shape[0],
+            _read(deltas[1], _U64, 2),
+            _read(halves[1], _U64, 2),
+            *deltas[1].shape,
+            size,
+            nodes,
+            count,
+            _read(products, _U64, 3),
+            products.shape[0],
+            first,
+            _write(out[0], _U64, 2),
+            out[0].shape[0],
+            _write(out[1], _U64, 2),
+            out[1].shape[0],
+        )
 
     def accept(self, words: NDArray[np.uint32], p: int, kept: Floats) -> int:
-        return int(residue_loops.accept(words, (1 << p.bit_length()) - 1, p, kept))
+        low_bits = (1 << p.bit_length()) - 1
+        if low_bits >> 24:
+            raise ValueError(f"{p} is not below 2**24")
+        return int(
+            _loops.accept(_read(words, _U32, 1), words.size, low_bits, p, _write(kept, _F64, 1), kept.size)
+        )
 
 
 @cache
 def _modulo(primes: tuple[int, ...]) -> Ints:
     """The first primes as loops take them."""
     return np.array(primes, dtype=np.int64)
+
+
+@cache
+def _moduli(primes: tuple[int, ...]) -> Any:
+    """Their address."""
+    return _read(_modulo(primes), _I64, 1)
 
 
 def _canonical(weights: Floats, primes: tuple[int, ...]) -> Floats:
@@ -270,16 +458,25 @@ def _addresses(
 ) -> tuple[tuple[int, ...], NDArray[np.uint64]]:
     """The shape of all answers, and their addresses. The caller must keep `answers`; loops check nothing."""
     shape = answers[0].shape
-    if any(packed.shape != shape or not packed.flags.c_contiguous for packed in answers):
-        raise ValueError("answers must be contiguous and of one shape")
+    for packed in answers:
+        _read(packed, _U8, 3)
+        if packed.shape != shape or shape[2] % 3:
+            raise ValueError("answers must be words, and of one shape")
     if weights.shape != (len(primes), len(answers)):
         raise ValueError("weights do not fit the answers")
     begins = [packed.__array_interface__["data"][0] for packed in answers]
     return shape, np.array(begins, dtype=np.uint64)
 
 
-def _check_leaves(bits: Words, start: int, products: Words) -> None:
+def _check_coded(values: Floats, basis: tuple[int, ...], out: Bytes) -> None:
     """Refuse arrays that do not fit together, since the loops check no bounds."""
+    coded, width, rows = values.shape
+    if coded != basis[1] or out.shape != (basis[0], width, 3 * rows):
+        raise ValueError("values, basis and the buffer do not fit")
+
+
+def _check_leaves(bits: Words, start: int, products: Words) -> None:
+    """The same for bits and products."""
     chunk, words = bits.shape
     if products.shape[0] != (1 << chunk) - 1 or not 0 <= start <= start + products.shape[1] <= words:
         raise ValueError("products do not fit the bits")
@@ -289,7 +486,7 @@ def _check_gates(less: Words, equal: Words, size: int, products: Words) -> tuple
     """The same for gates. Returns the number of nodes, and of wires e of each."""
     nodes, count = wires_of(size, equal)
     entries = (1 << count) - 1 - count + ((1 << size) - 1 - size if less.shape[0] else 0)
-    if products.shape != (entries, nodes, equal.shape[1]) or (count < size and nodes > 1):
+    if products.shape != (entries, nodes, equal.shape[1]) or count < size - 1 or (count < size and nodes > 1):
         raise ValueError("products do not fit the wires")
     if less.shape not in {(0, equal.shape[1]), (nodes * size, equal.shape[1])}:
         raise ValueError("wires do not fit each other")

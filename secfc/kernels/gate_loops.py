@@ -5,14 +5,14 @@ cache. Inner loops run over the words.
 """
 
 import numpy as np
-from numba import boolean, int64, njit, types, uint64, void
+from numba import carray, int64, njit, uint64, void
 
-from secfc.kernels.blocks import OPTIONS
+from secfc.kernels.blocks import OPTIONS, WORDS, loop
+from secfc.kernels.lanes import release, rent
 
 _BLOCK = 64
 """Words processed at a time: a table of four wires has 8 KiB."""
 
-_READ_1, _READ_2, _READ_3 = (types.Array(uint64, axes, "C", readonly=True) for axes in (1, 2, 3))
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -41,27 +41,34 @@ def _and(one, other, out):
         out[i] = one[i] & other[i]
 
 
-@njit(void(uint64[:, ::1], int64, uint64[:, ::1]), **OPTIONS)
-def leaf_products(bits, start, out):
-    """See `secfc.kernels.gates.leaf_products`."""
-    for low in range(0, out.shape[1], _BLOCK):
-        b = min(_BLOCK, out.shape[1] - low)
-        for i in range(bits.shape[0]):
+@njit(**OPTIONS)
+def _table(entries):
+    """Rented: entries of a block of words."""
+    return carray(rent(8 * entries * _BLOCK), (entries, _BLOCK), np.uint64)
+
+
+@loop(void(WORDS, int64, int64, int64, WORDS, int64))
+def leaf_products(bits, chunk, words, start, out, width):
+    """See `secfc.kernels.gates.leaf_products`. Shapes (chunk, words) and (2**chunk - 1, width)."""
+    bits, out = carray(bits, (chunk, words)), carray(out, ((1 << chunk) - 1, width))
+    for low in range(0, width, _BLOCK):
+        b = min(_BLOCK, width - low)
+        for i in range(chunk):
             mask, alone = bits[i, start + low : start + low + b], (1 << i) - 1
             _copy(out[alone, low : low + b], mask)
             for entry in range(alone):
                 _and(out[entry, low : low + b], mask, out[alone + 1 + entry, low : low + b])
 
 
-@njit(void(uint64[:, ::1], int64, _READ_2, boolean, uint64[::1], uint64[::1]), **OPTIONS)
-def leaves(bits, start, products, first, less, equal):
-    """See `secfc.kernels.gates.leaves`."""
-    chunk = bits.shape[0]
-    table, total = np.empty((1 << chunk, _BLOCK), dtype=np.uint64), np.empty((1 << chunk, _BLOCK), np.uint64)
-    inverted = np.empty((chunk, _BLOCK), dtype=np.uint64)
+@loop(void(WORDS, int64, int64, int64, WORDS, int64, WORDS, WORDS, int64))
+def leaves(bits, chunk, words, start, products, first, less, equal, width):
+    """See `secfc.kernels.gates.leaves`. Shapes (chunk, words), (2**chunk - 1, width), (width,) twice."""
+    bits, products = carray(bits, (chunk, words)), carray(products, ((1 << chunk) - 1, width))
+    less, equal = carray(less, width), carray(equal, width)
+    table, total, inverted = _table(1 << chunk), _table(1 << chunk), _table(chunk)
     one = _ONES if first else uint64(0)
-    for low in range(0, less.size, _BLOCK):
-        b = min(_BLOCK, less.size - low)
+    for low in range(0, width, _BLOCK):
+        b = min(_BLOCK, width - low)
         for j in range(chunk):
             source, target = bits[j, start + low : start + low + b], inverted[j, :b]
             for i in range(b):
@@ -84,13 +91,18 @@ def leaves(bits, start, products, first, less, equal):
             for entry in range(1 << j):
                 _fold(table[entry, :b], table[(1 << j) + entry, :b], inverted[j, :b])
         _copy(equal[low : low + b], table[0, :b])
+    for room in (table, total, inverted):
+        release(room.ctypes.data)
 
 
-@njit(void(_READ_2, _READ_2, int64, int64, int64, uint64[:, :, ::1]), **OPTIONS)
-def gate_products(less, equal, size, nodes, count, out):
-    """See `secfc.kernels.gates.gate_products`; `nodes` and `count` are those of `wires_of`."""
-    table = np.empty((1 << count, _BLOCK), dtype=np.uint64)
-    width = equal.shape[1]
+@loop(void(WORDS, int64, WORDS, int64, int64, int64, int64, int64, WORDS, int64))
+def gate_products(less, lesser, equal, wires, width, size, nodes, count, out, entries):
+    """See `secfc.kernels.gates.gate_products`; `nodes` and `count` are those of `wires_of`.
+
+    Shapes (lesser, width), (wires, width) and (entries, nodes, width).
+    """
+    less, equal = carray(less, (lesser, width)), carray(equal, (wires, width))
+    out, table = carray(out, (entries, nodes, width)), _table(1 << count)
     for node in range(nodes):
         for low in range(0, width, _BLOCK):
             high, at = min(low + _BLOCK, width), 0
@@ -103,35 +115,50 @@ def gate_products(less, equal, size, nodes, count, out):
                     _and(table[entry, :b], mask, product)
                     _copy(table[alone + entry, :b], product)
                     at += 1
-            if less.shape[0]:
+            if lesser:
                 for j in range(1, size):
                     mask = less[node * size + j, low:high]
                     for entry in range(1, 1 << j):
                         _and(table[entry, :b], mask, out[at, node, low:high])
                         at += 1
+    release(table.ctypes.data)
 
 
-@njit(
+@loop(
     void(
-        _READ_2,
-        _READ_2,
-        _READ_2,
-        _READ_2,
-        int64,
-        int64,
-        int64,
-        _READ_3,
-        boolean,
-        uint64[:, ::1],
-        uint64[:, ::1],
-    ),
-    **OPTIONS,
+        *(WORDS, WORDS, int64, WORDS, WORDS, int64, int64),
+        *(int64, int64, int64, WORDS, int64, int64, WORDS, int64, WORDS, int64),
+    )
 )
-def gates(less, equal, less_halves, equal_halves, size, nodes, count, products, first, out_less, out_equal):
-    """See `secfc.kernels.gates.gates`; `nodes` and `count` are those of `wires_of`."""
-    table = np.empty((1 << count, _BLOCK), dtype=np.uint64)
-    total = np.empty((1 << size, _BLOCK), dtype=np.uint64)
-    width, one = equal.shape[1], _ONES if first else uint64(0)
+def gates(
+    less,
+    less_halves,
+    lesser,
+    equal,
+    equal_halves,
+    wires,
+    width,
+    size,
+    nodes,
+    count,
+    products,
+    entries,
+    first,
+    out_less,
+    wanted_less,
+    out_equal,
+    wanted_equal,
+):
+    """See `secfc.kernels.gates.gates`; `nodes` and `count` are those of `wires_of`.
+
+    Shapes (lesser, width) twice, (wires, width) twice, (entries, nodes, width), (wanted_less, width) and
+    (wanted_equal, width).
+    """
+    less, less_halves = carray(less, (lesser, width)), carray(less_halves, (lesser, width))
+    equal, equal_halves = carray(equal, (wires, width)), carray(equal_halves, (wires, width))
+    products, out_less = carray(products, (entries, nodes, width)), carray(out_less, (wanted_less, width))
+    out_equal = carray(out_equal, (wanted_equal, width))
+    table, total, one = _table(1 << count), _table(1 << size), _ONES if first else uint64(0)
     for node in range(nodes):
         for low in range(0, width, _BLOCK):
             high, at = min(low + _BLOCK, width), 0
@@ -142,8 +169,8 @@ def gates(less, equal, less_halves, equal_halves, size, nodes, count, products, 
                 for entry in range((1 << wire) + 1, 2 << wire):
                     _copy(table[entry, :b], products[at, node, low:high])
                     at += 1
-            if less.shape[0]:
-                at = products.shape[0]
+            if lesser:
+                at = entries
                 for j in range(size - 1, -1, -1):
                     at -= (1 << j) - 1
                     delta = less[base + j, low:high]
@@ -162,8 +189,10 @@ def gates(less, equal, less_halves, equal_halves, size, nodes, count, products, 
                                 below = (rest[i] & same[i]) ^ above[i]
                                 rest[i] = below ^ own[i] ^ (product[i] & delta[i])
                 _copy(out_less[node, low:high], total[0, :b])
-            if out_equal.shape[0]:
+            if wanted_equal:
                 for wire in range(count - 1, -1, -1):
                     for entry in range(1 << wire):
                         _fold(table[entry, :b], table[(1 << wire) + entry, :b], equal[base + wire, low:high])
                 _copy(out_equal[node, low:high], table[0, :b])
+    release(table.ctypes.data)
+    release(total.ctypes.data)

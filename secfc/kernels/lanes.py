@@ -3,8 +3,6 @@
 The conversion between three bytes and a lane is a shuffle, and NumPy has no expression for it. These
 functions build it in LLVM, which uses the machine's instructions. Addresses are those of arrays that the
 caller has checked and keeps alive. Everything is little endian, like the packed bytes.
-
-Numba's cache depends on the file that calls these (`secfc.kernels.blocks` and the loops), not on this one.
 """
 
 from llvmlite import ir
@@ -17,6 +15,9 @@ LANES = 8
 
 _AHEAD = 1536
 """How many bytes ahead a plane is prefetched. Its pieces are too short for the processor's own prefetch."""
+
+_LINE = 64
+"""Bytes of a cache line."""
 
 _L1, _L2 = 3, 2
 """LLVM's numbers of the caches to prefetch to. L2 waits for more lines of memory at a time than L1."""
@@ -114,6 +115,24 @@ def beyond(_, source, groups, p, found):
 
 
 @intrinsic
+def accept(_, words, low, p, half, kept):
+    """Whether the low bits of eight 32-bit words are below p. If so, float64 kept[:8] = these bits - half."""
+
+    def generate(context, builder, signature, arguments):
+        words, low, p, half, kept = arguments
+        masks, limits = (_broadcast(builder, builder.trunc(one, _I32), _INTEGERS) for one in (low, p))
+        bits = builder.and_(_load(builder, words, _INTEGERS), masks)
+        below = builder.bitcast(builder.icmp_signed("<", bits, limits), _I8)
+        every = builder.icmp_unsigned("==", below, _I8(0xFF))
+        with builder.if_then(every):
+            centred = builder.fsub(builder.sitofp(bits, _FLOATS), _broadcast(builder, half))
+            _store(builder, centred, kept)
+        return every
+
+    return types.boolean(types.uint64, types.int64, types.int64, types.float64, types.uint64), generate
+
+
+@intrinsic
 def lowest(_, bits):
     """Index of the lowest set bit of uint64 `bits`."""
 
@@ -207,6 +226,39 @@ def move(_, column, line, row, old, new):
 
 def _function(builder, name, result, *arguments):
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+@intrinsic
+def rent(_, size):
+    """Memory of `size` bytes from a cache line on, until `release`. The process ends if there is none.
+
+    The address that the C library gave is in the eight bytes before it.
+    """
+
+    def generate(context, builder, signature, arguments):
+        allocate = _function(builder, "malloc", _I8.as_pointer(), _I64)
+        given = builder.call(allocate, [builder.add(arguments[0], _I64(2 * _LINE))])
+        found = builder.ptrtoint(given, _I64)
+        with builder.if_then(builder.icmp_unsigned("==", found, _I64(0)), likely=False):
+            builder.call(_function(builder, "abort", ir.VoidType()), [])
+        begin = builder.and_(builder.add(found, _I64(2 * _LINE - 1)), _I64(-_LINE))
+        _store(builder, found, builder.sub(begin, _I64(8)))
+        return builder.inttoptr(begin, _I8.as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+@intrinsic
+def release(_, address):
+    """Give back what `rent` gave."""
+
+    def generate(context, builder, signature, arguments):
+        given = _load(builder, builder.sub(arguments[0], _I64(8)), _I64)
+        free = _function(builder, "free", ir.VoidType(), _I8.as_pointer())
+        builder.call(free, [builder.inttoptr(given, _I8.as_pointer())])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64), generate
 
 
 def _multiplies_integers(context):

@@ -4,11 +4,11 @@
 """
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint8, uint32, uint64
+from numba import carray, int32, int64, njit, uint32, uint64
 
 from secfc.kernels import lanes
-from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, unpack
-from secfc.kernels.lanes import LANES
+from secfc.kernels.blocks import FLOATS, HALVES, INTS, LONG, OCTETS, OPTIONS, loop, unpack
+from secfc.kernels.lanes import LANES, release, rent
 
 
 @njit(**OPTIONS)
@@ -16,12 +16,15 @@ def _word(words, at):
     return int64(words[3 * at]) | int64(words[3 * at + 1]) << 8 | int64(words[3 * at + 2]) << 16
 
 
-@njit(int64(BYTES_2, int64[::1]), **OPTIONS)
-def refused(packed, primes):
-    """The first plane with a 24-bit integer that is not below its prime, or -1."""
-    residues = np.empty(LONG, dtype=np.int32)
-    count = packed.shape[1] // 3
-    for index in range(primes.size):
+@loop(int64(OCTETS, int64, int64, INTS))
+def refused(packed, planes, count, primes):
+    """The first plane with a 24-bit integer that is not below its prime, or -1.
+
+    Shapes (planes, 3 * count) and (planes,).
+    """
+    packed, primes = carray(packed, (planes, 3 * count)), carray(primes, planes)
+    residues, found = carray(rent(4 * LONG), LONG, np.int32), -1
+    for index in range(planes):
         plane, p = packed[index], primes[index]
         for low in range(0, count, LONG):
             b = min(LONG, count - low)
@@ -30,8 +33,12 @@ def refused(packed, primes):
             for i in range(b):
                 largest = max(largest, residues[i])
             if largest >= p:
-                return index
-    return -1
+                found = index
+                break
+        if found >= 0:
+            break
+    release(residues.ctypes.data)
+    return found
 
 
 @njit(**OPTIONS)
@@ -39,7 +46,8 @@ def _redrawn(words, spare, p):
     """Replace words that are not below p by the next spare ones that are. Spare bytes read, -1 if too few."""
     count, last, next_ = words.size // 3, spare.size // 3, 0
     groups = count // LANES
-    found = np.zeros(groups // LANES + 1, dtype=np.uint64)  # a bit for each word
+    found = carray(rent(groups + LANES), groups // LANES + 1, np.uint64)  # a bit for each word
+    found[:] = uint64(0)
     lanes.beyond(uint64(words.ctypes.data), groups, p, uint64(found.ctypes.data))
     for i in range(groups * LANES, count):
         if _word(words, i) >= p:
@@ -52,23 +60,28 @@ def _redrawn(words, spare, p):
             while next_ < last and _word(spare, next_) >= p:
                 next_ += 1
             if next_ == last:
+                release(found.ctypes.data)
                 return -1
             for byte in range(3):
                 words[3 * i + byte] = spare[3 * next_ + byte]
             next_ += 1
+    release(found.ctypes.data)
     return 3 * next_
 
 
-@njit(boolean(uint8[::1], uint8[::1], int64), **OPTIONS)
-def redraw(words, spare, p):
-    """As `_redrawn`: whether there are enough spare words."""
-    return _redrawn(words, spare, p) >= 0
+@loop(int64(OCTETS, int64, OCTETS, int64, int64))
+def redraw(words, octets, spare, spares, p):
+    """As `_redrawn`, of arrays of so many bytes."""
+    return _redrawn(carray(words, octets), carray(spare, spares), p)
 
 
-@njit(int64(uint8[::1], uint8[::1], uint8[::1], int64), **OPTIONS)
-def add_drawn(packed, words, spare, p):
-    """Redraw words and add them to packed residues modulo p, block by block. Bytes to which all is added."""
-    read = 0
+@loop(int64(OCTETS, OCTETS, int64, OCTETS, int64, int64))
+def add_drawn(packed, words, octets, spare, spares, p):
+    """Redraw words and add them to packed residues modulo p, block by block. Bytes to which all is added.
+
+    Packed residues and words have `octets` bytes.
+    """
+    packed, words, spare, read = carray(packed, octets), carray(words, octets), carray(spare, spares), 0
     for low in range(0, packed.size, 3 * LONG):
         high = min(low + 3 * LONG, packed.size)
         taken = _redrawn(words[low:high], spare[read:], p)
@@ -84,16 +97,27 @@ def add_drawn(packed, words, spare, p):
     return packed.size
 
 
-@njit(int64(types.Array(uint32, 1, "C", readonly=True), uint32, uint32, float64[::1]), **OPTIONS)
-def accept(words, low_bits, p, kept):
-    """Write the low bits that are below p, centred, to `kept`. Returns how many."""
-    filled = 0
-    half = np.float64((p - 1) // 2)
-    for i in range(words.size):
-        if filled == kept.size:
-            break
-        v = words[i] & low_bits
-        if v < p:
-            kept[filled] = v - half
+@loop(int64(HALVES, int64, int64, int64, FLOATS, int64))
+def accept(words, count, low_bits, p, kept, wanted):
+    """Write the low bits that are below p, centred, to `kept`. Returns how many, at most `wanted`."""
+    words, kept, filled, at = carray(words, count), carray(kept, wanted), 0, 0
+    half, low, limit = np.float64((p - 1) // 2), uint32(low_bits), int32(p)
+    source, target = uint64(words.ctypes.data), uint64(kept.ctypes.data)
+    # Eight at a time, as vectors, where all eight are below p.
+    while at + LANES <= count and filled + LANES <= wanted:
+        if lanes.accept(source + uint64(4 * at), low_bits, p, half, target + uint64(8 * filled)):
+            filled += LANES
+        else:
+            for i in range(LANES):
+                v = int32(words[at + i] & low)
+                if v < limit:
+                    kept[filled] = np.float64(v) - half
+                    filled += 1
+        at += LANES
+    while at < count and filled < wanted:
+        v = int32(words[at] & low)
+        if v < limit:
+            kept[filled] = np.float64(v) - half
             filled += 1
+        at += 1
     return filled

@@ -4,11 +4,28 @@
 """
 
 import numpy as np
-from numba import boolean, float32, float64, int32, int64, njit, uint8, uint64
+from numba import carray, float64, int64, njit, uint64
 
 from secfc.kernels import lanes
-from secfc.kernels.blocks import BYTES_2, LONG, OPTIONS, PAIR, ROUND, SECTION, garner, pack, unpack
-from secfc.kernels.lanes import TERMS
+from secfc.kernels.blocks import (
+    EXACT,
+    FLOATS,
+    INTS,
+    LONG,
+    OCTETS,
+    OPTIONS,
+    PAIR,
+    ROUND,
+    SECTION,
+    SHORTS,
+    SINGLES,
+    WORDS,
+    garner,
+    loop,
+    pack,
+    unpack,
+)
+from secfc.kernels.lanes import TERMS, release, rent
 
 _SUMS = 64
 """Number of partial sums. They are added to as a vector, so that no addition waits for another."""
@@ -16,16 +33,15 @@ _SUMS = 64
 _ROWS = 512
 """Rows compared at a time."""
 
-_AS_WRITTEN = {"cache": True, "error_model": "numpy", "nogil": True}
-"""For quotients that are not integers: without contraction, so that they are rounded as in NumPy."""
-
 
 @njit(inline="always", **OPTIONS)
 def _weighed(addresses, weights, p, offset, target, largest):
     """Weighted sums below 2**53 - 2**24 of multiples of PAIR integers from `offset` on in every answer."""
     inverse, modulus = 1.0 / p, float(p)
+    part = target
     for first in range(0, addresses.size, TERMS):
-        part = target if first == 0 else np.empty(target.size)
+        if first == TERMS:
+            part = carray(rent(8 * target.size), target.size, np.float64)
         lanes.weigh(
             uint64(addresses[first:].ctypes.data),
             uint64(weights[first:].ctypes.data),
@@ -39,20 +55,31 @@ def _weighed(addresses, weights, p, offset, target, largest):
             for i in range(target.size):
                 quotient = (target[i] * inverse + ROUND) - ROUND
                 target[i] = target[i] - quotient * modulus + part[i]
+    if addresses.size > TERMS:
+        release(part.ctypes.data)
 
 
-@njit(
-    boolean(uint64[::1], float64[:, ::1], int64[::1], float64[:, ::1], int64, int64, float32[:, :, ::1]),
-    **OPTIONS,
-)
-def decode(addresses, weights, primes, inverses, rows, start, digits):
+@njit(**OPTIONS)
+def _most(values):
+    most = values[0]
+    for i in range(values.size):
+        most = max(most, values[i])
+    return most
+
+
+@loop(int64(WORDS, FLOATS, int64, INTS, FLOATS, int64, int64, SINGLES, int64, int64, int64))
+def decode(addresses, weights, answers, primes, inverses, rows, start, digits, count, k, wanted):
     """Digits of weighted sums of answers of `rows` rows from row `start` on; answer j begins at addresses[j].
 
-    Columns of `digits` after the last multiple of PAIR are not written. Returns whether all were residues.
+    Shapes (answers,), (count, answers), (count,), (count, count) and (count, k, wanted). Columns of `digits`
+    after the last multiple of PAIR are not written. Returns whether all were residues.
     """
-    count, k, wanted = digits.shape
-    whole = wanted // PAIR * PAIR
-    total, largest = np.empty((LONG // SECTION, count, SECTION)), np.zeros((count, PAIR), dtype=np.int32)
+    addresses, weights = carray(addresses, answers), carray(weights, (count, answers))
+    primes, inverses = carray(primes, count), carray(inverses, (count, count))
+    digits, whole = carray(digits, (count, k, wanted)), wanted // PAIR * PAIR
+    total = carray(rent(8 * count * LONG), (LONG // SECTION, count, SECTION), np.float64)
+    largest = carray(rent(4 * count * PAIR), (count, PAIR), np.int32)
+    largest[:] = 0
     for h in range(k):
         for low in range(0, whole, LONG):
             sections = range(low, min(low + LONG, whole), SECTION)
@@ -69,21 +96,25 @@ def decode(addresses, weights, primes, inverses, rows, start, digits):
                         target[i] = source[i]
     refused = 0
     for q in range(count):
-        refused += largest[q].max() >= primes[q]
+        refused += _most(largest[q]) >= primes[q]
+    release(total.ctypes.data)
+    release(largest.ctypes.data)
     return refused == 0
 
 
-@njit(boolean(uint64[::1], float64[:, ::1], int64[::1], int64, int64, uint8[:, :, ::1]), **OPTIONS)
-def weigh(addresses, weights, primes, first, last, out):
+@loop(int64(WORDS, FLOATS, int64, INTS, int64, int64, OCTETS, int64, int64, int64))
+def weigh(addresses, weights, answers, primes, first, last, out, count, k, rows):
     """Weighted sums, packed, of answers of the shape of `out`; answer j begins at addresses[j].
 
-    Columns [first, last) are written. Columns are counted over the first prime, then the next, and so on.
-    There must be at least PAIR rows: the last PAIR are computed together, even if some were computed before.
-    Returns whether all integers were residues.
+    Shapes (answers,), (count, answers), (count,) and (count, k, 3 * rows). Columns [first, last) are written.
+    Columns are counted over the first prime, then the next, and so on. There must be at least PAIR rows: the
+    last PAIR are computed together, even if some were computed before. Returns whether all integers were
+    residues.
     """
-    k = out.shape[1]
-    rows = out.shape[2] // 3
-    total, largest = np.empty(LONG), np.empty(PAIR, dtype=np.int32)
+    addresses, weights = carray(addresses, answers), carray(weights, (count, answers))
+    primes, out = carray(primes, count), carray(out, (count, k, 3 * rows))
+    total = carray(rent(8 * LONG), LONG, np.float64)
+    largest, right = carray(rent(4 * PAIR), PAIR, np.int32), True
     for column in range(first, last):
         q, h, low = column // k, column % k, 0
         largest[:] = 0
@@ -95,20 +126,28 @@ def weigh(addresses, weights, primes, first, last, out):
             _weighed(addresses, weights[q], primes[q], offset, total[:b], largest)
             pack(total[:b], b, primes[q], out[q, h, 3 * low : 3 * (low + b)])
             low += b
-        if largest.max() >= primes[q]:
-            return False
-    return True
+        if _most(largest) >= primes[q]:
+            right = False
+            break
+    release(total.ctypes.data)
+    release(largest.ctypes.data)
+    return right
 
 
-@njit(boolean(BYTES_2, float64[:, ::1], int64, float64[::1]), **OPTIONS)
-def combine(packed, coefficients, p, out):
-    """out[c] = sum of coefficients[c] times the integers, reduced. Returns whether all are below p."""
-    inverse, modulus = 1.0 / p, float(p)
-    k, rows = packed.shape[0], packed.shape[1] // 3
-    residues = np.zeros(LONG, dtype=np.int32)
-    sums = np.empty(_SUMS)
+@loop(int64(OCTETS, int64, int64, FLOATS, int64, FLOATS, int64))
+def combine(packed, k, rows, coefficients, p, out, several):
+    """out[c] = sum of coefficients[c] times the integers, reduced. Returns whether all are below p.
+
+    Shapes (k, 3 * rows), (several, k * rows) and (several,).
+    """
+    packed, coefficients = carray(packed, (k, 3 * rows)), carray(coefficients, (several, k * rows))
+    out, inverse, modulus = carray(out, several), 1.0 / p, float(p)
+    residues = carray(rent(4 * LONG), LONG, np.int32)
+    sums, right = carray(rent(8 * _SUMS), _SUMS, np.float64), True
     out[:] = 0.0
     for h in range(k):
+        if not right:
+            break
         for low in range(0, rows, LONG):
             b = min(LONG, rows - low)
             unpack(packed[h, 3 * low : 3 * (low + b)], b, residues)
@@ -116,9 +155,10 @@ def combine(packed, coefficients, p, out):
             for i in range(b):
                 largest = max(largest, residues[i])
             if largest >= p:
-                return False
+                right = False
+                break
             whole = b // _SUMS * _SUMS
-            for c in range(out.size):
+            for c in range(several):
                 factors = coefficients[c, h * rows + low : h * rows + low + b]
                 sums[:] = 0.0
                 # A sum adds at most 33 products below 2**47: below 2**53.
@@ -134,30 +174,24 @@ def combine(packed, coefficients, p, out):
                     total += sums[i] - quotient * modulus
                 quotient = (total * inverse + ROUND) - ROUND
                 out[c] = total - quotient * modulus
-    return True
+    release(residues.ctypes.data)
+    release(sums.ctypes.data)
+    return right
 
 
-@njit(
-    float64(
-        float32[:, :, ::1],
-        float64[::1],
-        float64[::1],
-        float64,
-        int32[::1],
-        float32[:, ::1],
-        float64[::1],
-        boolean[::1],
-    ),
-    **_AS_WRITTEN,
-)
-def nearest(digits, radices, squares, tolerance, labels, own, second, contested):
+# Quotients are not integers: without contraction they are rounded as in NumPy.
+@loop(float64(SINGLES, int64, int64, int64, FLOATS, FLOATS, float64, SHORTS, SINGLES, FLOATS, OCTETS), EXACT)
+def nearest(digits, count, k, rows, radices, squares, tolerance, labels, own, second, contested):
     """Compare quotients D / |S|^2 of a row: argmin, its digits, the next larger one and doubt.
 
-    squares[h] is 0 for an empty set, which is never chosen. Returns the largest quotient of all.
+    squares[h] is 0 for an empty set, which is never chosen. Returns the largest quotient of all. Shapes
+    (count, k, rows), (count,), (k,), (rows,), (count, rows), (rows,) and (rows,).
     """
-    count, k, rows = digits.shape
-    value, best, most = np.empty(_ROWS), np.empty(_ROWS), np.zeros(_ROWS)
-    label, next_best = np.empty(_ROWS), np.empty(_ROWS)
+    digits, radices, squares = carray(digits, (count, k, rows)), carray(radices, count), carray(squares, k)
+    labels, own, second = carray(labels, rows), carray(own, (count, rows)), carray(second, rows)
+    contested, room = carray(contested, rows), carray(rent(8 * 5 * _ROWS), (5, _ROWS), np.float64)
+    value, best, most, label, next_best = room[0], room[1], room[2], room[3], room[4]
+    most[:] = 0.0
     for low in range(0, rows, _ROWS):
         b = min(_ROWS, rows - low)
         best[:], next_best[:], label[:] = np.inf, np.inf, 0.0
@@ -193,4 +227,6 @@ def nearest(digits, radices, squares, tolerance, labels, own, second, contested)
             source, target = digits[q, :, low : low + b], own[q, low : low + b]
             for i in range(b):
                 target[i] = source[found[i], i]
-    return most.max()
+    largest = _most(most)
+    release(room.ctypes.data)
+    return largest

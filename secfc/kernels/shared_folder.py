@@ -21,9 +21,11 @@ try:
 except ImportError:  # Windows: no locks, so the process that made the folder removes it alone
     fcntl = None  # type: ignore[assignment]
 
-NUMBA = "NUMBA_CACHE_DIR"
+CACHE = "SECFC_KERNELS_CACHE"
+"""Environment variable: the user's folder for compiled code."""
+
 _OURS = "SECFC_KERNELS_FOLDER"
-"""Environment variable for processes that this one starts: that NUMBA_CACHE_DIR is our temporary folder."""
+"""Environment variable for processes that this one starts: our temporary folder."""
 
 _PREFIX, _SUFFIX = "secfc-kernels-", "?" * 8  # as `tempfile.mkdtemp` names folders
 _TRIES = 3  # another process may remove a folder before it is locked
@@ -33,16 +35,16 @@ _forking = threading.Lock()
 _of_child: int | None = None  # while a process is forked: a descriptor with a lock for it
 
 
-def adopt() -> bool:
-    """Hold the folder that an earlier process named to this one, if one did; False if it cannot be used.
+def adopt() -> str | None:
+    """Hold the folder that an earlier process named to this one, if one did; None if it cannot be used.
 
-    Then Numba is not to use it either. It unpickles the files there, so the folder must be of this user only.
+    What is there is run. So the folder must be of this user only.
     """
     folder = os.environ.get(_OURS)
-    if folder is None or folder != os.environ.get(NUMBA) or fcntl is None or _hold(folder):
-        return True
-    del os.environ[_OURS], os.environ[NUMBA]
-    return False
+    if folder is None or fcntl is None or (_held is not None and _held[0] == folder) or _hold(folder):
+        return folder
+    del os.environ[_OURS]
+    return None
 
 
 def make() -> str | None:
@@ -53,11 +55,11 @@ def make() -> str | None:
     except OSError:
         return None
     if folder is not None:
-        os.environ[NUMBA] = os.environ[_OURS] = folder
+        os.environ[_OURS] = folder
         _LOG.warning(
             "compiled code is kept until this process ends: neither the folder of secfc nor the user's cache "
             "folder can be written. %s can name a folder that keeps it",
-            NUMBA,
+            CACHE,
         )
     return folder
 
@@ -89,12 +91,13 @@ def _locked(folder: str) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH)  # waits while a process removes it
         found = os.fstat(lock)
         # The folder inherits the set-group-ID bit from the temporary folder.
         private = stat.S_IMODE(found.st_mode) & ~stat.S_ISGID == stat.S_IRWXU
-        if private and found.st_uid == os.geteuid() and os.path.samestat(found, os.lstat(folder)):
-            return lock
+        if private and found.st_uid == os.geteuid():
+            fcntl.flock(lock, fcntl.LOCK_SH)  # waits while a process removes it
+            if os.path.samestat(found, os.lstat(folder)):
+                return lock
     except OSError:
         pass
     os.close(lock)

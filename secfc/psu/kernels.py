@@ -1,5 +1,6 @@
 """Array computations of the set union, compiled (Numba) and in NumPy, with equal results."""
 
+import logging
 from collections.abc import Callable
 from functools import cache
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from secfc import kernels as data_kernels
 from secfc.array_types import Ints
+from secfc.kernels.native import NoLoopsError
 from secfc.psu import prime
 from secfc.psu.prime import Elements
 from secfc.threads import ALONE, Threads
@@ -75,6 +77,8 @@ class UnionKernels:
         return found, counts
 
 
+_LOG = logging.getLogger(__name__)
+
 _RESIDUES = 32
 """NumPy loses as much time on this many residues of a run as on one value of a union, in all roles."""
 
@@ -96,6 +100,9 @@ def _compiled() -> Callable[[Threads], UnionKernels] | None:
     """The compiled kernels, or None if Numba cannot be used."""
     if data_kernels.load() is None:
         return None
-    from secfc.psu.compiled import CompiledUnionKernels  # noqa: PLC0415 - may run the compiler
-
+    try:
+        from secfc.psu.compiled import CompiledUnionKernels  # noqa: PLC0415 - may run the compiler
+    except NoLoopsError as error:
+        _LOG.warning("unions use NumPy, because compiled code cannot be made: %s", error)
+        return None
     return CompiledUnionKernels

@@ -6,10 +6,12 @@ bits are summed separately. A word holds eight (8 (2**61 - 1) < 2**64). The resu
 
 import numpy as np
 from llvmlite import ir
-from numba import int64, njit, types, uint64, void
+from numba import carray, int64, njit, uint64, void
 from numba.extending import intrinsic
 
-_OPTIONS = {"cache": True, "error_model": "numpy", "nogil": True}
+from secfc.kernels.blocks import EXACT, INTS, WORDS, loop
+from secfc.kernels.lanes import release, rent
+
 _P = np.uint64((1 << 61) - 1)
 _BITS = np.uint64(61)
 _ZERO = np.uint64(0)
@@ -20,10 +22,6 @@ _SUMS = 7
 
 _SPLITS = 128
 """Random shifts tried before a polynomial counts as not split; all fail with probability 2**-128."""
-
-
-_received = types.Array(uint64, 1, "C", readonly=True)
-"""A view of received bytes."""
 
 
 def _wide(builder, args):
@@ -53,30 +51,36 @@ def _high(typingctx, a, b):
     return uint64(uint64, uint64), generate
 
 
-@njit(uint64(uint64), inline="always", **_OPTIONS)
+@njit(uint64(uint64), inline="always", **EXACT)
 def _fold(x):
     x = (x & _P) + (x >> _BITS)
     return x - _P if x >= _P else x
 
 
-@njit(uint64(uint64, uint64), inline="always", **_OPTIONS)
+@njit(uint64(uint64, uint64), inline="always", **EXACT)
 def _times(a, b):
     x = _low(a, b) + _high(a, b)
     return x - _P if x >= _P else x
 
 
-@njit(uint64(uint64, uint64), inline="always", **_OPTIONS)
+@njit(uint64(uint64, uint64), inline="always", **EXACT)
 def _plus(a, b):
     x = a + b
     return x - _P if x >= _P else x
 
 
-@njit(uint64(uint64, uint64), inline="always", **_OPTIONS)
+@njit(uint64(uint64, uint64), inline="always", **EXACT)
 def _minus(a, b):
     return a - b if a >= b else a + (_P - b)
 
 
-@njit(uint64(uint64, int64), **_OPTIONS)
+@njit(**EXACT)
+def _copy(source, target):
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@njit(uint64(uint64, int64), **EXACT)
 def _squared(x, times):
     """x**(2**times)."""
     for _ in range(times):
@@ -84,7 +88,7 @@ def _squared(x, times):
     return x
 
 
-@njit(uint64(uint64), **_OPTIONS)
+@njit(uint64(uint64), **EXACT)
 def _inverse(x):
     """x**(p - 2), p - 2 = 2**2 (2**59 - 1) + 1; y_k = x**(2**k - 1), y_(a + b) = y_a**(2**b) y_b."""
     y2 = _times(_squared(x, 1), x)
@@ -98,17 +102,18 @@ def _inverse(x):
     return _times(_squared(y59, 2), x)
 
 
-@njit(void(uint64[:, ::1], uint64[:, ::1], int64, int64, uint64[:, ::1]), **_OPTIONS)
-def matmul(a, x, first, last, out):
-    """Write columns [first, last) of a @ x to out."""
+@loop(void(WORDS, int64, int64, WORDS, int64, int64, int64, WORDS), EXACT)
+def matmul(a, rows, inner, x, columns, first, last, out):
+    """Write columns [first, last) of a @ x, shapes (rows, inner) and (inner, columns), to out."""
+    a, x, out = carray(a, (rows, inner)), carray(x, (inner, columns)), carray(out, (rows, columns))
     block = 512
-    low, high = np.empty(block, np.uint64), np.empty(block, np.uint64)
+    low, high = carray(rent(8 * block), block, np.uint64), carray(rent(8 * block), block, np.uint64)
     for start in range(first, last, block):
         b = min(block, last - start)
-        for r in range(a.shape[0]):
+        for r in range(rows):
             low[:b] = 0
             high[:b] = 0
-            for c in range(a.shape[1]):
+            for c in range(inner):
                 factor = a[r, c]
                 row = x[c, start : start + b]
                 for i in range(b):
@@ -121,39 +126,50 @@ def matmul(a, x, first, last, out):
             target = out[r, start : start + b]
             for i in range(b):
                 target[i] = _plus(_fold(low[i]), _fold(high[i]))
+    release(low.ctypes.data)
+    release(high.ctypes.data)
 
 
-@njit(void(uint64[::1], _received, uint64[:, ::1]), **_OPTIONS)
-def add_outer(a, x, total):
-    """Add outer(a, x) to total."""
-    for r in range(a.size):
+@loop(void(WORDS, int64, WORDS, int64, WORDS), EXACT)
+def add_outer(a, rows, x, columns, total):
+    """Add outer(a, x) to total. Shapes (rows,), (columns,) and (rows, columns)."""
+    a, x, total = carray(a, rows), carray(x, columns), carray(total, (rows, columns))
+    for r in range(rows):
         factor = a[r]
         row = total[r]
         for i in range(x.size):
             row[i] = _plus(row[i], _times(factor, x[i]))
 
 
-@njit(void(_received, uint64[::1]), **_OPTIONS)
-def add_into(x, total):
+@loop(void(WORDS, WORDS, int64), EXACT)
+def add_into(x, total, count):
     """Add x to total."""
-    for i in range(x.size):
+    x, total = carray(x, count), carray(total, count)
+    for i in range(count):
         total[i] = _plus(total[i], x[i])
 
 
-@njit(void(uint64[::1], uint64[::1], int64[::1], uint64[:, ::1]), **_OPTIONS)
-def moments(poles, residues, bins, out):
-    """out[bins[i], k] += residues[i] poles[i]**k for all k."""
-    for i in range(poles.size):
+@loop(void(WORDS, WORDS, INTS, int64, WORDS, int64, int64), EXACT)
+def moments(poles, residues, bins, count, out, rows, terms):
+    """out[bins[i], k] += residues[i] poles[i]**k for all k. Shapes (count,) three times, (rows, terms)."""
+    poles, residues, bins = carray(poles, count), carray(residues, count), carray(bins, count)
+    out = carray(out, (rows, terms))
+    for i in range(count):
         row, pole, value = out[bins[i]], poles[i], residues[i]
         for k in range(row.size):
             row[k] = _plus(row[k], value)
             value = _times(value, pole)
 
 
-@njit(void(uint64[:, ::1], uint64[:, ::1], uint64[:, ::1]), **_OPTIONS)
-def correlate(series, weights, out):
-    """out[b, k] = sum over i of weights[b, i] series[b, k + i]."""
-    for b in range(series.shape[0]):
+@loop(void(WORDS, int64, WORDS, int64, WORDS, int64), EXACT)
+def correlate(series, bins, weights, width, out, terms):
+    """out[b, k] = sum over i of weights[b, i] series[b, k + i].
+
+    Shapes (bins, terms + width - 1), (bins, width) and (bins, terms).
+    """
+    series, weights = carray(series, (bins, terms + width - 1)), carray(weights, (bins, width))
+    out = carray(out, (bins, terms))
+    for b in range(bins):
         x, w, target = series[b], weights[b], out[b]
         for k in range(target.size):
             low, high = _ZERO, _ZERO
@@ -166,7 +182,7 @@ def correlate(series, weights, out):
             target[k] = _plus(_fold(low), _fold(high))
 
 
-@njit(int64(uint64[::1], uint64[::1], uint64[::1], uint64[::1]), **_OPTIONS)
+@njit(int64(uint64[::1], uint64[::1], uint64[::1], uint64[::1]), **EXACT)
 def _recurrence(s, c, b, t):
     """Berlekamp-Massey: write the connection polynomial of s to c, c[0] = 1, and return its length."""
     c[:] = 0
@@ -183,19 +199,19 @@ def _recurrence(s, c, b, t):
         factor = _times(d, inverse)
         longer = 2 * length <= n
         if longer:
-            t[:] = c
+            _copy(c, t[:])
         for i in range(before + 1):
             c[i + shift] = _minus(c[i + shift], _times(factor, b[i]))
         if longer:
             length, before = n + 1 - length, length
-            b[:] = t
+            _copy(t, b[:])
             inverse, shift = _inverse(d), 1
         else:
             shift += 1
     return length
 
 
-@njit(void(uint64[::1], int64, uint64[:, ::1]), **_OPTIONS)
+@njit(void(uint64[::1], int64, uint64[:, ::1]), **EXACT)
 def _reductions(f, m, table):
     """table[j] = x**(m + j) modulo the monic f of degree m, for j < m - 1; f holds m lower coefficients."""
     for i in range(m):
@@ -207,7 +223,7 @@ def _reductions(f, m, table):
             table[j, i] = _plus(below, _times(top, table[0, i]))
 
 
-@njit(void(uint64[::1], int64, uint64[:, ::1], uint64[::1], uint64[::1], uint64[::1]), **_OPTIONS)
+@njit(void(uint64[::1], int64, uint64[:, ::1], uint64[::1], uint64[::1], uint64[::1]), **EXACT)
 def _square(y, m, table, z, low, high):
     """Square y modulo the polynomial of `table`; z, low and high are buffers of 2 m values each."""
     for k in range(2 * m - 1):
@@ -240,7 +256,7 @@ def _square(y, m, table, z, low, high):
         y[i] = _plus(_fold(low[i]), _fold(high[i]))
 
 
-@njit(int64(uint64[::1], int64, uint64[::1], int64), **_OPTIONS)
+@njit(int64(uint64[::1], int64, uint64[::1], int64), **EXACT)
 def _monic_gcd(a, m, b, k):
     """Write the monic GCD of a (degree m) and b (degree k < m) to a; return its degree."""
     while k >= 0:
@@ -266,13 +282,13 @@ def _monic_gcd(a, m, b, k):
 
 @njit(
     int64(uint64[::1], int64, uint64[::1], uint64, uint64[:, ::1], uint64[:, ::1]),
-    **_OPTIONS,
+    **EXACT,
 )
 def _roots(f, degree, roots, state, room, table):
     """Write all roots of the monic f, given by its lower coefficients; -1 unless `degree` distinct ones."""
     stack, y, z, a, b = room[0], room[1], room[2], room[3], room[4]
     degrees, low, high = room[5], room[6], room[7]
-    stack[:degree] = f[:degree]
+    _copy(f[:degree], stack[:degree])
     degrees[0] = degree
     height, used, found = 1, degree, 0
     checked = False
@@ -297,7 +313,7 @@ def _roots(f, degree, roots, state, room, table):
                 _square(y, m, table, z, low, high)
             # y = (x + shift)**((p + 1) / 2) is +-(r + shift) at a root r, or else f has other factors.
             if not checked:
-                a[:m] = y[:m]
+                _copy(y[:m], a[:m])
                 b[:m] = 0
                 b[0], b[1] = shift, 1
                 _square(a, m, table, z, low, high)
@@ -313,20 +329,20 @@ def _roots(f, degree, roots, state, room, table):
                 k -= 1
             if k < 0:
                 continue
-            a[:m] = g
+            _copy(g, a[:m])
             a[m] = 1
-            b[: k + 1] = y[: k + 1]
+            _copy(y[: k + 1], b[: k + 1])
             q = _monic_gcd(a, m, b, k)
             if q == 0:
                 continue
             # g = a * quotient: divide from the top; the quotient replaces the high coefficients.
-            y[:m] = g
+            _copy(g, y[:m])
             y[m] = 1
             for top in range(m, q - 1, -1):
                 factor = y[top]
                 for i in range(q):
                     y[top - q + i] = _minus(y[top - q + i], _times(factor, a[i]))
-            stack[start : start + q] = a[:q]
+            _copy(a[:q], stack[start : start + q])
             for i in range(m - q):
                 stack[start + q + i] = y[q + i]
             degrees[height - 1] = q
@@ -339,22 +355,32 @@ def _roots(f, degree, roots, state, room, table):
     return found
 
 
-@njit(void(uint64[:, ::1], uint64[:, ::1], int64[::1]), **_OPTIONS)
-def poles(series, out, counts):
+@njit(void(uint64[::1]), **EXACT)
+def _sort(values):
+    """Sort a few values in place, by insertion."""
+    for i in range(1, values.size):
+        value, at = values[i], i
+        while at > 0 and values[at - 1] > value:
+            values[at] = values[at - 1]
+            at -= 1
+        values[at] = value
+
+
+@loop(void(WORDS, int64, int64, WORDS, int64, INTS), EXACT)
+def poles(series, bins, terms, out, most, counts):
     """out[b, : counts[b]] = the poles, ascending, of the sum of simple fractions with series[b].
 
-    counts[b] is -1 unless series[b] has at most out.shape[1] poles, all simple and in the field.
+    Shapes (bins, terms), (bins, most) and (bins,). counts[b] is -1 unless series[b] has at most `most` poles,
+    all simple and in the field.
     """
-    terms, most = series.shape[1], out.shape[1]
-    c, previous, t = (
-        np.empty(terms + 1, np.uint64),
-        np.empty(terms + 1, np.uint64),
-        np.empty(terms + 1, np.uint64),
-    )
-    f = np.empty(most + 1, np.uint64)
-    room = np.empty((8, 2 * most + 2), np.uint64)
-    table = np.empty((most, most), np.uint64)
-    for b in range(series.shape[0]):
+    series, out, counts = carray(series, (bins, terms)), carray(out, (bins, most)), carray(counts, bins)
+    rented = carray(rent(24 * (terms + 1)), (3, terms + 1), np.uint64)
+    c, previous, t = rented[0], rented[1], rented[2]
+    longest = min(most, terms)
+    f = carray(rent(8 * (longest + 1)), longest + 1, np.uint64)
+    room = carray(rent(64 * (2 * longest + 2)), (8, 2 * longest + 2), np.uint64)
+    table = carray(rent(8 * longest * longest), (longest, longest), np.uint64)
+    for b in range(bins):
         length = _recurrence(series[b], c, previous, t)
         if length == 0:
             counts[b] = 0
@@ -367,5 +393,9 @@ def poles(series, out, counts):
         found = _roots(f, length, out[b], np.uint64(0x9E3779B97F4A7C15) & _P, room, table)
         if found < 0:
             continue
-        out[b, :found].sort()
+        _sort(out[b, :found])
         counts[b] = found
+    release(rented.ctypes.data)
+    release(f.ctypes.data)
+    release(room.ctypes.data)
+    release(table.ctypes.data)
