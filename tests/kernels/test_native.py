@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import dedent
 from types import SimpleNamespace
 
 import numpy as np
@@ -218,12 +217,12 @@ def test_a_folder_in_place_of_the_file_costs_no_descriptors(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
-def test_a_process_that_is_forked_while_a_thread_compiles_can_compile(folder):
+def test_a_process_that_is_forked_while_a_thread_compiles_can_compile(python, tmp_path):
     code = """
-        import os, sys, threading
+        import os, threading
         from pathlib import Path
         from secfc.kernels import native
-        native._folders = lambda: iter([Path(sys.argv[1])])
+        native._folders = lambda: iter([Path(FOLDER)])
         begun, real = threading.Event(), native._compiled
         def compiled(*given):
             begun.set()
@@ -239,8 +238,7 @@ def test_a_process_that_is_forked_while_a_thread_compiles_can_compile(folder):
         thread.join()
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    command = [sys.executable, "-c", dedent(code), str(folder)]
-    assert subprocess.check_output(command, text=True, timeout=200).split() == ["7"]
+    assert python(code.replace("FOLDER", repr(str(tmp_path)))).split() == ["7"]
 
 
 def test_where_the_processor_is_unknown_to_llvm_code_has_no_features(folder, compilations, monkeypatch):
@@ -308,7 +306,7 @@ def test_a_union_uses_numpy_where_only_the_other_loops_can_be_loaded(monkeypatch
     assert caplog.messages == ["unions use NumPy, because compiled code cannot be made: Numba is broken"]
 
 
-def test_all_loops_run_without_numba(tmp_path):
+def test_all_loops_run_without_numba(python):
     """A new interpreter in which Numba cannot be imported loads the code of all loops."""
     code = """
         import sys
@@ -319,7 +317,7 @@ def test_all_loops_run_without_numba(tmp_path):
     """
     import secfc.psu.compiled as union  # noqa: PLC0415 - compiles its loops
 
-    told = subprocess.check_output([sys.executable, "-c", dedent(code)], text=True).split()
+    told = python(code).split()
     assert told == [str(len(vars(one._loops))) for one in (compiled, union)]
     assert min(map(int, told)) > 2
 
