@@ -9,6 +9,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
+from secfc.array_types import Ints
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
@@ -33,11 +34,11 @@ def keystream(key: bytes) -> CipherContext:
 
     The key is used for this one keystream only, so no counter block repeats.
     """
-    return Cipher(algorithms.AES256(key), _faster()).encryptor()
+    return Cipher(algorithms.AES256(key), faster_mode()).encryptor()
 
 
 @cache
-def _faster() -> modes.GCM | modes.CTR:
+def faster_mode() -> modes.GCM | modes.CTR:
     """The faster mode of OpenSSL on this machine: GCM with AVX-512, plain CTR without it."""
 
     def seconds(mode: modes.GCM | modes.CTR) -> float:
@@ -71,14 +72,19 @@ def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: 
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
-def _redraw_and_add(
-    stream: CipherContext, part: Bytes, words: Bytes, spare: Bytes, p: int, kernels: Kernels
+def redraw_and_add(
+    part: Bytes, streams: Sequence[CipherContext], drawn: Bytes, signs: Ints, p: int, kernels: Kernels
 ) -> None:
-    """As `_redraw`, and add the words to a part, in one pass over both."""
-    done = kernels.add_drawn(part, words, spare, p)
-    while done < part.size:
-        stream.update_into(ZEROS[: spare.size], spare.data)
-        done += kernels.add_drawn(part[done:], words[done:], spare, p)
+    """Add ``signs @ words`` to residues, where row c of `drawn` has words and spare ones of stream c.
+
+    The same words are added as after `draw` of each row, but in one pass.
+    """
+    read, done = np.zeros(len(streams), dtype=np.int64), 0
+    while (done := kernels.add_drawn(part, drawn, read, signs, p, done)) < part.size:
+        short = int(read.argmin())
+        spare = drawn[short, part.size :]
+        streams[short].update_into(ZEROS[: spare.size], spare.data)
+        read[short] = 0
 
 
 @lru_cache(maxsize=32)
@@ -117,12 +123,11 @@ class ResidueStream(Guarded):
             every = np.empty(ends[-1], dtype=np.uint8)
             stream.update_into(ZEROS[: ends[-1]], every.data)
             for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
-                words, spare = every[low : low + size], every[low + size : high]
                 if add:
-                    _redraw_and_add(stream, plane, words, spare, p, kernels)
+                    redraw_and_add(plane, [stream], every[np.newaxis, low:high], _ADDED, p, kernels)
                 else:
-                    _redraw(stream, words, spare, p, kernels)
-                    plane[...] = words
+                    _redraw(stream, every[low : low + size], every[low + size : high], p, kernels)
+                    plane[...] = every[low : low + size]
             return
         turns, alone = Turns(), kernels.threads.for_work(planes.size // BYTES_PER_RESIDUE) == 1
 
@@ -139,7 +144,7 @@ class ResidueStream(Guarded):
             row = np.empty(size + spare_size, dtype=np.uint8)
             if alone:
                 stream.update_into(ZEROS[: row.size], row.data)
-                _redraw_and_add(stream, part, row[:size], row[size:], p, kernels)
+                redraw_and_add(part, [stream], row[np.newaxis], _ADDED, p, kernels)
                 return
             with turns.take(number):
                 draw(stream, row, size, p, kernels)

@@ -25,6 +25,7 @@ if __name__ == "__main__":
 from secfc.drivers import party_process
 from secfc.drivers.processes import COMPILED, NUMBER
 from secfc.kernels import load, shared_folder
+from secfc.keystream import faster_mode
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2): sets the signal that a process gets when its parent ends
 
@@ -33,6 +34,7 @@ def main() -> int:
     """Fork processes on request. A forked process returns its party's exit status."""
     if COMPILED in sys.argv[1:]:
         load()
+    faster_mode()
     gc.freeze()  # otherwise the collector writes to shared pages, which are then copied
     gc.enable()
     with socket.socket(fileno=os.dup(0)) as control, selectors.DefaultSelector() as selector:

@@ -294,31 +294,3 @@ def answer(shares, columns, m, start, stop, matrix, k, padded, constant, p, out,
             pack(done[h], b, p, out[h, 3 * (low - origin) : 3 * (low - origin + b)])
     for room in (x, z, total, zeros):
         release(room.ctypes.data)
-
-
-@loop(void(OCTETS, int64, OCTETS, int64, int64, INTS, int64))
-def add_masks(packed, count, masks, several, octets, signs, p):
-    """Add signs @ masks to `packed`, modulo p. Sums of up to 2**12 integers below 2**24 are exact.
-
-    Shapes (3 * count,), (several, octets) and (several,).
-    """
-    packed, masks, signs = carray(packed, 3 * count), carray(masks, (several, octets)), carray(signs, several)
-    residues = carray(rent(4 * LONG), LONG, np.int32)
-    total = carray(rent(8 * LONG), LONG, np.float64)
-    done = 0
-    if several == 1 and signs[0] == 1:
-        done = count // LANES * LANES
-        lanes.add(uint64(packed.ctypes.data), uint64(masks.ctypes.data), count // LANES, p)
-    for low in range(done, count, LONG):
-        b = min(LONG, count - low)
-        unpack(packed[3 * low : 3 * (low + b)], b, residues)
-        for i in range(b):
-            total[i] = residues[i]
-        for c in range(several):
-            unpack(masks[c, 3 * low : 3 * (low + b)], b, residues)
-            sign = float(signs[c])
-            for i in range(b):
-                total[i] += sign * residues[i]
-        pack(total, b, p, packed[3 * low : 3 * (low + b)])
-    release(residues.ctypes.data)
-    release(total.ctypes.data)

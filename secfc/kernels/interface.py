@@ -144,11 +144,14 @@ class Kernels(Protocol):
         False if there are too few spare words. Some words are then still not below p.
         """
 
-    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
-        """`redraw` words and add them to packed residues of the same shape, (3 * count,), modulo p, in place.
+    def add_drawn(self, packed: Bytes, drawn: Bytes, read: Ints, signs: Ints, p: int, start: int = 0) -> int:
+        """`redraw` rows of words and add ``signs @ words`` to packed residues, shape (3 * count,), in place.
 
-        Returns the bytes at the start of `packed` to which words are added: all, if there are enough spare
-        words. Otherwise call it again for the rest with new spare words.
+        The words are the first 3 * count bytes of each row of `drawn`, shape (c, width), and spare words
+        follow them. `read`, shape (c,), has the spare bytes that were read of each row, 0 at first. Residues
+        from byte `start` on are added to. Returns where it stopped: at the end, or where a row has too few
+        spare words. Then `read` is -1 for this row: write new spare words, set it to 0 and call again from
+        there.
         """
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:

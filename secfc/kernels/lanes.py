@@ -184,22 +184,45 @@ def pack(_, source, groups, p, target):
 
 
 @intrinsic
-def add(_, target, source, groups, p):
-    """Add 8 * groups 24-bit integers at `source` to those at `target`, modulo p. All are below p."""
+def add(_, totals, source, groups, p, negative, found):
+    """Add 24-bit integers at `source` to int32 totals[: 8 groups], or subtract them, modulo p.
+
+    Totals are below p, and stay below it where an integer is. Where one is not, the total is congruent to the
+    sum, and between -2**24 and 2**25. `found` is as in `beyond`.
+    """
 
     def generate(context, builder, signature, arguments):
-        target, source, groups, p = arguments
+        totals, source, groups, p, negative, found = arguments
         modulus = _broadcast(builder, builder.trunc(p, _I32), _INTEGERS)
         with cgutils.for_range(builder, groups) as loop:
-            offset = builder.mul(loop.index, _I64(3 * LANES))
-            place = builder.add(target, offset)
-            total = builder.add(_eight(builder, place), _eight(builder, builder.add(source, offset)))
+            eight = _eight(builder, builder.add(source, builder.mul(loop.index, _I64(3 * LANES))))
+            bits = builder.bitcast(builder.icmp_signed(">=", eight, modulus), _I8)
+            _store(builder, bits, builder.add(found, loop.index))
+            place = builder.add(totals, builder.mul(loop.index, _I64(4 * LANES)))
+            added = builder.select(negative, builder.sub(modulus, eight), eight)
+            total = builder.add(_load(builder, place, _INTEGERS), added)
             less = builder.sub(total, modulus)
             total = builder.select(builder.icmp_signed("<", less, _all(_INTEGERS, 0)), total, less)
-            _store(builder, _squeezed(builder, total), place)
+            _store(builder, total, place)
         return context.get_dummy_value()
 
-    return types.void(types.uint64, types.uint64, types.int64, types.int64), generate
+    word, count = types.uint64, types.int64
+    return types.void(word, word, count, count, types.boolean, word), generate
+
+
+@intrinsic
+def squeeze(_, source, groups, target):
+    """Three bytes at `target` for each of int32 source[: 8 groups], which are below 2**24."""
+
+    def generate(context, builder, signature, arguments):
+        source, groups, target = arguments
+        with cgutils.for_range(builder, groups) as loop:
+            eight = _load(builder, builder.add(source, builder.mul(loop.index, _I64(4 * LANES))), _INTEGERS)
+            packed = _squeezed(builder, eight)
+            _store(builder, packed, builder.add(target, builder.mul(loop.index, _I64(3 * LANES))))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.int64, types.uint64), generate
 
 
 @intrinsic

@@ -4,7 +4,7 @@
 """
 
 import numpy as np
-from numba import carray, int32, int64, njit, uint32, uint64
+from numba import carray, int32, int64, njit, uint32, uint64, void
 
 from secfc.kernels import lanes
 from secfc.kernels.blocks import FLOATS, HALVES, INTS, LONG, OCTETS, OPTIONS, loop, unpack
@@ -14,6 +14,15 @@ from secfc.kernels.lanes import LANES, release, rent
 @njit(**OPTIONS)
 def _word(words, at):
     return int64(words[3 * at]) | int64(words[3 * at + 1]) << 8 | int64(words[3 * at + 2]) << 16
+
+
+@njit(**OPTIONS)
+def _squeeze(integers, b, packed):
+    groups = b // LANES
+    lanes.squeeze(uint64(integers.ctypes.data), groups, uint64(packed.ctypes.data))
+    for i in range(groups * LANES, b):
+        for byte in range(3):
+            packed[3 * i + byte] = (integers[i] >> (8 * byte)) & 255
 
 
 @loop(int64(OCTETS, int64, int64, INTS))
@@ -75,26 +84,87 @@ def redraw(words, octets, spare, spares, p):
     return _redrawn(carray(words, octets), carray(spare, spares), p)
 
 
-@loop(int64(OCTETS, OCTETS, int64, OCTETS, int64, int64))
-def add_drawn(packed, words, octets, spare, spares, p):
-    """Redraw words and add them to packed residues modulo p, block by block. Bytes to which all is added.
+@njit(**OPTIONS)
+def _add(totals, words, b, p, negative, found):
+    """Add b words to totals modulo p, or subtract them. `found` has a bit for each word, 1 if not below p.
 
-    Packed residues and words have `octets` bytes.
+    The totals at these are congruent to the sum, but may not be below p.
     """
-    packed, words, spare, read = carray(packed, octets), carray(words, octets), carray(spare, spares), 0
-    for low in range(0, packed.size, 3 * LONG):
-        high = min(low + 3 * LONG, packed.size)
-        taken = _redrawn(words[low:high], spare[read:], p)
-        if taken < 0:
-            return low
-        read += taken
-        groups = (high - low) // (3 * LANES)
-        lanes.add(uint64(packed[low:].ctypes.data), uint64(words[low:].ctypes.data), groups, p)
-        for i in range(low // 3 + groups * LANES, high // 3):
-            total = (_word(packed, i) + _word(words, i)) % p
+    groups, source, target = b // LANES, uint64(words.ctypes.data), uint64(totals.ctypes.data)
+    found[: b // 64 + 1] = uint64(0)
+    lanes.add(target, source, groups, p, negative, uint64(found.ctypes.data))
+    for i in range(groups * LANES, b):
+        word = _word(words, i)
+        totals[i] = (totals[i] + (p - word if negative else word)) % p
+        if word >= p:
+            found[i // 64] |= uint64(1) << uint64(i % 64)
+
+
+@njit(**OPTIONS)
+def _redraw_added(totals, words, b, p, negative, found, spare, read):
+    """As `_redrawn`, of the words found, and correct the totals. `read` spare bytes were read before."""
+    next_, last = read // 3, spare.size // 3
+    for at in range(b // 64 + 1):
+        bits = found[at]
+        while bits != 0:
+            i = 64 * at + int64(lanes.lowest(bits))
+            bits &= bits - uint64(1)
+            while next_ < last and _word(spare, next_) >= p:
+                next_ += 1
+            if next_ == last:
+                return -1
+            more = _word(spare, next_) - _word(words, i)
+            totals[i] = (totals[i] + (-more if negative else more)) % p
             for byte in range(3):
-                packed[3 * i + byte] = (total >> (8 * byte)) & 255
-    return packed.size
+                words[3 * i + byte] = spare[3 * next_ + byte]
+            next_ += 1
+    return 3 * next_
+
+
+@loop(int64(OCTETS, int64, OCTETS, int64, int64, INTS, INTS, int64, int64))
+def add_drawn(packed, octets, drawn, several, width, read, signs, p, start):
+    """Redraw words and add signs @ words to residues modulo p, from a byte on. Returns where it stopped.
+
+    Residues have shape (octets,), rows of words with spare ones after them (several, width). So many spare
+    bytes of each row were `read`, -1 where there are too few.
+    """
+    packed, drawn = carray(packed, octets), carray(drawn, (several, width))
+    read, signs, stopped = carray(read, several), carray(signs, several), octets
+    totals = carray(rent(4 * LONG), LONG, np.int32)
+    found = carray(rent(LONG), LONG // 64 + 1, np.uint64)
+    for low in range(start, octets, 3 * LONG):
+        b = min(LONG, (octets - low) // 3)
+        unpack(packed[low : low + 3 * b], b, totals)
+        for c in range(several):
+            words, negative = drawn[c, low : low + 3 * b], signs[c] < 0
+            _add(totals, words, b, p, negative, found)
+            read[c] = _redraw_added(totals, words, b, p, negative, found, drawn[c, octets:], read[c])
+            if read[c] < 0:
+                stopped = low
+                break
+        if stopped == low:
+            break
+        _squeeze(totals, b, packed[low : low + 3 * b])
+    release(totals.ctypes.data)
+    release(found.ctypes.data)
+    return stopped
+
+
+@loop(void(OCTETS, int64, OCTETS, int64, int64, INTS, int64))
+def add_masks(packed, octets, masks, several, width, signs, p):
+    """Add signs @ masks to residues modulo p. All are below p. Shapes are those of `add_drawn`."""
+    packed, masks = carray(packed, octets), carray(masks, (several, width))
+    signs = carray(signs, several)
+    totals = carray(rent(4 * LONG), LONG, np.int32)
+    found = carray(rent(LONG), LONG // 64 + 1, np.uint64)
+    for low in range(0, octets, 3 * LONG):
+        b = min(LONG, (octets - low) // 3)
+        unpack(packed[low : low + 3 * b], b, totals)
+        for c in range(several):
+            _add(totals, masks[c, low : low + 3 * b], b, p, signs[c] < 0, found)
+        _squeeze(totals, b, packed[low : low + 3 * b])
+    release(totals.ctypes.data)
+    release(found.ctypes.data)
 
 
 @loop(int64(HALVES, int64, int64, int64, FLOATS, int64))

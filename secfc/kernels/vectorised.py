@@ -95,11 +95,15 @@ class VectorisedKernels:
         triples(words)[wanted[: taken.size]] = triples(spare)[taken]
         return taken.size == wanted.size
 
-    def add_drawn(self, packed: Bytes, words: Bytes, spare: Bytes, p: int) -> int:
-        if not self.redraw(words, spare, p):
-            return 0
-        self.add_masks(packed, words[np.newaxis], np.ones(1, dtype=np.int64), p)
-        return packed.size
+    def add_drawn(self, packed: Bytes, drawn: Bytes, read: Ints, signs: Ints, p: int, start: int = 0) -> int:
+        size = packed.size
+        for at, row in enumerate(drawn):
+            if not self.redraw(row[start:size], row[size + read[at] :], p):
+                read[at] = -1
+                return start
+            read[at] = row.size - size  # all its words are below p, so it needs no more
+        self.add_masks(packed[start:], drawn[:, start:], signs, p)
+        return size
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         # Sums of fewer than 2**12 integers below 2**24 are exact.

@@ -10,7 +10,6 @@ aggregation with (poly)logarithmic overhead*, CCS 2020.
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from secfc.errors import SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.kernels import Kernels
-from secfc.keystream import draw, keystream, spare_words
+from secfc.keystream import ZEROS, draw, keystream, redraw_and_add, spare_words
 from secfc.sealing.channel import Channel
 from secfc.threads import Turns
 
@@ -107,8 +106,13 @@ class PairwiseMasks:
         def add(number: int) -> None:
             part, p = parts[number]
             words = self._buffer(part.size // BYTES_PER_RESIDUE, p)
+            if alone:
+                for stream, row in zip(streams, words, strict=True):
+                    stream.update_into(ZEROS[: row.size], row.data)
+                redraw_and_add(part, streams, words, self._signs, p, self._kernels)
+                return
             for stream, row, turn in zip(streams, words, turns, strict=True):
-                with nullcontext() if alone else turn.take(number):
+                with turn.take(number):
                     draw(stream, row, part.size, p, self._kernels)
             self._kernels.add_masks(part, words, self._signs, p)
 

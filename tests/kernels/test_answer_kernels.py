@@ -307,40 +307,86 @@ class TestRedraw:
                 COMPILED.redraw(np.zeros(words, dtype=np.uint8), np.zeros(spare, dtype=np.uint8), P)
 
 
+def added(kernels: Kernels, packed: np.ndarray, drawn: np.ndarray, signs: list[int], spares: list) -> None:
+    """Add rows of words, with the spare words of `spares`, which has an iterator for each row."""
+    read, at = np.zeros(len(drawn), dtype=np.int64), 0
+    size, several = packed.size, (drawn.shape[1] - packed.size) // 3
+    while (at := kernels.add_drawn(packed, drawn, read, np.array(signs), P, at)) < size:
+        (short,) = np.flatnonzero(read == -1)
+        drawn[short, size:] = octets_of([next(spares[short]) for _ in range(several)])
+        read[short] = 0
+
+
 class TestAddDrawn:
     @each_kernels
-    @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 2047, 2048, 2049, 5000])
-    def test_it_adds_what_redraw_leaves(self, kernels: Kernels, count: int) -> None:
+    @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65, 2047, 2048, 2049, 5000])
+    @pytest.mark.parametrize("signs", [[1], [-1], [-1, 1, 1]])
+    def test_it_adds_what_redraw_leaves(self, kernels: Kernels, count: int, signs: list[int]) -> None:
         rng = np.random.default_rng(count)
-        words, start = rng.integers(0, 2**24, count), rng.integers(0, P, count)
-        words[::50] = rng.integers(P, 2**24, words[::50].size)
+        words, start = rng.integers(0, 2**24, (len(signs), count)), rng.integers(0, P, count)
+        words[:, ::50] = rng.integers(P, 2**24, words[:, ::50].shape)
         spare = octets_of([P, *range(count)])
-        packed, drawn, redrawn = (
-            octets_of(start.tolist()),
-            octets_of(words.tolist()),
-            octets_of(words.tolist()),
-        )
-        assert kernels.redraw(redrawn, spare, P)
-        assert kernels.add_drawn(packed, drawn, spare, P) == packed.size
-        assert unpack(packed).tolist() == ((start + unpack(redrawn).astype(np.int64)) % P).tolist()
+        packed = octets_of(start.tolist())
+        drawn = np.array([np.concatenate([octets_of(row.tolist()), spare]) for row in words])
+        redrawn = drawn.copy()
+        assert all(kernels.redraw(row[: 3 * count], row[3 * count :], P) for row in redrawn)
+        read = np.zeros(len(signs), dtype=np.int64)
+        assert kernels.add_drawn(packed, drawn, read, np.array(signs), P) == packed.size
+        total = start + np.array(signs) @ unpack(redrawn)[:, :count].astype(np.int64)
+        assert unpack(packed).tolist() == (total % P).tolist()
+
+    @laws
+    @given(st.data(), st.integers(0, 40), st.integers(1, 6), st.sampled_from(MODULI))
+    def test_both_agree_with_python(self, data: st.DataObject, count: int, rows: int, p: int) -> None:
+        def words(size: int, below: int) -> list[int]:
+            near = st.integers(max(0, p - 2), min(below, p + 3) - 1)
+            return data.draw(st.lists(st.integers(0, below - 1) | near, min_size=size, max_size=size))
+
+        start, drawn = words(count, p), [words(count, 2**24) for _ in range(rows)]
+        spare = [[*words(6, 2**24), *range(min(count, p))] for _ in range(rows)]
+        spare = [(row + [0] * count)[: count + 6] + [0] * count for row in spare]
+        signs = data.draw(st.lists(st.sampled_from([1, -1]), min_size=rows, max_size=rows))
+        wanted = np.array(start, dtype=np.int64)
+        for sign, row, more in zip(signs, drawn, spare, strict=True):
+            left = iter([v for v in more if v < p])
+            wanted += sign * np.array([v if v < p else next(left) for v in row], dtype=np.int64)
+        for kernels in BOTH:
+            packed, read = octets_of(start), np.zeros(rows, dtype=np.int64)
+            whole = np.array([octets_of(row + more) for row, more in zip(drawn, spare, strict=True)])
+            assert kernels.add_drawn(packed, whole, read, np.array(signs), p) == packed.size
+            assert unpack(packed).tolist() == (wanted % p).tolist()
 
     @each_kernels
     @pytest.mark.parametrize("at_a_time", [1, 3, 40])
     def test_spare_words_that_come_later_give_the_same(self, kernels: Kernels, at_a_time: int) -> None:
-        words, spares = [i if i % 40 else 2**24 - 1 for i in range(5000)], iter(range(1, 10_000))
-        packed, drawn, done = octets_of([7] * 5000), octets_of(words), 0
-        while done < packed.size:
-            spare = octets_of([next(spares) for _ in range(at_a_time)])
-            done += kernels.add_drawn(packed[done:], drawn[done:], spare, P)
-        assert (unpack(packed) == (unpack(drawn) + 7) % P).all()
-        replaced = unpack(drawn)[::40]
-        assert (np.diff(replaced) >= 1).all()
-        assert replaced[0] == 1
+        count, every = 5000, (40, 7)
+        words = [[i if i % one else 2**24 - 1 for i in range(count)] for one in every]
+        packed = octets_of([7] * count)
+        drawn = np.array([octets_of(row + [P] * at_a_time) for row in words])
+        added(kernels, packed, drawn, [1, -1], [iter(range(1, 10_000)), iter(range(1, 10_000))])
+        wanted = np.full(count, 7)
+        for sign, one, row in zip((1, -1), every, words, strict=True):
+            replaced = [1 + i // one if i % one == 0 else word for i, word in enumerate(row)]
+            wanted += sign * np.array(replaced)
+        assert unpack(packed).tolist() == (wanted % P).tolist()
 
     def test_compiled_code_refuses_words_that_do_not_fit(self) -> None:
-        for packed, words, spare in ((3, 6, 3), (4, 4, 3), (3, 3, 4)):
+        def adding(packed: int, width: int, read: list[int], signs: list[int], start: int = 0) -> None:
+            drawn = np.zeros((len(signs), width), dtype=np.uint8)
+            octets = np.zeros(packed, dtype=np.uint8)
+            COMPILED.add_drawn(octets, drawn, np.array(read), np.array(signs), P, start)
+
+        for packed, width, read, signs in ((6, 3, [0], [1]), (4, 6, [0], [1]), (3, 7, [0], [1])):
             with pytest.raises(ValueError, match="do not fit"):
-                COMPILED.add_drawn(*(np.zeros(size, dtype=np.uint8) for size in (packed, words, spare)), P)
+                adding(packed, width, read, signs)
+        with pytest.raises(ValueError, match="do not fit"):
+            adding(3, 6, [0, 0], [1])
+        for start in (-3, 1, 6):
+            with pytest.raises(ValueError, match="cannot begin"):
+                adding(3, 6, [0], [1], start)
+        for read in ([-1], [6]):
+            with pytest.raises(ValueError, match="spare bytes"):
+                adding(3, 6, read, [1])
 
 
 class TestAddMasks:
