@@ -15,7 +15,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints, Labels
+from secfc.array_types import Bools, Ints, Labels
 from secfc.codes import Code
 from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator
 from secfc.comparing.matches import ENTRY, Final, Knockout, reduced
@@ -23,8 +23,9 @@ from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer, Sending, Steps
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import PackedResidues, pack_canonical, triples, unpack
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack_canonical, triples, unpack
 from secfc.field.primes import primes_of
+from secfc.kernels.interface import Bytes
 
 _NUMBER_BYTES = 8
 """Size of a row's number in the message to the dealer."""
@@ -117,26 +118,27 @@ class FarthestDealer(GateDealer):
     def __init__(self, *, question: Question, masks: PackedResidues, **tools: Unpack[DealerTools]) -> None:
         self._question, self._field = question, _Field(question)
         of_rows = _own(question, masks)
-        self._entries = np.stack([of_rows, np.zeros_like(of_rows)], axis=1)  # numbers are not masked yet
+        # Packed, (P, 2, 3 m). Numbers are not masked yet.
+        self._entries = np.stack([of_rows, np.zeros_like(of_rows)], axis=1)
         super().__init__(self._play(), **tools)
 
     def _play(self) -> Steps:
         question, field = self._question, self._field
-        best = np.zeros((len(question.primes), ENTRY, question.sizes.size + 1))
+        best = _no_entries(question, ENTRY)
         for turn in range(field.emptied):
-            entries, dealt = self._entries[:, :, field.rows], list[bytes]()
+            entries, dealt = _taken(self._entries, field.rows), list[bytes]()
             for level, (heads, paired) in enumerate(pairings(field.sets)):
                 match, pair = _knockout(question, paired), heads[paired]
                 won, data = match.deal(
-                    entries[..., pair], entries[..., pair + 1], _stage(turn, level), **self._tools
+                    _taken(entries, pair), _taken(entries, pair + 1), _stage(turn, level), **self._tools
                 )
                 entries = _next(entries, heads, paired, won)
                 dealt.append(data)
-            best[..., np.unique(field.sets)] = entries
+            triples(best)[..., np.unique(field.sets)] = triples(entries)
             finalists = field.finalists
             if finalists.size > 1:
                 final = _final(question, field)
-                dealt.append(final.deal(best[..., finalists], _stage(turn), **self._tools))
+                dealt.append(final.deal(_taken(best, finalists), _stage(turn), **self._tools))
             sent = tuple(Sending(recipient=Comparer.E1, data=data) for data in dealt)
             if turn + 1 == field.emptied:
                 yield sent, {}
@@ -154,8 +156,9 @@ class FarthestEvaluator(GateEvaluator):
     ) -> None:
         self._question, self._field = question, _Field(question)
         of_rows = _own(question, masked)
-        numbers = [np.arange(1, question.rows + 1) % p for p in question.primes]
-        self._entries = np.stack([of_rows, np.array(numbers), np.zeros_like(of_rows)], axis=1)
+        numbers = [np.arange(1.0, question.rows + 1) % p for p in question.primes]
+        # Packed, (P, 3, 3 m): D and the number, both masked, and this evaluator's half of the number's mask.
+        self._entries = np.stack([of_rows, pack_canonical(np.array(numbers)), np.zeros_like(of_rows)], axis=1)
         self._rows: Ints | None = None
         super().__init__(self._play(), **tools)
 
@@ -169,31 +172,32 @@ class FarthestEvaluator(GateEvaluator):
 
     def _play(self) -> Steps:
         question, field = self._question, self._field
-        # D and the number, both masked, and this evaluator's half of the number's mask.
-        best = np.zeros((len(question.primes), ENTRY + 1, question.sizes.size + 1))
+        best = _no_entries(question, ENTRY + 1)
         found: list[int] = []
         while len(found) < field.emptied:
-            turn, entries = len(found), self._entries[:, :, field.rows]
+            turn, entries = len(found), _taken(self._entries, field.rows)
             for level, (heads, paired) in enumerate(pairings(field.sets)):
                 match, pair = _knockout(question, paired), heads[paired]
                 dealt = yield from self._dealt(match.dealt)
-                pairs = entries[:, :ENTRY, pair], entries[:, :ENTRY, pair + 1]
+                pairs = _taken(entries[:, :ENTRY], pair), _taken(entries[:, :ENTRY], pair + 1)
                 steps = match.evaluate(*pairs, _stage(turn, level), dealt, **self._tools)
                 [won] = yield from self._exchanged(steps)
                 entries = _next(entries, heads, paired, won)
-            best[..., np.unique(field.sets)] = entries
+            triples(best)[..., np.unique(field.sets)] = triples(entries)
             finalists, place = field.finalists, 0
             if finalists.size > 1:
                 final = _final(question, field)
                 dealt = yield from self._dealt(final.dealt)
-                meeting = final.evaluate(best[:, :ENTRY, finalists], _stage(turn), dealt, **self._tools)
+                meeting = final.evaluate(
+                    _taken(best[:, :ENTRY], finalists), _stage(turn), dealt, **self._tools
+                )
                 [first] = yield from self._exchanged(meeting)
                 if np.count_nonzero(first) != 1:
                     text = "an opened set is not one-hot: an evaluator or the dealer has lied"
                     raise CheatError(text, code=Code.BAD_MESSAGE)
                 place = int(first.argmax())
             winner = int(finalists[place])
-            [number] = yield from self._exchanged(_number(best[..., winner], question.primes))
+            [number] = yield from self._exchanged(_number(_taken(best, [winner]), question.primes))
             moves = field.after(number, winner)
             if turn + 1 < field.emptied:
                 self._tell(number.to_bytes(_NUMBER_BYTES, "little"))
@@ -213,12 +217,23 @@ def own_column(residues: PackedResidues, labels: Labels) -> PackedResidues:
     return own
 
 
-def _own(question: Question, residues: PackedResidues) -> Floats:
-    """Residues of each row, shape (P, m)."""
+def _own(question: Question, residues: PackedResidues) -> Bytes:
+    """Packed residues of each row, shape (P, 3 m)."""
     expected = len(question.primes), 1, question.rows
     if residues.shape != expected:
         raise MessageError(f"residues of shape {residues.shape} given, {expected} needed")
-    return unpack(residues.planes()[:, 0])
+    return residues.planes()[:, 0]
+
+
+def _no_entries(question: Question, residues: int) -> Bytes:
+    """Zeros for an entry of each set, and for that of distance 0."""
+    octets = BYTES_PER_RESIDUE * (question.sizes.size + 1)
+    return np.zeros((len(question.primes), residues, octets), dtype=np.uint8)
+
+
+def _taken(entries: Bytes, at: Ints | list[int]) -> Bytes:
+    """Some of the packed entries, contiguous."""
+    return np.take(triples(entries), at, axis=2).view(np.uint8)
 
 
 def _knockout(question: Question, paired: Bools) -> Knockout:
@@ -230,16 +245,16 @@ def _final(question: Question, field: _Field) -> Final:
     return Final(primes=question.primes, weights=field.weights, widths=question.widths)
 
 
-def _next(entries: Floats, heads: Ints, paired: Bools, won: Floats) -> Floats:
-    after: Floats = entries[..., heads]
-    after[..., paired] = won
+def _next(entries: Bytes, heads: Ints, paired: Bools, won: Bytes) -> Bytes:
+    after = _taken(entries, heads)
+    triples(after)[..., paired] = triples(won)
     return after
 
 
-def _number(entry: Floats, primes: tuple[int, ...]) -> Generator[NDArray[Any], NDArray[Any], int]:
-    """Open the number of an entry, shape (P, 3). The evaluators exchange their halves of its mask."""
-    masked, half = entry[:, 1:2], entry[:, 2:3]
-    others = yield pack_canonical(half)
+def _number(entry: Bytes, primes: tuple[int, ...]) -> Generator[NDArray[Any], NDArray[Any], int]:
+    """Open the number of an entry, shape (P, 3, 3). The evaluators exchange their halves of its mask."""
+    masked, half = unpack(entry[:, 1:2])[..., 0], unpack(entry[:, 2:])[..., 0]
+    others = yield np.ascontiguousarray(entry[:, 2])
     radix = MixedRadix(primes)
     return int(radix.integers(radix.digits(reduced(masked - half - unpack(others), primes)))[0])
 

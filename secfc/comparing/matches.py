@@ -1,9 +1,9 @@
 """Matches of entries in the search for the farthest rows (`secfc.comparing.farthest`), and of minima.
 
 An entry is a row's D to its own centre and the row's number, both masked. The evaluators know y, the dealer
-r, and y - r modulo each prime is the entry. A *knockout* compares two entries of one set. The farther one
-continues under new masks, and nobody learns which it is. The *final* compares all remaining entries, one of
-each set, with each other and opens which is the farthest.
+r, and y - r modulo each prime is the entry. Both are packed. A *knockout* compares two entries of one set.
+The farther one continues under new masks, and nobody learns which it is. The *final* compares all remaining
+entries, one of each set, with each other and opens which is the farthest.
 """
 
 from collections.abc import Generator, Sequence
@@ -19,6 +19,7 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.slicing import WORD_BYTES, to_rows, words_of
 from secfc.comparing.widths import USUAL, GateWidths, Group
+from secfc.errors import MessageError
 from secfc.field.packing import BYTES_PER_RESIDUE, pack_canonical, unpack
 from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels import Kernels
@@ -28,35 +29,10 @@ from secfc.keystream import ResidueStream
 ENTRY = 2
 """Residues of an entry modulo each prime: D and the row's number."""
 
+_ADDED = np.ones(1, dtype=np.int64)  # sign of what is added
+
 _TIE = (Group(offset=0, count=1, size=2, last=True),)
 """The node l1 ^ e1 l2: strictly farther, or equally far with a lower number."""
-
-
-def deal_choice(first: Floats, second: Floats, flips: Bools, halves: Floats, primes: Sequence[int]) -> Floats:
-    """E1's halves of the values for choosing between entries by a bit that is opened as bit ^ flip.
-
-    The entries' masks have shape (P, c, n), flips (n,), and the uniform halves of E0, like E1's, (P, 1 + 2 c,
-    n). Both halves add up to the flip, to the mask of the entry for an opened 0, and to that of the other.
-    """
-    zero, one = np.where(flips, second, first), np.where(flips, first, second)
-    bits = np.broadcast_to(flips.astype(np.float64), (len(primes), 1, flips.size))
-    return reduced(np.concatenate([bits, zero, one], axis=1) - halves, primes)
-
-
-def choose(
-    first: Floats, second: Floats, opened: Bools, halves: Floats, *, e0: bool, primes: Sequence[int]
-) -> Floats:
-    """An evaluator's half of the chosen entries, unmasked, shape (P, c, n), from the masked entries.
-
-    `opened` is 1 if the second is chosen, xor flip. `halves` are this evaluator's from `deal_choice`. E0 adds
-    the values that both know.
-    """
-    columns = first.shape[1]
-    likely, other = np.where(opened, second, first), np.where(opened, first, second)
-    masks = np.where(opened, halves[:, 1 + columns :], halves[:, 1 : 1 + columns])
-    # Below 2**48: a flip's half times a difference of canonical residues.
-    half = halves[:, :1] * (other - likely) - masks
-    return reduced(half + likely if e0 else half, primes)
 
 
 class Knockout:
@@ -96,50 +72,69 @@ class Knockout:
         return WORD_BYTES * of_word * words_of(pairs) + of_choice * pairs
 
     def deal(
-        self, first: Floats, second: Floats, stage: str, **tools: Unpack[DealerTools]
-    ) -> tuple[Floats, bytes]:
-        """Masks of the entries that continue, shape (P, c, n), from those of the pairs. And E1's bytes."""
-        dealt, keys, kernels = np.empty(self._plan.dealt, dtype=np.uint64), tools["keys"], tools["kernels"]
-        dealing = Dealing(stage, dealt, **tools)
+        self, first: Bytes, second: Bytes, stage: str, **tools: Unpack[DealerTools]
+    ) -> tuple[Bytes, bytes]:
+        """Masks of the entries that continue, shape (P, c, 3 n), from those of the pairs. And E1's bytes."""
+        keys, kernels, of_gates = tools["keys"], tools["kernels"], WORD_BYTES * self._plan.dealt
+        dealt = np.empty(self.dealt, dtype=np.uint8)
+        dealing = Dealing(stage, dealt[:of_gates].view(np.uint64), **tools)
         dealing.signs(self._plan, self._columns(first, second))
         flips = to_rows(dealing.masks((1, self._plan.words)), self._pairs)[0]
         of_e0 = self._drawn(keys[0], f"{stage} choice", self._choice, kernels)
-        choice = deal_choice(first, second, flips, of_e0, self._primes)
-        masks = [self._drawn(one, f"{stage} masks", self._residues, kernels) for one in keys]
-        of_e1 = dealt.tobytes() + pack_canonical(choice).tobytes()
-        return reduced(masks[0] + masks[1], self._primes), of_e1
+        of_e1 = dealt[of_gates:].reshape(of_e0.shape)
+
+        def deal(at: int) -> None:
+            kernels.deal_choice((first[at], second[at]), flips, of_e0[at], self._primes[at], of_e1[at])
+
+        kernels.threads.each(deal, range(len(self._primes)), size=of_e0.size // BYTES_PER_RESIDUE)
+        masks, more = (self._drawn(one, f"{stage} masks", self._residues, kernels) for one in keys)
+        self._add(masks, more, kernels)
+        return masks, dealt.tobytes()
 
     def evaluate(
-        self, first: Floats, second: Floats, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
-    ) -> Generator[NDArray[Any], NDArray[Any], Floats]:
+        self, first: Bytes, second: Bytes, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
+    ) -> Generator[NDArray[Any], NDArray[Any], Bytes]:
         """The masked entries that continue, and this evaluator's half of all their masks except the first.
 
-        The result has shape (P, 2 c - 1, n), the masked entries (P, c, n). E0 does not read `dealt`.
+        The result has shape (P, 2 c - 1, 3 n), the masked entries (P, c, 3 n). E0 does not read `dealt`.
+        MessageError if the other evaluator sends numbers that are no residues.
         """
-        words, keys, kernels = WORD_BYTES * self._plan.dealt, tools["keys"], tools["kernels"]
-        gates = Evaluating(stage, dealt[:words], **tools)
+        of_gates, keys, kernels = WORD_BYTES * self._plan.dealt, tools["keys"], tools["kernels"]
+        gates = Evaluating(stage, dealt[:of_gates], **tools)
         signs = yield from gates.signs(self._plan, self._columns(first, second))
         deltas, _ = yield from gates.open(signs[np.newaxis])
         opened = to_rows(deltas, self._pairs)[0]
         if gates.first:
             halves = self._drawn(keys, f"{stage} choice", self._choice, kernels)
         else:
-            halves = unpack(dealt[words:].reshape(len(self._primes), self._choice, -1))
+            halves = dealt[of_gates:].reshape(len(self._primes), self._choice, -1)
         masks = self._drawn(keys, f"{stage} masks", self._residues, kernels)
-        half = choose(first, second, opened, halves, e0=gates.first, primes=self._primes)
-        mine = reduced(half + masks, self._primes)
-        others = yield pack_canonical(mine)
-        return np.concatenate([reduced(mine + unpack(others), self._primes), masks[:, 1:]], axis=1)
+        mine = np.empty_like(masks)
 
-    def _columns(self, first: Floats, second: Floats) -> Bytes:
+        def choose(at: int) -> None:
+            pair, p = (first[at], second[at]), self._primes[at]
+            kernels.choose(pair, opened, halves[at], masks[at], gates.first, p, mine[at])
+
+        kernels.threads.each(choose, range(len(self._primes)), size=halves.size // BYTES_PER_RESIDUE)
+        others = yield mine
+        if kernels.refused(others, self._primes) >= 0:
+            raise MessageError("the other evaluator sent entries that are not below their prime")
+        self._add(mine, others, kernels)
+        return np.concatenate([mine, masks[:, 1:]], axis=1)
+
+    def _columns(self, first: Bytes, second: Bytes) -> Bytes:
         pair = (first, second) if self._nearer else (second, first)
-        return pack_canonical(np.stack([one[:, 0] for one in pair], axis=1))
+        return np.stack([one[:, 0] for one in pair], axis=1)
 
-    def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Floats:
+    def _drawn(self, keys: Keys, purpose: str, columns: int, kernels: Kernels) -> Bytes:
         """Residues from the key of a purpose, prime by prime."""
         drawn = np.empty((len(self._primes), columns, BYTES_PER_RESIDUE * self._pairs), dtype=np.uint8)
         ResidueStream(keys.key(purpose, 0), kernels).fill(drawn, self._primes)
-        return unpack(drawn)
+        return drawn
+
+    def _add(self, packed: Bytes, more: Bytes, kernels: Kernels) -> None:
+        for plane, other, p in zip(packed, more, self._primes, strict=True):
+            kernels.add_masks(plane.reshape(-1), other.reshape(1, -1), _ADDED, p)
 
 
 class Final:
@@ -176,8 +171,8 @@ class Final:
         """Bytes of the dealer's message to E1."""
         return WORD_BYTES * (self._plan.dealt + _TIE[0].dealt * self._width)
 
-    def deal(self, entries: Floats, stage: str, **tools: Unpack[DealerTools]) -> bytes:
-        """The bytes for E1, from the masks of the entries, shape (P, 2, n)."""
+    def deal(self, entries: Bytes, stage: str, **tools: Unpack[DealerTools]) -> bytes:
+        """The bytes for E1, from the masks of the entries, shape (P, 2, 3 n)."""
         dealt = np.empty(self.dealt // WORD_BYTES, dtype=np.uint64)
         dealing = Dealing(stage, dealt, **tools)
         dealing.signs(self._plan, self._columns(entries))
@@ -189,7 +184,7 @@ class Final:
         return dealt.tobytes()
 
     def evaluate(
-        self, entries: Floats, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
+        self, entries: Bytes, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
     ) -> Generator[NDArray[Any], NDArray[Any], Bools]:
         """Which of the masked entries won, shape (n,). `dealt` is as in `Knockout.evaluate`."""
         gates = Evaluating(stage, dealt, **tools)
@@ -209,12 +204,12 @@ class Final:
         found: Bools = to_rows((won ^ others)[np.newaxis], self._entries)[0]
         return found
 
-    def _columns(self, entries: Floats) -> Bytes:
+    def _columns(self, entries: Bytes) -> Bytes:
         """Columns w_b x_a, w_a x_b, w_b x_a, number of b, number of a; a meets each b, cyclically."""
         every = np.arange(self._entries)
         rival = (every + every[1:, np.newaxis]) % self._entries
         groups = np.empty((len(self._primes), 5, *rival.shape))
-        for group, (x, number), p in zip(groups, entries, self._primes, strict=True):
+        for group, (x, number), p in zip(groups, unpack(entries), self._primes, strict=True):
             weight = np.array([float(centred(one, p)) for one in self._weights])
             group[:3] = weight[rival] * x, weight * x[rival], weight[rival] * x
             group[3], group[4] = number[rival], number

@@ -23,8 +23,9 @@ from secfc.comparing.matches import Knockout
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Comparer, Role, Sending, Steps
 from secfc.errors import CheatError, MessageError
-from secfc.field.packing import PackedResidues, pack_canonical, unpack
+from secfc.field.packing import PackedResidues, pack_canonical
 from secfc.field.primes import primes_of
+from secfc.kernels.interface import Bytes
 
 
 class _Nearer:
@@ -35,15 +36,17 @@ class _Nearer:
         if closest.shape != expected or asked.shape[0] != len(primes):
             raise MessageError(f"residues of shapes {closest.shape} and {asked.shape} do not fit")
         self._primes, self._shape = primes, asked.shape
-        # Both (P, 1, c n).
-        self.first = np.tile(unpack(closest.planes()), (1, 1, asked.shape[1]))
-        self.second = unpack(asked.planes()).reshape(len(primes), 1, -1)
-        self.match = Knockout(primes=primes, pairs=self.second.shape[2], residues=1, nearer=True)
+        # Packed, both of (P, 1, c n) residues.
+        self.first = np.tile(closest.planes(), (1, 1, asked.shape[1]))
+        self.second = asked.planes().reshape(len(primes), 1, -1)
+        pairs = asked.shape[1] * asked.shape[2]
+        self.match = Knockout(primes=primes, pairs=pairs, residues=1, nearer=True)
 
-    def least(self, found: Floats) -> PackedResidues:
+    def least(self, found: Bytes) -> PackedResidues:
         """Minima with each candidate, shape (P, c, n)."""
         residues = PackedResidues.empty(self._shape)
-        residues.planes()[:] = pack_canonical(found.reshape(self._shape))
+        planes = residues.planes()
+        planes[:] = found.reshape(planes.shape)
         return residues
 
 

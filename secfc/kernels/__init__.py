@@ -92,7 +92,7 @@ def _warn_of_numpy() -> None:
 
 
 def _installed() -> bool:
-    """Whether Numba is installed. It is if its loops are loaded: to look for it takes 2 ms in each process."""
+    """Whether Numba is installed. It is if its loops are loaded, and to look for it takes 2 ms."""
     if "numba" in sys.modules:
         return sys.modules["numba"] is not None
     return "secfc.kernels.compiled" in sys.modules or find_spec("numba") is not None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Floats, Ints, Labels, Shares
+from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import native
 from secfc.kernels.gates import wires_of
@@ -31,6 +31,7 @@ _loops = native.loops(*(f"secfc.kernels.{name}" for name in _FILES))
 _read, _write = _loops.read, _loops.write
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
+_BOOL = np.dtype(np.bool_)
 _I32, _I64 = np.dtype(np.int32), np.dtype(np.int64)
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -356,6 +357,28 @@ class CompiledKernels:
             words,
         )
 
+    def deal_choice(self, pair: tuple[Bytes, Bytes], flips: Bools, halves: Bytes, p: int, out: Bytes) -> None:
+        entries = _entries(pair, flips, halves)
+        if out.shape != halves.shape:
+            raise ValueError("the halves differ in shape")
+        _loops.deal_choice(*entries, _read(halves, _U8, 2), p, _write(out, _U8, 2))
+
+    def choose(
+        self,
+        pair: tuple[Bytes, Bytes],
+        opened: Bools,
+        halves: Bytes,
+        masks: Bytes,
+        first: bool,
+        p: int,
+        out: Bytes,
+    ) -> None:
+        entries = _entries(pair, opened, halves)
+        if not pair[0].shape == masks.shape == out.shape:
+            raise ValueError("masks do not fit the entries")
+        known = _read(halves, _U8, 2), _read(masks, _U8, 2)
+        _loops.choose(*entries, *known, first, p, _write(out, _U8, 2))
+
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
         _check_leaves(bits, start, out)
         _loops.leaf_products(_read(bits, _U64, 2), *bits.shape, start, _write(out, _U64, 2), out.shape[1])
@@ -497,3 +520,12 @@ def _padded(matrix: Floats) -> Floats:
     padded = np.zeros((*several, -(-rows // _FOUR) * _FOUR, -(-columns // _FOUR) * _FOUR))
     padded[..., :rows, :columns] = matrix
     return padded
+
+
+def _entries(pair: tuple[Bytes, Bytes], bits: Bools, halves: Bytes) -> tuple[int, ...]:
+    """Addresses, columns and count of two entries, and the address of the bits."""
+    first, second = pair
+    columns, octets = first.shape
+    if second.shape != first.shape or octets != 3 * bits.size or halves.shape != (1 + 2 * columns, octets):
+        raise ValueError("entries, bits or halves do not fit each other")
+    return _read(first, _U8, 2), _read(second, _U8, 2), columns, bits.size, _read(bits, _BOOL, 1)

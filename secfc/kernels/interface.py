@@ -203,6 +203,31 @@ class Kernels(Protocol):
         row are 0. Digits and their bits go from high to low, `chunk` bits to a chunk. P divides `chunks`.
         """
 
+    def deal_choice(self, pair: tuple[Bytes, Bytes], flips: Bools, halves: Bytes, p: int, out: Bytes) -> None:
+        """E1's halves of the values for choosing between two entries by a bit that is opened as bit ^ flip.
+
+        Masks of each entry have shape (c, 3 * n), flips (n,), and the uniform halves of E0, like `out`,
+        (1 + 2 c, 3 * n). Both halves add up to the flip, to the mask of the entry for an opened 0, and to
+        that of the other. All residues are below p.
+        """
+
+    def choose(
+        self,
+        pair: tuple[Bytes, Bytes],
+        opened: Bools,
+        halves: Bytes,
+        masks: Bytes,
+        first: bool,
+        p: int,
+        out: Bytes,
+    ) -> None:
+        """An evaluator's half of the chosen entries under new masks, (c, 3 * n), from the masked entries.
+
+        `opened` is 1 if the second is chosen, xor flip. `halves` are this evaluator's from `deal_choice`, and
+        `masks`, shape (c, 3 * n), its half of the new masks. `first` is True for E0, which adds the values
+        that both know. Halves need not be below p.
+        """
+
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
         """Products of the bits of r over each nonempty set of places of a leaf.
 

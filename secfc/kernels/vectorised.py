@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Floats, Ints, Labels, Shares
+from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
@@ -197,6 +197,29 @@ class VectorisedKernels:
                 bits = (digit & np.uint32(1 << places - 1 - place)) != 0
                 group = q * (places // chunk) + place // chunk
                 out[place % chunk, group] = np.packbits(bits, axis=2, bitorder="little").view("<u8")[..., 0]
+
+    def deal_choice(self, pair: tuple[Bytes, Bytes], flips: Bools, halves: Bytes, p: int, out: Bytes) -> None:
+        first, second = map(unpack, pair)
+        zero, one = np.where(flips, second, first), np.where(flips, first, second)
+        values = np.concatenate([flips.astype(np.float64)[np.newaxis], zero, one])
+        out[...] = pack(reduce(values - unpack(halves), p), p)
+
+    def choose(
+        self,
+        pair: tuple[Bytes, Bytes],
+        opened: Bools,
+        halves: Bytes,
+        masks: Bytes,
+        first: bool,
+        p: int,
+        out: Bytes,
+    ) -> None:
+        columns, (mine, after), known = out.shape[0], map(unpack, pair), unpack(halves)
+        likely, other = np.where(opened, after, mine), np.where(opened, mine, after)
+        half = unpack(masks) - np.where(opened, known[1 + columns :], known[1 : 1 + columns])
+        # Below 2**48 + 2**26: a flip's half times a difference of residues.
+        half += known[0] * (other - likely) + (likely if first else 0.0)
+        out[...] = pack(reduce(half, p), p)
 
     leaf_products = staticmethod(bitwise.leaf_products)
     leaves = staticmethod(bitwise.leaves)

@@ -108,7 +108,7 @@ def knockouts(*, nearer=False, reuse=False):
     ]
     match = Knockout(primes=(P,), pairs=count, widths=GateWidths(chunk=2), residues=1, nearer=nearer)
     kernels = VectorisedKernels()
-    entries = [one[np.newaxis, np.newaxis].astype(float) for one in (*r, *y)]
+    entries = [pack(one[np.newaxis, np.newaxis].astype(float), P) for one in (*r, *y)]
     after, dealt = match.deal(*entries[:2], "s", keys=tuple(rings), kernels=kernels, arena=Arena())
     dealt = np.frombuffer(dealt, dtype=np.uint8)
     both = [
@@ -116,7 +116,7 @@ def knockouts(*, nearer=False, reuse=False):
         for me, ring in zip(EVALUATORS, rings, strict=True)
     ]
     seen, ends = run(both)
-    won = (ends[0] - after)[0, 0] % P
+    won = (unpack(ends[0]) - unpack(after))[0, 0] % P
     assert np.array_equal(*[end[:, :1] for end in ends])
     assert np.array_equal(won, d.min(axis=0) if nearer else d.max(axis=0)), (
         "the farther or the nearer goes on"

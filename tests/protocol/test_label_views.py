@@ -26,6 +26,7 @@ from secfc.comparing.keys import Keys
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import PRIMES
+from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
@@ -168,17 +169,17 @@ def net_of(monkeypatch):
         net.keep(net.wires[net.places[used]], gates.first, shares.reshape(-1))
         return (yield from open_wires(gates, shares))
 
-    choose, deal_choice = matches.choose, matches.deal_choice
+    choose, deal_choice = VectorisedKernels.choose, VectorisedKernels.deal_choice
 
-    def chosen(*given, e0, primes):
-        half, net = choose(*given, e0=e0, primes=primes), now["net"]
-        net.keep(net.halves[net.places[net.last]], e0, half.reshape(-1))
-        return half
+    def chosen(kernels, pair, opened, halves, masks, first, p, out):
+        choose(kernels, pair, opened, halves, masks, first, p, out)
+        net, half = now["net"], (unpack(out) - unpack(masks)) % p
+        net.keep(net.halves[net.places[net.last]], first, half.reshape(-1))
 
-    def dealt(first, second, flips, halves, primes):
-        found, net = deal_choice(first, second, flips, halves, primes), now["net"]
-        net.keep(net.plain, net.last, (found + halves).reshape(-1))
-        return found
+    def dealt(kernels, pair, flips, halves, p, out):
+        deal_choice(kernels, pair, flips, halves, p, out)
+        net = now["net"]
+        net.keep(net.plain, net.last, (unpack(out) + unpack(halves)).reshape(-1))
 
     shares_of_e1 = inertia.shares_of_e1
 
@@ -193,8 +194,8 @@ def net_of(monkeypatch):
     monkeypatch.setattr(masking, "ResidueStream", Residues)
     monkeypatch.setattr(matches, "ResidueStream", Residues)
     monkeypatch.setattr(batch.Evaluating, "open", opened)
-    monkeypatch.setattr(matches, "choose", chosen)
-    monkeypatch.setattr(matches, "deal_choice", dealt)
+    monkeypatch.setattr(VectorisedKernels, "choose", chosen)
+    monkeypatch.setattr(VectorisedKernels, "deal_choice", dealt)
 
     def run(rows, given, **moved):
         net = now["net"] = Net(**moved)
