@@ -218,10 +218,24 @@ def _sort_by_set(sets, order, ends):
         ends[h] += 1
 
 
-@loop(void(SINGLES, int64, int64, SHORTS, FLOATS, int64))
+@njit(**OPTIONS)
+def _within(numbers, least, bound):
+    """Whether all numbers are at least `least` and below `bound`."""
+    lowest, highest = np.int64(least), np.int64(least)
+    for i in range(numbers.size):
+        lowest, highest = min(lowest, np.int64(numbers[i])), max(highest, np.int64(numbers[i]))
+    return lowest == least and highest < bound
+
+
+@loop(int64(SINGLES, int64, int64, SHORTS, FLOATS, int64))
 def set_sums(shares, columns, m, sets, sums, k):
-    """sums[h] += shares of the rows in set h. Shapes (columns, m), (m,) and (k, columns)."""
+    """sums[h] += shares of the rows in set h. Returns 0 and does nothing if there is no such set.
+
+    Shapes (columns, m), (m,) and (k, columns).
+    """
     shares, sets, sums = carray(shares, (columns, m)), carray(sets, m), carray(sums, (k, columns))
+    if not _within(sets, -1, k):
+        return 0
     order = carray(rent(4 * _SORTED), _SORTED, np.int32)
     ends = carray(rent(8 * (k + 1)), k + 1, np.int64)
     for start in range(0, m, _SORTED):
@@ -233,16 +247,20 @@ def set_sums(shares, columns, m, sets, sums, k):
                 sums[h, c] += _gathered(column, order[ends[h] : ends[h + 1]])
     release(order.ctypes.data)
     release(ends.ctypes.data)
+    return 1
 
 
-@loop(void(SINGLES, int64, int64, INTS, SHORTS, SHORTS, int64, FLOATS, int64))
+@loop(int64(SINGLES, int64, int64, INTS, SHORTS, SHORTS, int64, FLOATS, int64))
 def move_rows(shares, columns, m, rows, old, new, moved, sums, k):
     """Subtract rows from the sums of their old sets and add them to those of the new, in ascending order.
 
-    Shapes (columns, m), (moved,) three times, and (k, columns).
+    Shapes (columns, m), (moved,) three times, and (k, columns). Returns 0 and does nothing if there is no such
+    row or set.
     """
     shares, sums = carray(shares, (columns, m)), carray(sums, (k, columns))
     rows, old, new = carray(rows, moved), carray(old, moved), carray(new, moved)
+    if not _within(rows, 0, m) or not _within(old, -1, k) or not _within(new, -1, k):
+        return 0
     grouped = columns // LANES * LANES
     nowhere = lines(1, LANES)
     skipped, start = uint64(nowhere.ctypes.data), uint64(sums.ctypes.data)
@@ -262,6 +280,7 @@ def move_rows(shares, columns, m, rows, old, new, moved, sums, k):
                 sums[old[j], c] -= value
             if new[j] >= 0:
                 sums[new[j], c] += value
+    return 1
 
 
 @loop(

@@ -114,30 +114,20 @@ class CompiledKernels:
 
     def set_sums(self, shares: Shares, sets: Labels, k: int) -> Floats:
         sums = np.zeros((k, shares.shape[0]))
-        if sets.shape != shares.shape[1:] or not -1 <= sets.min(initial=0) <= sets.max(initial=0) < k:
+        of_shares, to = (_read(shares, _F32, 2), *shares.shape), (_write(sums, _F64, 2), k)
+        if sets.shape != shares.shape[1:] or not _loops.set_sums(*of_shares, _read(sets, _I32, 1), *to):
             raise ValueError("sets do not fit the shares or their number")
-        _loops.set_sums(_read(shares, _F32, 2), *shares.shape, _read(sets, _I32, 1), _write(sums, _F64, 2), k)
         return sums
 
     def move_rows(self, shares: Shares, rows: Ints, old: Labels, new: Labels, sums: Floats) -> None:
-        lowest, highest = (rows.min(), rows.max()) if rows.size else (0, -1)
+        of_shares, moved = (_read(shares, _F32, 2), *shares.shape), rows.size
+        moves = _read(rows, _I64, 1), _read(old, _I32, 1), _read(new, _I32, 1), moved
         if (
             not rows.shape == old.shape == new.shape
             or sums.shape[1] != shares.shape[0]
-            or not 0 <= lowest <= highest + 1 <= shares.shape[1]
-            or max(old.max(initial=-1), new.max(initial=-1)) >= sums.shape[0]
+            or not _loops.move_rows(*of_shares, *moves, _write(sums, _F64, 2), sums.shape[0])
         ):
             raise ValueError("rows, sets or sums do not fit the shares")
-        _loops.move_rows(
-            _read(shares, _F32, 2),
-            *shares.shape,
-            _read(rows, _I64, 1),
-            _read(old, _I32, 1),
-            _read(new, _I32, 1),
-            rows.size,
-            _write(sums, _F64, 2),
-            sums.shape[0],
-        )
 
     def prepare(self, matrices: Floats, constants: Floats) -> tuple[Floats, Floats]:
         # Both are padded with zeros to multiples of four.

@@ -131,7 +131,8 @@ def check_endorsed(
     if isinstance(message, Assignment):
         possible, round_ = [Said.LABELS], message.round
         if job.init == "k-means++":
-            possible.append(Said.CANDIDATES)
+            # Only questions about candidates have draws, all of a start but the last.
+            possible = [Said.CANDIDATES] if message.draws else [Said.LABELS, Said.CANDIDATES]
         if job.n_init > 1 or job.compared:
             possible.append(Said.START)
     else:
