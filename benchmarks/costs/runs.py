@@ -144,7 +144,12 @@ def measure_runs(
     # With "labels" rounds have the primes of the run.
     residues = most_primes(asked, case.k) if asked else result.job.residues(case.m)
     return RunRow(
-        **stated(result.job, m=case.m, residues=residues),
+        **stated(
+            result.job,
+            m=case.m,
+            residues=residues,
+            roles=result.job.parties + 1 if driver == "in-process" else 1,
+        ),
         driver=driver,
         disclosure=disclosure,
         repeats=repeats,

@@ -129,8 +129,8 @@ def quiet_run(parties: list[Floats], case: Case, **options: Any) -> Result:
         return secfc.run(parties, case.k, case.t, case.ell, **options)
 
 
-def stated(job: Job, *, m: int, residues: int) -> dict[str, Any]:
-    """The attributes of `Setting` for a job on m rows."""
+def stated(job: Job, *, m: int, residues: int, roles: int = 1) -> dict[str, Any]:
+    """The attributes of `Setting` for a job on m rows. So many `roles` share a process and choose kernels."""
     return {
         "m": m,
         "d": job.d,
@@ -143,7 +143,7 @@ def stated(job: Job, *, m: int, residues: int) -> dict[str, Any]:
         "bound": job.bound,
         "scale": 2.0**job.exponent,
         "residues": residues,
-        "kernels": chosen_name(Layout((m,)).run_residues(job)),
+        "kernels": chosen_name(Layout((m,)).run_residues(job) * roles),
     }
 
 

@@ -254,8 +254,8 @@ def set_sums(shares, columns, m, sets, sums, k):
 def move_rows(shares, columns, m, rows, old, new, moved, sums, k):
     """Subtract rows from the sums of their old sets and add them to those of the new, in ascending order.
 
-    Shapes (columns, m), (moved,) three times, and (k, columns). Returns 0 and does nothing if there is no such
-    row or set.
+    Shapes (columns, m), (moved,) three times, and (k, columns). Returns 0 and does nothing if a row or a set
+    does not exist.
     """
     shares, sums = carray(shares, (columns, m)), carray(sums, (k, columns))
     rows, old, new = carray(rows, moved), carray(old, moved), carray(new, moved)
