@@ -22,7 +22,7 @@ _BLOCK_BYTES = 6 << 16
 """Bytes of residues drawn at a time: with spare words at most the size of `ZEROS`, and a multiple of the
 cipher's block."""
 
-_ADDED = np.ones(1, dtype=np.int64)  # sign of the masks
+ADDED = np.ones(1, dtype=np.int64)  # sign of the masks
 _NONCE = bytes(12)  # each key is used for one keystream only
 
 _MODES: tuple[modes.GCM | modes.CTR, ...] = modes.GCM(_NONCE), modes.CTR(_NONCE + (2).to_bytes(4))
@@ -87,6 +87,15 @@ def redraw_and_add(
         read[short] = 0
 
 
+def draw_and_add(
+    part: Bytes, streams: Sequence[CipherContext], room: Bytes, signs: Ints, p: int, kernels: Kernels
+) -> None:
+    """As `redraw_and_add`, after drawing the rows of `room`."""
+    for stream, row in zip(streams, room, strict=True):
+        stream.update_into(ZEROS[: row.size], row.data)
+    redraw_and_add(part, streams, room, signs, p, kernels)
+
+
 @lru_cache(maxsize=32)
 def _ends(count: int, primes: tuple[int, ...]) -> tuple[int, ...]:
     """Byte offsets where the words of each prime begin, and where the last ones end."""
@@ -124,7 +133,7 @@ class ResidueStream(Guarded):
             stream.update_into(ZEROS[: ends[-1]], every.data)
             for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
                 if add:
-                    redraw_and_add(plane, [stream], every[np.newaxis, low:high], _ADDED, p, kernels)
+                    redraw_and_add(plane, [stream], every[np.newaxis, low:high], ADDED, p, kernels)
                 else:
                     _redraw(stream, every[low : low + size], every[low + size : high], p, kernels)
                     plane[...] = every[low : low + size]
@@ -143,12 +152,11 @@ class ResidueStream(Guarded):
                 return
             row = np.empty(size + spare_size, dtype=np.uint8)
             if alone:
-                stream.update_into(ZEROS[: row.size], row.data)
-                redraw_and_add(part, [stream], row[np.newaxis], _ADDED, p, kernels)
+                draw_and_add(part, [stream], row[np.newaxis], ADDED, p, kernels)
                 return
             with turns.take(number):
                 draw(stream, row, size, p, kernels)
-            kernels.add_masks(part, row[np.newaxis, :size], _ADDED, p)
+            kernels.add_masks(part, row[np.newaxis, :size], ADDED, p)
 
         pieces = [
             (plane[low : low + _BLOCK_BYTES], p)

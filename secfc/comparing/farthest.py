@@ -20,7 +20,7 @@ from secfc.codes import Code
 from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator
 from secfc.comparing.matches import ENTRY, Final, Knockout, reduced
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Sending, Steps
+from secfc.comparing.role import Comparer, Data, Sending, Steps
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack_canonical, triples, unpack
@@ -126,7 +126,7 @@ class FarthestDealer(GateDealer):
         question, field = self._question, self._field
         best = _no_entries(question, ENTRY)
         for turn in range(field.emptied):
-            entries, dealt = _taken(self._entries, field.rows), list[bytes]()
+            entries, dealt = _taken(self._entries, field.rows), list[Data]()
             for level, (heads, paired) in enumerate(pairings(field.sets)):
                 match, pair = _knockout(question, paired), heads[paired]
                 won, data = match.deal(
@@ -253,7 +253,7 @@ def _next(entries: Bytes, heads: Ints, paired: Bools, won: Bytes) -> Bytes:
 
 def _number(entry: Bytes, primes: tuple[int, ...]) -> Generator[NDArray[Any], NDArray[Any], int]:
     """Open the number of an entry, shape (P, 3, 3). The evaluators exchange their halves of its mask."""
-    masked, half = unpack(entry[:, 1:2])[..., 0], unpack(entry[:, 2:])[..., 0]
+    _, masked, half = unpack(entry).transpose(1, 0, 2)
     others = yield np.ascontiguousarray(entry[:, 2])
     radix = MixedRadix(primes)
     return int(radix.integers(radix.digits(reduced(masked - half - unpack(others), primes)))[0])

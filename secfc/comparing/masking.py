@@ -20,7 +20,8 @@ from secfc.errors import MessageError, ParameterError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
-from secfc.keystream import ResidueStream
+from secfc.kernels.interface import Bytes
+from secfc.keystream import ADDED, ResidueStream
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 
@@ -66,9 +67,13 @@ def add_dealt(
         raise MessageError(f"masks of shape {masks.shape} given, {residues.shape} needed")
     if kernels.refused(masks.planes(), tuple(primes)) >= 0:
         raise MessageError("the dealer sent masks that are not below their prime")
-    for plane, mask, p in zip(residues.planes(), masks.planes(), primes, strict=True):
-        # A copy: small payloads that were unsealed cannot be written to, and kernels take what can.
-        kernels.add_masks(plane.reshape(-1), mask.reshape(1, -1).copy(), np.ones(1, dtype=np.int64), p)
+    add_residues(residues.planes(), masks.planes(), primes, kernels)
+
+
+def add_residues(packed: Bytes, more: Bytes, primes: Sequence[int], kernels: Kernels) -> None:
+    """Add packed residues modulo each prime, (P, c, 3 * n), in place."""
+    for plane, other, p in zip(packed, more, primes, strict=True):
+        kernels.add_masks(plane.reshape(-1), other.reshape(1, -1), ADDED, p)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats
+from secfc.codes import Code
 from secfc.comparing.batch import DealerTools, Dealing, Evaluating, EvaluatorTools
 from secfc.comparing.keys import Keys
+from secfc.comparing.masking import add_residues
 from secfc.comparing.plan import BatchPlan, Bracket
+from secfc.comparing.role import Comparer
 from secfc.comparing.slicing import WORD_BYTES, to_rows, words_of
 from secfc.comparing.widths import USUAL, GateWidths, Group
-from secfc.errors import MessageError
+from secfc.errors import CheatError
 from secfc.field.packing import BYTES_PER_RESIDUE, pack_canonical, unpack
 from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels import Kernels
@@ -28,8 +31,6 @@ from secfc.keystream import ResidueStream
 
 ENTRY = 2
 """Residues of an entry modulo each prime: D and the row's number."""
-
-_ADDED = np.ones(1, dtype=np.int64)  # sign of what is added
 
 _TIE = (Group(offset=0, count=1, size=2, last=True),)
 """The node l1 ^ e1 l2: strictly farther, or equally far with a lower number."""
@@ -73,7 +74,7 @@ class Knockout:
 
     def deal(
         self, first: Bytes, second: Bytes, stage: str, **tools: Unpack[DealerTools]
-    ) -> tuple[Bytes, bytes]:
+    ) -> tuple[Bytes, memoryview]:
         """Masks of the entries that continue, shape (P, c, 3 n), from those of the pairs. And E1's bytes."""
         keys, kernels, of_gates = tools["keys"], tools["kernels"], WORD_BYTES * self._plan.dealt
         dealt = np.empty(self.dealt, dtype=np.uint8)
@@ -88,8 +89,8 @@ class Knockout:
 
         kernels.threads.each(deal, range(len(self._primes)), size=of_e0.size // BYTES_PER_RESIDUE)
         masks, more = (self._drawn(one, f"{stage} masks", self._residues, kernels) for one in keys)
-        self._add(masks, more, kernels)
-        return masks, dealt.tobytes()
+        add_residues(masks, more, self._primes, kernels)
+        return masks, dealt.data
 
     def evaluate(
         self, first: Bytes, second: Bytes, stage: str, dealt: Bytes, **tools: Unpack[EvaluatorTools]
@@ -97,7 +98,7 @@ class Knockout:
         """The masked entries that continue, and this evaluator's half of all their masks except the first.
 
         The result has shape (P, 2 c - 1, 3 n), the masked entries (P, c, 3 n). E0 does not read `dealt`.
-        MessageError if the other evaluator sends numbers that are no residues.
+        CheatError if the other evaluator sends numbers that are no residues.
         """
         of_gates, keys, kernels = WORD_BYTES * self._plan.dealt, tools["keys"], tools["kernels"]
         gates = Evaluating(stage, dealt[:of_gates], **tools)
@@ -113,13 +114,15 @@ class Knockout:
 
         def choose(at: int) -> None:
             pair, p = (first[at], second[at]), self._primes[at]
-            kernels.choose(pair, opened, halves[at], masks[at], gates.first, p, mine[at])
+            kernels.choose_entries(pair, opened, halves[at], masks[at], gates.first, p, mine[at])
 
         kernels.threads.each(choose, range(len(self._primes)), size=halves.size // BYTES_PER_RESIDUE)
         others = yield mine
         if kernels.refused(others, self._primes) >= 0:
-            raise MessageError("the other evaluator sent entries that are not below their prime")
-        self._add(mine, others, kernels)
+            peer = Comparer.E1 if gates.first else Comparer.E0
+            text = f"the {peer.value} has sent entries that are not below their prime"
+            raise CheatError(text, code=Code.BAD_MESSAGE)
+        add_residues(mine, others, self._primes, kernels)
         return np.concatenate([mine, masks[:, 1:]], axis=1)
 
     def _columns(self, first: Bytes, second: Bytes) -> Bytes:
@@ -131,10 +134,6 @@ class Knockout:
         drawn = np.empty((len(self._primes), columns, BYTES_PER_RESIDUE * self._pairs), dtype=np.uint8)
         ResidueStream(keys.key(purpose, 0), kernels).fill(drawn, self._primes)
         return drawn
-
-    def _add(self, packed: Bytes, more: Bytes, kernels: Kernels) -> None:
-        for plane, other, p in zip(packed, more, self._primes, strict=True):
-            kernels.add_masks(plane.reshape(-1), other.reshape(1, -1), _ADDED, p)
 
 
 class Final:

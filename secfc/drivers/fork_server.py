@@ -34,7 +34,7 @@ def main() -> int:
     """Fork processes on request. A forked process returns its party's exit status."""
     if COMPILED in sys.argv[1:]:
         load()
-    faster_mode()
+    faster_mode()  # is measured: here once, and not in each process
     gc.freeze()  # otherwise the collector writes to shared pages, which are then copied
     gc.enable()
     with socket.socket(fileno=os.dup(0)) as control, selectors.DefaultSelector() as selector:

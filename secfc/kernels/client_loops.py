@@ -221,7 +221,7 @@ def _sort_by_set(sets, order, ends):
 @njit(**OPTIONS)
 def _within(numbers, least, bound):
     """Whether all numbers are at least `least` and below `bound`."""
-    lowest, highest = np.int64(least), np.int64(least)
+    lowest, highest = np.int64(least), np.int64(least) - 1
     for i in range(numbers.size):
         lowest, highest = min(lowest, np.int64(numbers[i])), max(highest, np.int64(numbers[i]))
     return lowest == least and highest < bound

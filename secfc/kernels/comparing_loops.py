@@ -1,7 +1,7 @@
 """Compiled loops of a comparison: bits of the mixed-radix digits of differences, and choices of entries.
 
 `secfc.kernels.compiled` has the types and shapes, and `secfc.kernels.blocks` the rules for the loops.
-Rows are arranged in 64 strips: row j W + w is bit j of word w, so a transpose works on vectors.
+Bits of rows are arranged in 64 strips: row j W + w is bit j of word w, so a transpose works on vectors.
 """
 
 import numpy as np
@@ -229,8 +229,8 @@ def deal_choice(first, second, columns, count, flips, halves, p, out):
 
 
 @loop(void(OCTETS, OCTETS, int64, int64, OCTETS, OCTETS, OCTETS, int64, int64, OCTETS))
-def choose(first, second, columns, count, opened, halves, masks, leads, p, out):
-    """`secfc.kernels.interface.Kernels.choose` for entries of shape (columns, 3 * count)."""
+def choose_entries(first, second, columns, count, opened, halves, masks, leads, p, out):
+    """`secfc.kernels.interface.Kernels.choose_entries` for entries of shape (columns, 3 * count)."""
     octets, rows = 3 * count, 1 + 2 * columns
     first, second = carray(first, (columns, octets)), carray(second, (columns, octets))
     halves, opened = carray(halves, (rows, octets)), carray(opened, count)

@@ -353,7 +353,7 @@ class CompiledKernels:
             raise ValueError("the halves differ in shape")
         _loops.deal_choice(*entries, _read(halves, _U8, 2), p, _write(out, _U8, 2))
 
-    def choose(
+    def choose_entries(
         self,
         pair: tuple[Bytes, Bytes],
         opened: Bools,
@@ -367,7 +367,7 @@ class CompiledKernels:
         if not pair[0].shape == masks.shape == out.shape:
             raise ValueError("masks do not fit the entries")
         known = _read(halves, _U8, 2), _read(masks, _U8, 2)
-        _loops.choose(*entries, *known, first, p, _write(out, _U8, 2))
+        _loops.choose_entries(*entries, *known, first, p, _write(out, _U8, 2))
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:
         _check_leaves(bits, start, out)
@@ -512,7 +512,7 @@ def _padded(matrix: Floats) -> Floats:
     return padded
 
 
-def _entries(pair: tuple[Bytes, Bytes], bits: Bools, halves: Bytes) -> tuple[int, ...]:
+def _entries(pair: tuple[Bytes, Bytes], bits: Bools, halves: Bytes) -> tuple[Any, ...]:
     """Addresses, columns and count of two entries, and the address of the bits."""
     first, second = pair
     columns, octets = first.shape

@@ -147,18 +147,18 @@ class Kernels(Protocol):
     def add_drawn(self, packed: Bytes, drawn: Bytes, read: Ints, signs: Ints, p: int, start: int = 0) -> int:
         """`redraw` rows of words and add ``signs @ words`` to packed residues, shape (3 * count,), in place.
 
-        The words are the first 3 * count bytes of each row of `drawn`, shape (c, width), and spare words
-        follow them. `read`, shape (c,), has the spare bytes that were read of each row, 0 at first. Residues
-        from byte `start` on are added to. Returns where it stopped: at the end, or where a row has too few
-        spare words. Then `read` is -1 for this row: write new spare words, set it to 0 and call again from
-        there.
+        The words are the first 3 * count bytes of each row of `drawn`, shape (c, width), c < 2**12, and spare
+        words follow them. Signs are 1 or -1, and the residues are below p. `read`, shape (c,), has the spare
+        bytes that were read of each row, 0 at first. Residues from byte `start` on are added to. Returns
+        where it stopped: at the end, or where a row has too few spare words. Then `read` is -1 for this row:
+        write new spare words, set it to 0 and call again from there.
         """
 
     def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
         """Add ``signs @ masks`` to packed residues, shape (3 * count,), modulo p, in place.
 
-        Masks have shape (c, 3 * count), c < 2**12. Further columns are not read. All residues are below p.
-        Signs are 1 or -1.
+        Masks have shape (c, 3 * count), c < 2**12. Further columns are not read. All are residues below p.
+        Signs are as in `add_drawn`.
         """
 
     def decode(
@@ -211,7 +211,7 @@ class Kernels(Protocol):
         that of the other. All residues are below p.
         """
 
-    def choose(
+    def choose_entries(
         self,
         pair: tuple[Bytes, Bytes],
         opened: Bools,
@@ -225,7 +225,7 @@ class Kernels(Protocol):
 
         `opened` is 1 if the second is chosen, xor flip. `halves` are this evaluator's from `deal_choice`, and
         `masks`, shape (c, 3 * n), its half of the new masks. `first` is True for E0, which adds the values
-        that both know. Halves need not be below p.
+        that both know. Entries and halves that others sent need not be below p.
         """
 
     def leaf_products(self, bits: Words, start: int, out: Words) -> None:

@@ -1,4 +1,4 @@
-"""Compiled loops over received residues and random words, which check that all are below their prime.
+"""Compiled loops over residues and random words: whether all are below their prime, and their sums.
 
 `secfc.kernels.compiled` has their types and shapes, and `secfc.kernels.blocks` the rules they follow.
 """
@@ -9,6 +9,9 @@ from numba import carray, int32, int64, njit, uint32, uint64, void
 from secfc.kernels import lanes
 from secfc.kernels.blocks import FLOATS, HALVES, INTS, LONG, OCTETS, OPTIONS, loop, unpack
 from secfc.kernels.lanes import LANES, release, rent
+
+_FOUND = 8 * (LONG // 64 + 1)
+"""Bytes with a bit for each word of a block."""
 
 
 @njit(**OPTIONS)
@@ -51,9 +54,21 @@ def refused(packed, planes, count, primes):
 
 
 @njit(**OPTIONS)
+def _replace(words, i, spare, next_, p):
+    """Replace a word by the next spare one below p. Returns the index after it, -1 if there is none."""
+    while 3 * next_ < spare.size and _word(spare, next_) >= p:
+        next_ += 1
+    if 3 * next_ >= spare.size:
+        return -1
+    for byte in range(3):
+        words[3 * i + byte] = spare[3 * next_ + byte]
+    return next_ + 1
+
+
+@njit(**OPTIONS)
 def _redrawn(words, spare, p):
     """Replace words that are not below p by the next spare ones that are. Spare bytes read, -1 if too few."""
-    count, last, next_ = words.size // 3, spare.size // 3, 0
+    count, next_ = words.size // 3, 0
     groups = count // LANES
     found = carray(rent(groups + LANES), groups // LANES + 1, np.uint64)  # a bit for each word
     found[:] = uint64(0)
@@ -66,14 +81,10 @@ def _redrawn(words, spare, p):
         while bits != 0:
             i = 64 * at + int64(lanes.lowest(bits))
             bits &= bits - uint64(1)
-            while next_ < last and _word(spare, next_) >= p:
-                next_ += 1
-            if next_ == last:
+            next_ = _replace(words, i, spare, next_, p)
+            if next_ < 0:
                 release(found.ctypes.data)
                 return -1
-            for byte in range(3):
-                words[3 * i + byte] = spare[3 * next_ + byte]
-            next_ += 1
     release(found.ctypes.data)
     return 3 * next_
 
@@ -103,21 +114,17 @@ def _add(totals, words, b, p, negative, found):
 @njit(**OPTIONS)
 def _redraw_added(totals, words, b, p, negative, found, spare, read):
     """As `_redrawn`, of the words found, and correct the totals. `read` spare bytes were read before."""
-    next_, last = read // 3, spare.size // 3
+    next_ = read // 3
     for at in range(b // 64 + 1):
         bits = found[at]
         while bits != 0:
             i = 64 * at + int64(lanes.lowest(bits))
             bits &= bits - uint64(1)
-            while next_ < last and _word(spare, next_) >= p:
-                next_ += 1
-            if next_ == last:
+            before, next_ = _word(words, i), _replace(words, i, spare, next_, p)
+            if next_ < 0:
                 return -1
-            more = _word(spare, next_) - _word(words, i)
+            more = _word(words, i) - before
             totals[i] = (totals[i] + (-more if negative else more)) % p
-            for byte in range(3):
-                words[3 * i + byte] = spare[3 * next_ + byte]
-            next_ += 1
     return 3 * next_
 
 
@@ -131,7 +138,7 @@ def add_drawn(packed, octets, drawn, several, width, read, signs, p, start):
     packed, drawn = carray(packed, octets), carray(drawn, (several, width))
     read, signs, stopped = carray(read, several), carray(signs, several), octets
     totals = carray(rent(4 * LONG), LONG, np.int32)
-    found = carray(rent(LONG), LONG // 64 + 1, np.uint64)
+    found = carray(rent(_FOUND), _FOUND // 8, np.uint64)
     for low in range(start, octets, 3 * LONG):
         b = min(LONG, (octets - low) // 3)
         unpack(packed[low : low + 3 * b], b, totals)
@@ -156,7 +163,7 @@ def add_masks(packed, octets, masks, several, width, signs, p):
     packed, masks = carray(packed, octets), carray(masks, (several, width))
     signs = carray(signs, several)
     totals = carray(rent(4 * LONG), LONG, np.int32)
-    found = carray(rent(LONG), LONG // 64 + 1, np.uint64)
+    found = carray(rent(_FOUND), _FOUND // 8, np.uint64)  # is not read: all are below p
     for low in range(0, octets, 3 * LONG):
         b = min(LONG, (octets - low) // 3)
         unpack(packed[low : low + 3 * b], b, totals)

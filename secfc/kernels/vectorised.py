@@ -204,7 +204,7 @@ class VectorisedKernels:
         values = np.concatenate([flips.astype(np.float64)[np.newaxis], zero, one])
         out[...] = pack(reduce(values - unpack(halves), p), p)
 
-    def choose(
+    def choose_entries(
         self,
         pair: tuple[Bytes, Bytes],
         opened: Bools,

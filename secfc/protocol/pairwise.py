@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from secfc.errors import SecFCError
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.kernels import Kernels
-from secfc.keystream import ZEROS, draw, keystream, redraw_and_add, spare_words
+from secfc.keystream import draw, draw_and_add, keystream, spare_words
 from secfc.sealing.channel import Channel
 from secfc.threads import Turns
 
@@ -107,9 +107,7 @@ class PairwiseMasks:
             part, p = parts[number]
             words = self._buffer(part.size // BYTES_PER_RESIDUE, p)
             if alone:
-                for stream, row in zip(streams, words, strict=True):
-                    stream.update_into(ZEROS[: row.size], row.data)
-                redraw_and_add(part, streams, words, self._signs, p, self._kernels)
+                draw_and_add(part, streams, words, self._signs, p, self._kernels)
                 return
             for stream, row, turn in zip(streams, words, turns, strict=True):
                 with turn.take(number):

@@ -131,7 +131,7 @@ def check_endorsed(
     if isinstance(message, Assignment):
         possible, round_ = [Said.LABELS], message.round
         if job.init == "k-means++":
-            # Only questions about candidates have draws, all of a start but the last.
+            # A question with draws is about candidates, or begins a start. The last of a start has none.
             possible = [Said.CANDIDATES] if message.draws else [Said.LABELS, Said.CANDIDATES]
         if job.n_init > 1 or job.compared:
             possible.append(Said.START)

@@ -297,6 +297,16 @@ class TestMail:
         assert error.value.code is Code.BAD_MESSAGE
 
     @pytest.mark.parametrize("liar", EVALUATORS)
+    @pytest.mark.parametrize("value", [PRIMES[-1], 2**24 - 1])
+    def test_an_entry_that_is_not_below_its_prime_ends_the_run(self, liar, value):
+        with pytest.raises(
+            CheatError, match=f"the {liar.value} has sent entries that are not below"
+        ) as error:
+            # The half of the only pair of the second level: two residues modulo each of four primes.
+            self.last(liar, 24, lambda data: data[:-3] + value.to_bytes(3, "little"))
+        assert error.value.code is Code.BAD_MESSAGE
+
+    @pytest.mark.parametrize("liar", EVALUATORS)
     def test_a_number_of_no_row_ends_the_run(self, liar):
         with pytest.raises(CheatError, match="an opened row is impossible") as error:
             self.last(liar, 12, lambda data: bytes([data[0] ^ 64]) + data[1:])

@@ -137,7 +137,7 @@ def test_what_does_not_fit_is_refused(kernels):
 
 
 class TestChoice:
-    """`deal_choice` and `choose`, beside sums of Python integers."""
+    """`deal_choice` and `choose_entries`, beside sums of Python integers."""
 
     @each_kernels
     @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, *around(blocks.SECTION), 1000])
@@ -164,7 +164,7 @@ class TestChoice:
         found = 0
         for leads, halves, new in ((True, of_e0, new0), (False, of_e1, new1)):
             out = np.empty_like(first)
-            kernels.choose(known, seconds ^ flips, halves, new, leads, p, out)
+            kernels.choose_entries(known, seconds ^ flips, halves, new, leads, p, out)
             assert (unpack(out) < p).all()
             found += unpack(out).astype(np.int64) - unpack(new).astype(np.int64)
         wanted = np.where(seconds, entries[1], entries[0])
@@ -183,7 +183,7 @@ class TestChoice:
         found = []
         for kernels in BOTH:
             out = np.empty_like(masks)
-            kernels.choose(pair, opened, halves, masks, leads, p, out)
+            kernels.choose_entries(pair, opened, halves, masks, leads, p, out)
             found.append(unpack(out))
         a, b = (unpack(one).astype(np.int64) for one in pair)
         known = unpack(halves).astype(np.int64)
@@ -206,11 +206,11 @@ class TestChoice:
             with pytest.raises(ValueError, match="do not fit each other"):
                 COMPILED.deal_choice(pair, opened, halves, P, halves.copy())
             with pytest.raises(ValueError, match="do not fit each other"):
-                COMPILED.choose(pair, opened, halves, octets(1, 12), True, P, octets(1, 12))
+                COMPILED.choose_entries(pair, opened, halves, octets(1, 12), True, P, octets(1, 12))
         with pytest.raises(ValueError, match="differ in shape"):
             COMPILED.deal_choice(*good, P, octets(3, 9))
         for masks, out in ((octets(1, 9), octets(1, 12)), (octets(1, 12), octets(2, 12))):
             with pytest.raises(ValueError, match="masks do not fit"):
-                COMPILED.choose(*good, masks, True, P, out)
+                COMPILED.choose_entries(*good, masks, True, P, out)
         with pytest.raises(TypeError, match="bool"):
             COMPILED.deal_choice(good[0], octets(4), good[2], P, octets(3, 12))

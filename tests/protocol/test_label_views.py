@@ -169,7 +169,7 @@ def net_of(monkeypatch):
         net.keep(net.wires[net.places[used]], gates.first, shares.reshape(-1))
         return (yield from open_wires(gates, shares))
 
-    choose, deal_choice = VectorisedKernels.choose, VectorisedKernels.deal_choice
+    choose, deal_choice = VectorisedKernels.choose_entries, VectorisedKernels.deal_choice
 
     def chosen(kernels, pair, opened, halves, masks, first, p, out):
         choose(kernels, pair, opened, halves, masks, first, p, out)
@@ -194,7 +194,7 @@ def net_of(monkeypatch):
     monkeypatch.setattr(masking, "ResidueStream", Residues)
     monkeypatch.setattr(matches, "ResidueStream", Residues)
     monkeypatch.setattr(batch.Evaluating, "open", opened)
-    monkeypatch.setattr(VectorisedKernels, "choose", chosen)
+    monkeypatch.setattr(VectorisedKernels, "choose_entries", chosen)
     monkeypatch.setattr(VectorisedKernels, "deal_choice", dealt)
 
     def run(rows, given, **moved):

@@ -27,6 +27,7 @@ from secfc.protocol.pairwise import _BLOCK_BYTES, PairwiseMasks, harary_neighbou
 from secfc.protocol.question import question_digest
 from secfc.protocol.states import State
 from secfc.sealing.channel import Channels
+from secfc.threads import Threads
 
 P = PRIMES[0].p
 ROWS = [[[0, 0], [1, 0]], [[10, 10], [10, 11], [0, 1]], [[11, 10]]]
@@ -181,6 +182,26 @@ class TestMasks:
     def test_kernels_give_equal_masks(self):
         one, other = (drawn(kernels=kernels)[0] for kernels in KERNELS)
         assert (one == other).all()
+
+    @pytest.mark.parametrize("spare", [1, 2, 7])
+    @pytest.mark.parametrize("rows", [1, 60, 2048 + 5])
+    def test_they_are_equal_however_they_are_made_where_spare_words_are_too_few(
+        self, monkeypatch, spare, rows
+    ):
+        for module in ("secfc.keystream", "secfc.protocol.pairwise"):
+            monkeypatch.setattr(f"{module}.spare_words", lambda count, p: spare)
+        monkeypatch.setattr("secfc.threads.LEAST", 16)
+        made = [kind(Threads(count)) for kind in map(type, KERNELS) for count in (1, 3)]
+        half = 2**23 + 9  # so that half of the words are drawn again
+        for me in (1, 3, 5):  # the first adds to the residues, the last subtracts, the other does both
+            found = []
+            for kernels in made:
+                residues = residues_of(rows, 2)
+                masks_of(me, primes=(P, half), kernels=kernels).add(residues)
+                found.append(bytes(residues.payload))
+            assert len(set(found)) == 1
+            masks = unpack(np.frombuffer(found[0], dtype=np.uint8).reshape(2, -1))
+            assert (masks < [[P], [half]]).all()
 
     @each_kernels
     def test_they_are_added_to_what_is_there(self, kernels):
