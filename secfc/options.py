@@ -237,17 +237,18 @@ class ClusterOptions(AgreedClustering):
         AUTO,
         '{"auto", "k-means++", "random", "separation"}, ndarray or DataFrame of shape (k, d), or list of '
         "integer arrays of shape (m_j,)",
-        '"auto": "k-means++" with disclosure "labels", unless `limits` of a party forbid sets of one '
-        'row; else "random", which shows nobody a distance to a single row. "random": the means of a '
-        'random partition (the paper). "separation": the cores after one Lloyd step from a random '
-        "partition, that is, rows at most a third as far from their centre as from any other (the "
-        'paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn before; '
-        "the best of several candidates is taken, as scikit-learn does. The server learns every row's "
-        'distance to each candidate, but not with disclosure "labels". A client whose `limits` forbid '
-        "sets of one row refuses. An ndarray or DataFrame: public centres, such as those of an earlier "
-        "run or of a published model; columns are matched by name. Every row starts with its nearest "
-        "centre, which everybody learns, and every centre must be the nearest of at least one row. "
-        "Start labels: one array per party; each cluster needs at least one row.",
+        '"auto" is "random". "random": the means of a random partition (the paper); the best of several '
+        'starts (`n_init`) often has a much lower inertia than one. "separation": the cores after one Lloyd '
+        "step from a random partition, that is, rows at most a third as far from their centre as from any "
+        'other (the paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn '
+        "before; the best of several candidates is taken, as scikit-learn does. Its draws are public and "
+        "tell sums of distances of rows to the rows drawn before: a party with many rows of its choice can "
+        'read single rows of others (docs/threat-model.md). Except with disclosure "labels" the server also '
+        "learns every row's distance to each candidate. A client whose `limits` forbid sets of one row "
+        "refuses. An ndarray or DataFrame: public centres, such as those of an earlier run or of a "
+        "published model; columns are matched by name. Every row starts with its nearest centre, which "
+        "everybody learns, and every centre must be the nearest of at least one row. Start labels: one "
+        "array per party; each cluster needs at least one row.",
         choices=(AUTO, "k-means++", "random", "separation"),
         help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
         "such as NAME.centres.csv.",
@@ -277,9 +278,10 @@ class OfData:
     seed: int | None = option(
         None,
         "int, optional",
-        "Seed of public choices (the random start). Masks never depend on it.",
+        "Seed of public choices (first sets and draws), to repeat a simulation. Who chooses it chooses "
+        "them. Masks never depend on it.",
         least=0,
-        help="Seed of public choices; masks never depend on it.",
+        help="Seed of public choices, to repeat a simulation; masks never depend on it.",
     )
 
 

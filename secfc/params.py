@@ -78,16 +78,14 @@ def default_threshold(n: int, t: int | None, ell: int | None, *, max_liars: int 
 COMPARED_STARTS = 5  # for each k: a too large inertia of one k would mislead
 
 
-def default_start(
-    init: str, n_init: int | Auto, *, disclosure: object, smallest_set: int, compared: bool
-) -> tuple[Start, int]:
-    """The values of init and `n_init` where "auto" is given; `smallest_set` is the largest of all limits.
+def default_start(init: str, n_init: int | Auto, *, compared: bool) -> tuple[Start, int]:
+    """The values of init and `n_init` where "auto" is given.
 
-    K-means++ asks for distances to single rows. Only disclosure "labels" hides these from everybody. The
-    default is one start, because each start reveals more labels.
+    Draws of k-means++ are public and tell sums of distances, so the default is random
+    (docs/decisions/050-default-start.md). It is one start, because each start reveals more labels.
     """
     if init == AUTO:
-        init = "k-means++" if disclosure == "labels" and smallest_set == 1 else "random"
+        init = "random"
     if n_init == AUTO:
         n_init = COMPARED_STARTS if compared else 1
     return cast(Start, init), n_init  # given values are checked later
@@ -229,6 +227,11 @@ class Job(AgreedClustering, CentreNoise):
     def tosses(self) -> bool:
         """Whether the comparers toss a coin that determines the public choices."""
         return self.disclosure == "labels" and self.seed is None and self.init != "labels"
+
+    @property
+    def tells_draws(self) -> bool:
+        """Whether all parties know draws of k-means++: a seed or a coin makes them."""
+        return self.init == "k-means++" and (self.tosses or self.seed is not None)
 
     @property
     def tossers(self) -> int:
@@ -442,29 +445,44 @@ class Job(AgreedClustering, CentreNoise):
         return self.max_rounds + self.reserves * (self.max_rounds + 1) + bool(self.recheckers)
 
     def privacy_warning(self) -> PrivacyWarning | None:
-        """A warning if the parameters reveal more than a reader may expect, else None."""
+        """A warning with all that the parameters reveal beyond what a reader may expect, else None."""
+        reasons = [reason for reason in (self._draws_tell(), self._parties_tell()) if reason]
+        return PrivacyWarning("; ".join(reasons)) if reasons else None
+
+    def _draws_tell(self) -> str:
+        """What public draws tell."""
+        if not self.tells_draws:
+            return ""
+        return (
+            "init: the draws of 'k-means++' are public and tell sums of distances of a party's rows to the "
+            "rows drawn before. A party with many rows of its choice can read single rows of others. "
+            "init='random' has no such draws"
+        )
+
+    def _parties_tell(self) -> str:
+        """What parties that compare or recheck, or the server, learn beyond what a reader may expect."""
         clients = self.comparing_clients
         if self.t > 1 and len(clients) > 1:
             learn = "learn, once both have compared," if self.reserves else "learn"
-            return PrivacyWarning(
+            return (
                 f"comparers: any two of clients {', '.join(map(str, clients))} together {learn} what the "
                 f"server learns with disclosure 'distances', though t={self.t} may collude"
             )
         again = [client for client in self.recheckers if client <= self.n]
         if self.t > 1 and len(again) > 1:
-            return PrivacyWarning(
+            return (
                 f"recheck: any two of clients {', '.join(map(str, again))} together learn how far the rows "
                 f"that they recheck are from the centres of those rounds, though t={self.t} may collude"
             )
         if self.recheckers and clients and not self.max_liars:
-            return PrivacyWarning(
+            return (
                 f"recheck: clients {', '.join(map(str, clients))} compare and max_liars=0, so one of "
                 "them that compares wrongly can hide this by a wrong answer when labels are rechecked"
             )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
-            return None
+            return ""
         columns = "one column" if self.width == 1 else "two columns"
-        return PrivacyWarning(
+        return (
             f"disclosure 'coded' shows the server distances per segment. With d={self.d} and "
             f"ell={self.ell} a segment has {columns}. With ell=1 the server sees only whole distances"
         )

@@ -268,8 +268,6 @@ def _setup(
     init_name, agreed["n_init"] = default_start(
         _start_name(init),
         options.n_init,
-        disclosure=options.disclosure,
-        smallest_set=max(own.smallest_set for own in limits),
         compared="compared" in parameters,
     )
     for name, one in agreed.items():

@@ -1,6 +1,7 @@
 """The default start: one rule for calls, the estimator, commands and job files."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,16 +13,18 @@ from plaintext_baselines import ExactLloyd
 from secfc import SecureKMeans
 from secfc.agreement.job_file import read_job
 from secfc.cli.app import app
-from secfc.params import COMPARED_STARTS, default_start
+from secfc.params import COMPARED_STARTS, Job
+from secfc.report.learned import who_learned_what
 
 _RNG = np.random.default_rng(2)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 5 for m in (9, 7, 8)]
 DECIDED = {
-    ("labels", 1, "auto", "auto"): ("k-means++", 1),
+    ("labels", 1, "auto", "auto"): ("random", 1),
+    ("labels", 1, "k-means++", "auto"): ("k-means++", 1),
     ("labels", 2, "auto", "auto"): ("random", 1),
     ("labels", 1, "random", "auto"): ("random", 1),
     ("labels", 1, "random", 2): ("random", 2),
-    ("labels", 1, "auto", 3): ("k-means++", 3),
+    ("labels", 1, "auto", 3): ("random", 3),
     ("labels", 1, "separation", "auto"): ("separation", 1),
     ("distances", 1, "auto", "auto"): ("random", 1),
     ("distances", 1, "k-means++", "auto"): ("k-means++", 1),
@@ -88,15 +91,13 @@ def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
     more = "seed = 7\ncompared = [1, 2]\nreveal_inertia = true"
     organisations.replace(organisations.job, "seed = 7", more)
     for one in (job, read_job(organisations.job).job):
-        assert (one.init, one.n_init) == ("k-means++", COMPARED_STARTS)
+        assert (one.init, one.n_init) == ("random", COMPARED_STARTS)
     told = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, disclosure="distances").job
     assert (told.init, told.n_init) == ("random", COMPARED_STARTS)
 
 
-def test_one_party_that_answers_for_no_single_rows_is_spared_the_start_and_not_refused():
+def test_a_start_of_single_rows_is_refused_if_one_party_answers_for_no_single_rows():
     limits = [secfc.Limits(), secfc.Limits(smallest_set=2), secfc.Limits()]
-    result = secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits)
-    assert result.job.init == "random"
     with pytest.raises(secfc.LimitError, match=r"init='k-means\+\+' uses sets of a single row"):
         secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits, init="k-means++")
 
@@ -105,7 +106,7 @@ def test_labels_of_the_default_are_those_of_lloyd_on_the_pooled_rows_from_the_sa
     result = secfc.run(PARTIES, 3, 1, 1, seed=4)
     job = result.job
     same = {"bound": job.bound, "precision": job.precision}
-    for init, seed in ((result.start, None), ("k-means++", 4)):
+    for init, seed in ((result.start, None), ("random", 4)):
         exact = ExactLloyd(3, init=init, random_state=seed, **same).fit(PARTIES)
         for ours, theirs in zip(result.labels, exact.labels_, strict=True):
             np.testing.assert_array_equal(ours, theirs)
@@ -135,6 +136,48 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
         read_job(organisations.job)
 
 
-def test_the_rule_takes_the_largest_of_all_limits():
-    decided = default_start("auto", "auto", disclosure="labels", smallest_set=7, compared=False)
-    assert decided == ("random", 1)
+TELLS = r"^init: the draws of 'k-means\+\+' are public and tell sums of distances"
+
+
+@pytest.mark.parametrize("init", ["auto", "random", "separation"])
+@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
+def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
+    assert not secfc.run(PARTIES, 2, 1, 1, seed=0, init=init, disclosure=disclosure).job.tells_draws
+
+
+@pytest.mark.parametrize("call", ["run", "choose_k", "SecureKMeans"])
+@pytest.mark.parametrize("seed", [None, 0])
+def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
+    given = {"t": 1, "ell": 1, "init": "k-means++"}
+    consent = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
+    with pytest.warns(secfc.PrivacyWarning, match=TELLS) as caught:
+        if call == "run":
+            secfc.run(PARTIES, 2, seed=seed, **given)
+        elif call == "choose_k":
+            secfc.choose_k(PARTIES, [2], seed=seed, **given, **consent)
+        else:
+            SecureKMeans(2, random_state=seed, **given).fit(PARTIES)
+    assert [one.category for one in caught] == [secfc.PrivacyWarning]
+
+
+@pytest.mark.parametrize(
+    ("disclosure", "seed", "public"),
+    [("labels", None, True), ("labels", 0, True), ("distances", 0, True), ("distances", None, False)],
+)
+def test_draws_are_public_if_a_coin_or_a_seed_makes_them(disclosure, seed, public):
+    job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", disclosure=disclosure, seed=seed)
+    assert (job.privacy_warning() is not None) == public
+    told = who_learned_what(job, rounds=7)[0].what
+    assert ("from the draws sums of distances" in told) == public
+
+
+def test_a_warning_has_every_reason():
+    job = Job(n=5, k=2, t=2, ell=1, d=2, bound=1.0, init="k-means++", comparers=(1, 2, 6))
+    assert re.search(TELLS + ".*; comparers: any two of clients 1, 2", str(job.privacy_warning()))
+
+
+def test_who_reads_or_signs_a_job_is_told_what_its_draws_tell(organisations):
+    assert "the draws of 'k-means++' are public" not in organisations.shown()
+    organisations.replace(organisations.job, "seed = 7", 'init = "k-means++"')
+    assert "note: init: the draws of 'k-means++' are public" in organisations.shown()

@@ -261,8 +261,6 @@ def _agreement(
     values["init"], values["n_init"] = default_start(
         values["init"],
         values["n_init"],
-        disclosure=values["disclosure"],
-        smallest_set=schema.limits.smallest_set,
         compared=bool(values["compared"]),
     )
     reveal_to, comparers, recheckers = (

@@ -67,7 +67,10 @@ def new(
     ] = 1,
     ell: Annotated[int, typer.Option("--ell", help="Number of segments of a row.")] = 1,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of public choices; by default the parties toss a coin for it.")
+        int | None,
+        typer.Option(
+            help="Seed of public choices. Who proposes it chooses the first sets; without it a coin does."
+        ),
     ] = None,
     days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
 ) -> None:

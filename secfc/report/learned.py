@@ -40,6 +40,8 @@ def who_learned_what(
     inertia = "; the inertia" if job.tells_inertia else ""
     if job.init == "k-means++":
         inertia += "; which rows were drawn as candidates of a start"
+    if job.tells_draws:
+        inertia += ", and from the draws sums of distances of rows to the rows drawn before"
     if job.weighted:
         rows += "; the weight of every row"
     if job.predict:
@@ -121,6 +123,10 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
         Learned("the server", inertias if job.compared else "nothing else"),
         Learned(f"{dealer} with {first}", "what the server learns with disclosure 'coded'"),
         Learned(f"{second} with {dealer} or {first}", distances),
+        Learned(
+            "one of those that compare, if it lied",
+            "possibly every row, from some dozen rounds on; max_liars does not prevent it",
+        ),
         *(
             Learned(
                 f"{reserve}, if it replaced a comparer that was lost",
