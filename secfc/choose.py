@@ -261,7 +261,7 @@ def choose_k(call: _Choose) -> Choice:
     >>> consent = secfc.Limits(reveal_inertia=True)
     >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0, reveal_inertia=True, limits=consent)
     >>> choice.best, choice[3].sizes.tolist()
-    (3, [16, 22, 22])
+    (3, [22, 22, 16])
     """
     return choose_members(as_parties(call.parties), call, ks=call.ks, t=call.t, ell=call.ell)
 

@@ -80,7 +80,7 @@ def bare(tmp_path_factory):
 def test_runs_files_reports_and_predictions_need_no_scikit_learn(bare):
     done = bare("-c", WORKS)
     assert done.returncode == 0, done.stderr
-    same = "[[1, 1], [0, 0], [1, 0]]"
+    same = "[[0, 0], [1, 1], [0, 1]]"
     assert done.stdout.splitlines()[-1] == f'{{"in-process": {same}, "multiprocess": {same}}}'
 
 

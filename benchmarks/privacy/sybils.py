@@ -68,6 +68,7 @@ def by_sybils(*, probes: tuple[int, ...], smallest: int, runs: int, seed: int) -
                     committee=range(3, 3 + job.n),
                     comparers=(3, 4, 5),
                     bound=_BOUND,
+                    init="k-means++" if smallest == 1 else "random",
                     seed=seed * runs + number,
                     limits=Limits(smallest_set=smallest),
                 )
