@@ -162,8 +162,8 @@ class Agreed:
         "int",
         "A: number of clients that may share inconsistently or send wrong answers. They are detected, "
         "named in ``result.faults`` and excluded, and the result stays exact. If S clients vanish, n >= "
-        "2(ell + t) - 1 + S + 2A clients are needed. With 0 nothing is checked. One of the three that compare "
-        "can read all rows by lies, whatever `max_liars` (docs/threat-model.md).",
+        "2(ell + t) - 1 + S + 2A clients are needed. With 0 nothing is checked. One of the three that "
+        "compare can read all rows by lies, whatever `max_liars` (docs/threat-model.md).",
         least=0,
         help="Number of parties that may send wrong answers; each needs two more parties.",
     )

@@ -151,13 +151,13 @@ def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
 def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
     given = {"t": 1, "ell": 1, "init": "k-means++"}
     consent = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
+    calls = {
+        "run": lambda: secfc.run(PARTIES, 2, seed=seed, **given),
+        "choose_k": lambda: secfc.choose_k(PARTIES, [2], seed=seed, **given, **consent),
+        "SecureKMeans": lambda: SecureKMeans(2, random_state=seed, **given).fit(PARTIES),
+    }
     with pytest.warns(secfc.PrivacyWarning, match=TELLS) as caught:
-        if call == "run":
-            secfc.run(PARTIES, 2, seed=seed, **given)
-        elif call == "choose_k":
-            secfc.choose_k(PARTIES, [2], seed=seed, **given, **consent)
-        else:
-            SecureKMeans(2, random_state=seed, **given).fit(PARTIES)
+        calls[call]()
     assert [one.category for one in caught] == [secfc.PrivacyWarning]
 
 
