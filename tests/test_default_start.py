@@ -139,6 +139,16 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
 TELLS = r"^init: the draws of 'k-means\+\+' are public and tell sums of distances"
 
 
+@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+def test_first_sets_of_the_default_do_not_depend_on_values(disclosure):
+    starts = [
+        secfc.run(rows, 3, 1, 1, seed=5, disclosure=disclosure).start
+        for rows in (PARTIES, [np.flip(rows, axis=1) ** 3 for rows in PARTIES])
+    ]
+    for one, other in zip(*starts, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("init", ["auto", "random", "separation"])
 @pytest.mark.parametrize("disclosure", ["labels", "distances"])
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")

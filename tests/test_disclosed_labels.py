@@ -190,11 +190,17 @@ def test_the_page_has_no_inertia_and_no_distances(tmp_path):
     assert "nan" not in re.sub(r"<[^>]*>", " ", pages[0]).split()
 
 
-def test_who_learned_what_is_said_of_the_comparers(tmp_path):
+@pytest.mark.parametrize("max_liars", [0, 1])
+def test_who_learned_what_is_said_of_the_comparers(tmp_path, max_liars):
     names = [f"party {j}" for j in range(5)]
-    text = run(comparers=(4, 0, 2)).report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
+    result = run(comparers=(4, 0, 2), max_liars=max_liars)
+    text = result.report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
     assert "party 4 with party 0" in text
     assert "party 2 with party 4 or party 0" in text
+    assert "one of those that compare, if it lied" in text
+    assert "max_liars does not prevent it" in text
+    told = run(disclosure="distances").report(tmp_path / "d.html").read_text(encoding="utf-8")
+    assert "one of those that compare" not in told
 
 
 @pytest.mark.parametrize("t", [1, 2])

@@ -31,6 +31,26 @@ WITH_OTHER_FIGURES = {"baselines"}
 """Its figures depend on scikit-learn's version: tests/plaintext_baselines/test_baselines_page.py runs it."""
 
 
+JOB_WITH_A_SEED = re.compile(r"^(seed\s*=|secfc (job|consortium) .*--seed)", flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_jobs_of_organisations_have_no_seed_which_their_proposer_would_choose(page):
+    for block in re.findall(r"^ *```[^\n]*\n(.*?)^ *```$", page.read_text(), flags=re.MULTILINE | re.DOTALL):
+        assert not JOB_WITH_A_SEED.search(block)
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/index.md", "docs/how-to/sign-off.md", "docs/threat-model.md"]
+)
+def test_who_decides_is_told_that_max_liars_is_no_help_against_a_lying_comparer(page):
+    text = " ".join((ROOT / page).read_text().replace("> ", "").split())
+    said = re.search(r"[Oo]ne of (the three|them) that lies(.{400})", text)
+    assert said
+    for word in ("read", "max_liars", "elpers", "most_rounds"):
+        assert word in said[2]
+
+
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
 @pytest.mark.filterwarnings("ignore::secfc.PrivacyWarning")
 def test_examples_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
