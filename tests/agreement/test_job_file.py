@@ -18,7 +18,7 @@ from secfc.params import Job
 def test_a_job_file_and_its_roster_make_an_agreement(organisations):
     agreement = organisations.agreement
     assert agreement.job == Job(
-        n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7, init="k-means++"
+        n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7, init="random"
     )
     assert agreement.names == ("north", "south", "west")
     assert agreement.columns == {"age": (0.0, 120.0), "bmi": (10.5, 60.0)}
