@@ -2,8 +2,8 @@
 
 n + 1 parties work in a secure run. So the comparison is n + 1 runs of scikit-learn on the pooled rows, the
 cost of the same number of machines without privacy. CPU seconds are those of every process, including its
-start and message transport. A run that finds its start by k-means++, as those with disclosure "labels" do,
-is compared with plaintext runs that find one too, before they continue from the same start.
+start and message transport. A run that finds its start by k-means++ is compared with plaintext runs that
+find one too, before they continue from the same start.
 """
 
 import json
