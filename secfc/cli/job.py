@@ -419,7 +419,7 @@ def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
         return []
     until = "the parties close deposits" if owners.until is None else f"{owners.until.isoformat()} is over"
     text = f"each party admits {owners.most} at most, with {owners.most_rows} rows each; until {until}"
-    return [("owners of rows", text)]
+    return [("owners of rows", text), ("store of deposits", owners.store)]
 
 
 def _noise(task: "Job") -> list[tuple[str, str]]:
