@@ -272,7 +272,7 @@ def run(
     if len(outcome.found) > 1:
         compared = ", ".join(str(one["k"]) for one in outcome.found)
         say(f"compared k = {compared}; the parties have the labels of {outcome.k}, measures are in {path}")
-    faults_line(out, outcome.faults, agreement.names)
+    faults_line(out, outcome.faults, agreement.job, agreement.names)
     out.print(cost_table(outcome.costs, agreement.job))
     say(f"{path}: secfc audit {path} --job {file}")
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from secfc.params import Job
 from secfc.protocol.messages import Phase
 
 
@@ -36,12 +37,12 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """Clients that did not do their part.
+    """Parties that did not do their part, by number: clients from 1 on, then helpers.
 
     Attributes
     ----------
     absent : tuple of int
-        Clients that did not answer when the run ended. Their rows are in.
+        Clients and helpers that did not answer when the run ended. Rows of such clients are in.
     left_out : tuple of int
         Clients that vanished while rows were shared, or lied about shares. Their rows are not in.
     cheats : tuple of int
@@ -77,8 +78,8 @@ class Faults:
         """Clients that lied about shares and whose rows are in (`kept`) or not."""
         return tuple(j for j in self.cheats if kept == (j not in self.left_out))
 
-    def parts(self, n: int) -> list[str]:
-        """For each of n clients, in order, what it failed to do. Empty for one that did its part."""
+    def parts(self, job: Job) -> list[str]:
+        """For each client and helper, in order, what it failed to do. Empty for one that did its part."""
         said = (
             (
                 "left out: it vanished or was refused while rows were shared; its rows are not clustered",
@@ -99,10 +100,15 @@ class Faults:
                 tuple(dealer for dealer, _ in self.unread),
             ),
         )
-        return ["; ".join(text for text, clients in said if j in clients) for j in range(1, n + 1)]
+        of_clients = ["; ".join(text for text, clients in said if j in clients) for j in range(1, job.n + 1)]
+        of_helpers = [
+            "; ".join(text.split(";")[0] for text, parties in said if j in parties)  # helpers have no rows
+            for j in range(job.n + 1, job.parties + 1)
+        ]
+        return of_clients + of_helpers
 
     def describe(self, names: Sequence[str]) -> str:
-        """One sentence, empty if all did their part. `names` are the clients' names in order."""
+        """One sentence, empty if all did their part. `names` are of all parties (`Job.names_of`)."""
         said = {
             "stopped answering": self.absent,
             "vanished before all rows were shared, and their rows are not clustered": self._vanished,
