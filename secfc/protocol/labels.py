@@ -348,7 +348,7 @@ class ClientLabels(ClientCoded):
                 if isinstance(message, MaskedAnswer):
                     messages += taking.unfit(message.sender)
                     continue
-                text = f"{self._job.called(message.sender)}: {error}"
+                text = f"client {message.sender}: {error}"
                 raise CheatError(text, code=Code.BAD_MESSAGE) from None
 
     def _follow(self, current: LabelRound | StartRound) -> list[Message]:

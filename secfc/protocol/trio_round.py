@@ -214,8 +214,8 @@ class TrioRound(ABC):
             try:
                 add_dealt(residues, self._dealt.pop(part), primes=self._primes, kernels=self._kernels)
             except MessageError as error:
-                dealer = self._job.called(self._who[Comparer.DEALER])
-                raise CheatError(f"{dealer}: {error}", code=Code.BAD_MESSAGE) from None
+                dealer = self._who[Comparer.DEALER]
+                raise CheatError(f"client {dealer}: {error}", code=Code.BAD_MESSAGE) from None
         if self._as is Comparer.E0:
             return self._take_answer(self._me, part, residues)
         return [self._sealed(MaskedAnswer, self._who[Comparer.E0], part, residues)]
