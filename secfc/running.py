@@ -205,7 +205,7 @@ def run_outcome(
             outcome = _DRIVERS[options.driver](setup, on_progress)
     finally:
         large_memory.release()
-    faults = outcome.faults.describe(setup.parties)
+    faults = outcome.faults.describe(setup.job, setup.parties)
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few clients were left to open the centres")))
     faults = "; ".join(filter(None, (faults, *map(str, outcome.lost.values()))))

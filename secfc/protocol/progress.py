@@ -107,12 +107,15 @@ class Faults:
         ]
         return of_clients + of_helpers
 
-    def describe(self, names: Sequence[str]) -> str:
-        """One sentence, empty if all did their part. `names` are of all parties (`Job.names_of`)."""
+    def describe(self, job: Job, names: Sequence[str] = ()) -> str:
+        """One sentence, empty if all did their part. `names` are those that `Job.names_of` takes."""
+        names, without, within = job.names_of(names), "", ""
+        if job.owners is None:  # members of a committee have no rows
+            without, within = ", and their rows are not clustered", "; their rows are clustered"
         said = {
             "stopped answering": self.absent,
-            "vanished before all rows were shared, and their rows are not clustered": self._vanished,
-            "lied about shares, and their rows are not clustered": self._cheats(kept=False),
+            f"vanished before all rows were shared{without}": self._vanished,
+            f"lied about shares{without}": self._cheats(kept=False),
             "lied about others' shares and were excluded": self._cheats(kept=True),
             "sent wrong answers and were excluded": self._wrong,
         }
@@ -121,7 +124,7 @@ class Faults:
         ]
         told += [
             f"{names[recipient - 1]} reports that it cannot read the shares of {names[dealer - 1]}, and "
-            "it is not known which of the two is at fault; their rows are clustered"
+            f"it is not known which of the two is at fault{within}"
             for dealer, recipient in self.unread
         ]
         return "; ".join(told)

@@ -201,7 +201,7 @@ def render(page: Page) -> str:
 def summary_table(result: "Result") -> str:
     """The table of a result in a notebook."""
     job, end = result.job, "converged" if result.converged else "not converged"
-    faults = result.faults.describe(_named(job))
+    faults = result.faults.describe(job, _named(job))
     sizes = ", ".join(map(str, result.sizes.tolist()[:20])) + (", …" if job.k > 20 else "")
     lines = (
         ("parties", f"{job.n}, of which {job.t} may collude; a round needs {job.threshold} answers"),

@@ -1,6 +1,7 @@
 """A finished result names every party that was lost or lied, whatever it is: a client, a helper, a member."""
 
 import io
+import re
 import warnings
 from dataclasses import replace
 from inspect import cleandoc
@@ -60,7 +61,7 @@ def results(rows):
 def texts(result, tmp_path):
     """What is told of a result's faults: a sentence, a line of the command, a table, a page."""
     names = [f"party {j}" for j in range(1, result.job.n + 1)]
-    yield result.faults.describe(result.job.names_of(names))
+    yield result.faults.describe(result.job, names)
     out = io.StringIO()
     faults_line(Console(file=out, width=400), result.faults, result.job, names)
     yield out.getvalue()
@@ -106,6 +107,7 @@ LOST = [
     ("clients", 4, "Finish", 0, r"parties\[3\]: ValueError"),
     ("a committee", 5, "Assignment", 2, "member 1 stopped answering"),
     ("a committee", 4, "Assignment", 2, r"parties\[3\] stopped answering"),
+    ("a committee", 5, "Plan", 0, "^member 1 vanished before all rows were shared; member 1: ValueError"),
 ]
 """Who breaks, at which message from which round on, and what is told. At `Finish` the result is there."""
 
@@ -117,9 +119,10 @@ def test_a_party_that_is_lost_costs_no_finished_result(
     sabotage(party, BREAKS.format(kind=message, round=round_))
     with pytest.warns(FaultWarning, match=told):
         result = run(rows, driver="multiprocess", **KINDS[kind])
-    assert result.faults.absent == (() if message == "Finish" else (party,))
+    gone = {"Finish": (), "Plan": result.faults.left_out}
+    assert gone.get(message, result.faults.absent) == (() if message == "Finish" else (party,))
     exact = ExactLloyd(2, init=result.start, bound=result.job.bound).fit(rows)
     for ours, theirs in zip(result.labels, exact.labels_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    said = ["absent" in text or "stopped answering" in text for text in texts(result, tmp_path)]
+    said = [bool(re.search("absent|stopped answering|vanished", text)) for text in texts(result, tmp_path)]
     assert said == [message != "Finish"] * len(said)
