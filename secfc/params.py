@@ -8,6 +8,7 @@ Owners deposit rows with a committee, whose members compute.
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -222,6 +223,10 @@ class Job(AgreedClustering, CentreNoise):
     def called(self, party: int) -> str:
         """The name of a client or helper in texts."""
         return f"{'client' if party <= self.n else 'helper'} {party}"
+
+    def names_of(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """Names of all clients and then of all helpers; where none is given, what `called` says."""
+        return (*names, *map(self.called, range(len(names) + 1, self.parties + 1)))
 
     @property
     def tosses(self) -> bool:

@@ -205,11 +205,12 @@ def run_outcome(
             outcome = _DRIVERS[options.driver](setup, on_progress)
     finally:
         large_memory.release()
-    faults = outcome.faults.describe(computing)
+    faults = outcome.faults.describe(setup.job, setup.parties)
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few clients were left to open the centres")))
+    faults = "; ".join(filter(None, (faults, *map(str, outcome.lost.values()))))
     if faults:
-        warnings.warn(FaultWarning("; ".join([faults, *map(str, outcome.lost.values())])), stacklevel=_CALLER)
+        warnings.warn(FaultWarning(faults), stacklevel=_CALLER)
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER)

@@ -10,12 +10,12 @@ from fractions import Fraction
 from functools import cached_property
 from math import inf, isfinite, isqrt, nextafter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
-from secfc.agreement.store import store_of
+from secfc.agreement.store import checked_store, store_of
 from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, TomlFile, check_values, number
 from secfc.codes import Code
 from secfc.column_names import normal
@@ -73,7 +73,7 @@ class OwnersSchema(FileSchema):
     most: int = Field(ge=1)  # owners that each party of the roster may admit
     most_rows: int = Field(ge=1)  # of one owner
     until: date | None = None  # last day, in UTC, for deposits; None: until the parties close them
-    store: str = "deposits"  # folder, relative to the job file, or the URL of a store
+    store: Annotated[str, AfterValidator(checked_store)] = "deposits"  # folder beside the job file, or URL
 
 
 class JobSchema(FileSchema):
@@ -138,13 +138,13 @@ class Agreement:
         """The canonical content of job and roster: two agreements are equal if and only if their texts are.
 
         Names of keys are sorted and numbers are Python's shortest; columns are a list, as their order counts,
-        and the roster and the schema of a preparation stand in it, so where these or deposits lie does not
-        matter. Starts stand as they were decided, never as "auto", and so does the step.
+        and the roster and the schema of a preparation stand in it, so where these lie does not matter. Starts
+        stand as they were decided, never as "auto", and so does the step.
         """
         job = self._content.model_dump(exclude={"roster", "prepare", "owners"})
         if self.owners is not None:
             until = self.owners.until
-            job["owners"] = self.owners.model_dump(exclude={"store"})
+            job["owners"] = self.owners.model_dump()
             job["owners"]["until"] = None if until is None else until.isoformat()
         job["clustering"] |= {"init": self.job.init, "n_init": self.job.n_init, "step": self.job.step}
         job["phases"] = list(self.phases)

@@ -19,9 +19,15 @@ from secfc.codes import Code
 from secfc.errors import ParameterError, StorageError, missing
 from secfc.journal.disk import write_all
 
-_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.ASCII)
 _KINDS = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
 """Kinds of URLs, and the library that fsspec imports for each. Others are refused: not all name a store."""
+
+_NAMES = r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*"
+"""A path without root, drive, "..", link to a home, escape or backslash, on any system and in any URL."""
+
+_BESIDE = re.compile(_NAMES)
+_URL = re.compile(rf"({'|'.join(_KINDS)})://({_NAMES})")
+_POSSIBLE = ", ".join(f"{kind}://" for kind in _KINDS)
 
 _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
 """Flags against pipes and links to other files, which anyone who may write to the folder can leave there."""
@@ -34,6 +40,21 @@ _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 T = TypeVar("T")
 
 
+def checked_store(where: str) -> str:
+    """Return the store that a job states; ParameterError unless all can find it, and it leads nowhere else.
+
+    The text does not quote it: a URL may contain a password.
+    """
+    if _BESIDE.fullmatch(where) or _URL.fullmatch(where):
+        return where
+    if "@" in where or "?" in where:
+        raise ParameterError("a URL without user and password is needed")
+    raise ParameterError(
+        f"a folder beside the job file or a URL of {_POSSIBLE} is possible; each part of its path has "
+        "letters, digits, '.', '_' and '-', and begins with a letter or digit"
+    )
+
+
 def store_of(where: str, folder: Path) -> str:
     """The URL of a store, or the path of a folder, relative to `folder`."""
     return where if _URL.fullmatch(where) else str(folder / where)
@@ -42,12 +63,12 @@ def store_of(where: str, folder: Path) -> str:
 class Store:
     """Small files by path, written completely. StorageError, with the path, if one cannot be read or written.
 
-    ParameterError for a URL of an unknown kind or with a password. The methods raise it too if the library
-    for a URL is missing.
+    `where` is a result of `store_of`. ParameterError if the library for a URL is missing, or for a path that
+    is not names and "/" between them.
     """
 
     def __init__(self, where: str) -> None:
-        self._where = where.rstrip("/")
+        self._where = where
         url = _URL.fullmatch(where)
         self._files: _Folder | _Remote = _Folder(Path(where)) if url is None else _Remote(url)
 
@@ -56,7 +77,6 @@ class Store:
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file and replace the existing one, if any."""
-        _check(path)
         self._tried(path, lambda: self._files.write(path, data))
 
     def read(self, path: str, *, most: int) -> bytes | None:
@@ -68,7 +88,6 @@ class Store:
 
     def head(self, path: str, size: int) -> bytes | None:
         """The first bytes of a file, at most `size`; None if there is none."""
-        _check(path)
         return self._tried(path, lambda: self._files.read(path, size))
 
     def names(self, path: str, wanted: Callable[[str], object] = _PART.fullmatch) -> list[str]:
@@ -80,6 +99,8 @@ class Store:
         return self._tried(path, lambda: [one for one in self._files.names(path) if wanted(one)])
 
     def _tried(self, path: str, act: Callable[[], T]) -> T:
+        if not all(map(_PART.fullmatch, path.split("/"))):
+            raise ParameterError(f"{self._where}: {path!a} is no path of a file in a store")
         try:
             return act()
         except ParameterError:  # a library is missing
@@ -179,13 +200,7 @@ class _Remote:
     """Files in a store that fsspec reads and writes."""
 
     def __init__(self, url: re.Match[str]) -> None:
-        kind, rest = url.groups()
-        if kind not in _KINDS or "::" in rest:
-            possible = ", ".join(f"{one}://" for one in _KINDS)
-            raise ParameterError(f"owners.store: a folder or a URL of {possible} is possible")
-        if "@" in rest or "?" in rest:
-            raise ParameterError("owners.store: a URL without user and password is needed")
-        self._kind, self._root = kind, rest.rstrip("/")
+        self._kind, self._root = url.groups()
 
     @cached_property
     def _files(self) -> Any:
@@ -219,7 +234,3 @@ class _Remote:
         except FileNotFoundError:
             return
         yield from (str(one).rstrip("/").rsplit("/", 1)[-1] for one in found)
-
-
-def _check(path: str) -> None:
-    assert all(_PART.fullmatch(part) for part in path.split("/"))

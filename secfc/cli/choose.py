@@ -43,7 +43,7 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
         return
     out = console()
     out.print(threshold_line(choice.job))
-    faults_line(out, choice.faults, list(map(str, files)))
+    faults_line(out, choice.faults, choice.job, list(map(str, files)))
     out.print(choice_table(choice))
     knee = (
         "the inertia has no knee"

@@ -137,7 +137,7 @@ def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
         f"{end} after {result.n_iter} iterations, inertia {inertia}, "
         f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"
     )
-    faults_line(out, result.faults, list(map(str, files)))
+    faults_line(out, result.faults, result.job, list(map(str, files)))
     told = _recipients(files, result)
     if told:
         what = "centres" if result.cluster_std is None else "centres and standard deviations"

@@ -275,7 +275,7 @@ def run(
     if len(outcome.found) > 1:
         compared = ", ".join(str(one["k"]) for one in outcome.found)
         say(f"compared k = {compared}; the parties have the labels of {outcome.k}, measures are in {path}")
-    faults_line(out, outcome.faults, agreement.names)
+    faults_line(out, outcome.faults, agreement.job, agreement.names)
     out.print(cost_table(outcome.costs, agreement.job))
     say(f"{path}: secfc audit {path} --job {file}")
 
@@ -422,7 +422,7 @@ def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
         return []
     until = "the parties close deposits" if owners.until is None else f"{owners.until.isoformat()} is over"
     text = f"each party admits {owners.most} at most, with {owners.most_rows} rows each; until {until}"
-    return [("owners of rows", text)]
+    return [("owners of rows", text), ("store of deposits", owners.store)]
 
 
 def _noise(task: "Job") -> list[tuple[str, str]]:

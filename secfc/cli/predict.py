@@ -149,7 +149,7 @@ def _new_files(new: Sequence[str], names: Sequence[str]) -> dict[int, Path]:
 def _show(prediction: Prediction, names: list[str], written: list[str]) -> None:
     out = console()
     out.print(threshold_line(prediction.job))
-    faults_line(out, prediction.faults, names)
+    faults_line(out, prediction.faults, prediction.job, names)
     out.print(cost_table(prediction.costs, prediction.job))
     rows = sum(len(labels) for labels in prediction.labels)
     say(f"{rows} new rows in {prediction.costs.wall_seconds:.2f} s; labels in {', '.join(written)}")

@@ -92,9 +92,9 @@ def threshold_line(job: Job) -> str:
     )
 
 
-def faults_line(out: Console, faults: Faults, names: Sequence[str]) -> None:
-    """Print who vanished or lied, if anybody."""
-    said = faults.describe(names)
+def faults_line(out: Console, faults: Faults, job: Job, names: Sequence[str]) -> None:
+    """Print who vanished or lied, if anybody. `names` are the clients', and those of named helpers."""
+    said = faults.describe(job, names)
     if said:
         out.print("parties with faults:", style="yellow", end=" ")
         out.print(said, markup=False, soft_wrap=True)

@@ -83,9 +83,10 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
 
 
 def read_json(stream: BinaryIO) -> dict[str, Any]:
-    """The next frame, which must be JSON."""
+    """The next frame, which must be a JSON object, else NoFrameError."""
     value = json.loads(_expect(stream, JSON))
-    assert isinstance(value, dict)
+    if not isinstance(value, dict):
+        raise NoFrameError("not a JSON object")
     return value
 
 

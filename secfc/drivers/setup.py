@@ -95,7 +95,7 @@ class Setup:
     @property
     def parties(self) -> tuple[str, ...]:
         """Names of clients and helpers in errors."""
-        return *self.names, *(f"helper {j}" for j in range(1, self.job.helpers + 1))
+        return self.job.names_of(self.names)
 
     def input_of(self, party: int) -> dict[str, Any]:
         """Rows, start labels, weights, row IDs and limits of a party, as arguments of `Client`.

@@ -292,7 +292,7 @@ class Gathering:
         self._answers = {}
 
     def describe(self) -> str:
-        """Text about missing clients, for errors."""
+        """Text about missing clients and helpers, for errors."""
         groups: dict[str, Iterable[int]] = {
             "absent": self.absent,
             "left out": self.left_out,
@@ -300,5 +300,6 @@ class Gathering:
         }
         if self.silent:
             groups["not asked, because some accuse others and it is not known who lies"] = self.silent
-        texts = [f"{name}: {', '.join(map(str, sorted(who)))}" for name, who in groups.items() if who]
-        return f"clients {'; '.join(texts)}" if texts else "no client is missing"
+        called = self._job.called
+        texts = [f"{name}: {', '.join(map(called, sorted(who)))}" for name, who in groups.items() if who]
+        return "; ".join(texts) or "no client is missing"

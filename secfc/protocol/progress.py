@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from secfc.params import Job
 from secfc.protocol.messages import Phase
 
 
@@ -36,12 +37,12 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """Clients that did not do their part.
+    """Parties that did not do their part, by number: clients from 1 on, then helpers.
 
     Attributes
     ----------
     absent : tuple of int
-        Clients that did not answer when the run ended. Their rows are in.
+        Clients and helpers that did not answer when the run ended. Rows of such clients are in.
     left_out : tuple of int
         Clients that vanished while rows were shared, or lied about shares. Their rows are not in.
     cheats : tuple of int
@@ -77,8 +78,8 @@ class Faults:
         """Clients that lied about shares and whose rows are in (`kept`) or not."""
         return tuple(j for j in self.cheats if kept == (j not in self.left_out))
 
-    def parts(self, n: int) -> list[str]:
-        """For each of n clients, in order, what it failed to do. Empty for one that did its part."""
+    def parts(self, job: Job) -> list[str]:
+        """For each client and helper, in order, what it failed to do. Empty for one that did its part."""
         said = (
             (
                 "left out: it vanished or was refused while rows were shared; its rows are not clustered",
@@ -99,14 +100,22 @@ class Faults:
                 tuple(dealer for dealer, _ in self.unread),
             ),
         )
-        return ["; ".join(text for text, clients in said if j in clients) for j in range(1, n + 1)]
+        of_clients = ["; ".join(text for text, clients in said if j in clients) for j in range(1, job.n + 1)]
+        of_helpers = [
+            "; ".join(text.split(";")[0] for text, parties in said if j in parties)  # helpers have no rows
+            for j in range(job.n + 1, job.parties + 1)
+        ]
+        return of_clients + of_helpers
 
-    def describe(self, names: Sequence[str]) -> str:
-        """One sentence, empty if all did their part. `names` are the clients' names in order."""
+    def describe(self, job: Job, names: Sequence[str] = ()) -> str:
+        """One sentence, empty if all did their part. `names` are those that `Job.names_of` takes."""
+        names, without, within = job.names_of(names), "", ""
+        if job.owners is None:  # members of a committee have no rows
+            without, within = ", and their rows are not clustered", "; their rows are clustered"
         said = {
             "stopped answering": self.absent,
-            "vanished before all rows were shared, and their rows are not clustered": self._vanished,
-            "lied about shares, and their rows are not clustered": self._cheats(kept=False),
+            f"vanished before all rows were shared{without}": self._vanished,
+            f"lied about shares{without}": self._cheats(kept=False),
             "lied about others' shares and were excluded": self._cheats(kept=True),
             "sent wrong answers and were excluded": self._wrong,
         }
@@ -115,7 +124,7 @@ class Faults:
         ]
         told += [
             f"{names[recipient - 1]} reports that it cannot read the shares of {names[dealer - 1]}, and "
-            "it is not known which of the two is at fault; their rows are clustered"
+            f"it is not known which of the two is at fault{within}"
             for dealer, recipient in self.unread
         ]
         return "; ".join(told)

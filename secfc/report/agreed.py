@@ -68,7 +68,7 @@ def write_agreed_report(
     page = Page(
         job=job,
         run=record.run or (runs.pop() if len(runs) == 1 else "unknown"),
-        names=list(agreement.consortium.names[: job.n]),
+        names=agreement.names,
         title=agreement.title,
         columns=list(agreement.columns),
         ended=None if record.ended == COMPLETE else record.ended,
@@ -84,7 +84,7 @@ def write_agreed_report(
         ),
         learned=[]
         if record.costs is None
-        else who_learned_what(job, record.costs.rounds, agreement.opened, names=agreement.consortium.names),
+        else who_learned_what(job, record.costs.rounds, agreement.opened, names=agreement.names),
         lost=record.lost,
         findings=audit(summary, agreement),
         phases=() if record.costs is None else record.costs.phases,
@@ -199,7 +199,7 @@ def _figures(
     fit: list[Fit],
 ) -> Figures:
     known = {
-        "part": result.faults.faults().parts(agreement.job.n),
+        "part": result.faults.faults().parts(agreement.job),
         "by_party": by_party,
         "profile": None
         if opened is None

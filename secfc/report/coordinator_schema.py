@@ -44,7 +44,7 @@ Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 class FaultsSchema(_Part):
-    """Client numbers, as in `secfc.protocol.progress.Faults`."""
+    """Numbers of clients and helpers, as in `secfc.protocol.progress.Faults`."""
 
     absent: ListOf[Count]
     left_out: ListOf[Count]
@@ -130,7 +130,7 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
                 len(result.sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),
             ),
             ("by_party", adds_up(result.by_party, counts, result.sizes)),
-            ("faults", numbers <= set(range(1, job.n + 1))),
+            ("faults", numbers <= set(range(1, job.parties + 1))),
             ("costs", record.costs is not None),
         ):
             if not holds:

@@ -34,10 +34,11 @@ class Figures:
     """The figures of a run with a result. `n_iter` to `near_ties` are those of `secfc.Result`.
 
     `sizes` are rows of each cluster; `by_party` those of each party, None where a reader may not know them;
-    `counts` are rows of each party, None with membership privacy. `part` tells of each party what it failed
-    to do. `history` is the inertia of each iteration, where it is known. `distances` are in the server's
-    copy, and `profile` in the copy of a party that clusters were revealed to. `fit` is that of all rows in
-    the server's copy, and of the party's own rows beside a profile; [] where they are not at hand.
+    `counts` are rows of each party, None with membership privacy. `part` tells of each party, helpers last,
+    what it failed to do. `history` is the inertia of each iteration, where it is known. `distances` are in
+    the server's copy, and `profile` in the copy of a party that clusters were revealed to. `fit` is that of
+    all rows in the server's copy, and of the party's own rows beside a profile; [] where they are not at
+    hand.
     """
 
     n_iter: int
@@ -64,15 +65,15 @@ class Figures:
 class Page:
     """The contents of a page, from a result or from a summary.
 
-    `run` is the run's identifier, `names` are of the parties, `phases` have `PhaseCost`'s attributes. A run
-    without a result has no `figures`, and `ended` tells how it ended; an agreed job has a `title`. `columns`
-    are names, () where there are none. `party` is whose copy it is, `lost` are parties that were lost and
-    why, `findings` are what an audit of the summary found.
+    `run` is the run's identifier, `names` are of the parties, helpers last, `phases` have `PhaseCost`'s
+    attributes. A run without a result has no `figures`, and `ended` tells how it ended; an agreed job has a
+    `title`. `columns` are names, () where there are none. `party` is whose copy it is, `lost` are parties
+    that were lost and why, `findings` are what an audit of the summary found.
     """
 
     job: Job
     run: str
-    names: list[str]
+    names: Sequence[str]
     figures: Figures | None
     learned: list[Learned]
     phases: Sequence[Any]
@@ -92,7 +93,9 @@ class Page:
         if f is None:
             return []
         stopped_at = None if f.converged or self.job.predict else f.n_iter
-        return notes(sizes=f.sizes, by_party=f.by_party, names=self.names, stopped_at=stopped_at)
+        return notes(
+            sizes=f.sizes, by_party=f.by_party, names=self.names[: self.job.n], stopped_at=stopped_at
+        )
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
@@ -114,9 +117,9 @@ def page_of(
     job = result.job
     if job.owners is not None:
         raise ParameterError(NO_PAGE)
-    shown = list(names) if names is not None else [f"party {j}" for j in range(1, job.n + 1)]
-    if len(shown) != job.n:
-        raise ParameterError(f"names: {len(shown)} names of {job.n} parties")
+    if names is not None and len(names) != job.n:
+        raise ParameterError(f"names: {len(names)} names of {job.n} parties")
+    shown = _named(job, names)
     if party is not None and (isinstance(party, bool) or party not in range(job.n)):
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
     centres, distances = None, None
@@ -143,7 +146,7 @@ def page_of(
             **{name: getattr(result, name) for name in ("n_iter", "converged", "inertia", "near_ties")},
             sizes=result.sizes.tolist(),
             counts=None if job.ids_cap is not None else [len(labels) for labels in result.labels],
-            part=result.faults.parts(job.n),
+            part=result.faults.parts(job),
             by_party=[
                 set_sizes(own[own >= 0], job.k).tolist() if job.ids_cap is None or j == party else None
                 for j, own in enumerate(map(np.asarray, result.labels))
@@ -169,6 +172,12 @@ def page_of(
     )
 
 
+def _named(job: Job, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Names of all parties, where none or those of the clients are given."""
+    word = "party" if job.owners is None else "member"
+    return job.names_of([f"{word} {j}" for j in range(1, job.n + 1)] if names is None else list(names))
+
+
 def render(page: Page) -> str:
     """The page as text; ParameterError if Jinja is not installed."""
     try:
@@ -192,7 +201,7 @@ def render(page: Page) -> str:
 def summary_table(result: "Result") -> str:
     """The table of a result in a notebook."""
     job, end = result.job, "converged" if result.converged else "not converged"
-    faults = result.faults.describe([f"party {j}" for j in range(1, job.n + 1)])
+    faults = result.faults.describe(job, _named(job))
     sizes = ", ".join(map(str, result.sizes.tolist()[:20])) + (", …" if job.k > 20 else "")
     lines = (
         ("parties", f"{job.n}, of which {job.t} may collude; a round needs {job.threshold} answers"),

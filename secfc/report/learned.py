@@ -23,7 +23,7 @@ def who_learned_what(
     `opened` are columns whose mean and deviation were opened before the run. `names` are those of the clients
     and then of the helpers, if they have names.
     """
-    called = dict(enumerate(names, start=1))
+    called = dict(enumerate(job.names_of(names), start=1))
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
         coalition += ", except two of those that compare"
@@ -65,7 +65,7 @@ def who_learned_what(
             )
         )
     if job.reveal_to:
-        told = ", ".join(called.get(client, job.called(client)) for client in job.reveal_to)
+        told = ", ".join(called[client] for client in job.reveal_to)
         what, least = "the exact mean", ""
         if job.centres_epsilon is not None:
             what = "the mean, with noise,"
@@ -116,7 +116,7 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 
 def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Learned]:
-    dealer, first, second, *reserves = [called.get(one, job.called(one)) for one in job.comparers]
+    dealer, first, second, *reserves = [called[one] for one in job.comparers]
     distances = f"the exact distance of every row to the centres of all sets of {rounds} rounds"
     inertias = "the inertia of each k, which the summary has, and of one cluster"
     return [
@@ -141,7 +141,7 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
 def _of_recheckers(job: Job, called: Mapping[int, str]) -> list[Learned]:
     if not job.recheckers:
         return []
-    who = ", ".join(called.get(one, job.called(one)) for one in job.recheckers)
+    who = ", ".join(called[one] for one in job.recheckers)
     distances = f"the exact distances of the rows of {RECHECKED} labels, or of all labels if there are fewer"
     return [Learned(f"any two of {who}", distances)]
 

@@ -1,16 +1,19 @@
 """Stores: a folder, or a store named by a URL, tested with an S3 server in this process."""
 
+import json
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from support.clinics import Clinics
+from support.clinics import OWNERS, Clinics
 
 from plaintext_baselines import ExactLloyd
-from secfc.agreement.store import Store, store_of
-from secfc.errors import ParameterError, StorageError
+from secfc.agreement.job_file import agreement_of
+from secfc.agreement.store import Store, checked_store, store_of
+from secfc.errors import AgreementError, ParameterError, StorageError
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +117,7 @@ def test_a_folder_that_becomes_a_link_while_it_is_used_leads_nowhere_else(tmp_pa
 
 
 def test_clinics_deposit_in_an_object_store_and_open_their_labels(bucket, tmp_path):
-    made = Clinics(tmp_path)
-    made.replace(made.job, "most = 4", f'most = 4\nstore = "{bucket}/flow"')
+    made = Clinics(tmp_path, owners=f'{OWNERS}store = "{bucket}/flow"\n')
     made.admit()
     made.deposit()
     made.close()
@@ -161,15 +163,121 @@ def test_an_error_of_the_library_at_its_start_is_told_without_its_text(monkeypat
         Store("s3://deposits").write("a/1", b"x")
 
 
-@pytest.mark.parametrize("where", ["http://x/y", "file:///etc", "memory://x", "s3://a::http://b", "x://"])
-def test_urls_of_other_kinds_are_refused(where, tmp_path):
-    assert store_of(where, tmp_path) == where
-    with pytest.raises(ParameterError, match=r"a folder or a URL of s3://, gs://, abfs:// is possible"):
-        Store(where)
+POSSIBLE = "owners.store: a folder beside the job file or a URL of s3://, gs://, abfs:// is possible"
+ABSOLUTE = ["/etc", "//server/share", "/", "C:/x", "C:x", "C:\\x", "\\\\server\\share", "\\x", "~", "~root/x"]
+UPWARDS = [
+    "..",
+    "../x",
+    "a/..",
+    "a/../x",
+    "a/../../x",
+    "..\\x",
+    "a\\..\\x",
+    ".",
+    "./a",
+    "a/.",
+    "..a",
+    "%2e%2e/x",
+]
+KINDS = [
+    "http://x/y",
+    "file:///etc",
+    "file:x",
+    "local://x",
+    "local:///x",
+    "memory://x",
+    "x://",
+    "S3://x",
+    "s3:/x",
+]
+ESCAPES = [
+    *(
+        f"{kind}://x/{rest}"
+        for kind in ("s3", "gs", "abfs")
+        for rest in ("..", "../y", "a/../../y", ".", "%2e%2e/y")
+    ),
+    *("s3://a::http://b", "s3://a::file:///etc", "simplecache::s3://a", "zip://x::s3://a", "::s3://a"),
+    *("s3://", "s3:///x", "s3://../x", "s3://x//y", "s3://x/", "s3://x\\y", "s3://x#y", "s3://x y"),
+]
+TEXTS = [
+    "",
+    " ",
+    "a//b",
+    "a/",
+    "a b",
+    " a",
+    "a\n",
+    "a\0",
+    "$HOME",
+    "${HOME}/x",
+    "a*",
+    "a:b",
+    "\u2024\u2024/x",
+    "\uff0e\uff0e/x",
+    "-x",
+]
+CREDENTIALS = ["s3://user@x", "s3://user:secret@x/y", "s3://x/y?key=secret", "abfs://x@secret.example/y"]
 
 
-@pytest.mark.parametrize("where", ["s3://user@x", "s3://user:secret@x/y", "s3://x/y?key=secret"])
+@pytest.fixture(scope="module")
+def agreed(tmp_path_factory):
+    return Clinics(tmp_path_factory.mktemp("agreed"))
+
+
+@pytest.mark.parametrize("where", [*ABSOLUTE, *UPWARDS, *KINDS, *ESCAPES, *TEXTS])
+def test_a_job_states_no_store_elsewhere(agreed, where):
+    """In its file, and in the canonical content that others send."""
+    before, text = set(agreed.folder.rglob("*")), agreed.job.read_text()
+    content = json.loads(agreed.agreement.to_json())
+    content["job"]["owners"]["store"] = where
+    agreed.replace(agreed.job, "most = 4", f"most = 4\nstore = {json.dumps(where)}")
+    line = text[: text.index("most = 4")].count("\n") + 2
+    try:
+        with pytest.raises(ParameterError) as caught:
+            assert agreed.agreement.store is None
+        assert str(caught.value).startswith(f"{agreed.job}:{line}: {POSSIBLE}")
+        with pytest.raises(ParameterError) as caught:
+            agreement_of(json.dumps(content), name="summary")
+        assert str(caught.value).startswith(f"summary: {POSSIBLE}")
+    finally:
+        agreed.job.write_text(text)
+    assert set(agreed.folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("where", CREDENTIALS)
 def test_a_url_with_credentials_is_refused_and_not_shown(where):
     with pytest.raises(ParameterError, match="without user and password") as caught:
-        Store(where)
+        checked_store(where)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "where", ["deposits", "a/b", "A_1.b-c/d..e", "s3://x", "gs://my_x/y.z", "abfs://x/y-1/z"]
+)
+def test_folders_beside_the_job_and_whole_urls_are_possible(where, tmp_path):
+    assert checked_store(where) == where
+    inside = Path(store_of(where, tmp_path)).resolve().is_relative_to(tmp_path)
+    assert inside != ("://" in where)
+
+
+def test_all_sign_the_store(agreed):
+    """A site whose copy of the job names another store has another job than the others signed."""
+    text, digests = agreed.job.read_text(), {agreed.agreement.digest}
+    try:
+        for where in ("other", "s3://x", "s3://y", "gs://x", "s3://x/y"):
+            agreed.job.write_text(text.replace("most = 4", f'most = 4\nstore = "{where}"'))
+            again = agreed.agreement
+            assert agreement_of(again.to_json(), name="summary").digest == again.digest
+            digests.add(again.digest)
+            with pytest.raises(AgreementError, match="signed another job"):
+                agreed.member("north")
+    finally:
+        agreed.job.write_text(text)
+    assert len(digests) == 6
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../x", "/x", "a//b", "", ".", "a\\b", "a/b~", "..", "a\n"])
+def test_no_path_leads_out_of_a_store(store, path):
+    for act in (lambda: store.write(path, b""), lambda: store.read(path, most=1), lambda: store.names(path)):
+        with pytest.raises(ParameterError, match="is no path of a file in a store"):
+            act()

@@ -169,6 +169,34 @@ class TestSiteFiles:
             self.participant(organisations, "first")
 
 
+@pytest.mark.processes
+def test_a_party_that_was_lost_is_named_on_the_page_whatever_it_is(tmp_path):
+    made = Organisations(tmp_path)
+    made.add_helpers("first", "second", "third", "fourth")  # the last is a reserve
+    made.sign()
+    sites = [made.site(name) for name in made.agreement.names]
+    run_agreed(made.agreement, file=made.job, sites=sites, summary=tmp_path / "summary.json")
+    summary = read_summary(tmp_path / "summary.json")
+    names, result = made.agreement.names, summary.coordinator["result"]
+
+    def page(number, lost):
+        faults = result["faults"] | {"absent": [number]}
+        told = summary.coordinator | {"result": result | {"faults": faults}, "lost": lost}
+        changed = summary.model_copy(update={"coordinator": told})
+        path = write_agreed_report(changed, made.agreement, tmp_path / "page.html", name="s.json")
+        lines = path.read_text(encoding="utf-8").split('id="clusters"')[1].split("</table>")[0].split("<tr>")
+        return [line for line in lines if 'class="warn"' in line]
+
+    for number, name in enumerate(names, 1):
+        (line,) = page(number, {name: "PartyError: timeout"})
+        assert line.startswith(f"<td>{name}</td>")
+        assert "absent: it stopped answering" in line
+        assert ("its rows are clustered" in line) == (number <= 3)
+        assert "PartyError: timeout" in line
+    with pytest.raises(ParameterError, match=r"s\.json: coordinator: faults: not that of a run of this job"):
+        page(len(names) + 1, {})
+
+
 def test_flare_waits_for_helpers(organisations, tmp_path):
     organisations.sign()
     folder = tmp_path / "exported"

@@ -269,13 +269,11 @@ class TestWhoMayDeposit:
 
 
 class TestJob:
-    def test_owners_are_part_of_what_is_agreed_but_not_where_deposits_lie(self, clinics):
+    def test_owners_and_where_deposits_lie_are_part_of_what_is_agreed(self, clinics):
         before = clinics.agreement
         assert agreement_of(before.to_json(), name="summary").digest == before.digest
-        clinics.replace(clinics.job, "most = 4", 'most = 4\nstore = "elsewhere"')
-        assert clinics.agreement.digest == before.digest
-        assert clinics.agreement.store == str(clinics.folder / "elsewhere")
         for old, new in (
+            ("most = 4", 'most = 4\nstore = "elsewhere"'),
             ("most = 4", "most = 5"),
             ("rows = 9", "rows = 8"),
             ("most =", "until=2030-01-31\nmost ="),
@@ -311,8 +309,12 @@ class TestJob:
             ("most_rows = 9", "most_rows = 1000000000", "owners of 1000000000 rows"),
             ("most = 4", "most = 0", "owners.most"),
             ("runs = 100", "runs = 1001", "runs: at most 1000 are possible where owners deposit rows"),
-            ("most = 4", 'most = 4\nstore = "http://x"', "a folder or a URL of s3://"),
-            ("most = 4", 'most = 4\nstore = "s3://user:password@x"', "without user and password"),
+            (
+                "most = 4",
+                'most = 4\nstore = "http://x"',
+                "owners.store: a folder beside the job file or a URL of",
+            ),
+            ("most = 4", 'most = 4\nstore = "s3://user:password@x"', "owners.store: a URL without user and"),
         ],
     )
     def test_what_does_not_work_with_owners_is_refused_by_one_error(self, clinics, old, new, match):
@@ -544,9 +546,11 @@ def test_a_second_closing_at_the_same_time_changes_no_copy_that_was_signed(clini
     assert first._lost(holding) == []
 
 
-@pytest.mark.parametrize("where", ["results-south.deposits", "results-south.deposits/in", "."])
+@pytest.mark.parametrize("where", ["own.deposits", "own.deposits/in", "all", "all/own.deposits"])
 def test_a_store_where_a_member_keeps_its_copies_is_refused(clinics, where):
     clinics.replace(clinics.job, "most = 4", f'most = 4\nstore = "{where}"')
+    clinics.replace(clinics.site("south"), '"results-south"', '"all/own"' if "all" in where else '"own"')
+    clinics.sign()
     with pytest.raises(ParameterError, match=r"owners\.store: south keeps its copies of deposits in"):
         clinics.member("south")
 

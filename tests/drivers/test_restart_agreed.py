@@ -135,7 +135,7 @@ def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, start
         if progress.round == 1 and started[1].poll() is None:
             started[1].send_signal(signal.SIGKILL)
 
-    with pytest.raises(TooManyFaultsError, match=r"clients absent: 2"):
+    with pytest.raises(TooManyFaultsError, match=r"absent: client 2"):
         run(organisations, on_progress=kill)
     assert len(started) == 3
 

@@ -1,5 +1,6 @@
 """Disputes of dealer and recipient: the dealer's signature shows who lies. Only liars' shares are shown."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -88,6 +89,41 @@ def _replace_share(net, share):
     payload[:3] = ((value + 1) % PRIMES[0].p).to_bytes(3, "little")
     payload += net.share_signature(share.sender, share.recipient, share.part, bytes(payload))
     net.deliver(replace(share, sealed=net.seal(share.sender, share.recipient, share.part, bytes(payload))))
+
+
+WITHHELD = [(1, 1, 2), (1, 1, 3), (1, 1, 4), (2, 1, 3), (2, 1, 4), (1, 2, 5)]
+"""t, ell and A."""
+
+
+def with_reports_withheld(wire, n, t, ell, most):
+    """Run: A - 1 of A liars withhold their reports, and one deals badly to A others."""
+    rows = [_RNG.normal(size=(2, 3)).round(2) for _ in range(n)]
+    net, liars = wire(rows, k=2, t=t, ell=ell, max_liars=most, seed=4), range(1, most + 1)
+    net.deal_badly(most, tuple(range(most + 1, 2 * most + 1)))
+
+    def withheld(message):
+        return isinstance(message, Report) and message.sender in liars[:-1]
+
+    net.run(drop=withheld)
+    for late in liars[:-1]:
+        net.post(net.server.absent(late))
+        net.run(drop=withheld)
+    return net
+
+
+@pytest.mark.parametrize(("t", "ell", "most"), WITHHELD)
+def test_liars_that_withhold_reports_end_no_run_of_as_many_clients_as_the_docs_say(wire, t, ell, most):
+    n = max(2 * (ell + t) - 1 + 2 * most, ell + t + 3 * most - 1)
+    assert_ends_exact(with_reports_withheld(wire, n, t, ell, most), range(1, most + 1))
+
+
+@pytest.mark.parametrize(("t", "ell", "most"), [one for one in WITHHELD if one[2] > one[0] + one[1]])
+def test_with_a_client_less_the_run_ends_and_accuses_nobody(wire, t, ell, most):
+    n = ell + t + 3 * most - 2
+    needed = f"n >= ell + t + S + 2A must hold: {n} < {ell} + {t} + {most - 1} + 2 * {most}"
+    with pytest.raises(TooManyFaultsError, match=re.escape(needed)) as caught:
+        with_reports_withheld(wire, n, t, ell, most)
+    assert caught.value.clients == ()
 
 
 @pytest.mark.parametrize("dealers", [{1}, {1, 4}, {9}])

@@ -26,6 +26,8 @@ from secfc.errors import ParameterError
 
 pytestmark = pytest.mark.flare
 
+OWNERS = "[owners]\nmost = 5\nmost_rows = 9\n"
+
 
 def private_parts(folder):
     """All private keys in a folder, as bytes and as lines of their files."""
@@ -147,14 +149,34 @@ def test_a_helper_asks_without_rows_and_stands_behind(made):
     assert agreement.job.helpers == 1
 
 
-def test_members_of_a_committee_ask_without_rows_and_accept_a_job_with_owners(tmp_path):
+@pytest.fixture
+def committee(tmp_path):
     for name in NAMES:
         (tmp_path / name).mkdir()
         command("consortium", "request", name, "--committee", "--folder", tmp_path / name)
-    (tmp_path / "job.toml").write_text(f"{JOB}\n[owners]\nmost = 5\nmost_rows = 9\n")
+    (tmp_path / "job.toml").write_text(f"{JOB}\n{OWNERS}")
     out = ["--host", "localhost", "--port", 8002, "--out", tmp_path / "consortium"]
     command("consortium", "new", tmp_path / "job.toml", *requests(tmp_path), *out)
-    assert "a member of the committee in the job" in accept(tmp_path, status=0)
+    return tmp_path
+
+
+def test_members_of_a_committee_ask_without_rows_and_accept_a_job_with_owners(committee):
+    assert "a member of the committee in the job" in accept(committee, status=0)
+
+
+@pytest.mark.parametrize(
+    "where", ["/etc", "../kit", "a/../../b", "C:/x", "file:///etc", "s3://a/../b", "s3://a::file://b"]
+)
+def test_a_store_elsewhere_is_refused_in_a_new_consortium_and_at_the_sites(committee, where):
+    text = f"{JOB}\n{OWNERS}store = {json.dumps(where)}\n"
+    resigned(committee, job=text)
+    line = text.count("\n")
+    assert f"consortium.toml: job:{line}: owners.store: a folder beside the job file or a" in accept(
+        committee
+    )
+    (committee / "job.toml").write_text(text)
+    assert f"job.toml:{line}: owners.store: a folder beside" in new(committee, *requests(committee))
+    assert not (committee / "another").exists()
 
 
 FIELDS = {

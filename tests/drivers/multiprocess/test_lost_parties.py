@@ -64,7 +64,7 @@ def test_a_killed_party_is_named_with_the_signal(long, started, number):
             started[1].send_signal(number)
 
     text = (
-        r"^too few clients are left: to decode, n >= R \+ S: 3 < 3 \+ 1; clients absent: 2; lost of 3: "
+        r"^too few clients are left: to decode, n >= R \+ S: 3 < 3 \+ 1; absent: client 2; lost of 3: "
         rf"parties\[1\]; the last: .* its process ended without a result \(signal {number.value}\)$"
     )
     with pytest.raises(TooManyFaultsError, match=text):

@@ -1,5 +1,6 @@
 """Output of processes that is not a message: exceptions, prints, garbage, forged senders."""
 
+import io
 import os
 import threading
 
@@ -151,3 +152,12 @@ def test_a_frame_whose_content_is_not_ours_ends_the_run_and_does_not_hang_it(set
     sabotage(1, code)
     with pytest.raises(TooManyFaultsError, match=r"; the last: parties\[0\]: "):
         run_multiprocess(setup_of())
+
+
+@pytest.mark.parametrize("value", [[], [{}], "x", 1, None, True])
+def test_a_frame_that_is_no_json_object_is_an_error_also_without_asserts(value):
+    stream = io.BytesIO()
+    framing.write_json(stream, value)
+    stream.seek(0)
+    with pytest.raises(framing.NoFrameError, match="not a JSON object"):
+        framing.read_json(stream)

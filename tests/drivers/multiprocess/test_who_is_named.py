@@ -1,0 +1,128 @@
+"""A finished result names every party that was lost or lied, whatever it is: a client, a helper, a member."""
+
+import io
+import re
+import warnings
+from dataclasses import replace
+from inspect import cleandoc
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import secfc
+from plaintext_baselines import ExactLloyd
+from secfc.cli.render import faults_line
+from secfc.errors import FaultWarning, PrivacyWarning
+
+pytestmark = pytest.mark.processes
+
+COUNTS = (4, 3, 5, 6)
+BREAKS = cleandoc("""
+    from secfc.protocol.client import Client
+    from secfc.protocol.messages import {kind}
+    real = Client.receive
+
+    def broken(self, message):
+        if isinstance(message, {kind}) and message.round >= {round}:
+            raise ValueError("123456.789")
+        return real(self, message)
+
+    Client.receive = broken
+""")
+KINDS = {
+    "clients": {},
+    "helpers": {"comparers": [4, 5, 6, 7]},
+    "one helper": {"comparers": [0, 4, 1, 2]},
+    "a committee": {"committee": [0, 1, 2, 3, 4]},
+    "a committee and helpers": {"committee": [3, 4, 1], "comparers": [3, 4, 5, 6]},
+}
+"""Options of a run of four parties, with reserves where there are helpers."""
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(5)
+    return [rng.normal(size=(m, 2)) + 5 * rng.integers(2, size=(m, 1)) for m in COUNTS]
+
+
+def run(rows, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return secfc.run(rows, 2, t=1, ell=1, seed=3, init="random", **options)
+
+
+@pytest.fixture(scope="module")
+def results(rows):
+    """A result of each kind."""
+    return {kind: run(rows, **options) for kind, options in KINDS.items()}
+
+
+def texts(result, tmp_path):
+    """What is told of a result's faults: a sentence, a line of the command, a table, a page."""
+    names = [f"party {j}" for j in range(1, result.job.n + 1)]
+    yield result.faults.describe(result.job, names)
+    out = io.StringIO()
+    faults_line(Console(file=out, width=400), result.faults, result.job, names)
+    yield out.getvalue()
+    if result.job.owners is not None:
+        yield result._repr_html_().replace("member ", "party ")
+        return
+    yield result._repr_html_()
+    page = result.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    yield "\n".join(one for one in page.split("<tr>") if 'class="warn">' in one)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "fault", ["absent", "left_out", "liars", "cheats", "left_out cheats", "liars cheats", "unread"]
+)
+def test_each_party_is_named_in_every_text(results, kind, fault, tmp_path):
+    job = results[kind].job
+    parties = range(1, job.parties + 1)
+    for party in parties:
+        other = party % job.parties + 1
+        value = ((party, other),) if fault == "unread" else (party,)
+        faults = secfc.Faults(**dict.fromkeys(fault.split(), value))
+        involved = {party, other} if fault == "unread" else {party}
+        for text in texts(replace(results[kind], faults=faults), tmp_path):
+            for one in parties:
+                name = f"party {one}" if one <= job.n else f"helper {one}"
+                assert (name in text) == (one in involved), (name, text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_is_named_where_all_did_their_part(results, kind, tmp_path):
+    faults = secfc.Faults()
+    assert faults.parts(results[kind].job) == [""] * results[kind].job.parties
+    sentence, line, *_ = texts(replace(results[kind], faults=faults), tmp_path)
+    assert (sentence, line) == ("", "")
+
+
+LOST = [
+    ("helpers", 5, "Assignment", 2, "helper 5 stopped answering"),  # a reserve replaces it
+    ("helpers", 7, "Assignment", 1, "helper 7 stopped answering"),
+    ("helpers", 6, "Finish", 0, "helper 6: ValueError"),
+    ("helpers", 3, "Assignment", 2, r"parties\[2\] stopped answering"),
+    ("clients", 4, "Finish", 0, r"parties\[3\]: ValueError"),
+    ("a committee", 5, "Assignment", 2, "member 1 stopped answering"),
+    ("a committee", 4, "Assignment", 2, r"parties\[3\] stopped answering"),
+    ("a committee", 5, "Plan", 0, "^member 1 vanished before all rows were shared; member 1: ValueError"),
+]
+"""Who breaks, at which message from which round on, and what is told. At `Finish` the result is there."""
+
+
+@pytest.mark.parametrize(("kind", "party", "message", "round_", "told"), LOST)
+def test_a_party_that_is_lost_costs_no_finished_result(
+    rows, results, sabotage, tmp_path, kind, party, message, round_, told
+):
+    sabotage(party, BREAKS.format(kind=message, round=round_))
+    with pytest.warns(FaultWarning, match=told):
+        result = run(rows, driver="multiprocess", **KINDS[kind])
+    gone = {"Finish": (), "Plan": result.faults.left_out}
+    assert gone.get(message, result.faults.absent) == (() if message == "Finish" else (party,))
+    exact = ExactLloyd(2, init=result.start, bound=result.job.bound).fit(rows)
+    for ours, theirs in zip(result.labels, exact.labels_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    said = [bool(re.search("absent|stopped answering|vanished", text)) for text in texts(result, tmp_path)]
+    assert said == [message != "Finish"] * len(said)
