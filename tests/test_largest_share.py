@@ -1,4 +1,4 @@
-"""The largest share of one party: refused by name before anything is shared; `secfc.run` warns above one half."""
+"""The largest share of one party: a larger one is refused by name; `secfc.run` warns above one half."""
 
 import re
 import warnings
@@ -74,9 +74,9 @@ class TestBoundary:
 
     def test_weight_counts_like_rows_and_both_are_checked(self):
         check(0.5, (2, 2), weights=np.array([1, 9, 5, 5]))
-        with pytest.raises(LimitError, match="client 2 has 11 of a total weight of 21$"):
+        with pytest.raises(LimitError, match=r"client 2 has 11 of a total weight of 21$"):
             check(0.5, (2, 2), weights=np.array([1, 9, 5, 6]))
-        with pytest.raises(LimitError, match="client 1 has 3 of 5 rows$"):
+        with pytest.raises(LimitError, match=r"client 1 has 3 of 5 rows$"):
             check(0.5, (3, 2), weights=np.array([1, 1, 1, 5, 5]))
 
     def test_rows_that_are_common_and_rows_that_nobody_has_are_not_refused(self):
