@@ -40,11 +40,6 @@ def give_weights(made, *totals):
     made.sign()
 
 
-def allow(made, share, *names):
-    for name in names:
-        made.replace(made.site(name), "[data]", f"[limits]\nlargest_share = {share}\n\n[data]")
-
-
 def run(made):
     return run_agreed(
         made.agreement,
@@ -91,13 +86,13 @@ def test_a_site_allows_one_half_by_default(organisations):
 def test_sites_that_all_allow_more_run_with_one_large_party(organisations):
     rows = organisations.folder / "west.csv"
     rows.write_text("\n".join(rows.read_text().splitlines()[:3]))
-    allow(organisations, 0.6, *NAMES)
+    organisations.allow_share(0.6)
     assert [one.size for one in run(organisations).labels] == [12, 9, 2]
 
 
 @pytest.mark.processes
 def test_one_site_that_allows_less_ends_the_run(organisations):
-    allow(organisations, 0.46, "south")
+    organisations.allow_share(0.46, "south")
     with pytest.raises(LimitError, match=r"^south: limit-share \(client 1\): "):
         run(organisations)
     assert "but north has 12 of 26 rows" in (organisations.folder / "south.log").read_text()
@@ -123,16 +118,17 @@ def test_a_site_allows_exactly_one_half_of_rows_and_of_weight(organisations):
 @pytest.mark.processes
 def test_membership_privacy_has_no_such_check(organisations):
     organisations.hide()
-    allow(organisations, 0.01, *NAMES)
+    organisations.allow_share(0.01)
     organisations.sign()
     assert run(organisations).found_labels.shape == (1, 26)
 
 
 def test_a_member_refuses_an_owner_by_its_number(closed_clinics):
     """Clinic 3 has 9 of 20 rows."""
-    closed_clinics.write_member("north", "[limits]\nlargest_share = 0.4\n")
+    closed_clinics.allow_share(0.4, "north")
     with pytest.raises(LimitError, match=r"^north: limit-share \(owner \d+\): ") as caught:
         closed_clinics.network().run()
     assert caught.value.owners == (closed_clinics.number("clinic-3"),)
-    closed_clinics.write_member("north", "[limits]\nlargest_share = 0.45\n")
+    closed_clinics.write_member("north")
+    closed_clinics.allow_share(0.45, "north")
     closed_clinics.network(run=bytes(16)).run()
