@@ -72,7 +72,7 @@ def test_members_of_a_committee_refuse_an_owner_by_its_number():
 def test_a_site_allows_one_half_by_default(organisations):
     rows = organisations.folder / "west.csv"
     rows.write_text("\n".join(rows.read_text().splitlines()[:3]))  # 12 of 23 rows are north's
-    with pytest.raises(LimitError, match=r"^[a-z]+: limit-share \(client 1\): "):
+    with pytest.raises(LimitError, match=r"^[a-z]+: limit-share \(north\): "):
         run(organisations)
     logs = [(organisations.folder / f"{name}.log").read_text() for name in NAMES]
     assert any("share of 0.5 of all rows and of all weight" in log for log in logs)
@@ -93,7 +93,7 @@ def test_sites_that_all_allow_more_run_with_one_large_party(organisations):
 @pytest.mark.processes
 def test_one_site_that_allows_less_ends_the_run(organisations):
     organisations.allow_share(0.46, "south")
-    with pytest.raises(LimitError, match=r"^south: limit-share \(client 1\): "):
+    with pytest.raises(LimitError, match=r"^south: limit-share \(north\): "):
         run(organisations)
     assert "but north has 12 of 26 rows" in (organisations.folder / "south.log").read_text()
 
@@ -101,7 +101,7 @@ def test_one_site_that_allows_less_ends_the_run(organisations):
 @pytest.mark.processes
 def test_weights_count_too(organisations):
     give_weights(organisations, 13, 20, 6)
-    with pytest.raises(LimitError, match=r"^[a-z]+: limit-share \(client 2\): "):
+    with pytest.raises(LimitError, match=r"^[a-z]+: limit-share \(south\): "):
         run(organisations)
     logs = [(organisations.folder / f"{name}.log").read_text() for name in NAMES]
     assert any("but south has 20 of a total weight of 39" in log for log in logs)

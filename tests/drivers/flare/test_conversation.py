@@ -318,7 +318,7 @@ def test_where_labels_alone_are_opened_who_sends_no_answer_is_named_beside_who_s
     put = Conversation.put
     monkeypatch.setattr(Conversation, "put", lambda self, message: put(self, spoil(message)))
     network = Network(organisations(20, 10, 30, disclosure="labels"), deadline=1.0)
-    with pytest.raises(TooManyFaultsError, match=r"the last: site-2: too-many-faults \(client 1\)") as caught:
+    with pytest.raises(TooManyFaultsError, match=r"the last: site-2: too-many-faults \(site-1\)") as caught:
         network.run()
     assert caught.value.clients == (1, 2)
 
