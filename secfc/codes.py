@@ -142,6 +142,11 @@ class Code(StrEnum):
         "the parties have more rows than the party's limits allow",
         "Use fewer rows, or change the limits.",
     )
+    LIMIT_SHARE = (
+        "limit-share",
+        "one party has a larger share of all rows, or of all weight, than the party's limits allow",
+        "Use fewer rows of that party, or change the limits.",
+    )
     NO_CONSENT = (
         "no-consent",
         "the party does not consent to what the job reveals",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -9,11 +10,16 @@ from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
 from secfc.job_checks import check_smallest_spread
-from secfc.option_checks import check_bool, check_positive
+from secfc.option_checks import check_bool, check_positive, check_share
+from secfc.options import MAX_ROWS
 from secfc.params import Job
 from secfc.row_layout import Layout
 
 SINGLETON_STARTS = frozenset({"k-means++"})  # starts that ask for distances to sets of one row
+
+LARGEST_SHARE = 0.5
+"""The default of `Limits.largest_share` in agreed jobs; above it `secfc.run` warns. A party with most of the
+rows can choose them so that labels disclose others' rows (docs/threat-model.md, "Rows of its choice")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +38,13 @@ class Limits:
     most_rows : int, optional
         Most rows of all parties together; a client keeps a share of each row. A larger job ends the run for
         this party before memory is allocated. By default the only bound is `MAX_ROWS`.
+    largest_share : float, optional
+        The most that one party, or one owner in a committee's run, may have of all rows, and of all weight:
+        above 0, up to 1. If a party has more, the run ends for this client before its rows are shared, with
+        that party's name. Once others are left out, it ends before the first round. By default nothing is
+        refused, and `secfc.run` warns above one half unless every party has set this limit. In agreed jobs
+        the default is one half. There is no such check in predictions, and none with `ids`, where nobody
+        knows whose rows are whose.
     never_shared : tuple of str
         If one of these columns is to be clustered, the run ends for this party before it computes anything
         from its rows. Names are known if a DataFrame or a file has them.
@@ -58,6 +71,7 @@ class Limits:
     smallest_set: int = 1
     most_rounds: int | None = None
     most_rows: int | None = None
+    largest_share: float | None = None
     never_shared: tuple[str, ...] = ()
     reveal_centres: bool = False
     reveal_inertia: bool = False
@@ -72,6 +86,8 @@ class Limits:
         for name in ("most_rounds", "most_rows"):
             if (most := getattr(self, name)) is not None:
                 check_positive(f"limits.{name}", most)
+        if self.largest_share is not None:
+            check_share("limits.largest_share", self.largest_share)
         if self.reveal_spread is not None:
             check_smallest_spread("limits.reveal_spread", self.reveal_spread)
 
@@ -112,6 +128,25 @@ class Limits:
                 f"for k={job.k} such sets",
                 code=Code.TOO_FEW_ROWS,
             )
+
+    def check_shares(self, job: Job, layout: Layout, *, name: str, names: Sequence[str] = ()) -> None:
+        """Raise LimitError if a party, or owner, has more than `largest_share` of all rows or of all weight.
+
+        `names` are those of the parties, or owners, of the layout. Without names the error has a number.
+        """
+        if self.largest_share is None or job.predict:
+            return
+        allowed = _fraction(self.largest_share)
+        for share, party, amount in layout.largest_shares():
+            if share > allowed:
+                number = f"{'owner' if layout.deposited else 'client'} {party}"
+                raise LimitError(
+                    f"{name} allows one party a share of {self.largest_share} of all rows and of all weight "
+                    f"(limits.largest_share), but {names[party - 1] if names else number} has {amount}",
+                    code=Code.LIMIT_SHARE,
+                    clients=() if layout.deposited else (party,),
+                    owners=(party,) if layout.deposited else (),
+                )
 
     def check_consent(self, job: Job, *, name: str) -> None:
         """Raise LimitError, before anything is sent, if the job does what the party does not consent to."""
@@ -161,6 +196,12 @@ class Limits:
                 f"{small[0]} has {sizes[small[0]]}{others}",
                 code=Code.LIMIT_SMALLEST_SET,
             )
+
+
+def _fraction(share: float) -> Fraction:
+    """The fraction that a float is written for, such as 1/3 or 3/10, else the float's own value."""
+    near = Fraction(share).limit_denominator(MAX_ROWS)
+    return near if float(near) == share else Fraction(share)
 
 
 def _names(name: str, given: object) -> tuple[str, ...]:

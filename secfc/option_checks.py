@@ -18,6 +18,14 @@ def check_bool(name: str, value: object) -> None:
         raise ParameterError(f"{name}: a bool is needed, {type(value).__name__} was given")
 
 
+def check_share(name: str, value: object) -> None:
+    """Raise ParameterError unless a value is a number above 0 and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(f"{name}: a number is needed, {type(value).__name__} was given")
+    if not 0 < value <= 1:
+        raise ParameterError(f"{name}: more than 0 and at most 1 is needed, {value!r} was given")
+
+
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise ParameterError unless a value is one of the choices."""
     if value not in choices:

@@ -85,9 +85,9 @@ class PublicError:
             party=self.party,
         )
 
-    def said_by(self, party: int, *, name: str) -> SecFCError:
-        """The error that the recipient raises; it knows the sender. The text is made from the code."""
-        text = f"{name}: {self.code}{self._numbers()}: {self.code.meaning}"
+    def said_by(self, party: int, *, names: Sequence[str]) -> SecFCError:
+        """The error that the recipient raises; it knows the sender. The text is made of code and names."""
+        text = f"{names[party - 1]}: {self.code}{self._numbers(names)}: {self.code.meaning}"
         return replace(self, party=party).error(text)
 
     def ending(self, names: Sequence[str]) -> str:
@@ -96,9 +96,10 @@ class PublicError:
         place = f" at {names[self.party - 1]}" if self.party is not None and known else ""
         return f"{self.kind}: {self.code}{place}{self._numbers()}"
 
-    def _numbers(self) -> str:
+    def _numbers(self, names: Sequence[str] = ()) -> str:
         parts = [] if self.round is None else [f"round {self.round}"]
-        parts += [f"client {client}" for client in self.clients[:_MOST_CLIENTS]]
+        for client in self.clients[:_MOST_CLIENTS]:
+            parts.append(names[client - 1] if client <= len(names) else f"client {client}")
         parts += [f"owner {owner}" for owner in self.owners[:_MOST_CLIENTS]]
         return f" ({', '.join(parts)})" if parts else ""
 

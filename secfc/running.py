@@ -40,7 +40,7 @@ from secfc.errors import (
 )
 from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
-from secfc.limits import Limits
+from secfc.limits import LARGEST_SHARE, Limits
 from secfc.membership import Membership, membership
 from secfc.option_checks import check_choice, check_seed
 from secfc.options import (
@@ -122,8 +122,8 @@ def run(call: _Run) -> Result:
         If the given bound is so large that most rows are rounded to few different values. If the bound is
         computed from the data, and one row or columns far from 0 make it too large, it is a DataError.
     PrivacyWarning
-        If segments are so narrow that the server sees distances of single columns, and if t or ell is
-        chosen by default for fewer than eleven parties.
+        If segments are so narrow that the server sees distances of single columns, if t or ell is chosen
+        by default for fewer than eleven parties, and if one party has more than half of all rows or weight.
 
     References
     ----------
@@ -300,6 +300,7 @@ def _setup(
     layout.check(job)
     if job.ids_cap is None:  # else nobody knows whose rows are whose, and every client adds noise
         noise_of(job, layout)
+        _check_shares(job, layout, members, limits)
     starts = None
     if isinstance(init, list | tuple):
         starts = _start_labels(init, members, job)
@@ -319,6 +320,26 @@ def _setup(
         deadline=None if deadline is None else float(deadline),
         threads=None if options.threads is None else int(options.threads),
     )
+
+
+def _check_shares(job: Job, layout: Layout, members: list[Party], limits: list[Limits]) -> None:
+    """LimitError for a party with a larger share of all rows than one of the limits allows.
+
+    A warning for more than one half, unless every party says how much it allows.
+    """
+    names = [member.name for member in members]
+    for own in dict.fromkeys(limits):  # of a committee's many owners all have the same
+        own.check_shares(job, layout, name=names[limits.index(own)], names=names)
+    if job.predict or all(own.largest_share is not None for own in limits):
+        return
+    for share, party, amount in layout.largest_shares():
+        if share > LARGEST_SHARE:
+            text = (
+                f"{names[party - 1]} has {amount}: with more than half, a party that chooses its rows can "
+                "read others' rows from the labels; limits.largest_share refuses it"
+            )
+            warnings.warn(PrivacyWarning(text), stacklevel=_CALLER + 2)
+            return
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -46,7 +46,8 @@ def test_liars_disclosure_storage_and_comparison_change_no_figure(files):
 
 
 def test_limits_that_fit_change_nothing(files):
-    limits = ("--smallest-set", 2, "--most-rounds", 500, "--most-rows", 30, "--never-share", "income")
+    limits = ("--smallest-set", 2, "--most-rounds", 500, "--most-rows", 30, "--largest-share", 0.5)
+    limits += ("--never-share", "income")
     start = ("--init", "random")
     assert candidates(*start, *limits)["candidates"] == candidates(*start)["candidates"]
 
@@ -66,6 +67,12 @@ def test_limits_that_fit_change_nothing(files):
         (("--most-rounds", 1), "client 1 answers 1 rounds at most, but the server asks for round 2"),
         (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),
         (("--most-rows", 29), "a.csv keeps shares of 29 rows at most, but the parties have 30"),
+        (("--largest-share", 0), "limits.largest_share: more than 0 and at most 1 is needed, 0.0 was given"),
+        (
+            ("--largest-share", "nan"),
+            "limits.largest_share: more than 0 and at most 1 is needed, nan was given",
+        ),
+        (("--largest-share", 0.01), "a.csv allows one party a share of 0.01 of all rows"),
         (("--never-share", "income, dose"), "a.csv: the party's limits forbid"),
         (("--never-share", "dose", "--never-share", "income"), "a.csv: the party's limits forbid"),
         (("--storage", "a.csv"), "storage: a.csv is a file, a folder is needed"),

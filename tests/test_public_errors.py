@@ -32,10 +32,10 @@ def test_an_error_travels_as_type_and_code_and_is_made_again(kind):
     for code in Code:
         told = PublicError.of(kind(SECRET, code=code, clients=[3, 1], round_=7))
         travels = json.dumps(told.to_json())
-        again = PublicError.read(json.loads(travels)).said_by(2, name="north")
+        again = PublicError.read(json.loads(travels)).said_by(2, names=["west", "north"])
         assert type(again) is kind
         assert (again.code, again.clients, again.round, again.party) == (code, (3, 1), 7, 2)
-        assert str(again) == f"north: {code} (round 7, client 3, client 1): {code.meaning}"
+        assert str(again) == f"north: {code} (round 7, client 3, west): {code.meaning}"
         ending = PublicError.of(again).ending(["west", "north"])
         assert ending == f"{kind.__name__}: {code} at north (round 7, client 3, client 1)"
         assert is_ending(ending)

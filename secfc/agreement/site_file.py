@@ -13,6 +13,7 @@ from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, TomlFile
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import LimitError, ParameterError
+from secfc.limits import LARGEST_SHARE
 from secfc.options import MAX_THREADS, Computing, Disclosure, shared
 from secfc.params import SMALLEST_SPREAD
 from secfc.schemas import with_options
@@ -43,6 +44,7 @@ class OwnLimitsSchema(FileSchema):
     smallest_set: int = Field(default=1, ge=1)
     most_rounds: int | None = Field(default=None, ge=1)
     most_rows: int | None = Field(default=None, ge=1)
+    largest_share: float = Field(default=LARGEST_SHARE, gt=0, le=1)
     least_t: int = Field(default=1, ge=1)
     least_segment_columns: int = Field(default=1, ge=1)
     most_precision: int | None = Field(default=None, ge=1)

@@ -83,6 +83,14 @@ class Refusing:
             help="Every party refuses to keep shares of more rows than this.", rich_help_panel=REFUSED
         ),
     ] = None
+    largest_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Every party refuses to share if one party has more than this part of all rows, or of all "
+            "weight: above 0, up to 1. Without it there is a warning above one half.",
+            rich_help_panel=REFUSED,
+        ),
+    ] = None
     never_share: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,6 +106,7 @@ class Refusing:
             smallest_set=self.smallest_set,
             most_rounds=self.most_rounds,
             most_rows=self.most_rows,
+            largest_share=self.largest_share,
             never_shared=names_of(self.never_share),
         )
 

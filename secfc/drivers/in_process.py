@@ -55,6 +55,7 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
             masks=MaskSource(),
             salt=setup.salt,
             name=setup.parties[j - 1],
+            names=setup.parties,
             allocate=allocator(setup.storage, name=setup.parties[j - 1]),
             kernels=kernels,
             deposits=None if committee is None or j > job.n else committee.intakes[j - 1],

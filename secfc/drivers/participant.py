@@ -172,6 +172,7 @@ class Participant(TakingPart):
             messages = self._join(
                 storage=self._site.storage,
                 threads=self._site.threads,
+                names=self.agreement.names,
                 rows=rows.table.rows,
                 identity=self._identity,
                 # These limits are the job's. They are at least as strict as the site's own. The site consents
@@ -179,6 +180,7 @@ class Participant(TakingPart):
                 limits=replace(
                     self.agreement.limits,
                     most_rows=self._site.refuses.most_rows,
+                    largest_share=self._site.refuses.largest_share,
                     reveal_centres=True,
                     reveal_inertia=True,
                     reveal_spread=self._job.reveal_spread,

@@ -95,6 +95,7 @@ class SimulatedParty(TakingPart):
             return self._join(
                 storage=self._folder,
                 threads=given["threads"],
+                names=self.terms.names,
                 rows=arrays.pop("rows"),
                 identity=Identity(bytes.fromhex(given["identity"])),
                 limits=Limits(**given["limits"]),

@@ -55,6 +55,6 @@ class RunTerms:
         """The error that a client reported. Its text is kept only in a simulation: its data has one owner."""
         name, found = self.names[client - 1], PublicError.read(said)
         if not self.simulated:
-            return found.said_by(client, name=name)
+            return found.said_by(client, names=self.names)
         text = str(said.get("text"))
         return found.error(text if text.startswith(name) else f"{name}: {text}")

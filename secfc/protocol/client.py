@@ -1,5 +1,7 @@
 """A client, which shares its rows and answers each assignment with coded distances, or a helper."""
 
+from collections.abc import Sequence
+
 from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError, ParameterError
 from secfc.kernels import Choose, choose
@@ -48,7 +50,8 @@ class Client:
     roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
     clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
     X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
-    two runs have the same; a simulation that is to be repeated gives both. Errors call this party `name`.
+    two runs have the same; a simulation that is to be repeated gives both. Errors call this party `name`,
+    and a party with too many rows by its name in `names`, of all parties in order.
     Where owners hold the rows, `deposits` are what it has of them. Clients of one process share `secrets`.
 
     Raises DataError for unusable rows, ParameterError if the roster has another key for it or a helper has
@@ -72,6 +75,7 @@ class Client:
         ids: RowIds | None = None,
         salt: bytes | None = None,
         name: str | None = None,
+        names: Sequence[str] = (),
         allocate: Allocate = in_memory,
         kernels: Choose = choose,
         deposits: Deposited | None = None,
@@ -112,6 +116,7 @@ class Client:
             prepared=prepared,
             salt=salt,
             name=name,
+            names=names,
             allocate=allocate,
             kernels=kernels,
             deposits=deposits,

@@ -1,6 +1,6 @@
 """What all phases need: a client's arguments, the other parties, and how shares are cut and signed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -58,9 +58,15 @@ class ClientContext:
     prepared: bool
     salt: bytes | None
     name: str
+    names: Sequence[str]  # of all parties; empty: their numbers
     allocate: Allocate
     kernels: Choose
     deposits: Deposited | None
+
+    def check_shares(self, layout: Layout) -> None:
+        """Raise LimitError if a party has a larger share of these rows than the limits allow."""
+        names = () if layout.deposited else self.names
+        self.limits.check_shares(self.job, layout, name=self.name, names=names)
 
     def refuse_without(self, kind: str, client: int) -> None:
         """Raise MessageError if the run needs this client, which a message of type `kind` leaves out."""

@@ -79,6 +79,21 @@ WRONG = {
         "9: data.separator: only of a text file (.csv, ",
     ),
     "limit": ("[data]", "[limits]\nsmallest_set = 0\n[data]", "7: limits.smallest_set: "),
+    **{
+        f"share {value}": (
+            "[data]",
+            f"[limits]\nlargest_share = {value}\n[data]",
+            f"7: limits.largest_share: {told}",
+        )
+        for value, told in (
+            ("0", "Input should be greater than 0"),
+            ("-0.5", "Input should be greater than 0"),
+            ("1.01", "Input should be less than or equal to 1"),
+            ("nan", "Input should be less than or equal to 1"),
+            ("true", "a number is needed"),
+            ('"0.5"', "a number is needed"),
+        )
+    },
     "limit type": ("[data]", '[limits]\nleast_t = "2"\n[data]', "7: limits.least_t: an integer is needed"),
     "disclosure": (
         "[data]",

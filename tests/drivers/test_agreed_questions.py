@@ -98,6 +98,7 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
 
 def test_pages_are_written_for_a_party_without_rows_and_not_of_figures_that_cannot_be(made):
     (made.folder / "west.csv").write_text("patient,age,bmi\n")
+    made.allow_share(0.6)
     made.replace(made.job, "k = 2", 'k = 3\ncompared = [2, 3]\ndisclosure = "distances"')
     ran(made)  # which writes each party's page
     summary, agreement = read_summary(made.folder / "summary.json"), read_job(made.job)

@@ -320,6 +320,9 @@ CASES = {
     "limit on rows": Case(
         lambda made: made.point(more="[limits]\nmost_rows = 3"), Code.LIMIT_ROWS, told=False
     ),
+    "limit on one party's share": Case(
+        lambda made: made.point(more="[limits]\nlargest_share = 0.01"), Code.LIMIT_SHARE, told=False
+    ),
     "limit on columns": Case(lambda made: made.point(more=f'[limits]\ncolumns = ["age_{MARK}"]'), Code.LIMIT),
     "no start labels": Case(_starts(["x"]), Code.BAD_LABELS),
     "start labels below 0": Case(_starts(["-1", "1"]), Code.BAD_LABELS),

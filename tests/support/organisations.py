@@ -75,6 +75,12 @@ class Organisations:
         )
         return self.site(name)
 
+    def allow_share(self, share: float, *names: str) -> None:
+        """Have these sites, by default all, allow one party this share of all rows and of all weight."""
+        for name in names or self.names:
+            with self.site(name).open("a") as file:
+                file.write(f"\n[limits]\nlargest_share = {share}\n")
+
     def add_helpers(self, *helpers: str) -> None:
         """Add parties without rows as comparers; the job then opens labels only."""
         members = []

@@ -31,7 +31,10 @@ from secfc.row_layout import WINDOW
 
 
 class ClientIterate(ClientPhase):
-    """From the first question (or the result, if there is no question) to the result. Sharing is complete."""
+    """From the first question (or the result, if there is no question) to the result. Sharing is complete.
+
+    LimitError if a party has a larger share of the rows that are in than its limits allow.
+    """
 
     state = State.ITERATE
 
@@ -41,6 +44,7 @@ class ClientIterate(ClientPhase):
         self.held, self._sharing, self._witnesses = held, held.sharing, held.witnesses
         self._left_out = frozenset(held.sharing.left_out)
         self._layout = held.sharing.remaining()
+        context.check_shares(self._layout)  # again: clients may have been left out since the plan
         self._parts = self._layout.parts(self._job)
         self._disclosure = self._side()
         self.round = 0  # of the last question, from 1

@@ -29,7 +29,8 @@ from secfc.row_layout import Layout
 class ClientShare(ClientPhase):
     """From the first share on. With membership privacy `union_rows` are the numbers of its rows in the union.
 
-    LimitError for more rows than its limits allow, or for sets that must be too small.
+    LimitError for more rows, or a larger share of one party, than its limits allow, or for sets that must be
+    too small.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class ClientShare(ClientPhase):
         except ParameterError as error:
             raise MessageError(f"Plan: {error}") from None
         context.limits.check_start(context.job, name=context.name, m=layout.m)
+        context.check_shares(layout)
         self._context, self._peers = context, peers
         self._told = False  # whether it has sent its value of the coin
         self.sharing = ClientSharing(context, peers, layout=layout, own=own)

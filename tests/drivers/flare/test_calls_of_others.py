@@ -25,7 +25,7 @@ def call(made, kind, number, *, key=COORDINATOR_KEY, run=RUN, recipient=1, body=
 
 def test_calls_of_another_site_are_dropped_and_the_run_is_exact(organisations):
     """Before every call of the coordinator, another site calls in its name, with everything it has seen."""
-    made = organisations(20, 0, 30)
+    made = organisations(20, 0, 20)
     seen, answers = [], []
 
     def spoil(site, said, deliver):
@@ -50,7 +50,7 @@ def test_calls_of_another_site_are_dropped_and_the_run_is_exact(organisations):
 
 
 def test_a_close_of_another_site_has_nothing_signed(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     network = Network(made)
     site = network.sites["site-1"]
     assert decode_answer(site.answer(call(made, Kind.OPEN, 0))).kind in (Kind.ANSWER, Kind.MORE)
@@ -63,7 +63,7 @@ def test_a_close_of_another_site_has_nothing_signed(organisations):
 
 
 def test_calls_for_another_run_site_number_or_agreement_change_nothing(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     site = Network(made).sites["site-1"]
     assert site.answer(call(made, Kind.OPEN, 0, recipient=2)) is None
     assert site.answer(call(made, Kind.OPEN, 3)) is None
@@ -80,7 +80,7 @@ def test_calls_for_another_run_site_number_or_agreement_change_nothing(organisat
 
 
 def test_an_opening_of_a_run_that_has_been_opens_nothing(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     Network(made).run()
     site = Network(made).sites["site-1"]
     assert site.answer(call(made, Kind.OPEN, 0)) is None
@@ -91,7 +91,7 @@ def test_an_opening_of_a_run_that_has_been_opens_nothing(organisations):
 
 
 def test_a_site_refuses_a_message_larger_than_any_of_the_job_when_it_is_announced(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     site = Network(made).sites["site-1"]
     site.answer(call(made, Kind.OPEN, 0))
     most = Sizes(made.agreement.job).most_to_client
@@ -101,7 +101,7 @@ def test_a_site_refuses_a_message_larger_than_any_of_the_job_when_it_is_announce
 
 
 def test_the_coordinator_refuses_a_message_larger_than_any_of_the_job_when_it_is_announced(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
 
     def spoil(site, said, deliver):
         answer = decode_answer(deliver())
@@ -115,7 +115,7 @@ def test_the_coordinator_refuses_a_message_larger_than_any_of_the_job_when_it_is
 
 
 def test_messages_of_an_honest_run_are_within_the_bounds(organisations, monkeypatch):
-    made, real = organisations(20, 5, 30), Incoming.feed
+    made, real = organisations(20, 10, 30), Incoming.feed
 
     def feed(self, piece, **position):
         for message in real(self, piece, **position):
@@ -134,7 +134,7 @@ def test_messages_of_an_honest_run_are_within_the_bounds(organisations, monkeypa
 def test_a_site_whose_roster_cannot_be_read_answers_nobody_and_reads_it_once(
     organisations, monkeypatch, caplog
 ):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     calls = [call(made, Kind.OPEN, 0), call(made, Kind.OPEN, 0, key="site-2.key")] * 10
     (made.folder / "roster.toml").write_text("none")
     reads = []
@@ -149,7 +149,7 @@ def test_a_site_whose_roster_cannot_be_read_answers_nobody_and_reads_it_once(
 
 
 def test_the_coordinator_alone_is_told_of_a_data_error(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     (made.folder / "site-1.npy").unlink()
     site = Network(made).sites["site-1"]
     assert site.answer(call(made, Kind.OPEN, 0, key="site-2.key")) is None

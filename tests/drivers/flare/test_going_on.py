@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 
 def test_a_run_with_logs_that_nobody_kills_is_exact_and_leaves_no_log(organisations):
-    machines = Machines(organisations(20, 5, 30))
+    machines = Machines(organisations(20, 10, 30))
     assert machines.run() == 1
     machines.assert_exact()
     assert machines.calls > 20
@@ -48,14 +48,14 @@ def test_a_process_killed_at_any_call_goes_on_to_the_same_labels(what, tmp_path,
 def test_processes_killed_again_and_again_go_on(seed, organisations):
     draw = random.Random(seed)
     kind = [{}, {"disclosure": "coded"}, {"precision": 40}, {"n_init": 2}][seed % 4]
-    machines = Machines(organisations(20, 5, 30, **kind))
+    machines = Machines(organisations(20, 10, 30, **kind))
     machines.plan = {call: draw.choice(KILLS) for call in range(1, 200, 4)}
     machines.run()
     machines.assert_exact()
 
 
 def test_the_union_of_ids_goes_on_after_kills(organisations):
-    made = organisations(20, 0, 30)
+    made = organisations(20, 0, 20)
     key = made.hide()
     machines = Machines(made, {call: KILLS[call % 5] for call in range(2, 60, 4)})
     machines.run()
@@ -78,7 +78,7 @@ def test_a_preparation_goes_on_after_kills(tmp_path):
 
 
 def test_a_site_without_a_log_cannot_go_on_and_the_run_ends(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     machines = Machines(made, {12: "site before"}, keep=[])
     with pytest.raises(TooManyFaultsError, match="too few clients are left"):
         machines.run()
@@ -88,7 +88,7 @@ def test_a_site_without_a_log_cannot_go_on_and_the_run_ends(organisations):
 
 
 def test_a_site_that_does_not_answer_interrupts_the_run_and_a_later_start_completes_it(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     machines = Machines(made)
     away = {"site-2"}
     machines.reaches = lambda name: machines.calls < 14 or name not in away
@@ -125,7 +125,7 @@ def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisatio
 
 def test_only_one_process_of_a_site_works_on_a_run(organisations):
     """The call is dropped and will come again, because the other process may be about to end."""
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
@@ -136,7 +136,7 @@ def test_only_one_process_of_a_site_works_on_a_run(organisations):
 
 
 def test_a_site_whose_log_was_changed_sends_nothing_more(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
@@ -151,7 +151,7 @@ def test_a_site_whose_log_was_changed_sends_nothing_more(organisations):
 
 
 def test_a_coordinator_whose_log_was_changed_says_nothing(organisations):
-    made = organisations(20, 5, 30)
+    made = organisations(20, 10, 30)
     machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
@@ -173,7 +173,7 @@ def stopped_at(machines, calls):
 
 def test_a_site_that_refused_a_call_refuses_it_again_and_its_statement_says_why(organisations, monkeypatch):
     """A coordinator that cheated gets no second try, neither by a kill nor by the end of FLARE's job."""
-    machines = stopped_at(Machines(organisations(20, 5, 30)), 14)
+    machines = stopped_at(Machines(organisations(20, 10, 30)), 14)
     made, last = machines.made, decode_call(machines.last["site-1"])
     real = Participant.receive
 
@@ -197,7 +197,7 @@ def test_a_site_that_refused_a_call_refuses_it_again_and_its_statement_says_why(
 
 
 def test_a_site_answers_nothing_after_flare_has_ended_its_job(organisations):
-    machines = stopped_at(Machines(organisations(20, 5, 30)), 14)
+    machines = stopped_at(Machines(organisations(20, 10, 30)), 14)
     for site in machines.sites.values():
         site.end()
     assert machines.sites["site-1"].answer(machines.last["site-1"]) is None
@@ -208,7 +208,7 @@ def test_a_site_answers_nothing_after_flare_has_ended_its_job(organisations):
 
 
 def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations):
-    machines = Machines(organisations(20, 5, 30))
+    machines = Machines(organisations(20, 10, 30))
     closing = []
     machines.watch = lambda call: closing.append(call) if call.kind is Kind.CLOSE else None
     machines.reaches = lambda name: not closing
@@ -224,7 +224,7 @@ def test_labels_of_a_site_that_was_not_told_of_the_end_are_written(organisations
 
 def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisations):
     """Sites without a log: FLARE ended the job when the server had the result and no site had labels."""
-    machines = Machines(organisations(20, 5, 30), keep=[])
+    machines = Machines(organisations(20, 10, 30), keep=[])
 
     def watch(call):
         if machines.coordinator.server.state is State.DONE:
@@ -242,7 +242,7 @@ def test_sites_that_ended_the_run_without_labels_do_not_count_as_done(organisati
 
 
 def test_an_answer_that_announces_more_has_bytes(organisations):
-    machines = Machines(organisations(20, 5, 30))
+    machines = Machines(organisations(20, 10, 30))
     real = machines._send
 
     def send(name, data, timeout):

@@ -103,7 +103,7 @@ def test_a_site_with_another_id_key_ends_the_run(organisations):
     made.hide()
     write_new_ids_key(made.folder / "other.key")
     made.configure("site-3", data="site-3.csv", more='id = "patient"\n', first='ids_key = "other.key"\n')
-    with pytest.raises(UnionError, match=r"other-id-key \(client \d\)"):
+    with pytest.raises(UnionError, match=r"other-id-key \(site-\d\)"):
         Network(made).run()
 
 

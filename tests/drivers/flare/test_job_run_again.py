@@ -20,7 +20,7 @@ SECOND = bytes(reversed(range(16)))
 @pytest.fixture
 def once(organisations):
     """Three sites that agreed on one run; the first one gets the centres."""
-    made = organisations(20, 5, 30, reveal_centres=["site-1"])
+    made = organisations(20, 10, 30, reveal_centres=["site-1"])
     made.job.write_text(made.job.read_text().replace("runs = 100\n", ""))
     for name in made.sites:
         made.configure(name, more='[limits]\nreveal_centres = ["site-1"]\n')

@@ -1,0 +1,134 @@
+"""Every driver ends a run before rows are shared if a party has a larger share than a client allows."""
+
+import numpy as np
+import pytest
+from support.organisations import NAMES, Organisations
+
+from secfc.agreement.statement import read_summary
+from secfc.codes import Code
+from secfc.drivers.agreed import run_agreed
+from secfc.drivers.committee import Committee
+from secfc.drivers.in_process import run_in_process
+from secfc.drivers.multiprocess import run_multiprocess
+from secfc.drivers.setup import Setup
+from secfc.errors import LimitError
+from secfc.lagrange.sharer import Sharer
+from secfc.limits import Limits
+from secfc.params import Job
+
+HALF = Limits(largest_share=0.5)
+
+
+@pytest.fixture
+def organisations(tmp_path):
+    """North has 12 rows, south 9 and west 5."""
+    made = Organisations(tmp_path)
+    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
+    made.sign()
+    return made
+
+
+def give_weights(made, *totals):
+    """Give rows weights that have these sums."""
+    made.replace(made.job, "k = 2", "k = 2\nweighted = true")
+    for name, total in zip(NAMES, totals, strict=True):
+        header, *lines = (made.folder / f"{name}.csv").read_text().split()
+        weights = [1] * (len(lines) - 1) + [total - len(lines) + 1]
+        lines = [f"{line},{weight}" for line, weight in zip(lines, weights, strict=True)]
+        (made.folder / f"{name}.csv").write_text("\n".join([f"{header},beds", *lines, ""]))
+        made.write_site(name, data=f'path = "{name}.csv"\nid = "patient"\nweight = "beds"\n')
+    made.sign()
+
+
+def run(made):
+    return run_agreed(
+        made.agreement,
+        file=made.job,
+        sites=[made.site(name) for name in NAMES],
+        summary=made.folder / "summary.json",
+    )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("drive", [run_in_process, run_multiprocess])
+def test_clients_of_a_simulation_refuse_by_name_by_themselves(setup_of, monkeypatch, drive):
+    monkeypatch.setattr(Sharer, "share", None)
+    with pytest.raises(LimitError, match=r"but parties\[2\] has 7 of 12 rows$") as caught:
+        drive(setup_of(limits=HALF))
+    assert (caught.value.code, caught.value.clients) == (Code.LIMIT_SHARE, (3,))
+
+
+def test_members_of_a_committee_refuse_an_owner_by_its_number():
+    rows = [np.array([[1.0], [2.0]]), np.array([[3.0]]), np.array([[4.0], [5.0], [6.0], [7.0]])]
+    job = Job(n=3, k=2, t=1, ell=1, d=1, bound=9.0, seed=0)
+    made = Committee.of(job, rows, keeps=False)
+    setup = Setup(job=made.job, rows=rows, starts=None, names=list("abc"), limits=HALF, committee=made)
+    with pytest.raises(LimitError, match=r"^. allows one party .* but owner 3 has 4 of 7 rows$") as caught:
+        run_in_process(setup)
+    assert (caught.value.clients, caught.value.owners) == ((), (3,))
+
+
+@pytest.mark.processes
+def test_a_site_allows_one_half_by_default(organisations):
+    rows = organisations.folder / "west.csv"
+    rows.write_text("\n".join(rows.read_text().splitlines()[:3]))  # 12 of 23 rows are north's
+    with pytest.raises(LimitError, match=r"^[a-z]+: limit-share \(north\): "):
+        run(organisations)
+    logs = [(organisations.folder / f"{name}.log").read_text() for name in NAMES]
+    assert any("share of 0.5 of all rows and of all weight" in log for log in logs)
+    assert any("but north has 12 of 23 rows" in log for log in logs)
+    statements = [one.statement for one in read_summary(organisations.folder / "summary.json").statements]
+    assert len(statements) == 3
+    assert not any("Share" in one.sent or one.iterations for one in statements)
+
+
+@pytest.mark.processes
+def test_sites_that_all_allow_more_run_with_one_large_party(organisations):
+    rows = organisations.folder / "west.csv"
+    rows.write_text("\n".join(rows.read_text().splitlines()[:3]))
+    organisations.allow_share(0.6)
+    assert [one.size for one in run(organisations).labels] == [12, 9, 2]
+
+
+@pytest.mark.processes
+def test_one_site_that_allows_less_ends_the_run(organisations):
+    organisations.allow_share(0.46, "south")
+    with pytest.raises(LimitError, match=r"^south: limit-share \(north\): "):
+        run(organisations)
+    assert "but north has 12 of 26 rows" in (organisations.folder / "south.log").read_text()
+
+
+@pytest.mark.processes
+def test_weights_count_too(organisations):
+    give_weights(organisations, 13, 20, 6)
+    with pytest.raises(LimitError, match=r"^[a-z]+: limit-share \(south\): "):
+        run(organisations)
+    logs = [(organisations.folder / f"{name}.log").read_text() for name in NAMES]
+    assert any("but south has 20 of a total weight of 39" in log for log in logs)
+
+
+@pytest.mark.processes
+def test_a_site_allows_exactly_one_half_of_rows_and_of_weight(organisations):
+    rows = organisations.folder / "west.csv"
+    rows.write_text("\n".join(rows.read_text().splitlines()[:4]))  # 12 of 24 rows are north's
+    give_weights(organisations, 13, 20, 7)
+    assert [one.size for one in run(organisations).labels] == [12, 9, 3]
+
+
+@pytest.mark.processes
+def test_membership_privacy_has_no_such_check(organisations):
+    organisations.hide()
+    organisations.allow_share(0.01)
+    organisations.sign()
+    assert run(organisations).found_labels.shape == (1, 26)
+
+
+def test_a_member_refuses_an_owner_by_its_number(closed_clinics):
+    """Clinic 3 has 9 of 20 rows."""
+    closed_clinics.allow_share(0.4, "north")
+    with pytest.raises(LimitError, match=r"^north: limit-share \(owner \d+\): ") as caught:
+        closed_clinics.network().run()
+    assert caught.value.owners == (closed_clinics.number("clinic-3"),)
+    closed_clinics.write_member("north")
+    closed_clinics.allow_share(0.45, "north")
+    closed_clinics.network(run=bytes(16)).run()
