@@ -108,7 +108,8 @@ ABOUT = {
         'disclosure "labels", on all that a coalition holds: what masks leave is taken for distances. '
         '"Labels alone": all but labels is drawn at random. An error of 1 is guessing the mean. No two '
         "comparers may collude; the last column has what they would find. On the right, and in the second "
-        "table: a client that answers wrongly, or a comparer that lies. All attacks: [the page of attacks](privacy/README.md)."
+        "table: a client that answers wrongly, or a comparer that lies. In the third: what draws and labels "
+        "tell clients who do not lie. All attacks: [the page of attacks](privacy/README.md)."
     ),
     "bytes": (
         "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond."

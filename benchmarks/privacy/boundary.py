@@ -42,14 +42,19 @@ class Design(NamedTuple):
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> "Design":
         """A random design."""
-        scale = float(np.exp(rng.uniform(np.log(0.5), np.log(8))))
-        return cls(*rng.uniform((-2.8, 1.5), (0, 2.8)), scale, *rng.uniform(0, (0.3, 0.4)))
+        return cls(
+            first=rng.uniform(-2.8, 0),
+            last=rng.uniform(1.5, 2.8),
+            scale=float(np.exp(rng.uniform(np.log(0.5), np.log(8)))),
+            left=rng.uniform(0, 0.3),
+            right=rng.uniform(0, 0.4),
+        )
 
 
 def own_rows(count: int, others: int, design: Design) -> Floats | None:
     """Values of the client's rows, shape (count,), in deviations of others'; None if they are too few."""
-    ends, m = np.array([design.first, design.last]), count + others
-    at = np.linspace(*ends, 400)
+    ends, m = np.array(design[:2]), count + others
+    at = np.linspace(design.first, design.last, 400)
     angle = (at - ends[0]) / design.scale
     wanted = m / 2 * angle / np.hypot(1, angle) - others * (norm.cdf(at) - norm.cdf(at[0]))
     sums, places = np.unique(np.maximum.accumulate(np.maximum(wanted, 0)), return_index=True)
@@ -61,14 +66,14 @@ def own_rows(count: int, others: int, design: Design) -> Floats | None:
     # Means beyond the ends are so far from them that each end is halfway between the means beside it.
     apart = design.scale * np.hypot(1, (ends - ends[0]) / design.scale)
     beyond = others * np.array([norm.cdf(ends[0]), norm.sf(ends[1])])
-    sums = (ends + np.array([design.left, design.right]) + [-apart[0], apart[1]]) * (sizes + beyond)
+    sums = (ends + design[3:] + [-apart[0], apart[1]]) * (sizes + beyond)
     far = (sums + others * norm.pdf(ends) * [1, -1]) / sizes
     return None if np.abs(far).max() > _BOUND else np.concatenate([np.repeat(far, sizes), between])
 
 
 def seen(parties: list[Floats], *, max_iter: int, seed: int) -> tuple[Job, list[Labels]]:
     """A real run with a coin, and the labels of all rounds as all clients see them."""
-    given: dict[str, Any] = {"max_iter": max_iter, "disclosure": "labels", "bound": 1.5 * _BOUND}
+    given: dict[str, Any] = {"max_iter": max_iter, "disclosure": "labels", "bound": _BOUND}
     run = watch(parties, k=2, t=1, ell=1, seed=None, keys=seed, notes=False, **given)
     return run.job, [*run.server.questions[1:], run.labels]
 
@@ -96,7 +101,8 @@ def placed(own: Floats, told: list[Labels]) -> Floats:
         in_left = labels[count:] == left
         high[in_left] = np.minimum(high[in_left], sides[1 - left].min())
         low[~in_left] = np.maximum(low[~in_left], sides[left].max())
-    return (low + high) / 2
+    middle: Floats = (low + high) / 2
+    return middle
 
 
 def relative(found: Floats, true: Floats) -> Floats:
@@ -105,7 +111,7 @@ def relative(found: Floats, true: Floats) -> Floats:
 
 
 def planned(count: int, others: int, d: int, max_iter: int, tried: int, rng: np.random.Generator) -> Floats:
-    """The own rows, shape (count, d), of the design that finds most of others' rows where these are normal."""
+    """The own rows, shape (count, d), of the design that finds most rows of others that are normal."""
 
     def success(own: Floats, times: int) -> float:
         found = 0.0

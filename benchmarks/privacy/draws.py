@@ -92,7 +92,8 @@ def totals(own: Floats, before: int, view: Drawn, most: Floats) -> Floats:
         ]
         for sign in (1, -1)
     ]
-    return np.array(ends) * scale
+    found: Floats = np.array(ends) * scale
+    return found
 
 
 def by_draws(*, own: tuple[int, ...], others: int, runs: int, seed: int) -> Iterator[AttackRow]:
