@@ -9,6 +9,7 @@ one row before its own, S1 is the squared distance of that row.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,28 +17,30 @@ from scipy.optimize import linprog
 
 from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import watch
-from secfc.array_types import Floats, Ints
+from secfc.array_types import Floats
 from secfc.kmeans.plus_plus import DRAW_BITS
 from secfc.params import Job
 
-_K = 4
+_K = 8
+"""k of the job, which has four draws a question."""
+
 _AWAY = 4.0
 """The own rows are around this many deviations below the mean of others' rows."""
 
 _RANGE = 3.0
 """Others' rows are taken to be within so many deviations of their mean."""
 
-_OF_OTHERS = 3.0
+_OF_OTHERS = 4.0
 """W is about so many times the sum of others' squared distances, so that most draws take own rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """What every client sees of a start's first draws: the first row, the random numbers, the drawn rows."""
+    """What every client sees of a start's first draws: the first row, random numbers, and the rows taken."""
 
     first: int
     rho: tuple[int, ...]
-    rows: Ints
+    rows: list[int | None]
 
 
 def own_rows(count: int, others: int) -> Floats:
@@ -51,9 +54,24 @@ def seen(parties: list[Floats], seed: int) -> tuple[Job, Drawn]:
     given: dict[str, Any] = {"init": "k-means++", "max_iter": 1, "disclosure": "labels"}
     run = watch(parties, k=_K, t=1, ell=1, seed=None, keys=seed, notes=False, **given)
     first, second = run.server.questions[:2]
-    sets = second[second >= 0]
-    rows = np.flatnonzero(second >= 0)[np.argsort(sets)]
-    return run.job, Drawn(first=int(first.argmax()), rho=run.asked[0].draws, rows=rows)
+    candidates = np.flatnonzero(second >= 0)
+    rows = candidates[np.argsort(second[candidates])]
+    rho = run.asked[0].draws
+    return run.job, Drawn(first=int(first.argmax()), rho=rho, rows=of_draws(rho, rows.tolist()))
+
+
+def of_draws(rho: tuple[int, ...], rows: list[int]) -> list[int | None]:
+    """The row of each draw, from the different rows in the order of draws. None where it is not clear.
+
+    A greater random number never takes a lower row.
+    """
+    order = np.argsort(rho)
+    fits = [
+        taken
+        for taken in product(rows, repeat=len(rho))
+        if list(dict.fromkeys(taken)) == rows and (np.diff(np.array(taken)[order]) >= 0).all()
+    ]
+    return [taken[0] if len({*taken}) == 1 else None for taken in zip(*fits, strict=True)]
 
 
 def totals(own: Floats, before: int, view: Drawn, most: Floats) -> Floats:
@@ -66,16 +84,17 @@ def totals(own: Floats, before: int, view: Drawn, most: Floats) -> Floats:
     before : int
         Number of rows of others before the own rows.
     view : Drawn
-        If its first row is another's, or a row was drawn twice, draws tell nothing here.
+        If its first row is another's, draws tell nothing here.
     most : ndarray of shape (2,), float64
         Largest possible values.
     """
     at = view.first - before
-    if not 0 <= at < len(own) or len(view.rows) < len(view.rho):
+    if not 0 <= at < len(own):
         return np.array([np.zeros(2), most])
     sums = np.concatenate([[0.0], np.cumsum(((own - own[at]) ** 2).sum(axis=1))])
     scale, sides, limits = sums[-1], list[Floats](), list[float]()
-    for rho, row in zip(view.rho, view.rows - before, strict=True):
+    told = [(rho, row - before) for rho, row in zip(view.rho, view.rows, strict=True) if row is not None]
+    for rho, row in told:
         part = rho / 2**DRAW_BITS
         # `part` W - A(i) < S1 (1 - part) - S3 part <= `part` W - A(i-1)
         side = np.array([1 - part, -part])
