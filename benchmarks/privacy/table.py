@@ -65,7 +65,7 @@ def label_cells(rows: Rows) -> Cells:
             ATTACKS[row["attack"]],
             row["adversary"],
             row["swept"],
-            f"{row['value']:.3g}",
+            f"{row['value']:.5g}",
             f"{row['success']:.2g}",
             f"{row['nothing']:g}, {row['everything']:g}",
             row["note"],
