@@ -11,7 +11,7 @@ from benchmarks import plots
 from benchmarks.claims import claims
 from benchmarks.costs.engine_table import HEADINGS, TITLE, engine_cells
 from benchmarks.costs.tables import TITLES, cells, seconds_text
-from benchmarks.privacy.table import liar_cells, view_cells
+from benchmarks.privacy.table import label_cells, liar_cells, view_cells
 from secfc.errors import DataError
 
 BENCHMARKS = (
@@ -108,7 +108,8 @@ ABOUT = {
         'disclosure "labels", on all that a coalition holds: what masks leave is taken for distances. '
         '"Labels alone": all but labels is drawn at random. An error of 1 is guessing the mean. No two '
         "comparers may collude; the last column has what they would find. On the right, and in the second "
-        "table: a client that answers wrongly. All attacks: [the page of attacks](privacy/README.md)."
+        "table: a client that answers wrongly, or a comparer that lies. In the third: what draws and labels "
+        "tell clients who do not lie. All attacks: [the page of attacks](privacy/README.md)."
     ),
     "bytes": (
         "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond."
@@ -220,7 +221,7 @@ def _section(name: str, result: Result, images: list[str], folder: str) -> list[
     if name == "peers":
         parts.append(_table(*_peer_cells(result["rows"])))
     elif name == "privacy":
-        parts += [_table(*view_cells(result["rows"])), _table(*liar_cells(result["rows"]))]
+        parts += [_table(*cells_of(result["rows"])) for cells_of in (view_cells, liar_cells, label_cells)]
     elif name == "engines":
         parts.append(_table(list(HEADINGS), engine_cells(result["rows"])))
     elif name == "scaling":

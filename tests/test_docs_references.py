@@ -250,3 +250,39 @@ class TestFigures:
         ]
         assert {row["against"] for row in sought} == {"coded", "labels"}
         assert all((row["success"], row["note"][-17:]) == (1, "liars found: (1,)") for row in sought)
+
+    def test_readings_by_draws_and_by_one_comparer(self):
+        page = re.sub(r"\s+", " ", (ROOT / "benchmarks" / "privacy" / "README.md").read_text())
+        errors = [self.found("n-row", value=own)[0] for own in (20_000, 2000, 200)]
+        text = "the error is {:.2f}, with 2,000 own rows {:.2f}, with 200 {:.2f}".format(*errors)
+        assert text in page
+        (note,) = [row["note"] for row in self.ROWS if row["attack"] == "n-row" and row["value"] == 20_000]
+        for percent in re.findall(r"[\d.]+(?=%)", note):
+            assert f"{percent} %" in page
+        assert {row["note"][:11] for row in self.ROWS if row["attack"] == "o-rows"} == {"max_liars=1"}
+        assert "an error of 0.1 % after 44 and of 10⁻⁶ after 88" in page
+        for liar in ("dealer that lies", "first evaluator that lies"):
+            assert self.found("o-rows", adversary=liar, value=44)[0] < 1e-3
+            assert self.found("o-rows", adversary=liar, value=88)[0] < 1e-6
+
+    def test_readings_by_chosen_rows(self):
+        page = (ROOT / "benchmarks" / "privacy" / "README.md").read_text()
+        shown = page.split("| its share of all rows |")[1].split("\n\n")[0].splitlines()[2:]
+        columns = [
+            (1, 300, "chooses rows"),
+            (1, 10, "chooses rows"),
+            (2, 300, "chooses rows"),
+            (1, 300, "like"),
+        ]
+        for line, share in zip(shown, (0.9, 0.5, 1 / 3, 0.2), strict=True):
+            for cell, (d, most, who) in zip(line.split("|")[2:-1], columns, strict=True):
+                (row,) = [
+                    row
+                    for row in self.ROWS
+                    if row["attack"] == "p-rows"
+                    and row["value"] == share
+                    and row["swept"] == f"d={d}, max_iter={most}, share of rows"
+                    and who in row["adversary"]
+                ]
+                half = re.search(r"below ([\d.]+)%", row["note"])[1]
+                assert cell.strip() == f"{100 * row['success']:.0f} % ({half} %)"

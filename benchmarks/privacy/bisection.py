@@ -8,7 +8,7 @@ with a number. So two rounds give one bit of it for every row, and d pairs of ow
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from secfc.field.primes import primes_of
 from secfc.kmeans.sets import set_sizes
 from secfc.limits import Limits
 from secfc.options import Disclosure
+from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.decoding import Weights
 from secfc.protocol.label_packing import labels_of
@@ -57,55 +58,36 @@ def own_rows(d: int, bound: float, smallest: int) -> Floats:
     return np.repeat(np.concatenate([np.zeros((1, d)), axes, np.zeros((1, d))]), smallest, axis=0)
 
 
-class BisectingClient(LyingClient):
-    """The first client, with `own_rows`. The server decodes the answers of the first R clients.
+class Bisection:
+    """What the attacker computes: the numbers by which D is to move in each round, and the rows that follow.
 
     Parameters
     ----------
+    job : Job
+    rows : ndarray of shape ((d + 2) smallest, d), float64
+        `own_rows`. They come first of all rows.
     bits : int
         Wanted bits of each column.
     smallest : int
         As for `own_rows`.
-    **given
-        As for `Client`.
 
     Attributes
     ----------
+    moved : ndarray of shape (SETS, m), dtype object
+        The integers to add to D in this round.
     found : list of (round, ndarray of shape (m, d), float64)
-        All rows as it knows them after that round.
+        All rows as the attacker knows them after that round.
     """
 
-    def __init__(self, *, bits: int, smallest: int, **given: Any) -> None:
-        super().__init__(lies=(), rng=random.Random(0), **given)
-        self._d, self._radius, self._smallest = self._job.d, self._job.radius, smallest
+    def __init__(self, *, job: Job, rows: Floats, bits: int, smallest: int) -> None:
+        self._job, self._d, self._smallest = job, job.d, smallest
         self._wanted = bits * self._d
-        every = quantise(given["rows"], self._job.unit)[::smallest]
+        every = quantise(rows, job.unit)[::smallest]
         self._axes = np.diag(every[1 : self._d + 1]).astype(np.int64)
-        self._weight = Weights(self._job).of(tuple(range(1, self._job.threshold + 1)))[:, 0]
         self._turn, self._asked = 0, False
         self._low: Objects = np.empty(0, dtype=object)
-        self._moved: Objects = np.empty(0, dtype=object)
+        self.moved: Objects = np.empty(0, dtype=object)
         self.found: list[tuple[int, Floats]] = []
-
-    def receive(self, message: Message) -> list[Message]:
-        """Take a message and answer wrongly."""
-        if isinstance(message, Assignment):
-            self._plan(message.round, labels_of(message.sets))
-        caused = super().receive(message)
-        return [
-            replace(one, residues=self._wrong(one.residues)) if isinstance(one, CodedDistances) else one
-            for one in caused
-        ]
-
-    def _sealed(self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
-        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 clients prove that rows are in range
-            columns, rows = self._moved.shape
-            digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
-            residues = PackedResidues(
-                shape=(len(payload) // (3 * columns * rows), columns, rows), payload=payload
-            )
-            payload = digest + bytes(self._wrong(residues).payload)
-        return seal(payload)
 
     @property
     def _axis(self) -> int:
@@ -122,11 +104,11 @@ class BisectingClient(LyingClient):
     def _own(self) -> int:
         return (self._d + 2) * self._smallest
 
-    def _plan(self, round_: int, sets: Labels) -> None:
+    def plan(self, round_: int, sets: Labels) -> None:
         """Learn from the sets of a question, and choose how far to move D in the answer."""
         m = sets.size
         if not self._low.size:
-            self._width = [2 * self._radius * int(one) for one in self._axes]
+            self._width = [2 * self._job.radius * int(one) for one in self._axes]
             self._low = np.array([[-one // 2] * m for one in self._width], dtype=object)
         if self._asked:
             # Rows in set 1 have <x, axis> above the middle.
@@ -137,31 +119,70 @@ class BisectingClient(LyingClient):
                 middle = self._low + np.array(self._width)[:, np.newaxis] // 2
                 self.found.append((round_ - 1, middle.T.astype(float) / self._axes / 2.0**self._job.exponent))
         sizes = set_sizes(sets, SETS).astype(object)
-        self._moved = np.zeros((SETS, m), dtype=object)
+        self.moved = np.zeros((SETS, m), dtype=object)
         if self._turn == self._wanted:
             return
-        base, one = self._base(m), self._radius**2
+        base, one = self._base(m), self._job.radius**2
         others = np.arange(m) >= self._own
         self._asked = bool((sets == base).all())
         kept = ~others if self._asked else np.ones(m, dtype=np.bool_)
         for h in range(SETS):
-            self._moved[h, kept & (base != h)] = int(_AWAY * one)
+            self.moved[h, kept & (base != h)] = int(_AWAY * one)
         if self._asked:
             # |x - b|**2 + o < |x - a|**2 with a = 0: <x, b> > (o + |b|**2) / 2.
             middle = self._low[self._axis] + self._width[self._axis] // 2
-            self._moved[1, others] = (2 * middle - int(self._axes[self._axis]) ** 2)[others]
-            self._moved[2, others] = int(_AWAY_ASKING * one)
-            self._moved[:, others] += int(_RAISED * one)
-        self._moved *= sizes[:, np.newaxis] ** 2
+            self.moved[1, others] = (2 * middle - int(self._axes[self._axis]) ** 2)[others]
+            self.moved[2, others] = int(_AWAY_ASKING * one)
+            self.moved[:, others] += int(_RAISED * one)
+        self.moved *= sizes[:, np.newaxis] ** 2
 
-    def _wrong(self, residues: PackedResidues) -> PackedResidues:
+    def added(self, residues: PackedResidues, factors: Sequence[int]) -> PackedResidues:
+        """Residues, shape (P, c, m), moved by `moved` times a factor for each prime."""
         changed = PackedResidues(shape=residues.shape, payload=bytearray(residues.payload))
         for index, p in enumerate(primes_of(residues.shape[0])):
-            factor = 1 if self._job.disclosure == "distances" else pow(int(self._weight[index]), -1, p)
-            added = np.array(self._moved[: residues.shape[1]] * factor % p, dtype=np.float64)
+            more = np.array(self.moved[: residues.shape[1]] * factors[index] % p, dtype=np.float64)
             plane = unpack(changed.planes()[index])
-            changed.planes()[index] = pack((plane + added) % p, p)
+            changed.planes()[index] = pack((plane + more) % p, p)
         return changed
+
+
+class BisectingClient(LyingClient):
+    """The first client, with `own_rows`. The server decodes the answers of the first R clients.
+
+    `bits` and `smallest` are those of `Bisection`, everything else is as for `Client`.
+    """
+
+    def __init__(self, *, bits: int, smallest: int, **given: Any) -> None:
+        super().__init__(lies=(), rng=random.Random(0), **given)
+        self.bisection = Bisection(job=self._job, rows=given["rows"], bits=bits, smallest=smallest)
+        weights = Weights(self._job).of(tuple(range(1, self._job.threshold + 1)))[:, 0]
+        primes = primes_of(len(weights))
+        masked_sum = self._job.disclosure == "distances"  # answers are added up without weights
+        self._factors = [
+            1 if masked_sum else pow(int(one), -1, p) for one, p in zip(weights, primes, strict=True)
+        ]
+
+    def receive(self, message: Message) -> list[Message]:
+        """Take a message and answer wrongly."""
+        if isinstance(message, Assignment):
+            self.bisection.plan(message.round, labels_of(message.sets))
+        caused = super().receive(message)
+        return [
+            replace(one, residues=self.bisection.added(one.residues, self._factors))
+            if isinstance(one, CodedDistances)
+            else one
+            for one in caused
+        ]
+
+    def _sealed(self, purpose: bytes, peer: int, at: tuple[int, int], payload: bytes, seal: Any) -> Any:
+        if purpose == MaskedAnswer.purpose and at[0]:  # before round 1 clients prove that rows are in range
+            columns, rows = self.bisection.moved.shape
+            digest, payload = payload[:DIGEST_BYTES], payload[DIGEST_BYTES:]  # a round has one part
+            residues = PackedResidues(
+                shape=(len(payload) // (3 * columns * rows), columns, rows), payload=payload
+            )
+            payload = digest + bytes(self.bisection.added(residues, self._factors).payload)
+        return seal(payload)
 
 
 def by_wrong_answers(
@@ -213,7 +234,7 @@ def by_wrong_answers(
         f"liars found: {liars}" if liars else "nobody notices" if watched.ended else "the run does not end"
     )
     guess = np.tile(others.mean(axis=0), (len(watched.rows), 1))
-    found = cast(BisectingClient, watched.clients[0]).found
+    found = cast(BisectingClient, watched.clients[0]).bisection.found
     for rounds, rows in found or [(1, guess)]:
         yield PLACED.row(
             error(rows[len(own) :], others),

@@ -11,13 +11,16 @@ from benchmarks.costs.figure1 import figure1_case
 from benchmarks.privacy import (
     against_labels,
     bisection,
+    boundary,
     cheating,
     coalition,
     coded,
     distances,
+    draws,
     federated,
     in_range,
     integers,
+    lying_comparer,
     opened,
     predicting,
     spreads,
@@ -27,6 +30,7 @@ from benchmarks.privacy.rows import AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
 from secfc.array_types import Floats
+from secfc.comparing.role import Comparer
 from secfc.errors import ParameterError
 from secfc.limits import Limits
 from secfc.options import Disclosure
@@ -89,6 +93,9 @@ ATTACKS = {
     "k-wires": "a comparison that nobody opened, by classifiers",
     "l-rows": "client that answers wrongly: everybody's rows, by rounds",
     "m-sybils": "owners of one person around a row: that row from the labels of their own rows, by these",
+    "n-row": "client with rows in a small ball: one row of others from the public draws of a start",
+    "o-rows": "one comparer that lies: everybody's rows, by rounds",
+    "p-rows": "client that chooses its rows: a column of others' rows from labels, by its share of all rows",
 }
 
 _DECODED: tuple[Disclosure, ...] = ("coded", "distances")
@@ -123,6 +130,12 @@ class Size:
     bits: int
     sybils: tuple[int, ...]
     sybil_runs: int
+    ball: tuple[int, ...]
+    comparer_bits: int
+    shares: tuple[float, ...]
+    chosen_for: int
+    tried: int
+    runs: int
 
 
 FULL = Size(
@@ -147,6 +160,12 @@ FULL = Size(
     bits=12,
     sybils=(1, 2, 4, 8),
     sybil_runs=20,
+    ball=(200, 2000, 20_000),
+    comparer_bits=22,
+    shares=(0.9, 0.5, 1 / 3, 0.2),
+    chosen_for=400,
+    tried=200,
+    runs=10,
 )
 QUICK = Size(
     m=120,
@@ -170,6 +189,12 @@ QUICK = Size(
     bits=4,
     sybils=(8,),
     sybil_runs=4,
+    ball=(2000,),
+    comparer_bits=4,
+    shares=(0.9,),
+    chosen_for=60,
+    tried=40,
+    runs=2,
 )
 
 
@@ -390,6 +415,28 @@ def _sybils(size: Size) -> Iterator[AttackRow]:
         yield from sybils.by_sybils(probes=size.sybils, smallest=smallest, runs=size.sybil_runs, seed=SEED)
 
 
+def _draws(size: Size) -> Iterator[AttackRow]:
+    yield from draws.by_draws(own=size.ball, others=size.others, runs=size.runs, seed=SEED)
+
+
+def _lying_comparer(size: Size) -> Iterator[AttackRow]:
+    given: dict[str, Any] = {"bits": size.comparer_bits, "smallest": 5, "seed": SEED, "max_liars": 1}
+    for liar in (Comparer.DEALER, Comparer.E0):
+        yield from lying_comparer.by_lying_comparer(blobs(6, size.others, 2), liar=liar, **given)
+
+
+def _chosen_rows(size: Size) -> Iterator[AttackRow]:
+    given: dict[str, Any] = {"others": size.chosen_for, "runs": size.runs, "seed": SEED}
+    for share in size.shares:
+        for d, max_iter, tried in (
+            (1, 300, size.tried),
+            (1, 300, 0),
+            (1, 10, size.tried),
+            (2, 300, size.tried),
+        ):
+            yield boundary.by_chosen_rows(share=share, d=d, max_iter=max_iter, tried=tried, **given)
+
+
 _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("ab", _coalitions),
     ("cd", _server),
@@ -404,5 +451,8 @@ _PARTS: tuple[tuple[str, Callable[[Size], Iterator[AttackRow]]], ...] = (
     ("k", _labels),
     ("l", _wrong_answers),
     ("m", _sybils),
+    ("n", _draws),
+    ("o", _lying_comparer),
+    ("p", _chosen_rows),
 )
 """Letters of attacks, and the function that measures them."""

@@ -1,4 +1,4 @@
-"""Attacks k and l as tables: a line for each program, a column for each adversary."""
+"""Attacks k to p as tables: of k a column for each adversary."""
 
 from typing import Any
 
@@ -43,16 +43,34 @@ def _range(values: list[float]) -> str:
 
 
 def liar_cells(rows: Rows) -> Cells:
-    """Rounds after which a client that answers wrongly has the rows of all parties."""
-    found: dict[tuple[int, str, str], list[tuple[float, float]]] = {}
+    """Rounds after which a client that answers wrongly, or a comparer that lies, has all rows."""
+    found: dict[tuple[str, int, str, str], list[tuple[float, float]]] = {}
     for row in rows:
-        if row["attack"] == "l-rows":
-            found.setdefault((row["d"], row["against"], row["note"]), []).append(
-                (row["value"], row["success"])
-            )
-    headings = ["d", "disclosure", *(f"rounds to an error below {one:g}" for one in _NEAR), "with"]
+        if row["attack"] in ("l-rows", "o-rows"):
+            of = row["adversary"], row["d"], row["against"], row["note"]
+            found.setdefault(of, []).append((row["value"], row["success"]))
+    headings = ["who", "d", "disclosure", *(f"rounds to an error below {one:g}" for one in _NEAR), "with"]
     lines = []
-    for (d, disclosure, note), points in found.items():
+    for (who, d, disclosure, note), points in found.items():
         rounds = [next((at for at, error in points if error < one), None) for one in _NEAR]
-        lines.append([str(d), disclosure, *("" if at is None else f"{at:g}" for at in rounds), note])
+        lines.append([who, str(d), disclosure, *("" if at is None else f"{at:g}" for at in rounds), note])
+    return headings, lines
+
+
+def label_cells(rows: Rows) -> Cells:
+    """What public draws, and labels alone, tell a client that chooses its rows."""
+    headings = ["program", "by", "varied", "value", "success", "nothing, everything", "with"]
+    lines = [
+        [
+            ATTACKS[row["attack"]],
+            row["adversary"],
+            row["swept"],
+            f"{row['value']:.5g}",
+            f"{row['success']:.2g}",
+            f"{row['nothing']:g}, {row['everything']:g}",
+            row["note"],
+        ]
+        for row in rows
+        if row["attack"] in ("n-row", "p-rows")
+    ]
     return headings, lines

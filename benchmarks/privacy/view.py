@@ -77,6 +77,8 @@ class Watched:
         Why a client ended the run, or refused a question of a cheating server, if one did.
     answered : int
         Questions of a cheating server that a client would have answered, with disclosure "labels".
+    asked : list of Assignment
+        The questions of all rounds as every client receives them, with disclosure "labels".
     mail : list of Opened
         Messages of all rounds, in order, with disclosure "labels".
     rounds : dict of (round, party) to LabelRound
@@ -91,6 +93,7 @@ class Watched:
     server: ServerView = field(repr=False)
     refusal: str | None = None
     answered: int = 0
+    asked: list[Assignment] = field(default_factory=list, repr=False)
     mail: list[Opened] = field(default_factory=list, repr=False)
     rounds: dict[tuple[int, int], LabelRound] = field(default_factory=dict, repr=False)
     liars: tuple[int, ...] = ()
@@ -243,10 +246,11 @@ def watch(
     k: int,
     t: int,
     ell: int,
-    seed: int = 0,
+    seed: int | None = 0,
     script: list[Labels] | None = None,
     limits: Limits | None = None,
     keys: int | None = None,
+    notes: bool = True,
     client: Callable[..., Client] = Client,
     **parameters: Any,
 ) -> Watched:
@@ -256,8 +260,8 @@ def watch(
     ----------
     parties : list of ndarray of shape (m_j, d), float64
     k, t, ell : int
-    seed : int
-        Seed of the start.
+    seed : int, optional
+        Seed of the start. Without one the comparers toss a coin.
     script : list of ndarray of shape (m,), int32, optional
         Questions of a cheating server. With disclosure "labels" every client gets them in addition to the
         questions of the first two rounds.
@@ -265,6 +269,8 @@ def watch(
         Limits of every client.
     keys : int, optional
         Seed of all keys, so that a view can be reproduced. By default keys are random.
+    notes : bool
+        Whether to keep what parties hold of each round with disclosure "labels", beside questions.
     client : callable
         Makes a client.
     **parameters
@@ -319,9 +325,10 @@ def watch(
                         _try(role, carried(replace(message, sets=sets)), watched)
                 if message.round > len(server.view.questions):
                     server.view.questions.append(labels_of(message.sets))
+                    watched.asked.append(message)
             message = carried(message)
             post.extend(role.receive(message))
-            if labels:
+            if labels and notes:
                 _note(role, message, watched)
     except LimitError as error:
         watched.refusal = str(error)

@@ -1,0 +1,100 @@
+"""What public draws, chosen rows and one comparer that lies tell about others' rows."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from benchmarks.privacy import boundary, draws, lying_comparer
+from benchmarks.privacy.boundary import Design, own_rows, placed
+from benchmarks.privacy.draws import Drawn, of_draws, totals
+from benchmarks.privacy.measure import blobs
+from secfc.comparing.role import Comparer
+from secfc.kmeans.plus_plus import DRAW_BITS
+
+ONE = 1 << DRAW_BITS
+
+
+def drawn_by(rho, squares):
+    """The row that a draw takes."""
+    sums = np.cumsum(squares)
+    return int(np.searchsorted(sums, rho / ONE * sums[-1], side="right"))
+
+
+class TestDraws:
+    OWN = np.array([[0.0], [1.0], [2.0]])
+    MOST = np.array([100.0, 100.0])
+
+    def test_an_own_row_that_is_drawn_bounds_what_is_before_and_after(self):
+        # S1 + 1 <= T / 2 < S1 + 5 with T = S1 + 5 + S3: 3 <= S3 - S1 + 6 <= 11.
+        view = Drawn(first=1, rho=(ONE // 2,), rows=[3])
+        low, high = totals(self.OWN, 1, view, np.array([2.0, 100.0]))
+        assert low == pytest.approx([0, 0])
+        assert high == pytest.approx([2, 7])
+
+    def test_the_first_row_of_another_tells_nothing(self):
+        view = Drawn(first=0, rho=(ONE // 2,), rows=[3])
+        assert totals(self.OWN, 1, view, self.MOST).tolist() == [[0, 0], self.MOST.tolist()]
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_what_is_found_contains_the_true_totals(self, seed):
+        rng = np.random.default_rng(seed)
+        rows = np.concatenate([rng.normal(8, 1, 3), rng.normal(0, 1, 50), rng.normal(8, 1, 4)])
+        first = 3 + int(rng.integers(50))
+        squares = (rows - rows[first]) ** 2
+        rho = tuple(map(int, rng.integers(ONE, size=3)))
+        view = Drawn(first=first, rho=rho, rows=[drawn_by(one, squares) for one in rho])
+        low, high = totals(rows[3:53, np.newaxis], 3, view, np.array([1e4, 1e4]))
+        true = np.array([squares[:3].sum(), squares[53:].sum()])
+        assert (low <= true + 1e-6).all()
+        assert (true <= high + 1e-6).all()
+
+    def test_rows_that_were_drawn_twice_are_told_by_the_order_of_random_numbers(self):
+        assert of_draws((7, 5, 3), [9, 4]) == [9, None, 4]
+        assert of_draws((7, 3, 5), [9, 4]) == [9, 4, None]
+        assert of_draws((7, 8, 3), [9, 4]) == [9, 9, 4]
+        assert of_draws((7, 3), [9]) == [9, 9]
+
+    def test_a_run_tells_the_row_before_many_own_rows(self):
+        (row,) = draws.by_draws(own=(20_000,), others=100, runs=2, seed=1)
+        assert row.success < 0.2
+
+
+@pytest.mark.parametrize("liar", [Comparer.DEALER, Comparer.E0])
+def test_one_comparer_that_lies_reads_a_bit_of_a_column_in_two_rounds(liar):
+    given = {"bits": 10, "smallest": 3, "seed": 1, "max_liars": 1}
+    rows = list(lying_comparer.by_lying_comparer(blobs(6, 40, 2), liar=liar, **given))
+    assert [row.value for row in rows] == [4 * bit for bit in range(1, 11)]
+    for one, later in zip(rows, rows[3:], strict=False):
+        assert later.success < one.success / 4
+    assert rows[-1].success < 3e-3
+    assert {row.note for row in rows} == {"max_liars=1, smallest_set=3; nobody notices"}
+
+
+class TestChosenRows:
+    def test_labels_of_all_rounds_give_the_own_rows_between_which_a_row_is(self):
+        own = np.array([0.0, 2.0, 2.8])
+        told = [np.array([0, 0, 1, 0]), np.array([0, 1, 1, 1])]
+        assert placed(own, told[:1]) == pytest.approx([(-3 + 2.8) / 2])
+        assert placed(own, told[1:]) == pytest.approx([(0 + 3) / 2])
+        assert placed(own, told) == pytest.approx([(0 + 2.8) / 2])
+        assert placed(own / 2, told) == pytest.approx([(0 + 1.4) / 2])
+
+    def test_names_of_the_clusters_do_not_matter(self):
+        own, told = np.array([0.0, 0.5, 1.0]), np.array([0, 0, 1, 0, 1])
+        assert placed(own, [told]).tolist() == placed(own, [1 - told]).tolist()
+
+    def test_between_its_ends_a_design_keeps_every_boundary_where_it_is(self):
+        others = norm.ppf((np.arange(1000) + 0.5) / 1000)
+        own = own_rows(9000, len(others), Design(first=-2, last=2.5, scale=2, left=0, right=0))
+        rows = np.concatenate([own, others])
+        for middle in np.linspace(-2, 2.5, 20):
+            means = rows[rows < middle].mean() + rows[rows > middle].mean()
+            assert means / 2 == pytest.approx(middle, abs=0.01)
+
+    def test_too_few_rows_make_no_design(self):
+        assert own_rows(30, 1000, Design(first=-2, last=2.5, scale=2, left=0, right=0)) is None
+
+    def test_a_run_tells_most_of_a_column_and_rows_like_others_do_not(self):
+        given = {"share": 0.9, "others": 60, "d": 1, "max_iter": 300, "runs": 2, "seed": 1}
+        assert boundary.by_chosen_rows(tried=40, **given).success > 0.8
+        assert boundary.by_chosen_rows(tried=0, **given).success < 0.3
