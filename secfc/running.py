@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
-from secfc import large_memory
 from secfc.array_types import Floats, Labels
 from secfc.by_party import (
     check_consent,
@@ -200,11 +199,8 @@ def run_outcome(
     warning = setup.job.privacy_warning()
     if warning is not None:
         warnings.warn(warning, stacklevel=_CALLER)
-    try:
-        with _watched(progress, setup.job) as on_progress:
-            outcome = _DRIVERS[options.driver](setup, on_progress)
-    finally:
-        large_memory.release()
+    with _watched(progress, setup.job) as on_progress:
+        outcome = _DRIVERS[options.driver](setup, on_progress)
     faults = outcome.faults.describe(computing)
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few clients were left to open the centres")))
