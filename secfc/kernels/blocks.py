@@ -9,6 +9,7 @@ errors. Numba's cache does not see a change of `lanes` or of this file: clear it
 Indices start at 0 on slices that were made before. So the compiler sees no negative one and vectorises.
 """
 
+import logging
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from numba import carray, cfunc, float32, float64, int32, int64, njit, types, ui
 
 from secfc.kernels import lanes
 from secfc.kernels.lanes import LANES, rent
+
+_LOG = logging.getLogger(__name__)
 
 ROUND = 1.5 * 2.0**52
 """Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
@@ -62,6 +65,14 @@ LOOPS = defaultdict(dict)
 """Loops by module and name."""
 
 
+def _say_that_it_compiles(hits):
+    """Say once in a process that loops are compiled, when the first one was not in the cache."""
+    if not hits and not LOOPS:
+        _LOG.warning(
+            "loops are compiled now, which takes about half a minute; later runs find them in a cache"
+        )
+
+
 def loop(signature, options=OPTIONS):
     """Compile a C function, whose arguments are numbers and addresses of arrays in C order."""
 
@@ -73,6 +84,7 @@ def loop(signature, options=OPTIONS):
             made = cfunc(signature, cache=True, **options)(function)
         except RuntimeError:  # no folder for the cache can be written
             made = cfunc(signature, **options)(function)
+        _say_that_it_compiles(made.cache_hits)
         LOOPS[function.__module__][function.__name__] = Loop(made, declared)
         return function
 
