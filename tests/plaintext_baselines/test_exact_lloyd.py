@@ -377,7 +377,7 @@ def test_squared_norms_of_the_largest_numbers_are_exact(n_features):
 
 
 class TestFarthestRowsThatTie:
-    """Emptied clusters get the farthest rows, of equally far ones the first. scikit-learn has no such order."""
+    """Emptied clusters get the farthest rows, of equally far ones the first; scikit-learn has no order."""
 
     @pytest.mark.parametrize("seed", range(40))
     def test_runs_and_the_oracle_agree(self, seed):
