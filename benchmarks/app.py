@@ -338,14 +338,6 @@ def crossover() -> None:
 
 
 @app.command(rich_help_panel=_STUDIES)
-def loading() -> None:
-    """CPU seconds and memory of a new interpreter: import secfc, load compiled loops, import Numba."""
-    from benchmarks.studies.loading import measure
-
-    measure()
-
-
-@app.command(rich_help_panel=_STUDIES)
 def aead() -> None:
     """Seconds to seal a part of shares: AES-256-GCM and ChaCha20-Poly1305 in turns on one core."""
     from benchmarks.studies.aead import measure

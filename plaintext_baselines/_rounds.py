@@ -66,7 +66,8 @@ class Rounds(Generic[Centres]):
 def relocate(arithmetic: Arithmetic[Centres], centres: Centres, assignment: NearestCentres) -> IntArray:
     """Give each empty cluster one of the rows farthest from their own centres, as scikit-learn does.
 
-    Empty clusters get rows in ascending order. A cluster that loses its only row stays empty in this round.
+    Empty clusters get rows in ascending order; scikit-learn promises no order of rows. A cluster that loses
+    its only row stays empty in this round.
     """
     sizes = np.bincount(assignment.labels, minlength=arithmetic.n_clusters)
     empty = np.flatnonzero(sizes == 0)

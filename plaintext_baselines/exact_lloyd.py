@@ -27,7 +27,8 @@ class ExactLloyd(PooledClusterer):
     nearest integers (halves to even). From then on nothing is rounded: a centre is a rational vector mu_h /
     s_h (sum and size of a set of rows), distances ||mu_h - s_h x||^2 / s_h^2 are compared as rationals, and
     ties go to the lowest cluster. Rounds, relocation of empty clusters and the stop are those of
-    :class:`Lloyd`, with ties among the farthest rows going to the lowest row.
+    :class:`Lloyd`. But emptied clusters, in ascending index, get the farthest rows in descending distance,
+    and of equally far rows the lowest first. scikit-learn promises no order of these.
 
     Parameters
     ----------

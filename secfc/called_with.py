@@ -1,7 +1,8 @@
 """Functions that take the fields of a dataclass (the "record") as arguments, with its signature and docs."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from functools import wraps
 from textwrap import fill, indent
 from typing import ParamSpec, TypeVar, get_type_hints
@@ -36,7 +37,7 @@ def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]]
             try:
                 signature.bind(*given, **named)
             except TypeError as error:  # it names the missing or unknown argument
-                raise TypeError(f"{function.__name__}() {error}") from None
+                raise TypeError(f"{function.__name__}() {error}{_hint(named, list(types))}") from None
             return function(record(*given, **named))
 
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -46,6 +47,34 @@ def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]]
         return call
 
     return made
+
+
+_INSTEAD = {
+    "n_clusters": "k",
+    "random_state": "seed",
+    "tol": "tol_moved",
+    "verbose": "progress",
+    "n_jobs": "threads",
+    "sample_weights": "sample_weight",
+}
+"""Our names of parameters that other libraries have."""
+
+_NOTHING = frozenset({"algorithm", "copy_x"})
+"""Parameters of scikit-learn's KMeans without use here: there is one algorithm, and rows are not changed."""
+
+
+def _hint(named: Collection[str], known: list[str]) -> str:
+    """What serves instead of unknown arguments; empty if that is not known."""
+    hints = []
+    for name in named:
+        if name in known:
+            continue
+        instead = [_INSTEAD[name]] if name in _INSTEAD else get_close_matches(name, known, n=1)
+        if name in _NOTHING:
+            hints.append(f"{name} is not needed")
+        elif instead and instead[0] in known:
+            hints.append(f"use {instead[0]} instead of {name}")
+    return "".join(f"; {hint}" for hint in hints)
 
 
 def documented(record: type[Record]) -> type[Record]:

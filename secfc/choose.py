@@ -2,7 +2,7 @@
 
 import html
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import Any
@@ -221,7 +221,7 @@ class Choice:
 class _Choose(ChooseOptions):
     """A call of `choose_k`."""
 
-    parties: Sequence[Any]
+    parties: Sequence[Any] | Mapping[str, Any]
     ks: Sequence[int]
     t: int | None = again(Threshold, "t")
     ell: int | None = again(Threshold, "ell")

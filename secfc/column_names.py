@@ -8,6 +8,16 @@ from math import isfinite
 
 from secfc.codes import Code
 from secfc.errors import DataError
+from secfc.texts import has_visible
+
+_INDEX = re.compile(
+    r"unnamed: [0-9]+(_level_[0-9]+)?(\.[0-9]+)?|__index_level_[0-9]+__|index|level_[0-9]+"  # pandas
+    r"|row_nr|row_index"  # Polars
+    r"|\.\.\.[0-9]+|rn|row[._]?names?"  # R: readr, data.table, row names
+    r"|_c[0-9]+|rowid|column0+",  # Spark, SQLite, DuckDB
+    re.IGNORECASE,
+)
+"""Names that libraries give to an index, or to a column without a name."""
 
 _NO_WORDS = frozenset({"na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "inf", "infinity"})
 
@@ -55,6 +65,25 @@ def _is_word(text: str) -> bool:
         float(text.replace(",", ".", 1))
         return False
     return text.casefold() not in _NO_WORDS and any(map(str.isalpha, text))
+
+
+def is_index(name: str) -> bool:
+    """Whether a name is none that a person sees, or one that libraries give to an index."""
+    return not has_visible(name) or _INDEX.fullmatch(name) is not None
+
+
+def check_no_index(name: str, place: int, *, where: str, hint: str) -> None:
+    """Raise DataError for a column without a name, or named as libraries name an index; `place` is from 0.
+
+    `where` is its file or party, `hint` says what to do. Such a column numbers the rows of a frame that was
+    written. It would be clustered like a measurement.
+    """
+    if is_index(name) and not has_visible(name):
+        raise DataError(f"{where}: column {place + 1} has no name; {hint}", code=Code.EXTRA_COLUMN)
+    if is_index(name):
+        raise DataError(
+            f"{where}: column {name!r} is named as libraries name an index; {hint}", code=Code.EXTRA_COLUMN
+        )
 
 
 def left_out(

@@ -3,15 +3,18 @@
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
-from secfc.column_names import left_out, normal_all
+from secfc.column_names import check_no_index, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, ParameterError, each
-from secfc.rows import check_finite
+from secfc.rows import check_exact, check_finite
+from secfc.texts import EXACT, has_visible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,30 +36,36 @@ class Party:
 
 
 def as_parties(
-    parties: Sequence[Any],
+    parties: Sequence[Any] | Mapping[str, Any],
     names: Sequence[str] | None = None,
     *,
     columns: Sequence[str] = (),
     columns_of: str = "the fit",
+    mend: str = "; secfc.Prepare fills missing values in, and encodes texts",
 ) -> list[Party]:
     """Check and convert every party's rows, with columns of DataFrames matched by name.
 
     `columns` are those of an earlier fit or file. Errors call it `columns_of`, and its columns come first.
+    Errors end with `mend`, which says what helps against missing values and texts.
 
     Raises ParameterError, or one DataError with everything that is wrong at any party. Texts name the column
     or row if there is one, and never a value.
     """
+    if isinstance(parties, Mapping):
+        names, parties = _names(parties), list(parties.values())
     if (
         isinstance(parties, np.ndarray | str | bytes)
         or is_frame(parties)
         or not isinstance(parties, Sequence)
     ):
-        raise ParameterError("parties: a list with one array or DataFrame per party is needed")
+        raise ParameterError(
+            "parties: a list with one array or DataFrame per party is needed, or a dict of them by name"
+        )
     if not parties:
         raise ParameterError("parties: the list is empty")
     names = names or [f"parties[{j}]" for j in range(len(parties))]
     chosen = _columns(parties, names, (columns_of, columns) if columns else None)
-    arrays = each(_as_array, parties, names, chosen)
+    arrays = each(partial(_as_array, mend=mend), parties, names, chosen)
     widths = [array.shape[1] for array in arrays if array is not None]
     if not widths:
         raise ParameterError("parties: no party has a row or a column")
@@ -72,21 +81,44 @@ def as_parties(
     return each(party, names, parties, arrays, chosen)
 
 
+def in_order(name: str, given: Any, members: Sequence[Party]) -> Any:
+    """What an argument has for each party, in their order. Only a dict by their names is changed.
+
+    ParameterError, with the argument's `name`, unless the dict has the same names.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    names = [member.name for member in members]
+    if set(given) != set(names):
+        others = ", ".join(sorted(map(repr, set(given) ^ set(names))))
+        raise ParameterError(
+            f"{name}: a dict needs the names of all parties and no other; differing: {others}"
+        )
+    return [given[one] for one in names]
+
+
+def _names(parties: Mapping[str, Any]) -> list[str]:
+    for name in parties:
+        if not isinstance(name, str) or not has_visible(name):
+            raise ParameterError("parties: names of parties are texts that are not empty")
+    return list(parties)
+
+
 def is_frame(party: Any) -> bool:
     """Whether this is a DataFrame, of pandas or Polars."""
     return hasattr(party, "columns") and hasattr(party, "to_numpy")
 
 
-def _as_array(party: Any, name: str, columns: Mapping[str, int]) -> Floats | None:
+def _as_array(party: Any, name: str, columns: Mapping[str, int], *, mend: str) -> Floats | None:
     """The rows as a contiguous, finite float64 array; None for an empty list or an array of shape (0,)."""
     frame = is_frame(party)
-    rows = _from_frame(party, name, list(columns.values())) if frame else _from_array(party, name)
+    rows = _from_frame(party, name, list(columns.values()), mend) if frame else _from_array(party, name, mend)
     if rows is not None:
-        check_finite(rows, name=name, d=rows.shape[1])
+        check_finite(rows, name=name, d=rows.shape[1], columns=list(columns), mend=mend)
     return rows
 
 
-def _from_array(party: Any, name: str) -> Floats | None:
+def _from_array(party: Any, name: str, mend: str) -> Floats | None:
     if np.ma.isMaskedArray(party) and np.ma.is_masked(party):
         raise DataError(
             f"{name}: {int(np.ma.getmaskarray(party).sum())} values are masked (missing)",
@@ -109,11 +141,22 @@ def _from_array(party: Any, name: str) -> Floats | None:
     if array.shape[1] == 0:
         raise DataError(f"{name}: it has no columns")
     if array.dtype.kind not in "buif":
-        raise DataError(f"{name}: numbers are needed, dtype {array.dtype} was given", code=Code.NOT_A_NUMBER)
+        raise DataError(
+            f"{name}: numbers are needed, dtype {array.dtype} was given{mend}",
+            code=Code.NOT_A_NUMBER,
+        )
+    if array.dtype.kind in "iu":
+        check_exact(np.flatnonzero(_beyond_exact(array).any(axis=1)), f"{name}: it")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
+def _beyond_exact(whole: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which whole numbers float64 may round."""
+    found: NDArray[np.bool_] = (whole > EXACT) | (whole < -EXACT)
+    return found
+
+
+def _from_frame(frame: Any, name: str, positions: Sequence[int], mend: str) -> Floats:
     """Columns of a DataFrame as float64; a missing value becomes NaN, which is refused later."""
     rows = np.empty((len(frame), len(positions)))
 
@@ -125,11 +168,18 @@ def _from_frame(frame: Any, name: str, positions: Sequence[int]) -> Floats:
             values = values.to_numpy()
             kind = values.dtype.kind
         if kind not in "buif" and len(frame):
-            raise DataError(f"{name}: column {column!r} is not numeric", code=Code.NOT_A_NUMBER)
+            raise DataError(
+                f"{name}: column {column!r} is not numeric{mend}",
+                code=Code.NOT_A_NUMBER,
+            )
         if isinstance(values.dtype, np.dtype):
             rows[:, at] = values
         else:
             rows[:, at] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        if kind in "iu" and (np.abs(rows[:, at]) >= EXACT).any():
+            if not isinstance(values.dtype, np.dtype):
+                values = values.to_numpy(dtype=object, na_value=0)
+            check_exact(np.flatnonzero(_beyond_exact(np.asarray(values))), f"{name}: column {column!r}")
 
     each(take, range(len(positions)), positions)
     return rows
@@ -150,6 +200,10 @@ def _columns(
         given = list(parties[at].columns)
         if not given:
             raise DataError(f"{names[at]}: it has no columns")
+        for place, one in enumerate(given):
+            if isinstance(one, str) or one is None or one != one:  # noqa: PLR0124 - NaN is no name either
+                shown = normal(one) if isinstance(one, str) else ""
+                check_no_index(shown, place, where=names[at], hint="drop it, or give it another name")
         if not all(isinstance(name, str) for name in given):
             _check_places(parties, names, frames)
             return [

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from secfc import large_memory
+import numpy as np
 
 HEADROOM = 64  # bytes reserved before a payload: more than any header needs
 
@@ -22,7 +22,7 @@ class Payload:
     @classmethod
     def _with_room(cls, size: int, **fields: object) -> Self:
         """An uninitialised payload of this many bytes, with headroom for a header."""
-        whole = large_memory.empty(HEADROOM + size)
+        whole = np.empty(HEADROOM + size, dtype=np.uint8).data
         made = cls(payload=whole[HEADROOM:], **fields)
         made._whole = whole
         return made

@@ -1,7 +1,7 @@
 """`predict`: the cluster of rows that were not in a run, from the labels of the rows that were."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from secfc.field.fixed_point import MAX_STEPS
 from secfc.option_checks import check_positive
 from secfc.options import PredictOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job
-from secfc.parties import Party, as_parties
+from secfc.parties import Party, as_parties, in_order
 from secfc.protocol.progress import Faults
 from secfc.rows import as_labels, check_rows, largest_norm
 from secfc.running import is_number, run_outcome
@@ -75,8 +75,8 @@ def predict(call: _Predict) -> Prediction:
 
     Parameters
     ----------
-    parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
-        The rows of the run, one array per party.
+    parties : sequence, or dict by name, of array of shape (m_j, d), DataFrame or sparse matrix
+        The rows of the run, one array per party. `labels` and `new_rows` may be dicts with the same names.
     labels : sequence of integer array of shape (m_j,)
         ``result.labels``. Rows with -1, those of a party that was left out, are not shared and do not count
         in a centre. A cluster without rows has no centre and is never predicted.
@@ -129,7 +129,8 @@ def predict_members(
 ) -> Prediction:
     """`predict` for parties that already have names: `members` with old rows, `added` with new rows."""
     check_positive("k", k)
-    check_consent("predict", members, limits_of(options.limits, members))
+    limits = limits_of(in_order("limits", options.limits, members), members)
+    check_consent("predict", members, limits)
     bound, step = options.bound, options.step
     if bound is None:
         bound = max(each(lambda one: largest_norm(one.rows, name=one.name), [*members, *added]))
@@ -140,7 +141,7 @@ def predict_members(
             check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound), step=step)
     given = _labels(labels, members, k)
     both, starts, weights = [], [], list[Ints]()
-    of_rows = weights_of(options.sample_weight, members)
+    of_rows = weights_of(in_order("sample_weight", options.sample_weight, members), members)
     for at, (member, new, of_old) in enumerate(zip(members, added, given, strict=True)):
         kept = of_old >= 0
         if of_rows is not None:  # weights of new rows are in no sum
@@ -164,9 +165,10 @@ def predict_members(
     )
 
 
-def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Party], list[Party]]:
+def _members(parties: Any, new_rows: Any) -> tuple[list[Party], list[Party]]:
     """The parties with their old rows and with their new rows, with equal columns."""
     members = as_parties(parties)
+    new_rows = in_order("new_rows", new_rows, members)
     if not isinstance(new_rows, list | tuple):
         raise ParameterError("new_rows: a list with one array or DataFrame per party is needed")
     if len(new_rows) != len(members):
@@ -174,11 +176,13 @@ def _members(parties: Sequence[Any], new_rows: Sequence[Any]) -> tuple[list[Part
             f"new_rows: rows of {len(new_rows)} parties were given, there are {len(members)} parties"
         )
     names = [member.name for member in members] + [f"new_rows[{j}]" for j in range(len(members))]
-    together = as_parties([*parties, *new_rows], names)
+    old = parties.values() if isinstance(parties, Mapping) else parties
+    together = as_parties([*old, *new_rows], names)
     return together[: len(members)], together[len(members) :]
 
 
 def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
+    labels = in_order("labels", labels, members)
     check_list("labels", labels, members)
     checked = [
         as_labels(given, name=member.name, m=member.rows.shape[0], k=k, least=-1, what="labels")

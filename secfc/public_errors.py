@@ -22,7 +22,6 @@ _CODES = {str(code): code for code in Code}
 COMPLETE = "complete"  # the ending of a run for a party that has its result
 LEFT_OUT = "the run continued without its rows"  # for a party that was left out
 MISSED = "the run was complete before this party received its labels"  # for a party that received no labels
-FETCHED = "complete, with labels from copies of other parties"  # for a party that fetched missed labels later
 _MOST_CLIENTS = 50  # clients that a text names, so that it fits in a statement
 
 _ENDING = re.compile(

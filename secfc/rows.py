@@ -43,8 +43,11 @@ def check_rows(rows: Floats, *, name: str, d: int, bound: float, step: float | N
         )
 
 
-def check_finite(rows: Floats, *, name: str, d: int) -> None:
-    """Raise DataError unless `rows` is a finite float64 array of shape (m, d)."""
+def check_finite(rows: Floats, *, name: str, d: int, columns: Sequence[str] = (), mend: str = "") -> None:
+    """Raise DataError unless `rows` is a finite float64 array of shape (m, d).
+
+    The text has the name of the column, of `columns` if they have names, and ends with `mend`.
+    """
     if not isinstance(rows, np.ndarray) or rows.dtype != np.float64 or rows.ndim != 2:
         raise DataError(f"{name}: rows must be a two-dimensional float64 array")
     if rows.shape[1] != d:
@@ -52,9 +55,20 @@ def check_finite(rows: Floats, *, name: str, d: int) -> None:
     bad = ~np.isfinite(rows)
     if bad.any():
         row, column = np.argwhere(bad)[0]
+        where = repr(columns[column]) if columns else column
         raise DataError(
-            f"{name}: {bad.sum()} values are NaN or infinite, the first in row {row}, column {column}",
+            f"{name}: {bad.sum()} values are NaN or infinite, the first in row {row}, column {where}{mend}",
             code=Code.MISSING_VALUE,
+        )
+
+
+def check_exact(beyond: Sequence[int] | Ints, where: str, *, above: int = 0) -> None:
+    """Raise DataError if float64 would round exact numbers: those in rows `beyond`, after `above` others."""
+    if len(beyond):
+        raise DataError(
+            f"{where} has {len(beyond)} exact numbers beyond 2^53, the first in row {above + beyond[0]}, "
+            "that float64 would round; leave the column out, or cast it to double precision",
+            code=Code.OUT_OF_RANGE,
         )
 
 

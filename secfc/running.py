@@ -2,14 +2,13 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeGuard, cast, get_args
 
 import numpy as np
 
-from secfc import large_memory
 from secfc.array_types import Floats, Labels
 from secfc.by_party import (
     check_consent,
@@ -63,7 +62,7 @@ from secfc.params import (
     fitting,
     recovery_threshold,
 )
-from secfc.parties import Party, as_parties, is_frame
+from secfc.parties import Party, as_parties, in_order, is_frame
 from secfc.protocol.noise import noise_of
 from secfc.result import Result
 from secfc.row_layout import Layout
@@ -83,7 +82,7 @@ _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
 class _Run(RunOptions):
     """A call of `run`."""
 
-    parties: Sequence[Any]
+    parties: Sequence[Any] | Mapping[str, Any]
     k: int
     t: int | None = again(Threshold, "t")
     ell: int | None = again(Threshold, "ell")
@@ -96,8 +95,9 @@ def run(call: _Run) -> Result:
     Parameters
     ----------
     parties : sequence of array of shape (m_j, d), DataFrame (pandas, Polars) or SciPy sparse matrix
-        One per client, numbers only; a party may be empty. A sparse matrix is converted to a dense one,
-        because shares are dense.
+        One per client, numbers only; a party may be empty. Or a dict of them by name: errors and warnings
+        show the names, the result has the dict's order, and what an option has for each party may be a dict
+        with the same names. A sparse matrix is converted to a dense one, because shares are dense.
     k : int
         Number of clusters.
     **options
@@ -115,7 +115,7 @@ def run(call: _Run) -> Result:
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` ended the best start.
+        If `max_iter` ended the best start, or clusters of the result have no rows.
     FaultWarning
         If clients vanished or lied and the run continued without them.
     PrecisionWarning
@@ -166,6 +166,7 @@ def run_outcome(
     `parameters` are those of the job that are no options: k, t, ell, and `compared` or `predict`.
     """
     check_choice("driver", options.driver, get_args(Driver))
+    options = _by_position(options, members)
     given = parameters["t"], parameters["ell"]
     computing = computing_parties(members, options)
     t, ell = default_threshold(len(computing), *given, max_liars=options.max_liars)
@@ -200,11 +201,8 @@ def run_outcome(
     warning = setup.job.privacy_warning()
     if warning is not None:
         warnings.warn(warning, stacklevel=_CALLER)
-    try:
-        with _watched(progress, setup.job) as on_progress:
-            outcome = _DRIVERS[options.driver](setup, on_progress)
-    finally:
-        large_memory.release()
+    with _watched(progress, setup.job) as on_progress:
+        outcome = _DRIVERS[options.driver](setup, on_progress)
     faults = outcome.faults.describe(setup.job, setup.parties)
     if setup.job.reveal_to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few clients were left to open the centres")))
@@ -214,7 +212,25 @@ def run_outcome(
     if not outcome.converged:
         text = f"max_iter: {setup.job.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER)
+    if not setup.job.predict:
+        _warn_of_empty(np.concatenate(outcome.labels), outcome.k)
     return outcome, setup.job, held
+
+
+def _by_position(options: RunOptions, members: list[Party]) -> RunOptions:
+    """The options with lists instead of dicts by the parties' names."""
+    of_parties = ("ids", "init", "limits", "sample_weight")
+    given = {name: value for name in of_parties if isinstance(value := getattr(options, name), Mapping)}
+    return replace(options, **{name: in_order(name, value, members) for name, value in given.items()})
+
+
+def _warn_of_empty(labels: Labels, k: int) -> None:
+    """Warn if clusters have no rows. `labels` are those of all rows."""
+    empty = np.flatnonzero(set_sizes(labels, k) == 0)
+    if empty.size:
+        which = ", ".join(map(str, empty))
+        text = f"k: {empty.size} of {k} clusters have no rows ({which}); there may be fewer different rows"
+        warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER + 1)
 
 
 def _check_steps(setup: Setup, members: list[Party], options: RunOptions) -> None:
@@ -392,7 +408,7 @@ def _as_centres(init: Any, members: list[Party], job: Job) -> Floats:
     if not is_frame(init) and init.shape != (job.k, job.d):
         raise ParameterError(f"{needed}, {init.shape} was given")
     first = next((member for member in members if member.columns), members[0])
-    (given,) = as_parties([init], ["init"], columns=first.columns, columns_of=first.name)
+    (given,) = as_parties([init], ["init"], columns=first.columns, columns_of=first.name, mend="")
     if given.rows.shape != (job.k, job.d):
         raise ParameterError(f"{needed}, {given.rows.shape} was given")
     return given.rows

@@ -20,17 +20,20 @@ import pyarrow.parquet
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
-from secfc.column_names import are_names, is_header, left_out, normal, normal_all
+from secfc.column_names import are_names, check_no_index, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
-from secfc.rows import as_weights
-from secfc.sources.blocks import EXACT, check_exact, exact_floats
+from secfc.psu.tokens import id_text
+from secfc.rows import as_weights, check_exact
+from secfc.sources.blocks import exact_floats
 from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 from secfc.sources.text_format import FOUND, TextFormat
+from secfc.texts import EXACT, is_number
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
+_CHOOSE = "give it to --id or --drop, or name all columns with --columns"
 _UNSURE = b"unsure"  # mark in a table's metadata: its names may be values and are not shown
 _FEWEST_NUMBERED = 10  # with fewer rows, numbers in equal steps may be a coincidence
 
@@ -115,6 +118,8 @@ def chosen_columns(
             continue
         where = f"{path}: column {_shown(table, name)}"
         try:
+            if in_silence:
+                check_no_index(name, found.index(name), where=str(path), hint=_CHOOSE)
             rows[:, at] = _numbers(table.column(name), where, by=" (--drop, --id)" if in_silence else "")
             if in_silence:
                 _check_no_identifier(rows[:, at], where, is_code=bool(name) and name in codes)
@@ -253,19 +258,29 @@ def party_names(paths: Sequence[Path | Query]) -> list[str]:
 def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     """The ID column of every party, as Python values of one type.
 
-    If files have different types, 7 and "7" mean the same row. Raises DataError for types that differ and are
-    not all text or integers.
+    If files have different types, IDs become text (`secfc.psu.tokens.id_text`). DataError for another type.
     """
-    columns = [(table.path, table.ids) for table in tables if table.ids is not None and table.rows.size]
-    alike = all(column.type == columns[0][1].type for _, column in columns)
-    for path, column in [] if alike else columns:
-        if not (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
-            raise DataError(
-                f"{path}: its IDs are of type {column.type}, others' are not; text or integers are needed",
-                code=Code.BAD_ID,
-            )
     held = [None if table.ids is None or not table.rows.size else table.ids for table in tables]
-    return [[] if ids is None else (ids if alike else ids.cast(pa.string())).to_pylist() for ids in held]
+    alike = len({ids.type for ids in held if ids is not None}) <= 1
+    return [
+        []
+        if ids is None
+        else ids.to_pylist()
+        if alike
+        else [id_text(one, name=str(table.path), number=at) for at, one in enumerate(ids.to_pylist())]
+        for table, ids in zip(tables, held, strict=True)
+    ]
+
+
+def check_ids_differ(ids: pa.ChunkedArray | None, name: str) -> None:
+    """Raise DataError, with the numbers of rows, if an ID is in several rows."""
+    if ids is None:
+        return
+    first: dict[Any, int] = {}
+    for row, one in enumerate(ids.to_pylist()):
+        before = first.setdefault(one, row)
+        if before != row:
+            raise DataError(f"{name}: rows {before} and {row} have one ID", code=Code.BAD_ID)
 
 
 def row_weights(tables: Sequence[Table]) -> list[Ints] | None:
@@ -399,8 +414,7 @@ def _check_no_identifier(values: Floats, where: str, *, is_code: bool) -> None:
     if is_code or are_row_numbers(values):
         why = "leading zeros" if is_code else "numbers in equal steps, each once"
         raise DataError(
-            f"{where} looks like an identifier ({why}); give it to --id or --drop, or name all columns "
-            "with --columns",
+            f"{where} looks like an identifier ({why}); {_CHOOSE}",
             code=Code.EXTRA_COLUMN,
         )
 
@@ -466,17 +480,9 @@ def _no_numbers(column: pa.ChunkedArray) -> str:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return ""
     texts = column.to_pylist()
-    bad = [at for at, text in enumerate(texts) if not _is_number(text)]
+    bad = [at for at, text in enumerate(texts) if not is_number(text)]
     if not bad:
         return ": decimal points, where another column has commas"
     if len(bad) == len(texts):
-        return "" if not all(_is_number(text.replace(",", ".", 1)) for text in texts) else ": decimal commas"
+        return "" if not all(is_number(text.replace(",", ".", 1)) for text in texts) else ": decimal commas"
     return f": {len(bad)} of {len(texts)} values are no numbers, the first in row {bad[0]}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

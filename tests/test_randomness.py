@@ -298,5 +298,4 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "protocol/server.py: MaskSource(",
         "protocol/trio_round.py: mask_key(",
         "psu/field_sharing.py: MaskSource(",
-        "sealing/box.py: AESGCM(",
     }

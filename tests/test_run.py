@@ -169,7 +169,8 @@ def test_the_bound_of_a_simulation_is_the_largest_norm():
 
 
 def test_rows_that_are_all_zero_are_one_cluster():
-    result = run_with_distances([np.zeros((2, 2))] * 3, 2, init=[[0, 1]] * 3)
+    with pytest.warns(secfc.ConvergenceWarning, match=r"1 of 2 clusters have no rows \(1\)"):
+        result = run_with_distances([np.zeros((2, 2))] * 3, 2, init=[[0, 1]] * 3)
     assert (lists(result), result.inertia) == ([[0, 0]] * 3, 0.0)
 
 

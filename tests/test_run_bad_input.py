@@ -51,7 +51,7 @@ ROWS = {
     "several NaN": (second(np.full((3, 2), np.nan)), "parties[1]: 6 values are NaN"),
     "missing in a frame": (
         frames(pd.DataFrame({"age": [1.0, None], "dose": [1.0, 2.0]})),
-        "parties[1]: 1 values are NaN or infinite, the first in row 1, column 0",
+        "parties[1]: 1 values are NaN or infinite, the first in row 1, column 'age'",
     ),
     "ragged": (second([[1.0, 2.0], [3.0]]), "parties[1]: its rows have different lengths"),
     "narrower": (second(np.ones((3, 1))), "parties[1]: 1 columns, parties[0] has 2"),
@@ -105,7 +105,7 @@ ROWS = {
     ),
     "missing nullable integer": (
         frames(pd.DataFrame({"age": pd.array([1, None]), "dose": [1.0, 2.0]})),
-        "parties[1]: 1 values are NaN or infinite, the first in row 1, column 0",
+        "parties[1]: 1 values are NaN or infinite, the first in row 1, column 'age'",
     ),
     "frame of other columns": (
         frames(FRAME.rename(columns={"dose": "height"})),
@@ -158,7 +158,8 @@ ARGUMENTS = {
     "three-dimensional array for all": ({"parties": np.ones((3, 4, 2))}, "parties: a list with one array"),
     "one frame for all": ({"parties": FRAME}, "parties: a list with one array or DataFrame per party"),
     "a word for all": ({"parties": "abc"}, "parties: a list with one array or DataFrame per party"),
-    "a dict": ({"parties": dict(enumerate(GOOD))}, "parties: a list with one array or DataFrame per party"),
+    "a dict without names": ({"parties": dict(enumerate(GOOD))}, "parties: names of parties are texts"),
+    "a dict with an empty name": ({"parties": {" ": ONES, "b": ONES}}, "parties: names of parties are texts"),
     "a generator": ({"parties": iter(GOOD)}, "parties: a list with one array or DataFrame per party"),
     "None for all": ({"parties": None}, "parties: a list with one array or DataFrame per party"),
     "no party": ({"parties": []}, "parties: the list is empty"),
@@ -340,13 +341,14 @@ def test_what_is_wrong_with_all_parties_is_told_at_once():
     good = np.ones((3, 2))
     holes = np.array([[1.0, np.nan], [np.inf, 1.0]])
     texts = pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0], "c": ["z", "z"]})
+    mend = "; secfc.Prepare fills missing values in, and encodes texts"
     with pytest.raises(secfc.DataError) as caught:
         secfc.run([holes, good, texts, good.astype(str), [[1], [1, 2]]], 2, 1, 1)
     assert str(caught.value).splitlines() == [
-        "parties[0]: 2 values are NaN or infinite, the first in row 0, column 1",
-        "parties[2]: column 'a' is not numeric",
-        "parties[2]: column 'c' is not numeric",
-        "parties[3]: numbers are needed, dtype <U32 was given",
+        f"parties[0]: 2 values are NaN or infinite, the first in row 0, column 1{mend}",
+        f"parties[2]: column 'a' is not numeric{mend}",
+        f"parties[2]: column 'c' is not numeric{mend}",
+        f"parties[3]: numbers are needed, dtype <U32 was given{mend}",
         "parties[4]: its rows have different lengths",
     ]
     assert caught.value.code is Code.MISSING_VALUE
@@ -368,7 +370,8 @@ def test_every_error_for_a_wrong_value_is_also_a_value_error():
 
 
 def test_the_largest_ones_named_in_errors_are_accepted():
-    result = secfc.run(GOOD, k=12, t=1, ell=1, precision=52, max_iter=1000, seed=0)
+    with pytest.warns(secfc.ConvergenceWarning, match="3 of 12 clusters have no rows"):
+        result = secfc.run(GOOD, k=12, t=1, ell=1, precision=52, max_iter=1000, seed=0)
     assert result.sizes.sum() == 12
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from secfc.agreement.audited_deposits import check_deposits
-from secfc.agreement.copies import Place, check_copy
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
 from secfc.agreement.statement import MOST_SUMMARY, SignedStatement, Statement, Summary, difference
@@ -106,29 +105,9 @@ def _of_party(number: int, name: str, given: list[SignedStatement], agreement: A
         return _wrong(f"{name}: signed as client {statement.client}, in the roster it is client {number}")
     if statement.job != agreement.digest.hex():
         return _wrong(f"{name}: signed for another job, {statement.job[:16]}")
-    recipients = [one.recipient for one in given[0].copies]
-    try:
-        for one in given[0].copies:
-            check_copy(one, place_of(statement, agreement), agreement.consortium.roster)
-    except SealError as error:
-        return _wrong(f"{name}: {error}")
     sent = sum(one.bytes for one in statement.sent.values())
     text = f"{name}: its signature holds; {sent} bytes left it; ended: {statement.ended}"
-    if recipients:
-        text += f"; copies of labels for client {', '.join(map(str, recipients))}"
     return Finding(holds=True, text=text)
-
-
-def place_of(statement: Statement, agreement: Agreement) -> Place:
-    """The place of copies beside a statement; SealError if the statement has no introductions."""
-    if statement.introductions is None:
-        raise SealError("copies of labels, and no introductions")
-    return Place(
-        agreement=agreement.digest,
-        run=bytes.fromhex(statement.run),
-        introductions=bytes.fromhex(statement.introductions),
-        maker=statement.client,
-    )
 
 
 def _agree(valid: list[SignedStatement], key: str, what: str, otherwise: str) -> Finding:

@@ -12,6 +12,7 @@ from secfc.agreement.site_file import Site
 from secfc.errors import DataError, SecFCError, all_of
 from secfc.psu.tokens import row_ids
 from secfc.sealing.identity import Identity
+from secfc.tables import check_ids_differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +49,9 @@ def check_site(site: Site) -> Checked:
     look(lambda: site.check(agreement))
     look(lambda: agreement.check_date(datetime.now(UTC).date()))
     look(lambda: rows.append(read_rows(site, agreement)))
-    if rows and agreement.owners is not None and agreement.has_rows(site.party):
+    if rows and agreement.has_rows(site.party):
         look(lambda: _check_count(rows[0], agreement, site.party))
+        look(lambda: check_ids_differ(rows[0].table.ids, f"{site.party}: {rows[0].table.path}"))
     if site.ids_key is not None:
         look(lambda: _check_ids(site, rows))
     if wrong:
@@ -59,10 +61,11 @@ def check_site(site: Site) -> Checked:
 
 def _check_count(rows: SiteRows, agreement: Agreement, name: str) -> None:
     """Raise DataError for no rows, or more rows than an owner may deposit."""
-    assert agreement.owners is not None
-    count, most = rows.table.rows.shape[0], agreement.owners.most_rows
-    if not 1 <= count <= most:
-        raise DataError(f"{name}: {rows.table.path}: it has {count} rows; 1 to {most} are possible")
+    count = rows.table.rows.shape[0] if rows.unprepared is None else rows.unprepared.rows
+    most = None if agreement.owners is None else agreement.owners.most_rows
+    if not count or (most is not None and count > most):
+        possible = "1 or more" if most is None else f"1 to {most}"
+        raise DataError(f"{name}: {rows.table.path}: it has {count} rows; {possible} are possible")
 
 
 def _check_ids(site: Site, rows: list[SiteRows]) -> None:

@@ -20,6 +20,7 @@ from secfc.params import Job
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
 from secfc.prepare.transform import Preparation
+from secfc.psu.tokens import id_text
 from secfc.rows import check_rows
 from secfc.tables import Table, chosen_columns, load_table, no_column, weights_in, written_of
 
@@ -186,10 +187,5 @@ def _texts(column: pa.ChunkedArray, path: str, name: str) -> list[str]:
         )
     if not len(column):
         return []
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-        raise DataError(
-            f"{path}: column {name!r} of IDs is of type {kind}; text or integers are needed", code=Code.BAD_ID
-        )
-    texts: list[str] = column.cast(pa.string()).to_pylist()
-    return texts
+    where, given = f"{path}: column {name!r}", column.to_pylist()
+    return [id_text(one, name=where, number=at) for at, one in enumerate(given)]

@@ -5,8 +5,7 @@
     signed = "secfc statement 1" | canonical JSON of the statement
 
 A statement says which job ran and in which versions, who took part, how many bytes of each type of message
-left the party, and how the run ended. It holds no row, label, share or distance. Copies of labels for parties
-that missed them are beside it, sealed to these parties (`secfc.agreement.copies`).
+left the party, and how the run ended. It holds no row, label, share or distance.
 """
 
 import json
@@ -20,13 +19,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from secfc.agreement.copies import MOST_COPIES, Copies, most_text, text_of
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.toml_file import MAX_BYTES, FileSchema, ListOf, TableOf, check_values, read_json
 from secfc.outputs import replace_text
 from secfc.params import MAX_CLIENTS
-from secfc.public_errors import COMPLETE, FETCHED, LEFT_OUT, MISSED, is_ending
+from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
 from secfc.sealing.identity import Identity
 from secfc.version import VERSION
 
@@ -34,7 +32,7 @@ _SIGNED = b"secfc statement 1"
 _MOST_TEXT, _MOST_SHORT = 2000, 100
 _MOST_ENTRIES = 50
 
-MOST_SUMMARY = 4 * MAX_BYTES + MOST_COPIES
+MOST_SUMMARY = 4 * MAX_BYTES
 """Most bytes of a summary that is read."""
 
 Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -53,7 +51,7 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 def _of_the_list(text: str) -> str:
-    if text not in (COMPLETE, FETCHED, LEFT_OUT, MISSED) and not is_ending(text):
+    if text not in (COMPLETE, LEFT_OUT, MISSED) and not is_ending(text):
         raise ValueError("a type of error and a code of secfc are needed")
     return text
 
@@ -108,7 +106,6 @@ class SignedStatement(FileSchema):
 
     statement: Statement
     signature: Annotated[str, AfterValidator(_encoded)]
-    copies: Copies = Field(default=[])
 
 
 class Summary(FileSchema):
@@ -165,18 +162,11 @@ def sign_statement(statement: Statement, identity: Identity) -> SignedStatement:
 def write_summary(
     path: Path, agreement: Agreement, statements: Iterable[SignedStatement], coordinator: dict[str, Any]
 ) -> None:
-    """Write the summary of a run: statements of the parties, and what the coordinator adds.
-
-    If a party made more copies of labels than allowed, they are left out, so that all can read the file.
-    """
-    most = most_text(agreement.job)
-    kept = [
-        one if text_of(one.copies) <= most else one.model_copy(update={"copies": []}) for one in statements
-    ]
+    """Write the summary of a run: statements of the parties, and what the coordinator adds."""
     summary = Summary(
         format="secfc summary 1",
         agreement=agreement.to_json(),
-        statements=sorted(kept, key=lambda one: one.statement.client),
+        statements=sorted(statements, key=lambda one: one.statement.client),
         coordinator=coordinator,
     )
     replace_text(path, json.dumps(summary.model_dump(), indent=2) + "\n")

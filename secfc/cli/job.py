@@ -13,7 +13,6 @@ from secfc.cli.endings import told_which_log
 from secfc.cli.options import Deadline
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, SecFCError
-from secfc.escaping import shown
 from secfc.outputs import check_new_file, check_report
 from secfc.progress_bar import progress_bar
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from secfc.params import Job
 
 job = typer.Typer(
-    help="A job that organisations agree on: show, check, sign, collect, verify, run, fetch.",
+    help="A job that organisations agree on: show, check, sign, collect, verify, run.",
     no_args_is_help=True,
 )
 
@@ -278,25 +277,6 @@ def run(
     faults_line(out, outcome.faults, agreement.job, agreement.names)
     out.print(cost_table(outcome.costs, agreement.job))
     say(f"{path}: secfc audit {path} --job {file}")
-
-
-@job.command(epilog="Example: secfc job fetch north.toml job.summary.json")
-def fetch(
-    site: OwnSite,
-    summary: Annotated[
-        Path, typer.Argument(help="The summary of the run, with copies of labels that other parties made.")
-    ],
-) -> None:
-    """Fetch labels that you missed, because your site was lost in a run that others completed."""
-    from secfc.agreement.site_file import read_site
-    from secfc.drivers.fetching import fetch_labels
-
-    own = read_site(site)
-    fetched = fetch_labels(own, summary)
-    for why in fetched.refused:
-        say(f"not taken: {shown(why)}")
-    agreed = ", ".join(fetched.makers)
-    say(f"{fetched.folder}: {fetched.rows} labels, equal in the copies of {agreed}")
 
 
 def audit(

@@ -41,12 +41,13 @@ def prepare(
         Path | None, typer.Option("--out", help="Folder for the prepared files; must be new or empty.")
     ] = None,
     t: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--t",
-            help="Number of parties that learn only totals even if they collude; 2t + 1 parties are needed.",
+            help="Number of parties that learn only totals even if they collude; 2t + 1 parties are needed. "
+            "By default as for secfc run.",
         ),
-    ] = 4,
+    ] = None,
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of row IDs; it is written beside the prepared columns.")
     ] = None,
@@ -65,6 +66,7 @@ def prepare(
 ) -> None:
     """Check files against a schema and prepare all alike; means and deviations are opened only as totals."""
     from secfc.cli.inputs import sources
+    from secfc.params import default_threshold
     from secfc.prepare import Schema
     from secfc.prepare.files import check_files, prepare_by, prepare_files
     from secfc.prepare.summary import read_summary, summary_of
@@ -83,6 +85,7 @@ def prepare(
         if not quiet:
             _show_files(parties, [rows.mended for _, rows in checked])
         return
+    t, _ = default_threshold(len(parties), t, None)
     if by is not None:
         done = prepare_by(parties, by, out=out, id_column=id_column, given=given)
     else:

@@ -3,7 +3,7 @@
 import logging
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -309,9 +309,7 @@ class Callee:
         names = () if self._participant is None else self._party().terms.names
         ended = MISSED if said.get("ended") == COMPLETE else PublicError.read(said).ending(names)
         _LOG.info("closed: %s", COMPLETE if ended == MISSED else ended)
-        clients = self._party().terms.job.n if ended == MISSED else 0
-        missed = _missed(said, clients, me=call.place.recipient)
-        self._reported, self.closed = self._state(ended, missed), True
+        self._reported, self.closed = self._state(ended), True
         return self._report(call, self._reported)
 
     def _report(self, call: Call, reported: dict[str, Any]) -> bytes:
@@ -319,7 +317,7 @@ class Callee:
         report = {"secfc": secfc.__version__, "seconds": seconds} | reported
         return Answer(kind=Kind.REPORT, number=call.number, body=to_json(report)).encode()
 
-    def _state(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
+    def _state(self, ended: str) -> dict[str, Any]:
         """Write labels and statement, once, also after missing the result. Return the report about them."""
         self._outgoing.clear()
         if self._participant is None:
@@ -328,7 +326,7 @@ class Callee:
             ended = self._participant.ending(self._error)
         elif self._participant.left_out:
             ended = LEFT_OUT
-        reported = self._participant.end(ended, missed)
+        reported = self._participant.end(ended)
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -339,19 +337,6 @@ class Callee:
     def _told(self, number: int, error: SecFCError) -> bytes:
         body = to_json(self._party().terms.told(error))
         return Answer(kind=Kind.ERROR, number=number, body=body).encode()
-
-
-def _missed(said: dict[str, Any], clients: int, *, me: int) -> list[int]:
-    """Other clients that missed the result, according to the coordinator. Empty if its list is invalid.
-
-    The run has ended in any case, and this party must write its labels.
-    """
-    missed: list[int] = said.get("missed", [])
-    numbers = isinstance(missed, list) and all(type(one) is int for one in missed)
-    if numbers and missed == sorted({*missed} - {me}) and all(1 <= one <= clients for one in missed):
-        return missed
-    _LOG.error("the coordinator sent no valid list of clients that missed the result")
-    return []
 
 
 def _digest(answer: bytes) -> bytes:

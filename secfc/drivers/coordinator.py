@@ -138,8 +138,7 @@ class Coordinator:
                 patience = conversations.CLOSING_SECONDS if isinstance(error, Exception) else _LOST_SECONDS
                 self._close(PublicError.of(as_told(error)).to_json(), now=True, patience=patience)
             raise
-        missed = set(self._clients({*self.lost, *self._doubted})) - set(report.faults.left_out)
-        self._close({"ended": COMPLETE}, missed, now=False, patience=conversations.CLOSING_SECONDS)
+        self._close({"ended": COMPLETE}, now=False, patience=conversations.CLOSING_SECONDS)
         if self._log is not None and self._aborted():
             self.interrupted = True  # sites without the closing call have their labels only in memory
             raise self._abortion()
@@ -457,13 +456,10 @@ class Coordinator:
         _LOG.warning("%s (phase %s); the run continues without it", shown(text), phase)
         self._go_on(replies)
 
-    def _close(
-        self, ended: dict[str, Any], missed: Collection[int] = (), *, now: bool, patience: float
-    ) -> None:
-        """Tell every site how the run ended and who missed the result. Wait for reports, but not for long."""
-        for j, one in self._conversations.items():
-            others = [] if self._terms.simulated else sorted({*missed} - {j})  # a simulation has all labels
-            one.close(to_json(ended | ({"missed": others} if others else {})), now=now)
+    def _close(self, ended: dict[str, Any], *, now: bool, patience: float) -> None:
+        """Tell every site how the run ended. Wait for reports, but not for long."""
+        for one in self._conversations.values():
+            one.close(to_json(ended), now=now)
         begun = time.monotonic()
         soon = begun + (0.0 if self._aborted() else patience)
         lost = min(soon, begun + _LOST_SECONDS)

@@ -99,10 +99,14 @@ class Costs:
         """Questions that the server asked."""
         return max((message.round for message in self.messages), default=0)
 
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of all messages."""
+        return sum(message.size for message in self.messages)
+
     def __repr__(self) -> str:
         return (
-            f"Costs(messages={len(self.messages)}, bytes={sum(m.size for m in self.messages)}, "
-            f"wall_seconds={self.wall_seconds:.3g})"
+            f"Costs(rounds={self.rounds}, sent_bytes={self.sent_bytes}, wall_seconds={self.wall_seconds:.3g})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,7 +114,7 @@ class Costs:
         return {
             "wall_seconds": self.wall_seconds,
             "messages": len(self.messages),
-            "bytes": sum(message.size for message in self.messages),
+            "bytes": self.sent_bytes,
             "rounds": self.rounds,
             "phases": [asdict(phase) for phase in self.phases],
         }

@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 from secfc.drivers import party_process
 from secfc.drivers.processes import COMPILED, NUMBER
-from secfc.kernels import load, shared_folder
+from secfc.kernels import load
 from secfc.keystream import faster_mode
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2): sets the signal that a process gets when its parent ends
@@ -108,7 +108,6 @@ def _tell(told: socket.socket, number: int) -> None:
 
 def _end(status: int) -> NoReturn:
     """End this process without finalising what it has imported, which takes tens of milliseconds."""
-    shared_folder.let_go()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):

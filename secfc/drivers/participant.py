@@ -4,14 +4,12 @@ transport of its messages (a pipe or a federation) calls this object.
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from secfc.agreement.audit import place_of
-from secfc.agreement.copies import SealedCopy, make_copies
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.keys import read_ids_key, read_key
 from secfc.agreement.rows import SiteRows, read_rows
@@ -28,7 +26,6 @@ from secfc.agreement.statement import (
 from secfc.drivers.collecting import SEALED, Collected, Member
 from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
-from secfc.drivers.row_marks import mark_of, union_mark
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, SecFCError
 from secfc.journal.beginning import open_log
@@ -80,12 +77,10 @@ class Participant(TakingPart):
         self.preparation: Preparation | None = None  # of its rows, once it is known
         self._preparer: Preparer | None = None
         self._run: bytes | None = None  # set while the run's results are not written
-        self._mark: dict[str, Any] = {}  # of its rows
         self._rows: SiteRows
         self._logged = False
         self._introductions: str | None = None
         self._took_part: list[str] = []
-        self._noted = False  # whether its mark has the numbers of its rows in the union
         self._evidence = b""  # that the server cheated; empty if it did not
         self._round, self._sets = 0, np.empty(0, dtype=np.int32)  # of the last question
         self._moved = 0  # rows that changed their set since the question before
@@ -211,7 +206,6 @@ class Participant(TakingPart):
                 raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
         self._run, self._began, self._session = run, now(), self.agreement.session(run)
         self._rows = read_rows(self._site, self.agreement)
-        self._mark = mark_of(self._rows) | {"began": self._began}
         if self.agreement.preparation is not None and self._rows.unprepared is None:
             self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
 
@@ -230,7 +224,7 @@ class Participant(TakingPart):
         run = self._run
         assert run is not None
         if isinstance(message, Plan):
-            self._past.count(run, **self._mark)
+            self._past.count(run)
         try:
             replies = client.receive(message)
         except CheatError as error:
@@ -241,10 +235,6 @@ class Participant(TakingPart):
             self._introductions = message.proof.digest.hex()
             shown = zip(self.agreement.names, message.introductions, strict=True)
             self._took_part = [name for name, one in shown if one is not None]
-            self._past.note(run, introductions=self._introductions, took_part=self._took_part)
-        if client.union_rows is not None and not self._noted:
-            self._past.note(run, union=union_mark(client.union_rows))
-            self._noted = True
         if isinstance(message, Assignment):
             sets = labels_of(message.sets)
             self._moved = int(np.count_nonzero(sets != self._sets)) if self._round else sets.size
@@ -257,7 +247,7 @@ class Participant(TakingPart):
         """Take a message of another site. After the last one make the rows and begin."""
         assert self._run is not None
         with self.meter.work("prepare", self.number):
-            self._past.count(self._run, **self._mark)
+            self._past.count(self._run)
             replies = preparer.receive(preparing.decode(data))
             messages = self._counted(map(preparing.encode, replies))
             schema = self.agreement.preparation
@@ -318,35 +308,9 @@ class Participant(TakingPart):
         except (SecFCError, OSError) as error:
             _LOG.error("%s; labels of owners are in %s: secfc deposit close stores them", detail(error), path)
 
-    def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
-        """Call `close`. Return the report as JSON values, with copies for clients that missed the result.
-
-        Copies are made after its own files are written, so an error there loses nothing of its own.
-        """
-        client, signed = self._client, self.close(ended)
-        if client is None or signed is None:
-            return report_of(signed)
-        try:
-            copies = self._copies(client, signed.statement, missed)
-        except Exception as error:
-            _LOG.error("copies of labels were not made: %s", detail(error))
-            copies = []
-        return report_of(signed.model_copy(update={"copies": copies}))
-
-    def _copies(self, client: Client, statement: Statement, missed: Sequence[int]) -> list[SealedCopy]:
-        """Labels of these clients, sealed to them. Empty if its own labels are not final, or for a helper."""
-        if statement.introductions is None or self.number > self._job.n:
-            return []
-        found = ((other, client.labels_of(other)) for other in missed)
-        return make_copies(
-            ((other, labels) for other, labels in found if labels is not None),
-            n_iter=statement.iterations or 0,
-            converged=bool(statement.converged),
-            place=place_of(statement, self.agreement),
-            job=self._job,
-            roster=self.agreement.consortium.roster,
-            identity=self._identity,
-        )
+    def end(self, ended: str) -> dict[str, Any]:
+        """Call `close`. Return the report as JSON values."""
+        return report_of(self.close(ended))
 
     def _end(self) -> None:
         """Forget the run after its results are written."""

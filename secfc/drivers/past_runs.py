@@ -14,7 +14,7 @@ from secfc.agreement.statement import SignedStatement, statement_of
 from secfc.agreement.toml_file import read_json
 from secfc.codes import Code
 from secfc.errors import AgreementError, SecFCError, StorageError
-from secfc.journal.disk import sync_folder, write_all, write_errors
+from secfc.journal.disk import sync_folder, write_errors
 from secfc.journal.run_log import InUseError, RunLog, delete
 from secfc.outputs import drafted
 from secfc.protocol.messages import RUN_ID_BYTES
@@ -37,8 +37,8 @@ def write_statement(folder: Path, signed: SignedStatement) -> None:
 class PastRuns:
     """A site's files about the runs of a job.
 
-    Each run in which the site shared anything has a file next to its results, the run's *mark*. The files
-    count the runs. A mark shows later whether labels are of the run and of its rows. It stays at the site.
+    Each run in which the site shared anything has an empty file next to its results, the run's *mark*. The
+    files count the runs.
     """
 
     def __init__(self, site: Site, agreement: Agreement) -> None:
@@ -111,7 +111,7 @@ class PastRuns:
                 code=Code.NO_RUNS_LEFT,
             )
 
-    def count(self, run: bytes, **noted: Any) -> None:
+    def count(self, run: bytes) -> None:
         """Write the mark of a run before the run shares anything. So the run counts however it ends.
 
         Raises the errors of `check_date` and `check`: then the run is not counted. StorageError if the mark
@@ -125,53 +125,18 @@ class PastRuns:
                 os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 made = True
                 sync_folder(self._counted)
-            self.note(run, **noted)  # a resumed site may have been killed before this line
             self.check(run)  # after writing the mark: of two runs at once each sees the other's
         except (SecFCError, OSError) as error:
             with suppress(OSError):
-                if isinstance(error, AgreementError) or (made and not self.noted(run)):
-                    mark.unlink()  # nothing was shared; not if another process has noted the run meanwhile
+                if made and isinstance(error, AgreementError):
+                    mark.unlink()  # nothing was shared
             if isinstance(error, OSError):
-                raise self._unstored(error) from None
+                text = f"{self.name}: results: {self._counted}: {error.strerror}"
+                raise StorageError(text) from None
             raise
-
-    def note(self, run: bytes, **noted: Any) -> None:
-        """Add what is missing to the mark of a counted run. StorageError if that fails."""
-        try:
-            if not noted.keys() <= self.noted(run).keys():
-                _append(os.open(self._mark(run), os.O_APPEND | os.O_WRONLY), noted)
-        except OSError as error:
-            raise self._unstored(error) from None
-
-    def noted(self, run: bytes) -> dict[str, Any]:
-        """The contents of a run's mark, as JSON values. Empty if the run was not counted.
-
-        A line that was incomplete when the site was killed is ignored.
-        """
-        found: dict[str, Any] = {}
-        try:
-            lines = self._mark(run).read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return found
-        for line in lines:
-            with suppress(ValueError):
-                found.update(json.loads(line))
-        return found
 
     def _mark(self, run: bytes) -> Path:
         return self._counted / run.hex()
-
-    def _unstored(self, error: OSError) -> StorageError:
-        return StorageError(f"{self.name}: results: {self._counted}: {error.strerror}")
-
-
-def _append(descriptor: int, noted: dict[str, Any]) -> None:
-    """Write a line of JSON to a file and close it. The line is on the disk on return."""
-    try:
-        write_all(descriptor, b"\n" + json.dumps(noted).encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def delete_logs_beside(path: Path) -> None:

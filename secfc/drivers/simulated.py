@@ -1,6 +1,5 @@
 """A party of a simulation. The caller gave it its data and gets its result."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -120,8 +119,8 @@ class SimulatedParty(TakingPart):
             start += size
         return intake
 
-    def end(self, ended: str, missed: Sequence[int] = ()) -> dict[str, Any]:
-        """How the run ended for it. One caller has all labels, so no copies are made."""
+    def end(self, ended: str) -> dict[str, Any]:
+        """How the run ended for it."""
         return {"ended": COMPLETE if self.result()[1] else ended}
 
     def result(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from secfc.errors import ParameterError
 from secfc.kernels.interface import Kernels
-from secfc.kernels.native import NoLoopsError
+from secfc.kernels.loading import NoLoopsError
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.threads import ALONE, Threads
 

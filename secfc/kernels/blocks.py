@@ -3,12 +3,13 @@
 All arithmetic is on integers below 2**53 in float64. The compiler may only contract to fused multiply-add,
 which does not change such results. Rows are processed in blocks that fit in the L1 and L2 caches.
 Loops are C functions (`loop`) with explicit signatures. They are compiled when they are imported, and
-`secfc.kernels.native` keeps the machine code. They get addresses and shapes, check nothing, and rent memory.
-An array that Numba makes, or an error, would need Numba in the process. So loops must not raise errors.
+Numba's cache keeps the machine code. They get addresses and shapes, check nothing, rent memory and raise no
+errors. Numba's cache does not see a change of `lanes` or of this file: clear it then (CONTRIBUTING.md).
 
 Indices start at 0 on slices that were made before. So the compiler sees no negative one and vectorises.
 """
 
+import logging
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from numba import carray, cfunc, float32, float64, int32, int64, njit, types, ui
 
 from secfc.kernels import lanes
 from secfc.kernels.lanes import LANES, rent
+
+_LOG = logging.getLogger(__name__)
 
 ROUND = 1.5 * 2.0**52
 """Adding and subtracting it rounds a float64 below 2**51 to the nearest integer."""
@@ -52,14 +55,22 @@ INTS, SHORTS = types.CPointer(int64), types.CPointer(int32)
 
 @dataclass(frozen=True)
 class Loop:
-    """A compiled loop: its module in LLVM's language, and its type in C."""
+    """A compiled loop, Numba's C function, and its type in C."""
 
-    code: str
+    compiled: object
     declared: str
 
 
 LOOPS = defaultdict(dict)
 """Loops by module and name."""
+
+
+def _say_that_it_compiles(hits):
+    """Say once in a process that loops are compiled, when the first one was not in the cache."""
+    if not hits and not LOOPS:
+        _LOG.warning(
+            "loops are compiled now, which takes about half a minute; later runs find them in a cache"
+        )
 
 
 def loop(signature, options=OPTIONS):
@@ -68,8 +79,13 @@ def loop(signature, options=OPTIONS):
     def compiled(function):
         in_c = {void: "void", int64: "int64_t", float64: "double"}
         result, *arguments = (in_c.get(one, "void *") for one in (signature.return_type, *signature.args))
-        code = cfunc(signature, **options)(function).inspect_llvm()
-        LOOPS[function.__module__][function.__name__] = Loop(code, f"{result}(*)({', '.join(arguments)})")
+        declared = f"{result}(*)({', '.join(arguments)})"
+        try:
+            made = cfunc(signature, cache=True, **options)(function)
+        except RuntimeError:  # no folder for the cache can be written
+            made = cfunc(signature, **options)(function)
+        _say_that_it_compiles(made.cache_hits)
+        LOOPS[function.__module__][function.__name__] = Loop(made, declared)
         return function
 
     return compiled

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.kernels import native
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
+from secfc.kernels.loading import loops
 from secfc.kernels.vectorised import VectorisedKernels, check_differences
 from secfc.threads import ALONE, Threads, parts
 
@@ -27,7 +27,7 @@ _PIECES = 2
 """Pieces for each thread in a loop. With more than one, faster threads can take work from a slow one."""
 
 _FILES = "client_loops", "comparing_loops", "gate_loops", "residue_loops", "server_loops"
-_loops = native.loops(*(f"secfc.kernels.{name}" for name in _FILES))
+_loops = loops(*(f"secfc.kernels.{name}" for name in _FILES))
 _read, _write = _loops.read, _loops.write
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)

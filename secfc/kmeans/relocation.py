@@ -1,4 +1,4 @@
-"""Move rows to emptied clusters, as scikit-learn does, but in an exact order."""
+"""Move rows to emptied clusters, as scikit-learn does, except for the order of rows that are equally far."""
 
 import numpy as np
 
@@ -11,8 +11,9 @@ def relocate(labels: Labels, own: Shares, radix: MixedRadix, sizes: Ints) -> Lab
     """The next sets: `labels`, with the rows farthest from their centres moved to emptied clusters.
 
     Each cluster without a row, in ascending index, gets the row that is farthest from its own centre. Rows
-    are taken farthest first, ties by row index. If even the farthest row lies on its centre, no row moves and
-    `labels` itself is returned. A cluster that loses its only row stays empty.
+    are taken farthest first, ties by row index. (In scikit-learn the order of ties, and of several rows, is
+    that of `numpy.argpartition`, which promises none.) If even the farthest row lies on its centre, no row
+    moves and `labels` itself is returned. A cluster that loses its only row stays empty.
 
     `own`, shape (P, m), are digits of D for the nearest centre, below 2**24, so exact. `sizes`, shape (k,),
     are those of the sets whose means the distances are to.

@@ -6,7 +6,6 @@ from math import log2
 
 import numpy as np
 
-from secfc import large_memory
 from secfc.array_types import Floats, Objects
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
@@ -139,7 +138,7 @@ class Sharer:
         n, shape, threads = self._job.n, (len(self._primes), width, rows), self._kernels.threads
         size = BYTES_PER_RESIDUE * width * rows
         # Each with memory of its own: one that is kept does not keep the others.
-        shares = [large_memory.empty(len(self._primes) * size) for _ in range(n)]
+        shares = [np.empty(len(self._primes) * size, dtype=np.uint8).data for _ in range(n)]
         coded, work, turns = self._job.ell + self._job.t, n * width * rows, Turns()
         clients, free = parts(n, threads.for_work(work)), list[tuple[Floats, Bytes]]()
 

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from secfc.column_names import is_index
 from secfc.errors import DataError
 from secfc.prepare.tables import is_numeric
 from secfc.sources.query import Query
 from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import are_row_numbers, codes_of, load_table
+from secfc.texts import is_missing
 
 MOST_CATEGORIES = 20
 FEWEST_OF_A_CATEGORY = 10  # rarer texts may identify a person
@@ -39,6 +41,8 @@ def draft_schema(source: Path | Query, *, given: TextFormat = FOUND) -> str:
         try:
             if table.column_names.count(name) > 1:
                 raise _LeftOutError("two columns have this name")
+            if is_index(name):
+                raise _LeftOutError("it has no name, or that of an index")
             lines = _drafted(table.column(name), is_code=name in codes)
         except _LeftOutError as why:
             left_out.append(f"# {quoted} is left out: {why}")
@@ -78,7 +82,8 @@ def _drafted(values: pa.ChunkedArray, *, is_code: bool) -> list[str]:
 
 def _categories(values: pa.ChunkedArray) -> list[str]:
     texts = pc.utf8_trim_whitespace(values)
-    counts = {one["values"]: one["counts"] for one in pc.value_counts(texts).to_pylist() if one["values"]}
+    counts = {one["values"]: one["counts"] for one in pc.value_counts(texts).to_pylist()}
+    counts = {text: count for text, count in counts.items() if text is not None and not is_missing(text)}
     if len(counts) > MOST_CATEGORIES:
         raise _LeftOutError(f"it has {len(counts)} different texts")
     common = sorted(text for text, count in counts.items() if count >= FEWEST_OF_A_CATEGORY)

@@ -14,9 +14,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from secfc.array_types import Floats
+from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import DataError, each
 from secfc.outputs import whole_folder
+from secfc.params import default_threshold
 from secfc.prepare.memory import open_totals
 from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
@@ -27,7 +29,7 @@ from secfc.prepare.transform import Preparation
 from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Query
 from secfc.sources.text_format import FOUND, TextFormat
-from secfc.tables import party_names
+from secfc.tables import check_ids_differ, party_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ def prepare_files(
     files: Sequence[Path | Query],
     schema: Schema,
     *,
-    t: int,
+    t: int | None = None,
     out: Path,
     id_column: str | None = None,
     given: TextFormat = FOUND,
@@ -68,8 +70,8 @@ def prepare_files(
     files : sequence of Path or Query
         .csv with a header, .parquet, or queries. The prepared files of queries are .parquet.
     schema : Schema
-    t : int
-        Parties that may collude; 2t + 1 parties are needed.
+    t : int, optional
+        Parties that may collude; 2t + 1 parties are needed. By default as for `secfc.run`.
     out : Path
         Folder for the prepared files and `SUMMARY`; must be empty. All files are written, or none.
     id_column : str, optional
@@ -82,6 +84,7 @@ def prepare_files(
     SecFCError
         Lists the files that do not fit and what is wrong with each. `out` is then unchanged.
     """
+    t, _ = default_threshold(len(files), t, None)
     terms = Terms(n=len(files), t=t, schema=schema)
     return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column, given=given)
 
@@ -121,8 +124,19 @@ def check_files(
     id_column: str | None = None,
     given: TextFormat = FOUND,
 ) -> list[tuple[pa.Table, Checked]]:
-    """Tables and their agreed columns; nothing is shared. DataError lists what is wrong with all files."""
-    return each(lambda file: _checked(file, schema, id_column=id_column, given=given), files)
+    """Tables and their agreed columns; nothing is shared. DataError lists what is wrong with all files.
+
+    A file without rows is wrong, and so is one with an ID in several rows.
+    """
+
+    def check(file: Path | Query) -> tuple[pa.Table, Checked]:
+        table, rows = _checked(file, schema, id_column=id_column, given=given)
+        if not rows.rows:
+            raise DataError(f"{file}: it has no rows", code=Code.TOO_FEW_ROWS)
+        check_ids_differ(None if id_column is None else table.column(normal(id_column)), str(file))
+        return table, rows
+
+    return each(check, files)
 
 
 def _checked(
@@ -148,7 +162,7 @@ def _prepare(
 ) -> PreparedFiles:
     names = _names(files)
     with whole_folder("--out", out) as draft:
-        checked = check_files(files, schema, id_column=id_column, given=given)
+        checked = each(lambda file: _checked(file, schema, id_column=id_column, given=given), files)
         preparation = preparation_of([rows for _, rows in checked])
         for file, name, (table, rows) in zip(files, names, checked, strict=True):
             prepared = preparation.apply(rows, name=str(file))

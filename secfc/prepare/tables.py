@@ -24,10 +24,9 @@ from secfc.sources.csv_file import DECIMAL
 from secfc.sources.query import Query
 from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import load_table
+from secfc.texts import EXACT, MISSING, is_beyond_exact, is_missing
 
-_NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
-"""Texts, in upper or lower case, that mean a missing number."""
-
+_ROUNDED = "exact numbers beyond 2^53, which float64 would round"
 _MISSING, _UNKNOWN = -1, -2
 """Codes in place of the position of a category."""
 
@@ -173,6 +172,10 @@ def _take_numbers(values: pa.ChunkedArray, column: Column, done: Checked, tell: 
     else:
         tell(Code.NOT_A_NUMBER, f"{where} is not numeric ({values.type})")
         return
+    rounded = _rounded(values, numbers)
+    if rounded.any():
+        tell(Code.OUT_OF_RANGE, f"{where} has {_rows(rounded, _ROUNDED)}")
+        return
     missing, low, high = np.isnan(numbers), *column.range
     infinite = np.isinf(numbers)
     outside = ~missing & ~infinite & ~((numbers >= low) & (numbers <= high))
@@ -212,7 +215,11 @@ def _take_categories(values: pa.ChunkedArray, column: Column, done: Checked, tel
         return
     position = {one: at for at, one in enumerate(column.categories)}
     found: Ints = np.array(
-        [position.get(one, _UNKNOWN) if one else _MISSING for one in texts], dtype=np.int64
+        [
+            position.get(one, _MISSING if is_missing(one) else _UNKNOWN) if one is not None else _MISSING
+            for one in texts
+        ],
+        dtype=np.int64,
     )
     unknown, missing = found == _UNKNOWN, found == _MISSING
     if unknown.any():
@@ -242,7 +249,7 @@ def is_numeric(kind: pa.DataType) -> bool:
 def _parsed(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
     """The numbers in texts, nan for a missing one, and a mask of the texts that are not numbers."""
     trimmed = pc.utf8_trim_whitespace(values)
-    gone = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(sorted(_NO_NUMBER)))
+    gone = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(sorted(MISSING)))
     trimmed = pc.if_else(pc.fill_null(gone, True), pa.scalar(None, trimmed.type), trimmed)
     try:
         numbers = trimmed.cast(pa.float64())
@@ -252,6 +259,13 @@ def _parsed(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
     return numbers.to_numpy().astype(np.float64), np.zeros(len(values), dtype=np.bool_)
 
 
+def _rounded(values: pa.ChunkedArray, numbers: Floats) -> Bools:
+    """Which values are whole numbers that float64 rounds; `numbers` are the values as floats."""
+    if pa.types.is_floating(values.type) or np.nanmax(np.abs(numbers), initial=0.0) < EXACT:
+        return np.zeros(1, dtype=np.bool_)
+    return np.array([one is not None and is_beyond_exact(str(one)) for one in values.to_pylist()])
+
+
 def _dates(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
     """Days since 1970-01-01, nan for a missing date, and a mask of the texts that are not dates."""
     if pa.types.is_temporal(values.type) or pa.types.is_null(values.type):
@@ -259,7 +273,7 @@ def _dates(values: pa.ChunkedArray) -> tuple[Floats, NDArray[np.bool_]]:
         return days.to_numpy().astype(np.float64), np.zeros(len(values), dtype=np.bool_)
     found, bad = np.full(len(values), np.nan), np.zeros(len(values), dtype=np.bool_)
     for at, text in enumerate(pc.utf8_trim_whitespace(values).to_pylist()):
-        if text is None or text.lower() in _NO_NUMBER:
+        if text is None or is_missing(text):
             continue
         try:
             found[at] = (date.fromisoformat(text) - date(1970, 1, 1)).days

@@ -147,10 +147,6 @@ class Client:
         labels = self.phase.labels
         return None if self._deposits is None or labels is None else self._deposits.seal_labels(labels)
 
-    def labels_of(self, client: int) -> Labels | None:
-        """As `labels`, of the rows that any client shares (all rows with membership privacy)."""
-        return self.phase.labels_of(client)
-
     @property
     def union_rows(self) -> Ints | None:
         """The numbers of its own rows in the union, shape (m_j,), int64, once the union is found."""

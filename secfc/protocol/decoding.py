@@ -6,7 +6,6 @@ from math import prod
 
 import numpy as np
 
-from secfc import large_memory
 from secfc.array_types import Floats, Shares
 from secfc.errors import MessageError
 from secfc.field.mixed_radix import MixedRadix
@@ -98,8 +97,7 @@ class Decoder:
         shape = (len(primes), k, stop - start)
         held: Shares | None = getattr(self._buffers, "held", None)
         if held is None or held.size < prod(shape):
-            memory = large_memory.empty(4 * prod(shape))
-            self._buffers.held = held = np.frombuffer(memory, dtype=np.float32)
+            self._buffers.held = held = np.empty(prod(shape), dtype=np.float32)
         decoded = held[: prod(shape)].reshape(shape)
         planes = [answers[client] for client in responders]
         bad = self._kernels.decode(planes, weights[: len(primes)], radix, start, stop, decoded)

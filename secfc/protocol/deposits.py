@@ -42,10 +42,10 @@ from secfc.params import Job
 from secfc.protocol.deposit_proof import COVERS, at_a_time, combinations, proof_of, weights_of
 from secfc.randomness import MaskSource
 from secfc.rows import check_rows
-from secfc.sealing.box import x25519_key
 from secfc.sealing.channel import TAG_BYTES, Channel, Channels
 from secfc.sealing.handshake import DIGEST_BYTES, Session
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_signature
+from secfc.sealing.key_map import x25519_key
 
 _CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc deposit check 1"
 _PAIR = b"secfc deposit transcript 1"

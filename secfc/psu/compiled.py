@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from secfc.array_types import Ints
-from secfc.kernels import native
+from secfc.kernels.loading import loops
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements
 from secfc.threads import ALONE, Threads, parts
 
-_loops = native.loops("secfc.psu.loops")
+_loops = loops("secfc.psu.loops")
 _read, _write = _loops.read, _loops.write
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 

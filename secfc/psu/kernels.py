@@ -8,7 +8,7 @@ import numpy as np
 
 from secfc import kernels as data_kernels
 from secfc.array_types import Ints
-from secfc.kernels.native import NoLoopsError
+from secfc.kernels.loading import NoLoopsError
 from secfc.psu import prime
 from secfc.psu.prime import Elements
 from secfc.threads import ALONE, Threads

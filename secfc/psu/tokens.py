@@ -1,9 +1,12 @@
 """IDs as tokens: 122 bits of a keyed hash. The clients share the key, and the server does not know it."""
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
+from math import isfinite
 from uuid import UUID
 
 import numpy as np
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 from secfc.codes import Code
 from secfc.errors import DataError, DuplicateIdError, ParameterError
 from secfc.psu.prime import Elements, P
+from secfc.texts import has_invisible, is_missing
 
 KEY_BYTES = 32
 CHECK_BYTES = 8
@@ -21,6 +25,9 @@ SALT_BYTES = 16
 _TOKEN_BYTES = 16
 _DIGEST_BYTES = 32
 _MAX_INT_BITS = 2048
+_EXACT = 1 << 53  # float64 has all whole numbers up to here
+_WRITTEN_AS_FLOAT = re.compile(r"([-+]?[0-9]+)\.0*")
+_ROUNDED = re.compile(r"[-+]?[0-9](\.[0-9]+)?[eE]\+[0-9]+")  # as spreadsheets show long numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +88,10 @@ class RowIds:
 def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
     """A party's IDs in their normal form, hashed with the clients' key. `name` is the party in errors.
 
-    IDs are str, int, UUID or bytes. All except bytes are compared as text in Unicode's NFC without blanks at
-    either end: 7 is "7", and "007" is another ID. Upper and lower case, leading zeros, punctuation and blanks
-    inside are not changed, so parties must agree on them.
+    IDs are str, int, UUID, bytes or whole floats. All except bytes are compared as text in Unicode's NFC
+    without blanks at either end. A whole number that is written as a float is the whole number: 7, "7", 7.0
+    and "7.0" are one ID, and "007" is another. A character that nobody sees is refused. Upper and lower case,
+    leading zeros, punctuation and blanks inside are not changed, so parties must agree on them.
 
     DataError if an ID is empty or of another type: the text has its number, never the ID. DuplicateIdError if
     the party has an ID twice: the text has the numbers of the rows, from 0.
@@ -120,11 +128,31 @@ def _encoded(given: object, *, name: str, number: int) -> bytes:
     if isinstance(given, bytes):
         coded = b"b" + given
     else:
-        text = unicodedata.normalize("NFC", _text(given, name=name, number=number)).strip()
-        coded = b"s" + text.encode("utf-8", "surrogatepass")
+        coded = b"s" + id_text(given, name=name, number=number).encode("utf-8", "surrogatepass")
     if len(coded) == 1:
-        raise DataError(f"{name}: ID {number} is empty", code=Code.BAD_ID)
+        raise DataError(f"{name}: ID {number} is missing or empty", code=Code.BAD_ID)
     return coded
+
+
+def id_text(given: object, *, name: str, number: int) -> str:
+    """The normal form of an ID that is not bytes; DataError as `row_ids`, with the ID's number."""
+    text = unicodedata.normalize("NFC", _text(given, name=name, number=number)).strip()
+    if is_missing(text):
+        raise DataError(f"{name}: ID {number} is missing or empty", code=Code.BAD_ID)
+    if (whole := _WRITTEN_AS_FLOAT.fullmatch(text)) is not None:
+        return whole[1]
+    if _ROUNDED.fullmatch(text):
+        raise DataError(
+            f"{name}: ID {number} is a number in scientific notation, which may have been rounded; write all "
+            "its digits",
+            code=Code.BAD_ID,
+        )
+    if has_invisible(text):
+        raise DataError(
+            f"{name}: ID {number} has a character that nobody sees, such as a zero-width or no-break space",
+            code=Code.BAD_ID,
+        )
+    return text
 
 
 def _text(given: object, *, name: str, number: int) -> str:
@@ -139,6 +167,12 @@ def _text(given: object, *, name: str, number: int) -> str:
                 f"{name}: ID {number} is an integer of more than {_MAX_INT_BITS} bits", code=Code.BAD_ID
             )
         return str(whole)
+    if isinstance(given, float | np.floating | Decimal):
+        if not isfinite(given) or int(given) != given or abs(int(given)) > _EXACT:
+            raise DataError(
+                f"{name}: ID {number} is a number with a fraction, beyond 2^53 or missing", code=Code.BAD_ID
+            )
+        return str(int(given))
     raise DataError(
         f"{name}: ID {number} is of type {type(given).__name__}; str, int, UUID or bytes are needed",
         code=Code.BAD_ID,

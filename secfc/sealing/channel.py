@@ -20,7 +20,6 @@ from typing import Self
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from secfc import large_memory
 from secfc.errors import SealError, SecFCError
 from secfc.payload import Payload
 
@@ -100,18 +99,11 @@ class Channel:
         self, purpose: bytes, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
     ) -> memoryview:
         """The payload that the other client sealed for this place. SealError if it sealed no such message."""
-        nonce, size = _NONCE.pack(round_, part), len(sealed) - TAG_BYTES
+        nonce = _NONCE.pack(round_, part)
         cipher, associated = self._cipher(self._peer, self._me, purpose)
-        payload = large_memory.empty(size) if size >= large_memory.LARGE else None
         try:
-            if payload is None:
-                return memoryview(cipher.decrypt(nonce, sealed, associated + nonce))
-            cipher.decrypt_into(nonce, sealed, associated + nonce, payload)
-            return payload
+            return memoryview(cipher.decrypt(nonce, sealed, associated + nonce))
         except InvalidTag:
-            if payload is not None:
-                payload[:] = bytes(size)  # it has what was decrypted before the tag was checked
-                payload = None  # a traceback would keep it
             raise SealError(
                 f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "
                 f"by it for client {self._me} and this place in this run"

@@ -56,7 +56,7 @@ class Identity:
         return self._key.sign(statement)
 
     def secret_with(self, public: X25519PublicKey) -> bytes:
-        """The X25519 secret of this key (mapped as in `secfc.sealing.box`) and another one, 32 bytes.
+        """The X25519 secret of this key (mapped as in `secfc.sealing.key_map`) and another one, 32 bytes.
 
         ValueError if the other is a point of small order: the secret would be zero (RFC 7748, 6.1).
         """

@@ -9,15 +9,13 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from secfc.array_types import Ints
 from secfc.codes import Code
 from secfc.errors import DataError
+from secfc.rows import check_exact
+from secfc.texts import EXACT
 
 BLOCK_ROWS = 10_000
 """Rows fetched at a time: tens of megabytes of Python values for a table of a hundred columns."""
-
-EXACT = 2**53
-"""All whole numbers up to here are exact in float64, but not all above."""
 
 _FAMILIES: dict[type, str] = {
     bool: "truth value",
@@ -31,16 +29,6 @@ _FAMILIES: dict[type, str] = {
     bytes: "byte string",
 }
 """Kinds of values. All values of a column must be of one kind."""
-
-
-def check_exact(beyond: Sequence[int] | Ints, where: str, *, above: int = 0) -> None:
-    """Raise DataError if float64 would round exact numbers: those in rows `beyond`, after `above` others."""
-    if len(beyond):
-        raise DataError(
-            f"{where} has {len(beyond)} exact numbers beyond 2^53, the first in row {above + beyond[0]}, "
-            "that float64 would round; leave the column out, or cast it to double precision",
-            code=Code.OUT_OF_RANGE,
-        )
 
 
 def exact_floats(values: Sequence[Any], where: str, *, above: int = 0) -> pa.Array:

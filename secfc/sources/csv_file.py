@@ -17,7 +17,9 @@ import pyarrow.csv
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import DataError
+from secfc.rows import check_exact
 from secfc.sources.text_format import FOUND, DecimalMark, Separator, TextFormat
+from secfc.texts import EXACT, SPELLINGS, is_beyond_exact
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of the files that this module reads."""
@@ -35,7 +37,7 @@ _MARKS: dict[Separator | DecimalMark, str] = {
     "point": ".",
 }
 _WITH_COMMAS = r"^\s*[-+]?\d+(,\d+)?([eE][-+]?\d+)?\s*$"
-_NO_VALUES = pa.array(["", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+_NO_VALUES = pa.array(SPELLINGS)
 _CODE = re.compile(r"\s*0[0-9]+\s*")
 _HEAD = 1 << 16
 """Bytes in which to search for separators and leading zeros."""
@@ -83,6 +85,7 @@ def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOU
     read at all.
     """
     table, dialect, head = _read(path, as_text, given)
+    _check_exact(path, table, dialect)
     codes = "\n".join(_columns_of_codes(head, dialect.separator))
     return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect), CODES: codes})
 
@@ -109,6 +112,23 @@ def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Tab
     return table, dialect, head
 
 
+def _check_exact(path: Path, table: pa.Table, dialect: Dialect) -> None:
+    """Raise DataError for whole numbers that float64 rounds. The reader makes floats of them beyond int64."""
+    large = [
+        name
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if pa.types.is_floating(column.type)
+        and pc.any(pc.greater_equal(pc.abs(column), EXACT)).as_py()
+        and table.column_names.count(name) == 1
+    ]
+    texts = parse_csv(path, large, dialect).select(large) if large else None
+    for name in large:
+        assert texts is not None
+        column = texts.column(name).to_pylist()
+        beyond = [at for at, text in enumerate(column) if text is not None and is_beyond_exact(text)]
+        check_exact(beyond, f"{path}: column {name!r}")
+
+
 def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: Dialect = _USUAL) -> pa.Table:
     """Call the CSV reader. Its errors can quote the file."""
     return pyarrow.csv.read_csv(
@@ -116,7 +136,9 @@ def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: D
         read_options=pyarrow.csv.ReadOptions(encoding=dialect.encoding),
         parse_options=pyarrow.csv.ParseOptions(delimiter=dialect.separator),
         convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(as_text, pa.string()), decimal_point=dialect.decimal
+            column_types=dict.fromkeys(as_text, pa.string()),
+            decimal_point=dialect.decimal,
+            null_values=SPELLINGS,
         ),
     )
 

@@ -626,9 +626,6 @@ def test_commands_from_keys_to_labels(tmp_path):
     assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
     text = command("deposit", "open", "--site", made.site("clinic-2"), status=2)
     assert "no member has labels of owner 10: it was left out, member 1 has no deposit of it" in text
-    assert "west: a member of a committee has no labels" in command(
-        "job", "fetch", made.site("west"), tmp_path / "x", status=2
-    )
 
 
 def test_owners_prepare_their_rows_where_nothing_has_to_be_opened_for_it(tmp_path):

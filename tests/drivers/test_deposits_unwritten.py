@@ -42,40 +42,12 @@ def test_a_run_with_labels_is_named_before_others(closed_clinics, monkeypatch):
     assert written == [LAST, bytes(16)]
 
 
-def test_a_run_that_cannot_be_noted_is_not_counted(closed_clinics, monkeypatch):
+def test_a_run_whose_mark_may_be_lost_is_an_error(closed_clinics, monkeypatch):
     member = closed_clinics.member("north")
     past = PastRuns(member.site, member.agreement)
-    monkeypatch.setattr(PastRuns, "note", cannot)
+    monkeypatch.setattr("secfc.drivers.past_runs.sync_folder", cannot)
     with pytest.raises(StorageError, match="full"):
         past.count(LAST)
-    assert past.counted == []
-
-
-def test_a_run_that_was_counted_and_cannot_be_noted_again_stays_counted(closed_clinics, monkeypatch):
-    """A site that is started again counts its run again; it may have shared something."""
-    member = closed_clinics.member("north")
-    past = PastRuns(member.site, member.agreement)
-    past.count(LAST)
-    monkeypatch.setattr(PastRuns, "note", cannot)
-    with pytest.raises(StorageError, match="full"):
-        past.count(LAST)
-    assert past.counted == [LAST]
-
-
-def test_a_run_that_another_process_of_the_site_has_noted_meanwhile_stays_counted(
-    closed_clinics, monkeypatch
-):
-    member = closed_clinics.member("north")
-    past, real = PastRuns(member.site, member.agreement), PastRuns.note
-
-    def note(self, run, **noted):
-        real(self, run, **noted)  # by the other process
-        raise StorageError("full")
-
-    monkeypatch.setattr(PastRuns, "note", note)
-    with pytest.raises(StorageError, match="full"):
-        past.count(LAST, began="x")
-    assert past.counted == [LAST]
 
 
 def test_labels_that_a_member_cannot_read_are_one_error(closed_clinics):

@@ -1,15 +1,18 @@
 """ExactLloyd: cases by hand, quantisation, and comparison with Python's fractions."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from support.lloyd import FractionLloyd, FractionRows, both, column, fit_quietly, lists
 from support.sweeps import tries
 
+import secfc
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows, digits, squared_norms
 from plaintext_baselines._quantise import largest_norms, quantise, scale_exponent
@@ -371,3 +374,29 @@ def test_squared_norms_of_the_largest_numbers_are_exact(n_features):
     rows = np.full((2, n_features), 2.0**53 - 1)
     rows[1] *= -1
     assert squared_norms(rows, 53).tolist() == [n_features * (2**53 - 1) ** 2] * 2
+
+
+class TestFarthestRowsThatTie:
+    """Emptied clusters get the farthest rows, of equally far ones the first; scikit-learn has no order."""
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_runs_and_the_oracle_agree(self, seed):
+        rng = np.random.default_rng(seed)
+        rows = [rng.integers(-4, 5, size=(4, 1)).astype(float) for _ in range(3)]
+        start = [rng.permutation(np.arange(4) % 3) for _ in rows]
+        exact = ExactLloyd(3, init=start, precision=20).fit(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", secfc.ConvergenceWarning)
+            found = secfc.run(rows, 3, 1, 1, init=start, precision=20)
+        assert [one.tolist() for one in found.labels] == [one.tolist() for one in exact.labels_]
+        assert found.n_iter == exact.n_iter_
+
+    def test_a_case_in_which_scikit_learn_takes_another_row(self):
+        """Rows 0, 1 and 5 are equally far when cluster 2 is emptied."""
+        rows = np.array([[3.0], [-3.0], [-1.0], [2.0], [1.0], [-3.0], [1.0]])
+        start = np.array([1, 2, 1, 2, 2, 0, 0])
+        exact = ExactLloyd(3, init=[start], precision=20).fit([rows])
+        assert exact.labels_[0].tolist() == [2, 0, 0, 1, 1, 0, 1]
+        centres = np.array([rows[start == h].mean(axis=0) for h in range(3)])
+        theirs = KMeans(3, init=centres, n_init=1, tol=0).fit(rows)
+        assert theirs.labels_.tolist() != exact.labels_[0].tolist()

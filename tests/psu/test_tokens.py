@@ -1,7 +1,9 @@
 """IDs as tokens."""
 
 import hashlib
+import sys
 import unicodedata
+from decimal import Decimal
 from uuid import UUID
 
 import numpy as np
@@ -13,9 +15,19 @@ from support.union import KEY, SALT
 from secfc.errors import DataError, DuplicateIdError, ParameterError
 from secfc.psu.prime import P
 from secfc.psu.tokens import row_ids
+from secfc.texts import MISSING
+
+SEEN = st.characters(
+    exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp", "Zs", "Mn", "Cn"),
+    exclude_characters="\u2800\u3164\uffa0\u115f\u1160",
+)
+
+HIDDEN = {"Cc", "Cf", "Zl", "Zp", "Zs"}
 
 ids = st.one_of(
-    st.text(min_size=1).filter(str.strip),
+    st.text(SEEN, min_size=1).filter(
+        lambda one: one.strip() and not one[0].isdigit() and one.casefold() not in MISSING
+    ),
     st.integers(-(2**2048) + 1, 2**2048 - 1),
     st.uuids(),
     st.binary(min_size=1),
@@ -53,7 +65,9 @@ def test_key_and_salt_change_every_token() -> None:
 
 def test_ids_are_compared_as_text_in_its_normal_form() -> None:
     spelled = [
-        [7, "7", " 7", "7\t", np.int64(7), "\u00a07"],
+        [7, "7", " 7", "7\t", np.int64(7), "\u00a07", 7.0, "7.0", "7.", np.float64(7), Decimal("7.00")],
+        [0, -0.0, "0.00"],
+        [2**53, float(2**53)],
         ["Jos\u00e9", "Jose\u0301"],
         [UUID(int=7), str(UUID(int=7))],
         ["007"],
@@ -68,13 +82,36 @@ def test_ids_are_compared_as_text_in_its_normal_form() -> None:
     assert len(set().union(*found)) == len(spelled)
 
 
+def test_characters_that_nobody_sees_are_refused_in_all_of_unicode() -> None:
+    """Otherwise two IDs that look alike are two people."""
+    unseen = {chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in HIDDEN}
+    unseen |= set("\u034f\u115f\u1160\u17b4\u2800\u3164\ufe0f\uffa0\U000e0100\U000e01ef")
+    assert len(unseen) > 200
+    for one in unseen - {" "}:
+        with pytest.raises(DataError, match=r"^north: ID 0 has a character that nobody sees"):
+            row_ids([f"a{one}b"], key=KEY, name="north")
+
+
+@pytest.mark.parametrize(
+    "seen", ["a b", "Zoë", "Ž-12/3", "\u6f22\u5b57", "\u0905\u0902", "x\u0301", "\U0001f600"]
+)
+def test_characters_that_are_seen_are_taken(seen: str) -> None:
+    assert len(row_ids([seen], key=KEY, name="north")) == 1
+
+
 def test_numpy_scalars_are_what_they_hold() -> None:
     assert pairs(np.arange(-3, 300)) == pairs(list(range(-3, 300)))
     assert pairs(np.array(["a", "b"])) == pairs(["a", "b"])
     assert pairs([-1, 255, 256, 0, -256, 2**64]) == pairs([-1, 255, 256, 0, -256, 2**64])
 
 
-@pytest.mark.parametrize("bad", [None, 1.5, float("nan"), True, ("a",), "", " \n", b"", 1 << 4000])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *(None, 1.5, float("nan"), float("inf"), 2.0**54, Decimal("NaN"), True, ("a",), b"", 1 << 4000),
+        *("", " \n", "NA", "nan", " n/a", "null", "<NA>", "1.5E+15", "1e+15"),
+    ],
+)
 def test_what_is_no_id_is_refused_by_party_and_number_without_the_value(bad: object) -> None:
     with pytest.raises(DataError, match=r"^north: ID 2 is ") as error:
         row_ids(["x", "y", bad], key=KEY, name="north")

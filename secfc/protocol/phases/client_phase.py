@@ -28,10 +28,6 @@ class ClientPhase(ABC):
     centres: Floats | None = None
     deviations: Floats | None = None
 
-    def labels_of(self, client: int) -> Labels | None:
-        """Final labels of the rows that a client shares (all rows with membership privacy), else None."""
-        return None
-
     @property
     @abstractmethod
     def state(self) -> State:

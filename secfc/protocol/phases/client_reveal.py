@@ -3,7 +3,6 @@
 from secfc.array_types import Labels
 from secfc.params import Job
 from secfc.protocol.context import Peers
-from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Finish, Message
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
 from secfc.protocol.states import State
@@ -19,12 +18,6 @@ class ClientReveal(ClientPhase):
         self.planned, self.union_rows = held.planned, held.union_rows
         self.labels, self.result, self.held = labels, result, held
         self._job, self._peers = job, peers
-
-    def labels_of(self, client: int) -> Labels | None:
-        """Labels of the rows that a client shares; empty if these rows are left out."""
-        if self.state is State.COMPARE:
-            return None
-        return labels_of(self.result.labels)[self.held.sharing.remaining().rows(client)]
 
     def step(self, message: Message) -> ClientStep:
         """Take other clients' proofs of the result, and their shares of centres."""

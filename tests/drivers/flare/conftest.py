@@ -1,6 +1,5 @@
 """Files of sites as organisations have them: a job file, and each site's rows and configuration."""
 
-import copy
 import csv
 import json
 import shutil
@@ -195,36 +194,3 @@ def set_up_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(set_up_once: Path, tmp_path: Path) -> Path:
     """A copy of their files that a test may change."""
     return Path(shutil.copytree(set_up_once, tmp_path / "made", symlinks=True))
-
-
-@pytest.fixture
-def network_of(clock: object, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """A network in which sites die (`support.missed.dying`)."""
-    from support.missed import dying  # noqa: PLC0415 - it imports the drivers
-
-    return lambda made, *dies, **when: dying(made, monkeypatch, *dies, **when)
-
-
-@pytest.fixture(scope="session")
-def missed_once(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Five organisations. The fourth died when it got the result; the summary is written."""
-    from support import clock  # noqa: PLC0415 - it imports the drivers
-    from support.missed import dying, summary_of  # noqa: PLC0415
-
-    made: Any = Organisations(tmp_path_factory.mktemp("missed"), blobs(20, 10, 30, 5, 7))
-    with pytest.MonkeyPatch.context() as patches:
-        clock.patch(patches)
-        made.network = dying(made, patches, [4])
-        made.network.run()
-    summary_of(made.network, made)
-    made.network.coordinator.lost.clear()  # its labels are read after they are fetched
-    return made
-
-
-@pytest.fixture
-def missed(missed_once: Any, tmp_path: Path) -> Any:
-    """A copy of their files that a test may change."""
-    made = copy.copy(missed_once)
-    made.folder = Path(shutil.copytree(missed_once.folder, tmp_path / "missed"))
-    made.job = made.folder / missed_once.job.name
-    return made

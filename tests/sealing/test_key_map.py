@@ -1,18 +1,14 @@
-"""Boxes that only the holder of an Ed25519 identity can open, and the map of keys that they use."""
+"""The map from Ed25519 to X25519 keys."""
 
 import hashlib
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secfc.errors import SealError
-from secfc.sealing.box import BOX_BYTES, open_box, seal_box, x25519_key
 from secfc.sealing.identity import Identity
+from secfc.sealing.key_map import x25519_key
 
 SEED = bytes.fromhex("421151a459faeade3d247115f94aedae42318124095afabe4d1451a559faedee")
 """From libsodium's test/default/ed25519_convert.c; the keys are those of ed25519_convert.exp."""
@@ -72,44 +68,3 @@ def test_points_of_small_order_that_are_on_the_curve_are_refused(key):
     """The list of libsodium's `ge25519_has_small_order`."""
     with pytest.raises(ValueError, match=r".+"):
         x25519_key(key)
-
-
-def test_a_box_is_what_its_page_says():
-    """Opened by hand."""
-    identity = Identity(SEED)
-    box = seal_box(b"labels", recipient=identity.public, place=b"here")
-    secret = X25519PrivateKey.from_private_bytes(bytes.fromhex(PRIVATE)).exchange(
-        X25519PublicKey.from_public_bytes(box[:32])
-    )
-    salt = box[:32] + bytes.fromhex(PUBLIC)
-    key = HKDF(SHA256(), length=32, salt=salt, info=b"secfc box 1here").derive(secret)
-    assert AESGCM(key).decrypt(bytes(12), box[32:], None) == b"labels"
-    assert len(box) == BOX_BYTES + 6
-
-
-@given(payload=st.binary(max_size=200), place=st.binary(max_size=40))
-def test_a_box_opens_for_its_recipient_and_place_alone(payload, place):
-    mine, other = Identity(), Identity()
-    box = seal_box(payload, recipient=mine.public, place=place)
-    assert open_box(box, identity=mine, place=place) == payload
-    for identity, where in ((other, place), (mine, place + b"\0"), (mine, b"x" + place)):
-        with pytest.raises(
-            SealError, match=r"^a box that was not sealed to this key and place, or was change"
-        ):
-            open_box(box, identity=identity, place=where)
-
-
-def test_a_box_with_any_bit_changed_or_cut_does_not_open():
-    identity = Identity(SEED)
-    box = seal_box(b"abc", recipient=identity.public, place=b"")
-    changed = [bytes([*box[:at], box[at] ^ 1 << at % 7, *box[at + 1 :]]) for at in range(len(box))]
-    for wrong in (*changed, *(box[:size] for size in range(len(box))), box + b"\0", bytes(32) + box[32:]):
-        with pytest.raises(SealError):
-            open_box(wrong, identity=identity, place=b"")
-
-
-def test_two_boxes_of_one_payload_have_nothing_in_common():
-    one, other = (seal_box(bytes(32), recipient=Identity(SEED).public, place=b"") for _ in range(2))
-    assert not {one[at : at + 4] for at in range(len(one) - 4)} & {
-        other[at : at + 4] for at in range(len(other) - 4)
-    }

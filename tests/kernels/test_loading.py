@@ -1,0 +1,158 @@
+"""Compiled loops: where their machine code is kept, and what they accept."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import PRIMES
+from secfc.kernels import compiled, loading
+from secfc.kernels.interface import EncodingTransform
+from secfc.psu import kernels as union_kernels
+
+F64 = np.dtype(np.float64)
+
+
+class TestAddresses:
+    @pytest.mark.parametrize("take", [compiled._read, compiled._write], ids=["read", "write"])
+    def test_arrays_of_another_type_or_order_are_refused(self, take):
+        whole = np.zeros((4, 4))
+        take(whole, F64, 2)
+        for wrong in (whole[0], whole[np.newaxis]):
+            with pytest.raises(TypeError, match="the loop needs 2 of float64"):
+                take(wrong, F64, 2)
+        for wrong in (whole.astype(np.float32), whole.astype(np.int64), whole.astype(">f8")):
+            with pytest.raises(TypeError, match="the loop needs 2 of float64"):
+                take(wrong, F64, 2)
+        odd = np.zeros(33, dtype=np.uint8)[1:].view(np.float64)
+        with pytest.raises(TypeError, match="aligned"):
+            take(odd, F64, 1)
+        for wrong in (whole[:, :2], whole[::2], whole.T, np.asfortranarray(np.ones((2, 3)))):
+            with pytest.raises(ValueError, match="contiguous"):
+                take(wrong, F64, 2)
+
+    def test_an_array_that_cannot_be_written_is_only_read(self):
+        fixed = np.zeros(4)
+        fixed.flags.writeable = False
+        compiled._read(fixed, F64, 1)
+        with pytest.raises(ValueError, match="read-only"):
+            compiled._write(fixed, F64, 1)
+
+    def test_a_list_has_no_address(self):
+        with pytest.raises(AttributeError):
+            compiled._read([1.0], F64, 1)  # type: ignore[arg-type]
+
+
+def test_a_union_uses_numpy_where_only_the_other_loops_can_be_loaded(monkeypatch, caplog):
+    def broken(*_: str) -> None:
+        raise loading.NoLoopsError("Numba is broken")
+
+    monkeypatch.setattr(loading, "loops", broken)
+    monkeypatch.delitem(sys.modules, "secfc.psu.compiled", raising=False)
+    union_kernels._compiled.cache_clear()
+    try:
+        assert union_kernels.choose(1 << 40).name == "numpy"
+    finally:
+        union_kernels._compiled.cache_clear()
+    assert caplog.messages == ["unions use NumPy, because compiled code cannot be made: Numba is broken"]
+
+
+class TestChecksOfShapes:
+    """What a loop would read or write beyond the end of an array, or end the process for."""
+
+    kernels = compiled.CompiledKernels()
+    primes = (PRIMES[0].p, PRIMES[1].p)
+
+    @staticmethod
+    def words(*shape: int) -> np.ndarray:
+        return np.zeros(shape, dtype=np.uint64)
+
+    @pytest.mark.parametrize(
+        ("rows", "old", "new"),
+        [([5], [0], [1]), ([-1], [0], [1]), ([0], [0], [2]), ([0], [2], [0]), ([0, 1], [0], [1])],
+    )
+    def test_rows_and_sets_that_move(self, rows, old, new):
+        shares, sums = np.zeros((3, 5), dtype=np.float32), np.zeros((2, 3))
+        given = np.array(rows), np.array(old, dtype=np.int32), np.array(new, dtype=np.int32)
+        with pytest.raises(ValueError, match="do not fit the shares"):
+            self.kernels.move_rows(shares, *given, sums)
+
+    @pytest.mark.parametrize("sets", [[0, 2, 0], [-2, 0, 0], [0, 0]])
+    def test_sets_that_are_summed(self, sets):
+        with pytest.raises(ValueError, match="do not fit the shares"):
+            self.kernels.set_sums(np.zeros((2, 3), dtype=np.float32), np.array(sets, dtype=np.int32), 2)
+
+    @pytest.mark.parametrize(
+        ("n", "before", "order", "roots"), [(9, 2, 8, 4), (5, 9, 8, 4), (5, 2, 6, 3), (5, 2, 8, 3)]
+    )
+    def test_transforms(self, n, before, order, roots):
+        transform = EncodingTransform(
+            before=np.ones(before),
+            spectrum=np.ones(order),
+            after=np.ones(n),
+            roots=np.ones(roots),
+            inverse_roots=np.ones(roots),
+        )
+        out = np.zeros((n, 1, 3), dtype=np.uint8)
+        with pytest.raises(ValueError, match="the transform is too short"):
+            self.kernels.encode_by_transform(np.ones((before, 1, 1)), transform, self.primes[0], out)
+
+    def test_residues_that_are_no_words(self):
+        planes = np.zeros((2, 1, 4), dtype=np.uint8)
+        with pytest.raises(ValueError, match="words"):
+            self.kernels.refused(planes, self.primes)
+        with pytest.raises(ValueError, match="do not fit the memory"):
+            self.kernels.store(planes, self.primes, np.zeros((2, 2, 9), dtype=np.float32), 0)
+        with pytest.raises(ValueError, match="words"):
+            self.kernels.weigh([planes], np.ones((2, 1)), self.primes, planes.copy())
+        with pytest.raises(ValueError, match="do not fit the answer"):
+            self.kernels.combine(planes[0], np.ones((1, 1)), self.primes[0], np.zeros(1))
+
+    def test_answers_of_another_type(self):
+        with pytest.raises(TypeError, match="the loop needs 3 of uint8"):
+            self.kernels.weigh(
+                [np.zeros((2, 1, 48), dtype=np.int8)],
+                np.ones((2, 1)),
+                self.primes,
+                np.zeros((2, 1, 48), dtype=np.uint8),
+            )
+
+    def test_the_nearest_of_no_sets(self):
+        with pytest.raises(ValueError, match="do not fit"):
+            self.kernels.nearest(
+                np.zeros((2, 0, 3), dtype=np.float32),
+                MixedRadix(self.primes),
+                np.zeros(0, dtype=np.int64),
+                0.0,
+            )
+
+    def test_leaves_of_more_axes(self):
+        with pytest.raises(TypeError, match="the loop needs"):
+            self.kernels.leaves(
+                self.words(2, 64), 0, self.words(3, 4, 64), True, self.words(4, 64), self.words(4, 64)
+            )
+
+    @pytest.mark.parametrize(
+        ("less", "equal", "out"),
+        [
+            ((0, 1), (2, 1), ((1, 1), (1, 1))),
+            ((2, 1), (2, 1), ((0, 1), (1, 1))),
+            ((2, 1), (2, 1), ((1, 1), (2, 1))),
+        ],
+    )
+    def test_outputs_of_gates(self, less, equal, out):
+        entries = 1 + (1 if less[0] else 0)
+        deltas, halves = ((self.words(*less), self.words(*equal)) for _ in range(2))
+        with pytest.raises(ValueError, match="do not fit the wires"):
+            self.kernels.gates(
+                deltas, halves, 2, self.words(entries, 1, 1), True, tuple(self.words(*one) for one in out)
+            )
+
+    def test_gates_that_lack_two_wires(self):
+        with pytest.raises(ValueError, match="products do not fit"):
+            self.kernels.gate_products(self.words(0, 1), self.words(2, 1), 4, self.words(1, 1, 1))
+
+    def test_numbers_that_are_too_large(self):
+        with pytest.raises(ValueError, match=r"not below 2\*\*24"):
+            self.kernels.accept(np.zeros(1, dtype=np.uint32), 1 << 24, np.zeros(1))
