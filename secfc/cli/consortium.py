@@ -1,5 +1,6 @@
 """`secfc consortium`: a run across organisations on NVIDIA FLARE. docs/deployment.md explains each step."""
 
+import shutil
 import tempfile
 import threading
 from importlib.util import find_spec
@@ -161,7 +162,7 @@ def start(site: OwnSite = _SITE, timeout: Timeout = _TIMEOUT) -> None:
     from secfc.drivers.flare.runs import ending_of, run_site
     from secfc.public_errors import COMPLETE
 
-    own = read_site(site)
+    own = read_site(site.resolve())  # as the job does
     folder = run_site(own, timeout=timeout, say=say)
     ended = ending_of(folder)
     if ended != COMPLETE:
@@ -214,13 +215,14 @@ def run(
 def status(file: OwnFile = _SITE) -> None:
     """Show the state of the run: phase, round, rows moved, bytes, and missing parties."""
     _need_flare()
+    from secfc.drivers.flare.processes import in_use
     from secfc.drivers.flare.runs import told_of
 
     process, told = told_of(file)
     if told is not None:
         at, said = told
         say(f"{process.name}: {said} ({at})")
-    if process.pids:
+    if in_use(process.kit):
         running = "it waits for a job" if told is None else "its processes are running"
     else:
         running = "no run was started" if told is None else "none of its processes is running"
@@ -250,7 +252,10 @@ def rehearse(
     report: Report = None,
     key: CoordinatorKey = None,
     workspace: Annotated[
-        Path | None, typer.Option(help="Folder for kits and logs; by default they are deleted.")
+        Path | None,
+        typer.Option(
+            help="Folder for kits and logs; by default they are deleted after a rehearsal that ended."
+        ),
     ] = None,
     deadline: Deadline = _DEADLINE,
     timeout: Timeout = _TIMEOUT,
@@ -259,35 +264,49 @@ def rehearse(
 
     Labels and signed statements go to the paths in the site files, the summary beside the job.
     """
-    with tempfile.TemporaryDirectory(prefix="secfc-flare-") as scratch:
-        from secfc.agreement.job_file import read_job
-        from secfc.agreement.keys import COORDINATOR_KEY
-        from secfc.drivers.agreed import in_order
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.keys import COORDINATOR_KEY
+    from secfc.drivers.agreed import in_order
 
-        _need_flare(deadline=deadline, timeout=timeout)
-        from secfc.drivers.flare.federation import Federation
-        from secfc.drivers.flare.jobs import export_job
-        from secfc.drivers.flare.runs import Telling
+    _need_flare(deadline=deadline, timeout=timeout)
+    from secfc.drivers.flare.federation import Federation
+    from secfc.drivers.flare.jobs import export_job
+    from secfc.drivers.flare.runs import Telling
 
-        agreement = read_job(job)
-        files = in_order(agreement, sites)
-        path = new_summary(job, summary, report)
-        folder = workspace or Path(scratch) / "workspace"
-        if folder.exists():
-            raise ParameterError(f"--workspace: {folder} already exists")
-        export_job(job, Path(scratch) / "job", deadline=deadline)
+    agreement = read_job(job)
+    files = in_order(agreement, sites)
+    path = new_summary(job, summary, report)
+    if workspace is not None and workspace.exists():
+        raise ParameterError(f"--workspace: {workspace} already exists")
+    scratch = Path(tempfile.mkdtemp(prefix="secfc-flare-"))
+    folder = workspace or scratch / "workspace"
+    kept = False
+    try:
+        export_job(job, scratch / "job", deadline=deadline)
         with Federation(folder, agreement.names) as federation:
+            kept = True
             for name, file in zip(agreement.names, files, strict=True):
                 federation.join(name, file)
             federation.give_key(key or job.with_name(COORDINATOR_KEY))
             federation.start()
             tell = Telling(federation.server.kit, say)
-            number, written = federation.run(Path(scratch) / "job", timeout=timeout, each=tell)
+
+            def look() -> None:
+                tell()
+                federation.check_alive()
+
+            number, written = federation.run(scratch / "job", timeout=timeout, each=look)
             if written is None:
                 reason = federation.status(number)
                 raise PartyError(f"FLARE ended the job before the coordinator wrote a summary: {reason}")
             text = written.read_text(encoding="utf-8")
         _finish(agreement, job, path, report, text)
+        kept = False
+    finally:
+        if kept:
+            say(f"kits and logs are kept in {folder}")
+        if not kept or workspace is not None:
+            shutil.rmtree(scratch)
 
 
 def _finish(agreement: "Agreement", job: Path, path: Path, report: Path | None, text: str) -> None:

@@ -150,6 +150,7 @@ class Callee:
         if call.place.agreement != digest:
             said, ours = call.place.agreement.hex()[:16], digest.hex()[:16]
             text = f"{party.name}: it agreed to the job {ours}, but the coordinator runs the job {said}"
+            _LOG.error("%s", text)
             return self._told(call.number, AgreementError(text))
         if kept:
             return self._resumed(call, party)

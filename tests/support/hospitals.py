@@ -29,7 +29,7 @@ def command(*words, status=0):
     return " ".join(done.output.split())
 
 
-def set_up(folder):
+def set_up(folder, *, port=8002):
     for name in NAMES:
         (folder / name).mkdir()
         (folder / name / "rows.csv").write_text("patient,x\na,1\nb,2\nc,99\n")
@@ -37,7 +37,7 @@ def set_up(folder):
             "consortium", "request", name, "--rows", "rows.csv", "--id", "patient", "--folder", folder / name
         )
     (folder / "job.toml").write_text(JOB)
-    out = ["--host", "localhost", "--port", 8002, "--out", folder / "consortium"]
+    out = ["--host", "localhost", "--port", port, "--out", folder / "consortium"]
     said = command("consortium", "new", folder / "job.toml", *requests(folder), *out)
     assert "send it to every site" in said
 

@@ -6,6 +6,7 @@ only the public key from a request. Names and roles come from the roster.
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -15,8 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from nvflare.lighter import utils
 
+from secfc.agreement.toml_file import read_text
 from secfc.drivers.flare.kits import Role, organisation_of
-from secfc.errors import ParameterError
+from secfc.errors import AgreementError, ParameterError
 
 _AUTHORITY_DAYS, _DAYS = 3650, 1095
 _CLOCKS_DIFFER = timedelta(days=1)
@@ -147,12 +149,22 @@ def check_certificate(pem: str, authority: str, key: RSAPrivateKey, *, party: st
         own.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
         raise ParameterError(f"{name}: the certificate of {party} is not by the authority in it") from None
-    subject = [one.value for one in own.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    if not constraints.ca or subject != [party]:
+    if not constraints.ca or _names(own) != [party]:
         raise ParameterError(f"{name}: the certificate is not one of {party} by an authority")
     if not own.not_valid_before_utc <= datetime.now(UTC) <= own.not_valid_after_utc:
         ends = own.not_valid_after_utc.date().isoformat()
         raise ParameterError(f"{name}: the certificate of {party} is not valid today; it ends on {ends}")
+
+
+def check_certified(path: Path, *, party: str) -> None:
+    """Raise AgreementError unless the certificate in this file of a kit is the party's."""
+    names = _names(_certificate(read_text(path), name=str(path)))
+    if names != [party]:
+        raise AgreementError(f"{path}: the kit is that of {', '.join(map(str, names))}, not of {party}")
+
+
+def _names(certificate: x509.Certificate) -> list[str | bytes]:
+    return [one.value for one in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
 
 
 def _certificate(pem: str, *, name: str) -> x509.Certificate:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from secfc.agreement.keys import COORDINATOR_KEY
 from secfc.drivers.flare.certificates import Authority
-from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, Role
+from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, Role, check_name, check_path
 from secfc.drivers.flare.processes import KitProcess, ServerProcess, stop
 from secfc.drivers.flare.provision import Address, issue_kit
 from secfc.errors import PartyError
@@ -33,6 +33,9 @@ class Federation:
     """
 
     def __init__(self, folder: Path, sites: Sequence[str], *, ports: Mapping[str, int] | None = None) -> None:
+        for name in sites:
+            check_name(name, what="the job's parties")
+        check_path(folder)
         folder.mkdir(parents=True)
         self.folder, self.sites, self.port = folder.resolve(), tuple(sites), free_port()
         self.kits = {name: self.folder / name for name in (SERVER, *self.sites, ADMIN)}
@@ -67,11 +70,18 @@ class Federation:
         """Whether the party's process runs."""
         return self.parties[name].alive
 
+    def check_alive(self, names: Sequence[str] = ()) -> None:
+        """Raise PartyError if FLARE's process of one of these parties, by default of any, has ended."""
+        self.server.check_alive()
+        for name in names or self.sites:
+            if not self.alive(name):
+                raise PartyError(f"{name}: FLARE's client has ended; {self.parties[name].console} says why")
+
     def start(self, *names: str) -> None:
         """Start these parties, by default all, and wait until the server knows all running sites.
 
         A restarted server knows no sites: a job submitted too early would run without some. Raises PartyError
-        with the sites that have not registered.
+        with the sites that have not registered, or with one whose process has ended.
         """
         names = names or (SERVER, *self.sites)
         for name in names:
@@ -79,7 +89,7 @@ class Federation:
         wanted = {name for name in self.sites if name in names or self.alive(name)}
         until = time.monotonic() + _START_SECONDS
         while not wanted <= (known := self._registered()):
-            self.server.check_alive()
+            self.check_alive(names)
             if time.monotonic() > until:
                 raise PartyError(f"sites that did not register: {', '.join(sorted(wanted - known))}")
             time.sleep(_POLL_SECONDS)

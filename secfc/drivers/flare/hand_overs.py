@@ -16,6 +16,7 @@ from secfc.agreement.job_file import JobSchema
 from secfc.agreement.keys import key_bytes, key_text
 from secfc.agreement.signatures import decoded, encoded
 from secfc.agreement.toml_file import FileSchema, TableOf, TomlFile, as_toml, read_text
+from secfc.drivers.flare.kits import check_name
 from secfc.drivers.flare.provision import Address
 from secfc.errors import AgreementError, ParameterError, SealError
 from secfc.params import MAX_CLIENTS
@@ -105,6 +106,7 @@ class ConsortiumSchema(HandOver):
 def check_party(name: str, organisation: str) -> None:
     """Raise ParameterError unless FLARE too allows this name for a party."""
     check_member(name, organisation)
+    check_name(name, what="name")
     if name.lower() == COORDINATOR:
         raise ParameterError(f"name: {name!r} is the coordinator's")
 
@@ -155,6 +157,8 @@ def read_consortium(path: Path) -> tuple[ConsortiumSchema, Consortium]:
     consortium = roster_of(TomlFile(Path(f"{path}: roster"), schema.roster))
     if consortium.coordinator is None:
         raise ParameterError(f"{path}: roster: it has no [coordinator]")
+    for party in consortium.names:
+        check_name(party, what=f"{path}: roster")
     schema.check_signed(path, consortium.coordinator.key)
     check_job_names(TomlFile(Path(f"{path}: job"), schema.job), prepares=schema.prepare is not None)
     if set(schema.certificates) != set(consortium.names):
@@ -166,6 +170,7 @@ def check_address(address: Address, *, name: str) -> None:
     """Raise ParameterError, with `name`, unless the address is valid. All of it goes into FLARE's files."""
     if not _PROJECT.fullmatch(address.project):
         raise ParameterError(f"{name}: project: 1 to 63 letters, digits, '-' and '_' are possible")
+    check_name(address.project, what=f"{name}: project")
     if not _HOST.fullmatch(address.host):
         raise ParameterError(f"{name}: host: the name or the IPv4 address of a machine is needed")
     if not 0 < address.port <= _MOST_PORT:

@@ -1,10 +1,16 @@
-"""The `local` folder of a FLARE startup kit, written so that a party runs no code of other parties."""
+"""FLARE's startup kits: names and paths that FLARE can use, and a `local` folder that allows no code."""
 
 import json
+import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
+from nvflare.fuel.utils.argument_utils import parse_vars
+
 from secfc.agreement.consortium import RESERVED
+from secfc.errors import ParameterError
 
 Role = Literal["server", "client", "lead"]
 """FLARE's names. "lead" submits jobs and can do nothing at the sites."""
@@ -53,6 +59,42 @@ def organisation_of(name: str, role: Role) -> str:
     return name.replace("-", "_") if role == "client" else "coordinator"
 
 
+def check_name(name: str, *, what: str) -> None:
+    """Raise ParameterError, with `what`, for a name that FLARE's command line takes for another value.
+
+    `parse_vars` is FLARE's parser. It takes 12, 1e5, 1_000, nan, n, yes and others for numbers and booleans.
+    """
+    for value in (name, organisation_of(name, "client")):
+        if parse_vars([f"uid={value}"]) != {"uid": value}:
+            raise ParameterError(
+                f"{what}: FLARE takes {name!r} for a number or for yes or no; use another name"
+            )
+
+
+def check_path(kit: Path) -> None:
+    """Raise ParameterError for the path of a kit, or of Python, that FLARE does not pass on whole to a job.
+
+    FLARE joins the command of a job with blanks, and `shlex` splits it. FLARE fills in braces in its files.
+    """
+    for path in (str(kit.resolve()), sys.executable):
+        try:
+            words = shlex.split(path, comments=True)
+        except ValueError:  # a quote or a backslash without its partner
+            words = []
+        if words != [path] or {"{", "}"} & set(path):
+            text = "FLARE needs a path without blanks, line breaks, quotes, backslashes, '#', '{' and '}'"
+            raise ParameterError(f"{path!r}: {text}")
+
+
+def use_site_file(kit: Path, site_file: Path, *, home: Path) -> None:
+    """Have the jobs of a site's kit, which is or will be at `home`, read this site file."""
+    own = site_file.parent.resolve() / site_file.name
+    draft = kit / "local" / f".{SITE_FILE}"
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(os.path.relpath(own, (home / "local").resolve()))
+    draft.replace(kit / "local" / SITE_FILE)
+
+
 def refuse_code(kit: Path, role: Role, home: Path) -> None:
     """Write authorization.json, resources.json and comm_config.json in `local` of a kit, later at `home`."""
     local = kit / "local"
@@ -62,7 +104,7 @@ def refuse_code(kit: Path, role: Role, home: Path) -> None:
     if role == "client":
         resources["allow_log_streaming"] = False
     resources["components"] = [one for one in resources["components"] if one["id"] not in _TELLS_OTHERS]
-    store = json.dumps(str(home.absolute() / "store"))[1:-1]  # escaped for a JSON string
+    store = json.dumps(str(home.resolve() / "store"))[1:-1]  # escaped for a JSON string
     written = {
         "resources.json": resources,
         "authorization.json": AUTHORIZATION,

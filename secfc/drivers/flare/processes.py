@@ -3,15 +3,19 @@
 Jobs are submitted and queried with FLARE's own commands.
 """
 
+import errno
+import fcntl
 import json
 import os
+import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,7 +23,7 @@ import psutil
 
 from secfc.drivers.flare.jobs import SUMMARY
 from secfc.drivers.flare.kits import SERVER, Role, organisation_of
-from secfc.errors import PartyError
+from secfc.errors import ParameterError, PartyError
 
 _GRACE_SECONDS = 10.0
 _COMMAND_SECONDS = 120.0
@@ -28,6 +32,41 @@ _ASK_SECONDS = 10.0
 _BEGIN_SECONDS = 600.0
 _NOT_BEGUN = ("SUBMITTED", "APPROVED", "DISPATCHED")  # FLARE's statuses of a job that waits for sites
 _WORKER = "nvflare.private.fed.app.client.worker_process"  # program of a job at a site
+_MARK = "SECFC_STARTED"  # environment variable of a process that was started here, and of all that it starts
+_LOCK = "lock"  # file in the kit
+
+
+@contextmanager
+def only_one(kit: Path) -> Iterator[None]:
+    """Hold the lock of a kit. The system releases it when this process ends or is killed.
+
+    Raises PartyError if another command holds it.
+    """
+    with _lock(kit, fcntl.LOCK_EX) as free:
+        if not free:
+            raise PartyError(f"{kit}: another secfc consortium start or run uses this kit and was left alone")
+        yield
+
+
+def in_use(kit: Path) -> bool:
+    """Whether a command holds the lock of a kit."""
+    with _lock(kit, fcntl.LOCK_SH) as free:
+        return not free
+
+
+@contextmanager
+def _lock(kit: Path, kind: int) -> Iterator[bool]:
+    try:
+        file = (kit / _LOCK).open("ab")
+    except OSError as error:
+        raise ParameterError(f"{kit / _LOCK}: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 class KitProcess:
@@ -36,6 +75,7 @@ class KitProcess:
     def __init__(self, kit: Path, name: str) -> None:
         self.kit, self.name = kit.resolve(), name
         self._process: subprocess.Popen[bytes] | None = None
+        self._mark = secrets.token_hex(16)
 
     @property
     def alive(self) -> bool:
@@ -68,6 +108,7 @@ class KitProcess:
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 cwd=self.kit,
+                env=os.environ | {_MARK: self._mark},
                 start_new_session=True,
             )
 
@@ -79,11 +120,23 @@ class KitProcess:
     @property
     def works(self) -> bool:
         """Whether a job runs at this site."""
-        return any(_WORKER in process.info["cmdline"] for process in self._processes())
+        for process in self._processes():
+            with suppress(psutil.Error):
+                if _WORKER in process.cmdline():
+                    return True
+        return False
 
     def _processes(self) -> list[psutil.Process]:
-        found = psutil.process_iter(["cmdline"])
-        return [process for process in found if str(self.kit) in (process.info["cmdline"] or [])]
+        """Processes that this object has started, and their jobs, also after their parent was killed."""
+        return [process for process in psutil.process_iter() if self._started(process)]
+
+    def _started(self, process: psutil.Process) -> bool:
+        own = self._process
+        if own is not None and process.pid == own.pid:
+            return True
+        with suppress(psutil.Error):  # another user's, or it has ended
+            return bool(process.environ().get(_MARK) == self._mark)
+        return False
 
     def stop(self) -> None:
         """End all its processes."""
@@ -102,11 +155,11 @@ def stop(parties: Collection[KitProcess]) -> None:
     started = [one for one in parties if one._process is not None]
     found = [process for one in started for process in one._processes()]
     for process in found:
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # not ours, but names the kit too
+        with suppress(psutil.NoSuchProcess):
             process.terminate()
     _, alive = psutil.wait_procs(found, timeout=_GRACE_SECONDS)
     for process in alive:
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        with suppress(psutil.NoSuchProcess):
             process.kill()
     psutil.wait_procs(alive, timeout=_GRACE_SECONDS)
     for one in started:
@@ -119,6 +172,23 @@ class ServerProcess(KitProcess):
     def __init__(self, kit: Path, admin: Path) -> None:
         super().__init__(kit, SERVER)
         self._admin = admin.resolve()
+
+    def start(self) -> None:
+        """Start it, or start it again if it has ended. ParameterError if its port is not free."""
+        self.check_port()
+        super().start()
+
+    def check_port(self) -> None:
+        """Raise ParameterError unless the server can listen at the port of its kit, on all interfaces."""
+        told = json.loads((self.kit / "startup" / "fed_server.json").read_text(encoding="utf-8"))
+        port = int(told["servers"][0]["service"]["target"].rpartition(":")[2])
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as FLARE's own
+            try:
+                listener.bind(("", port))
+            except OSError as error:
+                why = "in use" if error.errno == errno.EADDRINUSE else f"not possible: {error.strerror}"
+                raise ParameterError(f"port {port} of this machine is {why}") from None
 
     def known(self, names: Sequence[str]) -> set[str]:
         """Sites whose latest process this process of the server has accepted."""

@@ -12,9 +12,10 @@ from secfc.agreement.signatures import read_signatures, signatures_path, standin
 from secfc.agreement.site_file import Site, read_site
 from secfc.agreement.statement import statement_of
 from secfc.agreement.toml_file import read_json
+from secfc.drivers.flare.certificates import check_certified
 from secfc.drivers.flare.jobs import export_job, least_sites
-from secfc.drivers.flare.kits import SERVER
-from secfc.drivers.flare.processes import KitProcess, ServerProcess
+from secfc.drivers.flare.kits import SERVER, check_path, use_site_file
+from secfc.drivers.flare.processes import KitProcess, ServerProcess, only_one
 from secfc.drivers.flare.setting_up import KIT
 from secfc.drivers.flare.standing import STANDING, read_standing
 from secfc.drivers.past_runs import STATEMENT
@@ -57,15 +58,17 @@ def run_server(
     The kits are in the job's folder. After `wait` seconds the job runs without absent sites, if
     `without_absent` is set and enough are there. Raises AgreementError if a party has not signed the job or
     the key in the folder is not the roster's. Raises PartyError if sites are missing, FLARE does not begin
-    the job within the deadline, or the job has not ended after `timeout` seconds.
+    the job within the deadline, or the job has not ended after `timeout` seconds, and before anything else if
+    another command uses the server's kit. Raises ParameterError if the server's port is in use.
     """
     agreement, folder = read_job(job), job.absolute().parent
     key = folder / COORDINATOR_KEY
     agreement.consortium.check_coordinator(read_key(key).public, file=key)
     server = ServerProcess(_kit(folder / SERVER), _kit(folder / "admin"))
+    check_path(server.kit)
     until = time.monotonic() + timeout
     least = least_sites(agreement) if without_absent else len(agreement.names)
-    with tempfile.TemporaryDirectory(prefix="secfc-job-") as scratch:
+    with only_one(server.kit), tempfile.TemporaryDirectory(prefix="secfc-job-") as scratch:
         export_job(job, Path(scratch) / "job", deadline=deadline, kit=server.kit if resumable else None)
         server.start()
         try:
@@ -114,15 +117,28 @@ def _wait_for(names: Sequence[str], server: ServerProcess, *, least: int, second
 def run_site(site: Site, *, timeout: float, say: Say) -> Path:
     """Take part in a run of the site's job until it has ended here. Return the run's folder of results.
 
-    With a storage, another call continues after the site's process was killed or its run interrupted. Raises
-    AgreementError if the site has not signed the job. Raises PartyError if the run ended here without a
-    statement, or has not ended after `timeout` seconds.
+    From now on the kit uses this site file. With a storage, another call continues after the site's process
+    was killed or its run interrupted. Raises AgreementError if the site has not signed the job, or party or
+    key of the site file are not those of the kit. Raises LimitError if the site file refuses the job. Raises
+    PartyError if another command uses the kit, the run ended here without a statement, or has not ended after
+    `timeout` seconds.
     """
+    kit = _kit(site.job.parent / KIT)
+    check_path(kit)
+    check_certified(kit / "startup" / "client.crt", party=site.party)
     agreement = read_job(site.job)
+    agreement.consortium.number_of(site.party, read_key(site.key).public, file=site.key)
     state = standing(agreement, read_signatures(signatures_path(site.job))).get(site.party)
     if state != "signed":
         raise AgreementError(f"{site.party}: {state or 'no party of the job'}; see secfc job sign")
-    process = KitProcess(_kit(site.job.parent / KIT), site.party)
+    site.check(agreement)
+    with only_one(kit):
+        use_site_file(kit, site.path, home=kit)
+        return _take_part(site, KitProcess(kit, site.party), timeout=timeout, say=say)
+
+
+def _take_part(site: Site, process: KitProcess, *, timeout: float, say: Say) -> Path:
+    """The part of `run_site` that holds the lock of the kit."""
     before = _ended(site.results)
     tell, until = Telling(process.kit, lambda text: say(f"{site.party}: {text}")), time.monotonic() + timeout
     process.start()
@@ -154,6 +170,8 @@ def run_site(site: Site, *, timeout: float, say: Say) -> Path:
 
 def told_of(file: Path) -> tuple[KitProcess, tuple[str, str] | None]:
     """The FLARE process of a site file, or of a coordinator's job file. Also its last state, with the time.
+
+    Another command may have started the process.
 
     Raises ParameterError for a file without a startup kit.
     """

@@ -3,7 +3,6 @@
 Each step writes all of its files or none. Private keys stay where they were made.
 """
 
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,7 +34,7 @@ from secfc.drivers.flare.hand_overs import (
     read_request,
     request_text,
 )
-from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE
+from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, check_path, use_site_file
 from secfc.drivers.flare.provision import Address, issue_kit, make_kit
 from secfc.errors import ParameterError, SecFCError
 from secfc.outputs import check_new_folder, whole_folder
@@ -72,6 +71,7 @@ def request(
     ParameterError if one of the files exists or cannot be written. Then no file is left.
     """
     check_party(member_name, organisation)
+    check_path(folder / FOLDER / KIT)
     paths = [folder / name for name in (IDENTITY_KEY, TLS_KEY, SITE_FILE, f"{member_name}.request")]
     there = [path for path in paths if path.exists()]
     if there:
@@ -105,6 +105,7 @@ def found(job: Path, requests: Sequence[Path], out: Path, *, address: Address) -
     unchanged.
     """
     check_new_folder("--out", out)
+    check_path(out / SERVER)
     check_address(address, name="the server")
     file = TomlFile(job)
     prepares = "prepare" in file.values
@@ -164,6 +165,7 @@ def accept(file: Path, site: Site) -> Consortium:
     folder = site.job.parent
     if folder == site.path.absolute().parent:
         raise ParameterError(f"{site.path}: job: a folder of its own is needed, such as {FOLDER}/{JOB}")
+    check_path(folder / KIT)
     with whole_folder("job", folder) as draft:
         _write_job(draft, schema.job, schema.roster, schema.prepare, before=f"{file}: ")
         files = {"key": pem, "certificate": certificate, "authority": schema.authority}
@@ -175,9 +177,7 @@ def accept(file: Path, site: Site) -> Consortium:
             files=files,
             home=folder / KIT,
         )
-        local = Path(KIT, "local")
-        own = os.path.relpath(site.path.absolute(), folder / local)
-        (draft / local / SITE_FILE).symlink_to(own)
+        use_site_file(draft / KIT, site.path, home=folder / KIT)
     return consortium
 
 

@@ -29,6 +29,7 @@ _NEED_FLARE = (
     "test_a_sites_turn.py",
     "test_consortium_killed.py",
     "test_setting_up.py",
+    "test_use_of_kits.py",
     "test_signed_by_all.py",
     "test_standing.py",
     "test_slow_lines.py",

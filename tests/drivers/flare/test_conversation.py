@@ -546,11 +546,12 @@ def test_a_site_with_another_key_than_the_rosters_is_refused(organisations):
 # What a site refuses before it shares anything
 
 
-def test_a_site_refuses_another_job(organisations):
+def test_a_site_refuses_another_job_and_its_own_log_says_why(organisations, caplog):
     made = organisations(20, 10, 30)
     made.configure("site-2", job=made.another_job())
     with pytest.raises(AgreementError, match=r"^site-2: not-agreed: "):
         Network(made).run()
+    assert "site-2: it agreed to the job " in caplog.text
 
 
 def test_a_site_without_its_data_file_says_so(organisations):

@@ -127,15 +127,6 @@ def test_the_store_of_the_server_is_where_its_kit_is_now(made):
     assert '/consortium/server/store/jobs-storage"' in resources
 
 
-def test_the_name_of_a_folder_writes_nothing_into_a_kit(made):
-    out = made / 'a"b\\c'
-    command("consortium", "new", made / "job.toml", *requests(made), "--host", "localhost", "--out", out)
-    resources = json.loads((out / "server" / "local" / "resources.json").read_text())
-    assert f"{out}/server/store/jobs-storage" in {
-        one.get("args", {}).get("uri_root") for one in resources["components"]
-    }
-
-
 def test_a_helper_asks_without_rows_and_stands_behind(made):
     (made / "job.toml").write_text(
         JOB.replace("t = 1", "t = 1\ncomparers = ['hospital-a', 'helper', 'hospital-b']")
