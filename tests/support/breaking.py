@@ -1,9 +1,11 @@
-"""Processes of clients that get a signal at a chosen message."""
+"""Clients that break: their processes get a signal at a chosen message, or their answers are wrong."""
 
 import signal
 
 from secfc.drivers import conversation
 from secfc.drivers.processes import ForkServer
+from secfc.protocol.client import Client
+from secfc.protocol.messages import CodedDistances
 from secfc.protocol.wire import envelope
 
 
@@ -26,3 +28,17 @@ def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):
     monkeypatch.setattr(ForkServer, "start", start_and_note)
     monkeypatch.setattr(conversation.Conversation, "put", put_and_break)
     return hit
+
+
+def lies(monkeypatch, number):
+    """Have a client of a run in this process answer with zeros, which are residues but wrong."""
+    real = Client.receive
+
+    def receive(self, message):
+        replies = real(self, message)
+        for one in replies if self.number == number else ():
+            if isinstance(one, CodedDistances):
+                one.residues.payload[:] = bytes(len(one.residues.payload))
+        return replies
+
+    monkeypatch.setattr(Client, "receive", receive)

@@ -116,3 +116,15 @@ def patch(monkeypatch, killer: Killer) -> None:
     monkeypatch.setattr(pipes, "_STARTS", killer.most + 1)
     monkeypatch.setattr(ForkServer, "start", killer.start)
     monkeypatch.setattr(Coordinator, "_carry", carry)
+
+
+def first_process_dies(monkeypatch, after_steps: int):
+    """Have the first process kill itself while it writes its log. The result counts killed processes."""
+    started = []
+
+    def start(_forks):
+        started.append(process("" if started else dying_at_step(after_steps)))
+        return started[-1]
+
+    monkeypatch.setattr(ForkServer, "start", start)
+    return lambda: sum(one.poll() == -9 for one in started)

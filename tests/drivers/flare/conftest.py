@@ -27,7 +27,6 @@ _NEED_FLARE = (
     "test_flare_restart.py",
     "test_deployment_page.py",
     "test_a_sites_turn.py",
-    "test_consortium_killed.py",
     "test_setting_up.py",
     "test_use_of_kits.py",
     "test_signed_by_all.py",
