@@ -72,6 +72,16 @@ def test_one_cluster_and_as_many_as_rows(k):
     assert_exact(rows, secfc.run(rows, k, t=1, ell=1, init=start), k=k)
 
 
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
+@pytest.mark.parametrize("seed", range(12))
+def test_ties_and_emptied_clusters(disclosure, seed):
+    """Of such starts most empty a cluster, and many have equally far rows."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.integers(-4, 5, size=(m, 1)).astype(float) for m in (5, 4, 5)]
+    start = [rng.permutation(np.arange(len(one)) % 4) for one in rows]
+    assert_exact(rows, secfc.run(rows, 4, t=1, ell=1, disclosure=disclosure, init=start), k=4)
+
+
 def test_one_start_of_several_is_the_best():
     rows = blobs(4, 9, 8, 9)
     given = {"t": 1, "ell": 1, "disclosure": "coded", "init": "random", "seed": 5}

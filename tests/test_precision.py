@@ -104,6 +104,7 @@ def test_rows_that_are_rounded_away_are_refused_by_party_and_row(change):
 
 
 @FAR
+@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 def test_a_given_bound_runs_though_rows_are_rounded_away_and_is_warned_of(change):
     parties = far_parties(change)
     bound = max(largest_norm(rows, name="") for rows in parties)

@@ -60,6 +60,7 @@ def test_centres_of_a_run_that_did_not_converge_are_the_means_of_its_labels():
     assert_means(result)
 
 
+@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 def test_a_cluster_without_rows_has_no_centre():
     parties = [np.zeros((3, 2)), np.zeros((2, 2)), np.zeros((2, 2))]
     result = reveal(parties, k=2, init=[[0, 1, 1], [0, 0], [1, 1]])
@@ -164,6 +165,7 @@ class TestEstimator:
         with pytest.raises(AttributeError, match="reveal_centres"):
             model.predict(FIVE[0])
 
+    @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
     def test_it_predicts_no_cluster_without_rows(self):
         parties = [np.zeros((3, 1)), np.zeros((2, 1)), np.zeros((2, 1))]
         start = [[1, 0, 1], [0, 0], [1, 1]]

@@ -217,6 +217,7 @@ def test_opened_centres_and_spreads_are_those_of_the_rows(disclosure):
 
 @pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
 @pytest.mark.parametrize(("bound", "step"), [(None, 1), (5.0, 10), (0.0, 0.1)])
+@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 def test_rows_of_zeros_are_multiples_of_any_step(disclosure, bound, step):
     rows = [np.zeros((3, 2))] * 3
     result = secfc.run(rows, 2, 1, 1, seed=0, step=step, bound=bound, disclosure=disclosure, init="random")
