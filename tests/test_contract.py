@@ -84,7 +84,7 @@ def test_ties_and_emptied_clusters(disclosure, seed):
 
 @pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_of_equally_far_rows_the_first_goes_to_an_emptied_cluster(disclosure):
-    """After round 1 cluster 2 is empty, and rows 0, 1 and 5 are equally far. Row 5 or 1 gives other labels."""
+    """After round 1 cluster 2 is empty, and rows 0, 1 and 5 are equally far. Others give other labels."""
     rows = [np.array([[3.0], [-3.0], [-1.0]]), np.array([[2.0], [1.0]]), np.array([[-3.0], [1.0]])]
     start = [np.array([1, 2, 1]), np.array([2, 2]), np.array([0, 0])]
     result = secfc.run(rows, 3, t=1, ell=1, disclosure=disclosure, init=start)
