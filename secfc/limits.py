@@ -18,8 +18,9 @@ from secfc.row_layout import Layout
 SINGLETON_STARTS = frozenset({"k-means++"})  # starts that ask for distances to sets of one row
 
 LARGEST_SHARE = 0.5
-"""The default of `Limits.largest_share` in agreed jobs; above it `secfc.run` warns. A party with most of the
-rows can choose them so that labels disclose others' rows (docs/threat-model.md, "Rows of its choice")."""
+"""The default of `Limits.largest_share` in agreed jobs; above it `secfc.run` warns. It slows down
+a party that chooses rows so that labels disclose others' rows, and does not stop it (docs/threat-model.md,
+"Measured attacks on labels")."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -351,8 +351,8 @@ def _check_shares(job: Job, layout: Layout, members: list[Party], limits: list[L
     for share, party, amount in layout.largest_shares():
         if share > LARGEST_SHARE:
             text = (
-                f"{names[party - 1]} has {amount}: the larger its share, the more of others' rows a party "
-                "that chooses its rows reads from the labels; limits.largest_share refuses it"
+                f"{names[party - 1]} has {amount}: the larger the share of a party that chooses its rows, "
+                "the more of others' rows it can read from the labels; limits.largest_share refuses more"
             )
             warnings.warn(PrivacyWarning(text), stacklevel=_CALLER + 2)
             return

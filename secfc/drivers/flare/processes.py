@@ -34,6 +34,7 @@ _NOT_BEGUN = ("SUBMITTED", "APPROVED", "DISPATCHED")  # FLARE's statuses of a jo
 _WORKER = "nvflare.private.fed.app.client.worker_process"  # program of a job at a site
 _MARK = "SECFC_STARTED"  # environment variable of a process that was started here, and of all that it starts
 _LOCK = "lock"  # file in the kit
+_LOCK_TRIES, _LOCK_SECONDS = 10, 0.02
 
 
 @contextmanager
@@ -61,12 +62,21 @@ def _lock(kit: Path, kind: int) -> Iterator[bool]:
     except OSError as error:
         raise ParameterError(f"{kit / _LOCK}: {error.strerror}") from None
     with file:
+        yield _locked(file.fileno(), kind, kit / _LOCK)
+
+
+def _locked(file: int, kind: int, path: Path) -> bool:
+    """Lock an open file, unless another command holds the lock. It tries again: `in_use` holds it briefly."""
+    for _ in range(_LOCK_TRIES):
         try:
             fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            yield False
+            time.sleep(_LOCK_SECONDS)
+        except OSError as error:  # a file system without locks
+            raise ParameterError(f"{path}: {error.strerror}") from None
         else:
-            yield True
+            return True
+    return False
 
 
 class KitProcess:

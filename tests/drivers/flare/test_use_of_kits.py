@@ -1,5 +1,9 @@
 """A kit is used by one command, with the site file that it is given, and only with what FLARE can use."""
 
+import errno
+import fcntl
+import os
+import re
 import signal
 import socket
 import subprocess
@@ -184,6 +188,29 @@ def test_a_lock_ends_with_the_process_that_holds_it(tmp_path):
             assert in_use(tmp_path)
     assert not in_use(tmp_path)
     assert (tmp_path / "lock").exists()
+
+
+def test_a_lock_that_was_only_looked_at_is_not_refused(tmp_path, monkeypatch):
+    flock, calls = fcntl.flock, []
+
+    def busy_at_first(file, kind):
+        calls.append(kind)
+        if len(calls) == 1:  # as while `secfc consortium status` looks
+            raise BlockingIOError
+        flock(file, kind)
+
+    monkeypatch.setattr(fcntl, "flock", busy_at_first)
+    with only_one(tmp_path):
+        assert len(calls) == 2
+
+
+def test_a_file_system_without_locks_is_an_error_with_the_path(tmp_path, monkeypatch):
+    def none(file, kind):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(ParameterError, match=f"^{re.escape(str(tmp_path / 'lock'))}: No locks"):
+        in_use(tmp_path)
 
 
 def test_only_processes_that_were_started_here_are_ended_and_orphans_among_them(tmp_path, monkeypatch):
