@@ -14,7 +14,7 @@ _INDEX = re.compile(
     r"unnamed: [0-9]+(_level_[0-9]+)?(\.[0-9]+)?|__index_level_[0-9]+__|index|level_[0-9]+"  # pandas
     r"|row_nr|row_index"  # Polars
     r"|\.\.\.[0-9]+|rn|row[._]?names?"  # R: readr, data.table, row names
-    r"|_c[0-9]+|rowid|column0+",  # Spark, SQLite, DuckDB
+    r"|_c[0-9]+|__null_dask_index__|rowid|column0+",  # Spark, Dask, SQLite, DuckDB
     re.IGNORECASE,
 )
 """Names that libraries give to an index, or to a column without a name."""

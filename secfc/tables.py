@@ -112,7 +112,7 @@ def chosen_columns(
     if not chosen:
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
     rows, codes = np.empty((table.num_rows, len(chosen))), codes_of(table)
-    in_silence = not named and not _has_places(path)
+    in_silence, indexes = not named and not _has_places(path), _indexes(table)
     for at, name in enumerate(chosen):
         if counts[name] != 1:
             continue
@@ -120,6 +120,8 @@ def chosen_columns(
         try:
             if in_silence:
                 check_no_index(name, found.index(name), where=str(path), hint=_CHOOSE)
+                if name in indexes:
+                    raise DataError(f"{where} is the index of a DataFrame; {_CHOOSE}", code=Code.EXTRA_COLUMN)
             rows[:, at] = _numbers(table.column(name), where, by=" (--drop, --id)" if in_silence else "")
             if in_silence:
                 _check_no_identifier(rows[:, at], where, is_code=bool(name) and name in codes)
@@ -165,6 +167,14 @@ def _told(table: pa.Table, key: bytes) -> str:
 def codes_of(table: pa.Table) -> list[str]:
     """The columns of the table's text file that have values such as 007."""
     return _told(table, CODES).split("\n")
+
+
+def _indexes(table: pa.Table) -> list[str]:
+    """The columns that pandas wrote as the index of a DataFrame."""
+    given = (table.schema.pandas_metadata or {}).get(
+        "index_columns", []
+    )  # without a column: a range, as a dict
+    return normal_all(name for name in given if isinstance(name, str))
 
 
 def written_of(table: pa.Table) -> str:

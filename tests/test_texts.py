@@ -25,7 +25,7 @@ from secfc.texts import MISSING, SPELLINGS
 INDEX_NAMES = [
     *("Unnamed: 0", "Unnamed: 12", "Unnamed: 0.1", "Unnamed: 0_level_1", "__index_level_0__"),
     *("index", "level_0", "row_nr", "row_index", "...1", "rowname", "row.names", "row_names", "rn"),
-    *("_c0", "rowid", "", " ", "\u200b", "\ufeff"),
+    *("_c0", "__null_dask_index__", "rowid", "", " ", "\u200b", "\ufeff"),
 ]
 
 
@@ -105,6 +105,24 @@ class TestIndexColumns:
         frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["age", missing])
         with pytest.raises(DataError, match="column 2 has no name"):
             secfc.run([frame] * 3, 2, 1, 1)
+
+    def test_a_frame_with_an_index_among_columns_of_several_levels_is_refused(self) -> None:
+        frame = pd.DataFrame(self.COLUMNS)
+        frame.columns = pd.MultiIndex.from_product([frame.columns, ["mean"]])
+        assert secfc.run([frame] * 3, 2, 1, 1, init="random", seed=0).labels
+        with pytest.raises(DataError, match="column 'index' is named as libraries name an index"):
+            secfc.run([frame.reset_index()] * 3, 2, 1, 1)
+
+    def test_an_index_that_pandas_wrote_to_parquet_is_refused_whatever_its_name(self, tmp_path: Path) -> None:
+        frame = pd.DataFrame(self.COLUMNS, index=pd.Index([4, 7, 1], name="patient"))
+        path = tmp_path / "north.parquet"
+        frame.to_parquet(path)
+        with pytest.raises(DataError, match=r"north\.parquet: column 'patient' is the index of a DataFrame"):
+            read_table(path)
+        assert read_table(path, id_column="patient").columns == ("age", "bmi")
+        assert read_table(path, columns=["patient"]).columns == ("patient",)
+        pd.DataFrame(self.COLUMNS).to_parquet(path)
+        assert read_table(path).columns == ("age", "bmi")
 
     def test_columns_of_measurements_are_taken(self, tmp_path: Path) -> None:
         held = {name: [4.0, 7.0, 1.0] for name in ("X", "x1", "body mass index", "level", "c0", "number")}
