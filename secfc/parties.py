@@ -202,7 +202,7 @@ def _columns(
             raise DataError(f"{names[at]}: it has no columns")
         for place, one in enumerate(given):
             parts = one if isinstance(one, tuple) else (one,)  # a tuple if columns are a MultiIndex
-            if all(isinstance(part, str) or part is None or part != part for part in parts):  # NaN is no name
+            if all(isinstance(part, str | None) or part != part for part in parts):  # noqa: PLR0124 - NaN
                 shown = [normal(part) for part in parts if isinstance(part, str)]
                 if all(map(is_index, shown)):
                     index = next(filter(None, shown), "")

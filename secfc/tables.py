@@ -25,11 +25,11 @@ from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.psu.tokens import id_text
 from secfc.rows import as_weights, check_exact
 from secfc.sources.blocks import exact_floats
-from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
+from secfc.sources.csv_file import CODES, LARGE, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 from secfc.sources.text_format import FOUND, TextFormat
-from secfc.texts import EXACT, is_number
+from secfc.texts import EXACT, beyond_exact, is_number
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
@@ -361,13 +361,13 @@ def load_table(
             f"{path}: its first line has numbers where names of columns are expected; a header is needed",
             code=Code.UNREADABLE_FILE,
         )
-    told = table.schema.metadata
+    told, large = table.schema.metadata, _told(table, LARGE).split("\n")
     table = table.rename_columns(normal_all(table.column_names))
     if _has_first_line(path):
         # A repeated word may be a mark for missing numbers; DuckDB renames repeated columns.
         once = isinstance(path, Path) and len(set(table.column_names)) == table.num_columns
         names = {
-            name: once and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+            name: once and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or name in large)
             for name, kind in zip(table.column_names, table.schema.types, strict=True)
         }
         asked = path.names if isinstance(path, Query) else ()
@@ -472,6 +472,8 @@ def _numbers(column: pa.ChunkedArray, where: str, *, by: str) -> Floats:
     elif pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         numbers = column.to_numpy().astype(np.float64)
     else:
+        if pa.types.is_string(kind) and all(map(is_number, column.to_pylist())):
+            check_exact(beyond_exact(column.to_pylist()), where)
         raise DataError(
             f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out{by} or encode it",
             code=Code.NOT_A_NUMBER,

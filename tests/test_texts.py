@@ -154,12 +154,31 @@ class TestExactNumbers:
         with pytest.raises(DataError, match=rf"column 'bmi' has 1 {self.TEXT}"):
             checked(read(path, schema), schema, name="north")
 
-    @pytest.mark.parametrize("whole", [2**53 + 1, 2**63 - 1, 10**20 + 1])
-    def test_in_queries_of_text_files(self, tmp_path: Path, whole: int) -> None:
+    @pytest.mark.parametrize("whole", [2**53 + 1, 2**63 - 1, 10**20 + 1, 10**45])
+    @pytest.mark.parametrize("other", ["3", "0.5"])
+    def test_in_queries_of_text_files(self, tmp_path: Path, whole: int, other: str) -> None:
         path = tmp_path / "north.csv"
-        path.write_text(f"age,bmi\n1,{whole}\n2,3\n")
+        path.write_text(f"age,bm'i\n1,{whole}\n2,{other}\n")
         with pytest.raises(DataError, match=self.TEXT):
             read_table(queried(path))
+
+    @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+    def test_in_columns_that_are_not_clustered_they_are_taken(self, tmp_path: Path, ending: str) -> None:
+        path = tmp_path / f"north{ending}"
+        pd.DataFrame({"age": [1, 2], "bmi": [2, 3], "mrn": [10**19 + 1, 10**20 + 3]}).to_csv(
+            path, index=False
+        )
+        for given in ({"drop": ["mrn"]}, {"columns": ["age", "bmi"]}, {"id_column": "mrn"}):
+            assert read_table(path, **given).rows.tolist() == [[1.0, 2.0], [2.0, 3.0]]
+        query = Query(origin=Origin.of(str(path)), query="SELECT age, bmi FROM data", name="north")
+        assert read_table(query).rows.tolist() == [[1.0, 2.0], [2.0, 3.0]]
+
+    def test_the_first_line_is_not_shown_if_it_may_be_no_header(self, tmp_path: Path) -> None:
+        path, whole = tmp_path / "north.csv", 10**19 + 1
+        path.write_text(f"Miller,{whole}\nSmith,{whole + 1}\nJones,{whole + 2}\n")
+        with pytest.raises(DataError, match=f"column 2 has 2 {self.TEXT}") as error:
+            read_table(path)
+        assert str(whole) not in str(error.value)
 
     @pytest.mark.parametrize(
         "column",
