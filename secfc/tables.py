@@ -275,11 +275,16 @@ def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     return [
         []
         if ids is None
-        else ids.to_pylist()
+        else id_values(ids)
         if alike
-        else [id_text(one, name=str(table.path), number=at) for at, one in enumerate(ids.to_pylist())]
+        else [id_text(one, name=str(table.path), number=at) for at, one in enumerate(id_values(ids))]
         for table, ids in zip(tables, held, strict=True)
     ]
+
+
+def id_values(ids: pa.ChunkedArray) -> list[Any]:
+    """IDs as Python values; floats as those of NumPy, since a float32 has fewer exact whole numbers."""
+    return list(ids.to_numpy()) if pa.types.is_floating(ids.type) else ids.to_pylist()
 
 
 def check_ids_differ(ids: pa.ChunkedArray | None, name: str) -> None:

@@ -18,6 +18,7 @@ from secfc.errors import DataError
 from secfc.prepare.draft import draft_schema
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.tables import as_table, checked, read
+from secfc.psu import tokens
 from secfc.sources.query import Origin, Query
 from secfc.tables import read_table, row_ids
 from secfc.texts import MISSING, SPELLINGS
@@ -277,3 +278,17 @@ def test_ids_of_parquet_files_of_any_text_are_those_of_text_files(tmp_path: Path
     other.write_text("id,age\nb,1\nc,2.5\n")
     tables = [read_table(one, id_column="id") for one in (path, other)]
     assert row_ids(tables) == [["a", "b"], ["b", "c"]]
+
+
+@pytest.mark.parametrize(("kind", "whole"), [(pa.float32(), 2**24), (pa.float64(), 2**53)])
+def test_ids_of_parquet_files_that_may_have_been_rounded_are_refused(
+    tmp_path: Path, kind: pa.DataType, whole: int
+) -> None:
+    """They would make two people one: here the next whole number is not exact."""
+    path = parquet(tmp_path, {"id": pa.array([7.0, float(whole)], kind), "age": [1.0, 2.0]})
+    other = tmp_path / "south.csv"
+    other.write_text("id,age\nb,1\nc,2.5\n")
+    for paths in ([path, other], [path, path]):
+        ids = [read_table(one, id_column="id") for one in paths]
+        with pytest.raises(DataError, match="ID 1 is a number with a fraction, too large to be exact"):
+            [tokens.row_ids(one, key=bytes(32), name="north") for one in row_ids(ids)]
