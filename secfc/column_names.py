@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
+from typing import Any
 
 from secfc.codes import Code
 from secfc.errors import DataError
@@ -70,6 +71,15 @@ def _is_word(text: str) -> bool:
 def is_index(name: str) -> bool:
     """Whether a name is none that a person sees, or one that libraries give to an index."""
     return not has_visible(name) or _INDEX.fullmatch(name) is not None
+
+
+def indexes_in(schema: Any) -> list[str]:
+    """The columns of a pyarrow schema that pandas wrote as the index of a DataFrame."""
+    try:
+        given = (schema.pandas_metadata or {})["index_columns"]
+        return normal_all(name for name in given if isinstance(name, str))  # a range is a dict
+    except (LookupError, TypeError, ValueError):  # not written by pandas
+        return []
 
 
 def check_no_index(name: str, place: int, *, where: str, hint: str) -> None:

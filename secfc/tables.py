@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
-from secfc.column_names import are_names, check_no_index, is_header, left_out, normal, normal_all
+from secfc.column_names import are_names, check_no_index, indexes_in, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.psu.tokens import id_text
 from secfc.rows import as_weights, check_exact
@@ -112,7 +112,7 @@ def chosen_columns(
     if not chosen:
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
     rows, codes = np.empty((table.num_rows, len(chosen))), codes_of(table)
-    in_silence, indexes = not named and not _has_places(path), _indexes(table)
+    in_silence, indexes = not named and not _has_places(path), indexes_in(table.schema)
     for at, name in enumerate(chosen):
         if counts[name] != 1:
             continue
@@ -167,14 +167,6 @@ def _told(table: pa.Table, key: bytes) -> str:
 def codes_of(table: pa.Table) -> list[str]:
     """The columns of the table's text file that have values such as 007."""
     return _told(table, CODES).split("\n")
-
-
-def _indexes(table: pa.Table) -> list[str]:
-    """The columns that pandas wrote as the index of a DataFrame."""
-    given = (table.schema.pandas_metadata or {}).get(
-        "index_columns", []
-    )  # without a column: a range, as a dict
-    return normal_all(name for name in given if isinstance(name, str))
 
 
 def written_of(table: pa.Table) -> str:
@@ -477,8 +469,10 @@ def _numbers(column: pa.ChunkedArray, where: str, *, by: str) -> Floats:
     elif pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         numbers = column.to_numpy().astype(np.float64)
     else:
-        if pa.types.is_string(kind) and all(map(is_number, column.to_pylist())):
-            check_exact(beyond_exact(column.to_pylist()), where)
+        if pa.types.is_string(kind):  # a text file's column stays text if float64 would round it
+            texts = column.to_pylist()
+            if all(is_number(text.replace(",", ".", 1)) for text in texts):
+                check_exact(beyond_exact(texts), where)
         raise DataError(
             f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out{by} or encode it",
             code=Code.NOT_A_NUMBER,

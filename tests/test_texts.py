@@ -1,5 +1,6 @@
 """Texts mean the same from every source: index columns, missing values, numbers that float64 rounds."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar
@@ -125,6 +126,14 @@ class TestIndexColumns:
         pd.DataFrame(self.COLUMNS).to_parquet(path)
         assert read_table(path).columns == ("age", "bmi")
 
+    @pytest.mark.parametrize("given", [b"{", b"[]", b"\xff", b'{"index_columns": 5}', b'"x"'])
+    def test_metadata_that_pandas_did_not_write_are_no_error(self, tmp_path: Path, given: bytes) -> None:
+        path = tmp_path / "north.parquet"
+        pyarrow.parquet.write_table(
+            pa.table({"age": [1.0]}).replace_schema_metadata({b"pandas": given}), path
+        )
+        assert read_table(path).columns == ("age",)
+
     def test_columns_of_measurements_are_taken(self, tmp_path: Path) -> None:
         held = {name: [4.0, 7.0, 1.0] for name in ("X", "x1", "body mass index", "level", "c0", "number")}
         assert read_table(csv(tmp_path, pd.DataFrame(held), index=False)).columns == tuple(held)
@@ -159,9 +168,16 @@ class TestExactNumbers:
     @pytest.mark.parametrize("other", ["3", "0.5"])
     def test_in_queries_of_text_files(self, tmp_path: Path, whole: int, other: str) -> None:
         path = tmp_path / "north.csv"
-        path.write_text(f"age,bm'i\n1,{whole}\n2,{other}\n")
+        path.write_text(f"age, bm'i \n1,{whole}\n2,{other}\n")
         with pytest.raises(DataError, match=self.TEXT):
             read_table(queried(path))
+
+    @pytest.mark.parametrize("take", [lambda path: path, queried], ids=["file", "query"])
+    def test_beside_decimal_commas(self, tmp_path: Path, take: Callable[[Path], Path | Query]) -> None:
+        path = tmp_path / "north.csv"
+        path.write_text(f"age;bmi\n1,5;{2**53 + 1}\n2,5;3,5\n")
+        with pytest.raises(DataError, match=self.TEXT):
+            read_table(take(path))
 
     @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
     def test_in_columns_that_are_not_clustered_they_are_taken(self, tmp_path: Path, ending: str) -> None:

@@ -69,7 +69,7 @@ def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) ->
 
 def _read_text(place: str, dialect: Dialect, large: Sequence[str]) -> str:
     """The SQL that reads a text file as it is read without a query. Columns `large` stay text."""
-    texts = ", ".join("'{}': 'VARCHAR'".format(name.replace("'", "''")) for name in large)
+    texts = ", ".join("'{}': 'VARCHAR'".format(name.strip().replace("'", "''")) for name in large)
     # Column types depend on all rows: otherwise a later value that does not fit is an error without a column.
     return (
         f"read_csv({place}, header=true, sample_size=-1, delim='{dialect.separator}', "
