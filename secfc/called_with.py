@@ -69,7 +69,8 @@ def _hint(named: Collection[str], known: list[str]) -> str:
     for name in named:
         if name in known:
             continue
-        instead = [_INSTEAD[name]] if name in _INSTEAD else get_close_matches(name, known, n=1)
+        close = get_close_matches(name, [*_INSTEAD, *known], n=1)
+        instead = [_INSTEAD.get(one, one) for one in close]
         if name in _NOTHING:
             hints.append(f"{name} is not needed")
         elif instead and instead[0] in known:

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
+from typing import Any
 
 from secfc.codes import Code
 from secfc.errors import DataError
@@ -14,7 +15,7 @@ _INDEX = re.compile(
     r"unnamed: [0-9]+(_level_[0-9]+)?(\.[0-9]+)?|__index_level_[0-9]+__|index|level_[0-9]+"  # pandas
     r"|row_nr|row_index"  # Polars
     r"|\.\.\.[0-9]+|rn|row[._]?names?"  # R: readr, data.table, row names
-    r"|_c[0-9]+|rowid|column0+",  # Spark, SQLite, DuckDB
+    r"|_c[0-9]+|__null_dask_index__|rowid|column0+",  # Spark, Dask, SQLite, DuckDB
     re.IGNORECASE,
 )
 """Names that libraries give to an index, or to a column without a name."""
@@ -70,6 +71,15 @@ def _is_word(text: str) -> bool:
 def is_index(name: str) -> bool:
     """Whether a name is none that a person sees, or one that libraries give to an index."""
     return not has_visible(name) or _INDEX.fullmatch(name) is not None
+
+
+def indexes_in(schema: Any) -> list[str]:
+    """The columns of a pyarrow schema that pandas wrote as the index of a DataFrame."""
+    try:
+        given = (schema.pandas_metadata or {})["index_columns"]
+        return normal_all(name for name in given if isinstance(name, str))  # a range is a dict
+    except (LookupError, TypeError, ValueError):  # not written by pandas
+        return []
 
 
 def check_no_index(name: str, place: int, *, where: str, hint: str) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
-from secfc.column_names import check_no_index, left_out, normal, normal_all
+from secfc.column_names import check_no_index, is_index, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, ParameterError, each
 from secfc.rows import check_exact, check_finite
 from secfc.texts import EXACT, has_visible
@@ -201,9 +201,12 @@ def _columns(
         if not given:
             raise DataError(f"{names[at]}: it has no columns")
         for place, one in enumerate(given):
-            if isinstance(one, str) or one is None or one != one:  # noqa: PLR0124 - NaN is no name either
-                shown = normal(one) if isinstance(one, str) else ""
-                check_no_index(shown, place, where=names[at], hint="drop it, or give it another name")
+            parts = one if isinstance(one, tuple) else (one,)  # a tuple if columns are a MultiIndex
+            if all(isinstance(part, str | None) or part != part for part in parts):  # noqa: PLR0124 - NaN
+                shown = [normal(part) for part in parts if isinstance(part, str)]
+                if all(map(is_index, shown)):
+                    index = next(filter(None, shown), "")
+                    check_no_index(index, place, where=names[at], hint="drop it, or give it another name")
         if not all(isinstance(name, str) for name in given):
             _check_places(parties, names, frames)
             return [

@@ -20,16 +20,16 @@ import pyarrow.parquet
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
-from secfc.column_names import are_names, check_no_index, is_header, left_out, normal, normal_all
+from secfc.column_names import are_names, check_no_index, indexes_in, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.psu.tokens import id_text
 from secfc.rows import as_weights, check_exact
 from secfc.sources.blocks import exact_floats
-from secfc.sources.csv_file import CODES, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
+from secfc.sources.csv_file import CODES, LARGE, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 from secfc.sources.text_format import FOUND, TextFormat
-from secfc.texts import EXACT, is_number
+from secfc.texts import EXACT, beyond_exact, is_number
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
@@ -112,7 +112,7 @@ def chosen_columns(
     if not chosen:
         raise DataError(f"{path}: no column is left to cluster", code=Code.NO_COLUMN)
     rows, codes = np.empty((table.num_rows, len(chosen))), codes_of(table)
-    in_silence = not named and not _has_places(path)
+    in_silence, indexes = not named and not _has_places(path), indexes_in(table.schema)
     for at, name in enumerate(chosen):
         if counts[name] != 1:
             continue
@@ -120,6 +120,8 @@ def chosen_columns(
         try:
             if in_silence:
                 check_no_index(name, found.index(name), where=str(path), hint=_CHOOSE)
+                if name in indexes:
+                    raise DataError(f"{where} is the index of a DataFrame; {_CHOOSE}", code=Code.EXTRA_COLUMN)
             rows[:, at] = _numbers(table.column(name), where, by=" (--drop, --id)" if in_silence else "")
             if in_silence:
                 _check_no_identifier(rows[:, at], where, is_code=bool(name) and name in codes)
@@ -265,11 +267,16 @@ def row_ids(tables: Sequence[Table]) -> list[list[Any]]:
     return [
         []
         if ids is None
-        else ids.to_pylist()
+        else id_values(ids)
         if alike
-        else [id_text(one, name=str(table.path), number=at) for at, one in enumerate(ids.to_pylist())]
+        else [id_text(one, name=str(table.path), number=at) for at, one in enumerate(id_values(ids))]
         for table, ids in zip(tables, held, strict=True)
     ]
+
+
+def id_values(ids: pa.ChunkedArray) -> list[Any]:
+    """IDs as Python values; floats as those of NumPy, since a float32 has fewer exact whole numbers."""
+    return list(ids.to_numpy()) if pa.types.is_floating(ids.type) else ids.to_pylist()
 
 
 def check_ids_differ(ids: pa.ChunkedArray | None, name: str) -> None:
@@ -351,13 +358,13 @@ def load_table(
             f"{path}: its first line has numbers where names of columns are expected; a header is needed",
             code=Code.UNREADABLE_FILE,
         )
-    told = table.schema.metadata
+    told, large = table.schema.metadata, _told(table, LARGE).split("\n")
     table = table.rename_columns(normal_all(table.column_names))
     if _has_first_line(path):
         # A repeated word may be a mark for missing numbers; DuckDB renames repeated columns.
         once = isinstance(path, Path) and len(set(table.column_names)) == table.num_columns
         names = {
-            name: once and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+            name: once and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or name in large)
             for name, kind in zip(table.column_names, table.schema.types, strict=True)
         }
         asked = path.names if isinstance(path, Query) else ()
@@ -462,6 +469,10 @@ def _numbers(column: pa.ChunkedArray, where: str, *, by: str) -> Floats:
     elif pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         numbers = column.to_numpy().astype(np.float64)
     else:
+        if pa.types.is_string(kind):  # a text file's column stays text if float64 would round it
+            texts = column.to_pylist()
+            if all(is_number(text.replace(",", ".", 1)) for text in texts):
+                check_exact(beyond_exact(texts), where)
         raise DataError(
             f"{where} is not numeric ({kind}){_no_numbers(column)}; leave it out{by} or encode it",
             code=Code.NOT_A_NUMBER,

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>", "#n/a", "#na", "-nan"})
 """Texts, in upper or lower case, that mean a missing value, in columns of numbers and of texts."""
@@ -29,6 +30,11 @@ def is_number(text: str) -> bool:
 def is_beyond_exact(text: str) -> bool:
     """Whether a text is a whole number that float64 may round."""
     return _WHOLE.fullmatch(text.strip()) is not None and abs(int(text)) > EXACT
+
+
+def beyond_exact(texts: Iterable[str | None]) -> list[int]:
+    """The positions of such texts."""
+    return [at for at, text in enumerate(texts) if text is not None and is_beyond_exact(text)]
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})

@@ -109,9 +109,12 @@ class TestHints:
         with pytest.raises(TypeError, match=rf"use \w+ instead of {name}$|{name} is not needed$"):
             secfc.run([[[1.0]]] * 3, k=1, **{name: 1})
 
-    def test_a_misspelled_name_gets_a_hint(self):
-        with pytest.raises(TypeError, match=r"use max_iter instead of maxiter$"):
-            secfc.run([[[1.0]]] * 3, k=1, maxiter=1)
+    @pytest.mark.parametrize(
+        ("given", "meant"), [("maxiter", "max_iter"), ("n_cluster", "k"), ("randomstate", "seed")]
+    )
+    def test_a_misspelled_name_gets_a_hint(self, given, meant):
+        with pytest.raises(TypeError, match=rf"use {meant} instead of {given}$"):
+            secfc.run([[[1.0]]] * 3, **{"k": 1} if meant != "k" else {}, **{given: 1})
 
     def test_an_unknown_name_gets_none(self):
         with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzz'$"):

@@ -1,5 +1,6 @@
 """Texts mean the same from every source: index columns, missing values, numbers that float64 rounds."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +19,7 @@ from secfc.errors import DataError
 from secfc.prepare.draft import draft_schema
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.tables import as_table, checked, read
+from secfc.psu import tokens
 from secfc.sources.query import Origin, Query
 from secfc.tables import read_table, row_ids
 from secfc.texts import MISSING, SPELLINGS
@@ -25,7 +27,7 @@ from secfc.texts import MISSING, SPELLINGS
 INDEX_NAMES = [
     *("Unnamed: 0", "Unnamed: 12", "Unnamed: 0.1", "Unnamed: 0_level_1", "__index_level_0__"),
     *("index", "level_0", "row_nr", "row_index", "...1", "rowname", "row.names", "row_names", "rn"),
-    *("_c0", "rowid", "", " ", "\u200b", "\ufeff"),
+    *("_c0", "__null_dask_index__", "rowid", "", " ", "\u200b", "\ufeff"),
 ]
 
 
@@ -106,6 +108,32 @@ class TestIndexColumns:
         with pytest.raises(DataError, match="column 2 has no name"):
             secfc.run([frame] * 3, 2, 1, 1)
 
+    def test_a_frame_with_an_index_among_columns_of_several_levels_is_refused(self) -> None:
+        frame = pd.DataFrame(self.COLUMNS)
+        frame.columns = pd.MultiIndex.from_product([frame.columns, ["mean"]])
+        assert secfc.run([frame] * 3, 2, 1, 1, init="random", seed=0).labels
+        with pytest.raises(DataError, match="column 'index' is named as libraries name an index"):
+            secfc.run([frame.reset_index()] * 3, 2, 1, 1)
+
+    def test_an_index_that_pandas_wrote_to_parquet_is_refused_whatever_its_name(self, tmp_path: Path) -> None:
+        frame = pd.DataFrame(self.COLUMNS, index=pd.Index([4, 7, 1], name="patient"))
+        path = tmp_path / "north.parquet"
+        frame.to_parquet(path)
+        with pytest.raises(DataError, match=r"north\.parquet: column 'patient' is the index of a DataFrame"):
+            read_table(path)
+        assert read_table(path, id_column="patient").columns == ("age", "bmi")
+        assert read_table(path, columns=["patient"]).columns == ("patient",)
+        pd.DataFrame(self.COLUMNS).to_parquet(path)
+        assert read_table(path).columns == ("age", "bmi")
+
+    @pytest.mark.parametrize("given", [b"{", b"[]", b"\xff", b'{"index_columns": 5}', b'"x"'])
+    def test_metadata_that_pandas_did_not_write_are_no_error(self, tmp_path: Path, given: bytes) -> None:
+        path = tmp_path / "north.parquet"
+        pyarrow.parquet.write_table(
+            pa.table({"age": [1.0]}).replace_schema_metadata({b"pandas": given}), path
+        )
+        assert read_table(path).columns == ("age",)
+
     def test_columns_of_measurements_are_taken(self, tmp_path: Path) -> None:
         held = {name: [4.0, 7.0, 1.0] for name in ("X", "x1", "body mass index", "level", "c0", "number")}
         assert read_table(csv(tmp_path, pd.DataFrame(held), index=False)).columns == tuple(held)
@@ -136,12 +164,38 @@ class TestExactNumbers:
         with pytest.raises(DataError, match=rf"column 'bmi' has 1 {self.TEXT}"):
             checked(read(path, schema), schema, name="north")
 
-    @pytest.mark.parametrize("whole", [2**53 + 1, 2**63 - 1, 10**20 + 1])
-    def test_in_queries_of_text_files(self, tmp_path: Path, whole: int) -> None:
+    @pytest.mark.parametrize("whole", [2**53 + 1, 2**63 - 1, 10**20 + 1, 10**45])
+    @pytest.mark.parametrize("other", ["3", "0.5"])
+    def test_in_queries_of_text_files(self, tmp_path: Path, whole: int, other: str) -> None:
         path = tmp_path / "north.csv"
-        path.write_text(f"age,bmi\n1,{whole}\n2,3\n")
+        path.write_text(f"age, bm'i \n1,{whole}\n2,{other}\n")
         with pytest.raises(DataError, match=self.TEXT):
             read_table(queried(path))
+
+    @pytest.mark.parametrize("take", [lambda path: path, queried], ids=["file", "query"])
+    def test_beside_decimal_commas(self, tmp_path: Path, take: Callable[[Path], Path | Query]) -> None:
+        path = tmp_path / "north.csv"
+        path.write_text(f"age;bmi\n1,5;{2**53 + 1}\n2,5;3,5\n")
+        with pytest.raises(DataError, match=self.TEXT):
+            read_table(take(path))
+
+    @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+    def test_in_columns_that_are_not_clustered_they_are_taken(self, tmp_path: Path, ending: str) -> None:
+        path = tmp_path / f"north{ending}"
+        pd.DataFrame({"age": [1, 2], "bmi": [2, 3], "mrn": [10**19 + 1, 10**20 + 3]}).to_csv(
+            path, index=False
+        )
+        for given in ({"drop": ["mrn"]}, {"columns": ["age", "bmi"]}, {"id_column": "mrn"}):
+            assert read_table(path, **given).rows.tolist() == [[1.0, 2.0], [2.0, 3.0]]
+        query = Query(origin=Origin.of(str(path)), query="SELECT age, bmi FROM data", name="north")
+        assert read_table(query).rows.tolist() == [[1.0, 2.0], [2.0, 3.0]]
+
+    def test_the_first_line_is_not_shown_if_it_may_be_no_header(self, tmp_path: Path) -> None:
+        path, whole = tmp_path / "north.csv", 10**19 + 1
+        path.write_text(f"Miller,{whole}\nSmith,{whole + 1}\nJones,{whole + 2}\n")
+        with pytest.raises(DataError, match=f"column 2 has 2 {self.TEXT}") as error:
+            read_table(path)
+        assert str(whole) not in str(error.value)
 
     @pytest.mark.parametrize(
         "column",
@@ -240,3 +294,17 @@ def test_ids_of_parquet_files_of_any_text_are_those_of_text_files(tmp_path: Path
     other.write_text("id,age\nb,1\nc,2.5\n")
     tables = [read_table(one, id_column="id") for one in (path, other)]
     assert row_ids(tables) == [["a", "b"], ["b", "c"]]
+
+
+@pytest.mark.parametrize(("kind", "whole"), [(pa.float32(), 2**24), (pa.float64(), 2**53)])
+def test_ids_of_parquet_files_that_may_have_been_rounded_are_refused(
+    tmp_path: Path, kind: pa.DataType, whole: int
+) -> None:
+    """They would make two people one: here the next whole number is not exact."""
+    path = parquet(tmp_path, {"id": pa.array([7.0, float(whole)], kind), "age": [1.0, 2.0]})
+    other = tmp_path / "south.csv"
+    other.write_text("id,age\nb,1\nc,2.5\n")
+    for paths in ([path, other], [path, path]):
+        ids = [read_table(one, id_column="id") for one in paths]
+        with pytest.raises(DataError, match="ID 1 is a number with a fraction, too large to be exact"):
+            [tokens.row_ids(one, key=bytes(32), name="north") for one in row_ids(ids)]

@@ -22,7 +22,7 @@ from secfc.prepare.tables import Checked, checked
 from secfc.prepare.transform import Preparation
 from secfc.psu.tokens import id_text
 from secfc.rows import check_rows
-from secfc.tables import Table, chosen_columns, load_table, no_column, weights_in, written_of
+from secfc.tables import Table, chosen_columns, id_values, load_table, no_column, weights_in, written_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,5 +187,5 @@ def _texts(column: pa.ChunkedArray, path: str, name: str) -> list[str]:
         )
     if not len(column):
         return []
-    where, given = f"{path}: column {name!r}", column.to_pylist()
+    where, given = f"{path}: column {name!r}", id_values(column)
     return [id_text(one, name=where, number=at) for at, one in enumerate(given)]

@@ -25,9 +25,10 @@ SALT_BYTES = 16
 _TOKEN_BYTES = 16
 _DIGEST_BYTES = 32
 _MAX_INT_BITS = 2048
-_EXACT = 1 << 53  # float64 has all whole numbers up to here
 _WRITTEN_AS_FLOAT = re.compile(r"([-+]?[0-9]+)\.0*")
-_ROUNDED = re.compile(r"[-+]?[0-9](\.[0-9]+)?[eE]\+[0-9]+")  # as spreadsheets show long numbers
+_ROUNDED = re.compile(
+    r"[-+]?[0-9]([.,][0-9]+[eE]\+?|[eE]\+)[0-9]+"
+)  # as spreadsheets and Java show long numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,9 +169,11 @@ def _text(given: object, *, name: str, number: int) -> str:
             )
         return str(whole)
     if isinstance(given, float | np.floating | Decimal):
-        if not isfinite(given) or int(given) != given or abs(int(given)) > _EXACT:
+        bits = 126 if isinstance(given, Decimal) else np.finfo(type(given)).nmant + 1
+        if not isfinite(given) or int(given) != given or abs(int(given)) >= 1 << bits:  # may be rounded
             raise DataError(
-                f"{name}: ID {number} is a number with a fraction, beyond 2^53 or missing", code=Code.BAD_ID
+                f"{name}: ID {number} is a number with a fraction, too large to be exact, or missing",
+                code=Code.BAD_ID,
             )
         return str(int(given))
     raise DataError(

@@ -17,16 +17,16 @@ import pyarrow.csv
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import DataError
-from secfc.rows import check_exact
 from secfc.sources.text_format import FOUND, DecimalMark, Separator, TextFormat
-from secfc.texts import EXACT, SPELLINGS, is_beyond_exact
+from secfc.texts import EXACT, SPELLINGS, beyond_exact
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of the files that this module reads."""
 
-DECIMAL, WRITTEN, CODES = b"decimal", b"written", b"codes"
+DECIMAL, WRITTEN, CODES, LARGE = b"decimal", b"written", b"codes", b"large"
 """Keys of a table's metadata: the decimal mark in its texts; the file's format, if it is not the usual one;
-the names, one per line, of columns with values such as 007."""
+the names, one per line, of columns with values such as 007; and of columns that stay text because float64
+would round their whole numbers."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _MARKS: dict[Separator | DecimalMark, str] = {
@@ -85,9 +85,17 @@ def read_csv(path: Path, *, as_text: Sequence[str] = (), given: TextFormat = FOU
     read at all.
     """
     table, dialect, head = _read(path, as_text, given)
-    _check_exact(path, table, dialect)
+    large = _large(path, table, dialect)
+    for name, column in large.items():
+        table = table.set_column(table.column_names.index(name), name, column)
     codes = "\n".join(_columns_of_codes(head, dialect.separator))
-    return table.replace_schema_metadata({DECIMAL: dialect.decimal, WRITTEN: str(dialect), CODES: codes})
+    told = {
+        DECIMAL: dialect.decimal,
+        WRITTEN: str(dialect),
+        CODES: codes,
+        LARGE: "\n".join(normal_all(large)),
+    }
+    return table.replace_schema_metadata(told)
 
 
 def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Table, Dialect, str]:
@@ -112,8 +120,11 @@ def _read(path: Path, as_text: Sequence[str], given: TextFormat) -> tuple[pa.Tab
     return table, dialect, head
 
 
-def _check_exact(path: Path, table: pa.Table, dialect: Dialect) -> None:
-    """Raise DataError for whole numbers that float64 rounds. The reader makes floats of them beyond int64."""
+def _large(path: Path, table: pa.Table, dialect: Dialect) -> dict[str, pa.ChunkedArray]:
+    """The texts of columns of floats that have whole numbers which float64 rounds, by name in the file.
+
+    The reader makes floats of whole numbers beyond int64, and of those beside a decimal point.
+    """
     large = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
@@ -121,12 +132,8 @@ def _check_exact(path: Path, table: pa.Table, dialect: Dialect) -> None:
         and pc.any(pc.greater_equal(pc.abs(column), EXACT)).as_py()
         and table.column_names.count(name) == 1
     ]
-    texts = parse_csv(path, large, dialect).select(large) if large else None
-    for name in large:
-        assert texts is not None
-        column = texts.column(name).to_pylist()
-        beyond = [at for at, text in enumerate(column) if text is not None and is_beyond_exact(text)]
-        check_exact(beyond, f"{path}: column {name!r}")
+    texts = parse_csv(path, large, dialect) if large else table
+    return {name: texts.column(name) for name in large if beyond_exact(texts.column(name).to_pylist())}
 
 
 def parse_csv(source: Path | pa.BufferReader, as_text: Sequence[str], dialect: Dialect = _USUAL) -> pa.Table:
@@ -148,9 +155,10 @@ def _opened(path: Path) -> pa.NativeFile:
     return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
-def dialect_of(path: Path, given: TextFormat = FOUND) -> Dialect:
-    """The format of a file; errors as in `read_csv`."""
-    return _read(path, (), given)[1]
+def dialect_of(path: Path, given: TextFormat = FOUND) -> tuple[Dialect, list[str]]:
+    """The format of a file, and the columns whose whole numbers float64 rounds; errors as in `read_csv`."""
+    table, dialect, _ = _read(path, (), given)
+    return dialect, list(_large(path, table, dialect))
 
 
 def _with_decimals(

@@ -5,6 +5,7 @@ memory are not spilled to disk.
 """
 
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,13 +51,13 @@ def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) ->
     if path.suffix.lower() == ".parquet":
         read = f"read_parquet({place})"
     else:
-        dialect = Dialect()
+        dialect, large = Dialect(), list[str]()
         with suppress(OSError, EOFError, zlib.error):  # errors are reported when it is read
-            dialect = dialect_of(path, given)
+            dialect, large = dialect_of(path, given)
         if dialect.encoding not in _ENCODINGS:
             closed = ["SET enable_external_access = false", "SET lock_configuration = true"]
             return _ask(":memory:", closed, query, name=name, table=read_csv(path, given=given))
-        read = _read_text(place, dialect)
+        read = _read_text(place, dialect, large)
     prepare = [
         f"SET allowed_paths = [{place}]",
         "SET enable_external_access = false",
@@ -66,12 +67,14 @@ def ask_file(path: Path, query: str, *, name: str, given: TextFormat = FOUND) ->
     return _ask(":memory:", prepare, query, name=name)
 
 
-def _read_text(place: str, dialect: Dialect) -> str:
-    """The SQL that reads a text file as it is read without a query."""
+def _read_text(place: str, dialect: Dialect, large: Sequence[str]) -> str:
+    """The SQL that reads a text file as it is read without a query. Columns `large` stay text."""
+    texts = ", ".join("'{}': 'VARCHAR'".format(name.strip().replace("'", "''")) for name in large)
     # Column types depend on all rows: otherwise a later value that does not fit is an error without a column.
     return (
         f"read_csv({place}, header=true, sample_size=-1, delim='{dialect.separator}', "
-        f"decimal_separator='{dialect.decimal}', encoding='{_ENCODINGS[dialect.encoding]}')"
+        f"decimal_separator='{dialect.decimal}', encoding='{_ENCODINGS[dialect.encoding]}'"
+        + (f", types={{{texts}}})" if texts else ")")
     )
 
 

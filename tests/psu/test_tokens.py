@@ -67,7 +67,8 @@ def test_ids_are_compared_as_text_in_its_normal_form() -> None:
     spelled = [
         [7, "7", " 7", "7\t", np.int64(7), "\u00a07", 7.0, "7.0", "7.", np.float64(7), Decimal("7.00")],
         [0, -0.0, "0.00"],
-        [2**53, float(2**53)],
+        [2**53 - 1, float(2**53 - 1)],
+        [2**64 + 1, Decimal(2**64 + 1)],
         ["Jos\u00e9", "Jose\u0301"],
         [UUID(int=7), str(UUID(int=7))],
         ["007"],
@@ -116,6 +117,19 @@ def test_what_is_no_id_is_refused_by_party_and_number_without_the_value(bad: obj
     with pytest.raises(DataError, match=r"^north: ID 2 is ") as error:
         row_ids(["x", "y", bad], key=KEY, name="north")
     assert "1.5" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "rounded", [float(2**53), np.float32(2**24), np.float16(2**11), "1,5E+15", "1.5e15", "1.23457E7", "1e+16"]
+)
+def test_a_number_that_may_have_been_rounded_is_refused(rounded: object) -> None:
+    """Otherwise two people become one: 2^53 + 1 as a float64, 2^24 + 1 as a float32."""
+    with pytest.raises(DataError, match=r"^north: ID 1 is a number"):
+        row_ids(["a", rounded], key=KEY, name="north")
+
+
+def test_codes_with_an_e_are_taken() -> None:
+    assert len(row_ids(["12e4", "7e0", "1E15", "e5"], key=KEY, name="north")) == 4
 
 
 def test_an_id_twice_at_one_party_is_an_error_without_the_id() -> None:
