@@ -25,7 +25,8 @@ SALT_BYTES = 16
 _TOKEN_BYTES = 16
 _DIGEST_BYTES = 32
 _MAX_INT_BITS = 2048
-_WRITTEN_AS_FLOAT = re.compile(r"([-+]?[0-9]+)\.0*")
+_WRITTEN_AS_FLOAT = re.compile(r"([-+]?[0-9]+)\.0?")
+_SEVERAL_ZEROS = re.compile(r"[-+]?[0-9]+\.0{2,}")  # 7.000 may be seven thousand
 _ROUNDED = re.compile(
     r"[-+]?[0-9]([.,][0-9]+[eE]\+?|[eE]\+)[0-9]+"
 )  # as spreadsheets and Java show long numbers
@@ -142,6 +143,11 @@ def id_text(given: object, *, name: str, number: int) -> str:
         raise DataError(f"{name}: ID {number} is missing or empty", code=Code.BAD_ID)
     if (whole := _WRITTEN_AS_FLOAT.fullmatch(text)) is not None:
         return whole[1]
+    if _SEVERAL_ZEROS.fullmatch(text):
+        raise DataError(
+            f"{name}: ID {number} is a whole number with zeros behind a point; leave them out",
+            code=Code.BAD_ID,
+        )
     if _ROUNDED.fullmatch(text):
         raise DataError(
             f"{name}: ID {number} is a number in scientific notation, which may have been rounded; write all "
@@ -170,7 +176,8 @@ def _text(given: object, *, name: str, number: int) -> str:
         return str(whole)
     if isinstance(given, float | np.floating | Decimal):
         bits = 126 if isinstance(given, Decimal) else np.finfo(type(given)).nmant + 1
-        if not isfinite(given) or int(given) != given or abs(int(given)) >= 1 << bits:  # may be rounded
+        finite = given.is_finite() if isinstance(given, Decimal) else isfinite(given)
+        if not finite or int(given) != given or abs(int(given)) >= 1 << bits:  # may be rounded
             raise DataError(
                 f"{name}: ID {number} is a number with a fraction, too large to be exact, or missing",
                 code=Code.BAD_ID,
