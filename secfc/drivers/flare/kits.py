@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from nvflare.fuel.utils.argument_utils import parse_vars
-
 from secfc.agreement.consortium import RESERVED
 from secfc.errors import ParameterError
 
@@ -64,6 +62,8 @@ def check_name(name: str, *, what: str) -> None:
 
     `parse_vars` is FLARE's parser. It takes 12, 1e5, 1_000, nan, n, yes and others for numbers and booleans.
     """
+    from nvflare.fuel.utils.argument_utils import parse_vars  # noqa: PLC0415 - most of this file needs no FLARE
+
     for value in (name, organisation_of(name, "client")):
         if parse_vars([f"uid={value}"]) != {"uid": value}:
             raise ParameterError(
