@@ -88,7 +88,7 @@ def check_no_index(name: str, place: int, *, where: str, hint: str) -> None:
     `where` is its file or party, `hint` says what to do. Such a column numbers the rows of a frame that was
     written. It would be clustered like a measurement.
     """
-    if is_index(name) and not has_visible(name):
+    if not has_visible(name):
         raise DataError(f"{where}: column {place + 1} has no name; {hint}", code=Code.EXTRA_COLUMN)
     if is_index(name):
         raise DataError(

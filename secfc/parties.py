@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.column_names import check_no_index, is_index, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, ParameterError, each
-from secfc.rows import check_exact, check_finite
+from secfc.rows import check_exact, check_finite, may_be_rounded
 from secfc.texts import EXACT, has_visible
 
 
@@ -146,14 +145,8 @@ def _from_array(party: Any, name: str, mend: str) -> Floats | None:
             code=Code.NOT_A_NUMBER,
         )
     if array.dtype.kind in "iu":
-        check_exact(np.flatnonzero(_beyond_exact(array).any(axis=1)), f"{name}: it")
+        check_exact(np.flatnonzero(may_be_rounded(array).any(axis=1)), f"{name}: it")
     return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def _beyond_exact(whole: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which whole numbers float64 may round."""
-    found: NDArray[np.bool_] = (whole > EXACT) | (whole < -EXACT)
-    return found
 
 
 def _from_frame(frame: Any, name: str, positions: Sequence[int], mend: str) -> Floats:
@@ -179,7 +172,7 @@ def _from_frame(frame: Any, name: str, positions: Sequence[int], mend: str) -> F
         if kind in "iu" and (np.abs(rows[:, at]) >= EXACT).any():
             if not isinstance(values.dtype, np.dtype):
                 values = values.to_numpy(dtype=object, na_value=0)
-            check_exact(np.flatnonzero(_beyond_exact(np.asarray(values))), f"{name}: column {column!r}")
+            check_exact(np.flatnonzero(may_be_rounded(np.asarray(values))), f"{name}: column {column!r}")
 
     each(take, range(len(positions)), positions)
     return rows

@@ -19,7 +19,7 @@ from secfc.params import Job
 from secfc.parties import Party, as_parties, in_order
 from secfc.protocol.progress import Faults
 from secfc.rows import as_labels, check_rows, largest_norm
-from secfc.running import is_number, run_outcome
+from secfc.running import by_position, is_number, run_outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +129,8 @@ def predict_members(
 ) -> Prediction:
     """`predict` for parties that already have names: `members` with old rows, `added` with new rows."""
     check_positive("k", k)
-    limits = limits_of(in_order("limits", options.limits, members), members)
-    check_consent("predict", members, limits)
+    options = by_position(options, members)
+    check_consent("predict", members, limits_of(options.limits, members))
     bound, step = options.bound, options.step
     if bound is None:
         bound = max(each(lambda one: largest_norm(one.rows, name=one.name), [*members, *added]))
@@ -141,7 +141,7 @@ def predict_members(
             check_rows(one.rows, name=one.name, d=one.rows.shape[1], bound=float(bound), step=step)
     given = _labels(labels, members, k)
     both, starts, weights = [], [], list[Ints]()
-    of_rows = weights_of(in_order("sample_weight", options.sample_weight, members), members)
+    of_rows = weights_of(options.sample_weight, members)
     for at, (member, new, of_old) in enumerate(zip(members, added, given, strict=True)):
         kept = of_old >= 0
         if of_rows is not None:  # weights of new rows are in no sum

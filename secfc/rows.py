@@ -12,6 +12,7 @@ from secfc.codes import Code
 from secfc.errors import DataError
 from secfc.field.fixed_point import norm_limit, off_step, row_norms, scale_exponent
 from secfc.options import MAX_WEIGHT
+from secfc.texts import EXACT
 
 _FEW_STEPS = 256
 """Eight bits: with fewer, labels differ from those of the unrounded rows (docs/precision.md)."""
@@ -60,6 +61,12 @@ def check_finite(rows: Floats, *, name: str, d: int, columns: Sequence[str] = ()
             f"{name}: {bad.sum()} values are NaN or infinite, the first in row {row}, column {where}{mend}",
             code=Code.MISSING_VALUE,
         )
+
+
+def may_be_rounded(whole: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which whole numbers float64 may round."""
+    found: NDArray[np.bool_] = (whole > EXACT) | (whole < -EXACT)
+    return found
 
 
 def check_exact(beyond: Sequence[int] | Ints, where: str, *, above: int = 0) -> None:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeGuard, cast, get_args
+from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from secfc.options import (
     Auto,
     CentreNoise,
     Driver,
+    Execution,
     RunOptions,
     Threshold,
     again,
@@ -67,6 +68,8 @@ from secfc.protocol.noise import noise_of
 from secfc.result import Result
 from secfc.row_layout import Layout
 from secfc.rows import as_labels, check_rows, few_steps, largest_norm, rounded_away
+
+_Options = TypeVar("_Options", bound=Execution)
 
 _CALLER = 5
 """Stack level of a warning in `run_outcome`, so that it points to the line that called `run` or similar."""
@@ -122,8 +125,9 @@ def run(call: _Run) -> Result:
         If the given bound is so large that most rows are rounded to few different values. If the bound is
         computed from the data, and one row or columns far from 0 make it too large, it is a DataError.
     PrivacyWarning
-        If segments are so narrow that the server sees distances of single columns, if t or ell is chosen
-        by default for fewer than eleven parties, and if one party has more than half of all rows or weight.
+        If segments are so narrow that the server sees distances of single columns, if draws of k-means++ are
+        public, if t or ell is chosen by default for fewer than eleven parties, and if one party has more than
+        half of all rows or weight.
 
     References
     ----------
@@ -166,7 +170,7 @@ def run_outcome(
     `parameters` are those of the job that are no options: k, t, ell, and `compared` or `predict`.
     """
     check_choice("driver", options.driver, get_args(Driver))
-    options = _by_position(options, members)
+    options = by_position(options, members)
     given = parameters["t"], parameters["ell"]
     computing = computing_parties(members, options)
     t, ell = default_threshold(len(computing), *given, max_liars=options.max_liars)
@@ -217,10 +221,10 @@ def run_outcome(
     return outcome, setup.job, held
 
 
-def _by_position(options: RunOptions, members: list[Party]) -> RunOptions:
+def by_position(options: _Options, members: list[Party]) -> _Options:
     """The options with lists instead of dicts by the parties' names."""
-    of_parties = ("ids", "init", "limits", "sample_weight")
-    given = {name: value for name in of_parties if isinstance(value := getattr(options, name), Mapping)}
+    found = {name: getattr(options, name, None) for name in ("ids", "init", "limits", "sample_weight")}
+    given = {name: value for name, value in found.items() if isinstance(value, Mapping)}
     return replace(options, **{name: in_order(name, value, members) for name, value in given.items()})
 
 

@@ -23,13 +23,13 @@ from secfc.codes import Code
 from secfc.column_names import are_names, check_no_index, indexes_in, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
 from secfc.psu.tokens import id_text
-from secfc.rows import as_weights, check_exact
+from secfc.rows import as_weights, check_exact, may_be_rounded
 from secfc.sources.blocks import exact_floats
 from secfc.sources.csv_file import CODES, LARGE, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 from secfc.sources.text_format import FOUND, TextFormat
-from secfc.texts import EXACT, beyond_exact, is_number
+from secfc.texts import beyond_exact, is_number
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names
@@ -464,7 +464,7 @@ def _numbers(column: pa.ChunkedArray, where: str, *, by: str) -> Floats:
         numbers: Floats = exact_floats(column.to_pylist(), where).to_numpy(zero_copy_only=False)
     elif pa.types.is_integer(kind):
         whole = column.to_numpy()
-        check_exact(np.flatnonzero((whole > EXACT) | (whole < -EXACT)), where)
+        check_exact(np.flatnonzero(may_be_rounded(whole)), where)
         numbers = whole.astype(np.float64)
     elif pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         numbers = column.to_numpy().astype(np.float64)

@@ -8,7 +8,7 @@ with a number. So two rounds give one bit of it for every row, and d pairs of ow
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.faults.lying import LyingClient
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
-from benchmarks.privacy.view import watch
+from benchmarks.privacy.view import Watched, watch
 from secfc.array_types import Floats, Labels, Objects
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import PackedResidues, pack, unpack
@@ -185,6 +185,29 @@ class BisectingClient(LyingClient):
         return seal(payload)
 
 
+def watched_with(
+    liar: Callable[..., Client],
+    parties: list[Floats],
+    *,
+    bits: int,
+    smallest: int,
+    seed: int,
+    **job: Any,
+) -> tuple[Watched, int]:
+    """A run in which the first client lies, and the number of its own rows. `job` has further parameters."""
+    others = np.concatenate(parties)
+    own = own_rows(others.shape[1], float(np.linalg.norm(others, axis=1).max()), smallest)
+
+    def client(**given: Any) -> Client:
+        return liar(bits=bits, smallest=smallest, **given) if given["number"] == 1 else Client(**given)
+
+    limits = Limits(smallest_set=smallest)
+    watched = watch(
+        [own, *parties], k=SETS, t=1, ell=2, seed=seed, keys=seed, client=client, limits=limits, **job
+    )
+    return watched, len(own)
+
+
 def by_wrong_answers(
     parties: list[Floats],
     *,
@@ -208,23 +231,12 @@ def by_wrong_answers(
     seed, max_liars : int
     """
     others = np.concatenate(parties)
-    d, bound = others.shape[1], float(np.linalg.norm(others, axis=1).max())
-    own = own_rows(d, bound, smallest)
-
-    def client(**given: Any) -> Client:
-        if given["number"] == 1:
-            return BisectingClient(bits=bits, smallest=smallest, **given)
-        return Client(**given)
-
-    watched = watch(
-        [own, *parties],
-        k=SETS,
-        t=1,
-        ell=2,
+    watched, own = watched_with(
+        BisectingClient,
+        parties,
+        bits=bits,
+        smallest=smallest,
         seed=seed,
-        keys=seed,
-        client=client,
-        limits=Limits(smallest_set=smallest),
         max_liars=max_liars,
         comparers=(2, 3, 4) if disclosure == "labels" else (),
         disclosure=disclosure,
@@ -237,7 +249,7 @@ def by_wrong_answers(
     found = cast(BisectingClient, watched.clients[0]).bisection.found
     for rounds, rows in found or [(1, guess)]:
         yield PLACED.row(
-            error(rows[len(own) :], others),
+            error(rows[own:], others),
             job=watched.job,
             m=len(watched.rows),
             attack="l-rows",

@@ -11,14 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from benchmarks.privacy.bisection import SETS, Bisection, own_rows
+from benchmarks.privacy.bisection import Bisection, watched_with
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
-from benchmarks.privacy.view import watch
 from secfc.array_types import Floats
 from secfc.comparing.role import Comparer
 from secfc.field.packing import PackedResidues
-from secfc.limits import Limits
 from secfc.protocol.client import Client
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import ClientLabels
@@ -82,22 +80,12 @@ def by_lying_comparer(
         As for `benchmarks.privacy.bisection.by_wrong_answers`.
     """
     others = np.concatenate(parties)
-    own = own_rows(others.shape[1], float(np.linalg.norm(others, axis=1).max()), smallest)
-
-    def client(**given: Any) -> Client:
-        return (
-            LyingComparer(bits=bits, smallest=smallest, **given) if given["number"] == 1 else Client(**given)
-        )
-
-    watched = watch(
-        [own, *parties],
-        k=SETS,
-        t=1,
-        ell=2,
+    watched, own = watched_with(
+        LyingComparer,
+        parties,
+        bits=bits,
+        smallest=smallest,
         seed=seed,
-        keys=seed,
-        client=client,
-        limits=Limits(smallest_set=smallest),
         max_liars=max_liars,
         comparers=_LIARS[liar],
         disclosure="labels",
@@ -105,7 +93,7 @@ def by_lying_comparer(
     after = f"liars found: {watched.liars}" if watched.liars else "nobody notices"
     for rounds, rows in cast(LyingComparer, watched.clients[0]).bisection.found:
         yield PLACED.row(
-            error(rows[len(own) :], others),
+            error(rows[own:], others),
             job=watched.job,
             m=len(watched.rows),
             attack="o-rows",

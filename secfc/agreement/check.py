@@ -51,9 +51,10 @@ def check_site(site: Site) -> Checked:
     look(lambda: rows.append(read_rows(site, agreement)))
     if rows and agreement.has_rows(site.party):
         look(lambda: _check_count(rows[0], agreement, site.party))
-        look(lambda: check_ids_differ(rows[0].table.ids, f"{site.party}: {rows[0].table.path}"))
     if site.ids_key is not None:
         look(lambda: _check_ids(site, rows))
+    elif rows:
+        look(lambda: check_ids_differ(rows[0].table.ids, f"{site.party}: {rows[0].table.path}"))
     if wrong:
         raise all_of(wrong)
     return Checked(agreement=agreement, identity=identity, rows=rows[0])

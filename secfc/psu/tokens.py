@@ -27,9 +27,7 @@ _DIGEST_BYTES = 32
 _MAX_INT_BITS = 2048
 _WRITTEN_AS_FLOAT = re.compile(r"([-+]?[0-9]+)\.0?")
 _SEVERAL_ZEROS = re.compile(r"[-+]?[0-9]+\.0{2,}")  # 7.000 may be seven thousand
-_ROUNDED = re.compile(
-    r"[-+]?[0-9]([.,][0-9]+[eE]\+?|[eE]\+)[0-9]+"
-)  # as spreadsheets and Java show long numbers
+_ROUNDED = re.compile(r"[-+]?[0-9]([.,][0-9]+[eE]\+?|[eE]\+)[0-9]+")  # long numbers in spreadsheets and Java
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError
-from secfc.rows import check_exact
+from secfc.rows import check_exact, may_be_rounded
 from secfc.texts import EXACT
 
 BLOCK_ROWS = 10_000
@@ -122,7 +122,7 @@ class _Column:
         for block in self._blocks:
             if pa.types.is_integer(block.type):
                 whole = block.fill_null(0).to_numpy()
-                check_exact(np.flatnonzero((whole > EXACT) | (whole < -EXACT)), self._name, above=above)
+                check_exact(np.flatnonzero(may_be_rounded(whole)), self._name, above=above)
             blocks.append(block.cast(pa.float64()))
             above += len(block)
         return blocks

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support import standstill
 from support.clinics import Clinics
+from support.organisations import Organisations
 
 from secfc import row_layout
 from secfc.drivers.setup import Setup
@@ -110,3 +111,12 @@ def closed_clinics(depositors):
     """Clinics whose deposits all members have closed."""
     depositors.close()
     return depositors
+
+
+@pytest.fixture
+def organisations(tmp_path: Path) -> Organisations:
+    """North has 12 rows, south 9 and west 5; all have signed."""
+    made = Organisations(tmp_path)
+    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
+    made.sign()
+    return made

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.breaking import breaks_at
 from support.hidden import expected
-from support.organisations import NAMES, Organisations
+from support.organisations import NAMES
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
@@ -37,14 +37,6 @@ from secfc.protocol.wire import decode, envelope
 from secfc.sealing.handshake import transcript_of
 
 RUN = bytes(16)
-
-
-@pytest.fixture
-def organisations(tmp_path):
-    made = Organisations(tmp_path)
-    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
-    made.sign()
-    return made
 
 
 def run(made, *, sites=NAMES, deadline=None):

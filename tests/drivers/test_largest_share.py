@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.organisations import NAMES, Organisations
+from support.organisations import NAMES
 
 from secfc.agreement.statement import read_summary
 from secfc.codes import Code
@@ -17,15 +17,6 @@ from secfc.limits import Limits
 from secfc.params import Job
 
 HALF = Limits(largest_share=0.5)
-
-
-@pytest.fixture
-def organisations(tmp_path):
-    """North has 12 rows, south 9 and west 5."""
-    made = Organisations(tmp_path)
-    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
-    made.sign()
-    return made
 
 
 def give_weights(made, *totals):
