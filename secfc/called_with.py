@@ -8,6 +8,7 @@ from textwrap import fill, indent
 from typing import ParamSpec, TypeVar, get_type_hints
 
 from secfc.options import options_of, types_of
+from secfc.retired import retired_option
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,12 +70,15 @@ def _hint(named: Collection[str], known: list[str]) -> str:
     for name in named:
         if name in known:
             continue
+        if instead := retired_option(name):
+            hints.append(f"{name}: {instead}")
+            continue
         close = get_close_matches(name, [*_INSTEAD, *known], n=1)
-        instead = [_INSTEAD.get(one, one) for one in close]
+        ours = [_INSTEAD.get(one, one) for one in close]
         if name in _NOTHING:
             hints.append(f"{name} is not needed")
-        elif instead and instead[0] in known:
-            hints.append(f"use {instead[0]} instead of {name}")
+        elif ours and ours[0] in known:
+            hints.append(f"use {ours[0]} instead of {name}")
     return "".join(f"; {hint}" for hint in hints)
 
 
