@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
+from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
+
 if TYPE_CHECKING:  # both import the job, which has options
     from secfc.limits import Limits
     from secfc.protocol.progress import Progress
@@ -35,10 +37,6 @@ AUTO: Auto = "auto"
 Link = Literal["lan", "wan"]  # the network between the parties
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
-MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
-
-MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks become zero in a weighted sum
-
 MAX_PRECISION = 52
 """Integers up to 2**52 in magnitude are exact in float64, and so are their differences."""
 

@@ -28,14 +28,13 @@ from secfc.comparing.scores import score_residues
 from secfc.errors import ParameterError, PrivacyWarning
 from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
+from secfc.lagrange.points import recovery_threshold
 from secfc.lagrange.sharing import segment_width
 from secfc.options import AUTO, AgreedClustering, Auto, CentreNoise, again
 
 Start = Literal["random", "separation", "k-means++", "labels"]
 """How the first sets are chosen; "labels": every client gives the labels of its rows."""
 
-PROTOCOL = 4  # version, in every agreement and message; other versions are refused with a clear error
-PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
 
 SMALLEST_SPREAD = 10
 """Fewest rows of others in a cluster whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
@@ -48,11 +47,6 @@ MAX_OWNERS = 1 << 20  # a million tiny deposits bound the work of a committee me
 MAX_ROUNDS = (1 << 32) - 2  # numbers have 4 bytes, and the last number marks the end of the run
 _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
 _FEW_ANSWER = 32  # up to so many clients answer all questions with "coded", so that slow ones delay nobody
-
-
-def recovery_threshold(t: int, ell: int) -> int:
-    """R = 2(ell + t) - 1: number of answers that determine a polynomial of degree 2(ell + t - 1)."""
-    return 2 * (ell + t) - 1
 
 
 ELEVEN = 11

@@ -39,6 +39,7 @@ from secfc.errors import (
 )
 from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
+from secfc.lagrange.points import recovery_threshold
 from secfc.limits import LARGEST_SHARE, Limits
 from secfc.membership import Membership, membership
 from secfc.option_checks import check_choice, check_seed
@@ -54,20 +55,13 @@ from secfc.options import (
     options_of,
     shared,
 )
-from secfc.params import (
-    ELEVEN,
-    Job,
-    Start,
-    default_start,
-    default_threshold,
-    fitting,
-    recovery_threshold,
-)
+from secfc.params import ELEVEN, Job, Start, default_start, default_threshold, fitting
 from secfc.parties import Party, as_parties, in_order, is_frame
 from secfc.protocol.noise import noise_of
 from secfc.result import Result
+from secfc.rounding import few_steps, rounded_away
 from secfc.row_layout import Layout
-from secfc.rows import as_labels, check_rows, few_steps, largest_norm, rounded_away
+from secfc.rows import as_labels, check_rows, largest_norm
 
 _Options = TypeVar("_Options", bound=Execution)
 

@@ -13,7 +13,7 @@ import pytest
 
 from secfc import params
 from secfc.field.primes import PRIMES
-from secfc.params import recovery_threshold
+from secfc.lagrange.points import recovery_threshold
 from secfc.protocol.messages import KINDS, BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
 from secfc.protocol.turns import CLIENT_TAKES, SERVER_TAKES

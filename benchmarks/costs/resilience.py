@@ -27,13 +27,14 @@ from secfc.array_types import Floats
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.field.primes import primes_of
+from secfc.ids import row_ids
 from secfc.options import Comparison
 from secfc.params import Job
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import SEED_BYTES, Phase
 from secfc.protocol.range_round import RangeRound
 from secfc.protocol.sharing import ClientSharing
-from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, row_ids
+from secfc.psu.tokens import KEY_BYTES, SALT_BYTES
 from secfc.rows import largest_norm
 
 RUNS, QUICK_RUNS = 100, 3

@@ -21,14 +21,16 @@ from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import AgreementError, ParameterError
 from secfc.field.fixed_point import step_of
+from secfc.field.residues import MAX_ROWS
 from secfc.limits import SINGLETON_STARTS, Limits
-from secfc.options import MAX_ROWS, AgreedClustering, CentreNoise, ClusterOptions
-from secfc.params import COMPARERS, MAX_OWNERS, PROTOCOL_BYTES, Job, Start, default_start
+from secfc.options import AgreedClustering, CentreNoise, ClusterOptions
+from secfc.params import COMPARERS, MAX_OWNERS, Job, Start, default_start
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
+from secfc.version import PROTOCOL_BYTES
 
 Range = tuple[float, float]  # least and largest value
 Fault = Callable[..., ParameterError]

@@ -236,7 +236,7 @@ def shown_keys(keys: Sequence[str | int]) -> str:
 
 
 def _faults(error: ValidationError) -> Sequence[Mapping[str, Any]]:
-    """The faults without the wrong values. "retired" says what serves instead of a value, if it was retired."""
+    """The faults without the values. "retired" says what serves instead of a value that was retired."""
     found: list[dict[str, Any]] = [dict(fault) for fault in error.errors(include_url=False)]
     for fault in found:
         names = [key for key in fault["loc"] if isinstance(key, str)]

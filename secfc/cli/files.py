@@ -17,10 +17,10 @@ from secfc.cli.inputs import label_names, members_of, tables_of
 from secfc.cli.options import Revealing
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
+from secfc.number_texts import number_text
 from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.prepare.transform import Preparation
-from secfc.report.sizes import number_text
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query

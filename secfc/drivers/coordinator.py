@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import secfc
 from secfc.codes import Code
 from secfc.drivers import conversation as conversations
 from secfc.drivers.calls import Answer, Incoming, Kind, Place, to_json
@@ -38,6 +37,7 @@ from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Identity
 from secfc.sealing.proof import Signer
 from secfc.threads import ALONE, Threads
+from secfc.version import VERSION
 
 if TYPE_CHECKING:  # this module imports a library that simulations do not need
     from secfc.agreement.statement import SignedStatement
@@ -164,7 +164,7 @@ class Coordinator:
     def summary(self, error: SecFCError | None) -> dict[str, Any]:
         """The coordinator's part of the summary, as JSON values."""
         told: dict[str, Any] = {
-            "secfc": secfc.__version__,
+            "secfc": VERSION,
             "run": self._run.hex(),
             "ended": COMPLETE if error is None else self.ending(error),
             "interrupted": self.interrupted,

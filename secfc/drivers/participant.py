@@ -28,9 +28,11 @@ from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, SecFCError
+from secfc.ids import row_ids
 from secfc.journal.beginning import open_log
 from secfc.journal.disk import write_errors
 from secfc.journal.run_log import RunLog
+from secfc.number_texts import bytes_text
 from secfc.prepare import wire as preparing
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
@@ -39,10 +41,9 @@ from secfc.protocol.client import Client
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Assignment, Finish, Message, Plan
 from secfc.protocol.wire import envelope
-from secfc.psu.tokens import RowIds, row_ids
+from secfc.psu.tokens import RowIds
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import MaskSource
-from secfc.report.sizes import bytes_text
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels

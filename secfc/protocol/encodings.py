@@ -15,8 +15,8 @@ import numpy as np
 from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
+from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.kmeans.plus_plus import candidates_of
-from secfc.options import MAX_ROWS, MAX_WEIGHT
 from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds

@@ -20,6 +20,7 @@ from support.union import KEY
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
+from secfc.ids import row_ids
 from secfc.limits import Limits
 from secfc.options import Disclosure
 from secfc.params import Job
@@ -71,7 +72,6 @@ from secfc.protocol.server import Server
 from secfc.protocol.shown import shown
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
 from secfc.protocol.wire import decode, encode
-from secfc.psu.tokens import row_ids
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import TAG_BYTES, Channels, Sealed

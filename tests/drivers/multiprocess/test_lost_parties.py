@@ -21,10 +21,10 @@ from secfc.errors import (
     SecFCError,
     TooManyFaultsError,
 )
+from secfc.ids import row_ids
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.wire import envelope
-from secfc.psu.tokens import row_ids
 
 pytestmark = pytest.mark.processes
 
