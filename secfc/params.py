@@ -18,13 +18,13 @@ from typing import Literal, cast
 import numpy as np
 
 from secfc.array_types import Ints, Labels
-from secfc.called_with import documented
 from secfc.codes import Code
 from secfc.comparing.bounded import bounded_residues
 from secfc.comparing.inertia import inertia_residues
 from secfc.comparing.minima import start_residues
 from secfc.comparing.question import comparison_residues
 from secfc.comparing.scores import score_residues
+from secfc.described import documented
 from secfc.errors import ParameterError, PrivacyWarning
 from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
 from secfc.field.primes import TWO_ADIC_ORDER, residues_needed
