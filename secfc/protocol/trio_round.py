@@ -12,11 +12,10 @@ from typing import Any
 
 from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
-from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Data, Role, Sending
+from secfc.comparing.role import Arena, Comparer, Data, Role, Sending
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import CheatError, MessageError
 from secfc.field.packing import PackedResidues

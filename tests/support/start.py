@@ -6,11 +6,10 @@ from math import prod
 import numpy as np
 from support.trio import SECRETS, carry, packed
 
-from secfc.comparing.arena import Arena
 from secfc.comparing.draw import DrawDealer, DrawEvaluator
 from secfc.comparing.keys import Keys
 from secfc.comparing.minima import Minima
-from secfc.comparing.role import Comparer
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secfc.comparing.arena import Arena
 from secfc.comparing.farthest import FarthestDealer, own_column
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Role
+from secfc.comparing.role import Arena, Comparer, Role
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.field.packing import PackedResidues, pack
 from secfc.kernels import Kernels
