@@ -12,7 +12,6 @@ To add an option, declare a field in the class that its users inherit. Then writ
 a test of that code.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
@@ -370,26 +369,6 @@ class Execution(Computing):
         "without rows and shares. By default the first three "
         "parties if t = 1, else the first party and two helpers.",
     )
-    storage: str | os.PathLike[str] | None = option(
-        None,
-        "path, optional",
-        "Folder for the clients' shares; by default they are kept in memory. Free space is checked "
-        "first, and no file remains after the run. With the multiprocess driver every party also keeps "
-        "a journal there: if its process is killed, it is started again and continues. Without "
-        "`storage` such a party is absent.",
-        help="Folder for shares, and for journals from which killed parties continue.",
-        panel=MACHINE,
-    )
-    resume: bool | None = option(
-        None,
-        "bool, optional",
-        "What to do with a run in `storage` whose calling process was killed or interrupted. True: "
-        "continue it from the parties' journals; the call must be the same, with the same rows. False: "
-        "remove it and start a new run. By default a call that finds such a run raises StorageError. "
-        "Only with the multiprocess driver.",
-        help="Continue the run in --storage whose command was killed; repeat that command. Or remove it.",
-        panel=MACHINE,
-    )
     driver: Driver = option(
         "in-process",
         '{"in-process", "multiprocess"}',
@@ -459,6 +438,5 @@ class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
         "rows to the committee once, with a proof that its shares are consistent, and then receives "
         "only the labels of its own rows. Members learn all labels. t and ell refer to members, and "
         "`comparers` are positions in the committee. There is one `limits` for all. Not "
-        "with `ids`, given centres or start labels, `reveal_centres`, or `storage` with a process per "
-        "party. By default all parties compute.",
+        "with `ids`, given centres or start labels, or `reveal_centres`. By default all parties compute.",
     )

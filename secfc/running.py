@@ -25,8 +25,7 @@ from secfc.codes import Code
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume, check_threads
-from secfc.drivers.storage import check_storage
+from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_threads
 from secfc.errors import (
     ConvergenceWarning,
     DataError,
@@ -174,8 +173,6 @@ def run_outcome(
     check_seed(seed)
     check_deadline(options.deadline)
     check_threads(options.threads)
-    journals = options.driver == "multiprocess"
-    check_resume(options.resume, possible=options.storage is not None and journals)
     limits = limits_of(options.limits, members)
     for member, own in zip(members, limits, strict=True):
         own.check_columns(member.columns, name=member.name)
@@ -328,8 +325,6 @@ def _setup(
         salt=None if held is None else held.salt,
         names=[member.name for member in members],
         limits=limits,
-        storage=check_storage(options.storage, job, layout, journals=options.driver == "multiprocess"),
-        resume=options.resume,
         deadline=None if deadline is None else float(deadline),
         threads=None if options.threads is None else int(options.threads),
     )

@@ -44,25 +44,21 @@ def assert_same(one, other):
 @pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("options", "stored"),
-    crossed(
-        [
-            {},
-            {"ell": 2},
-            {"comparers": (4, 1, 2), "link": "wan"},
-            {"init": "separation"},
-            {"tol_moved": 0.3},
-            PLUS_PLUS,
-        ],
-        [False, True],
-        together=1,
-    ),
+    "options",
+    [
+        {},
+        {"ell": 2},
+        {"comparers": (4, 1, 2), "link": "wan"},
+        {"init": "separation"},
+        {"tol_moved": 0.3},
+        PLUS_PLUS,
+    ],
     ids=str,
 )
-def test_drivers_and_disclosures_have_one_result(tmp_path, options, stored):
+def test_drivers_and_disclosures_have_one_result(options):
     one = run(**options)
     assert one.n_iter > 1
-    assert_same(one, run(**options, driver="multiprocess", storage=tmp_path if stored else None))
+    assert_same(one, run(**options, driver="multiprocess"))
     without = {name: value for name, value in options.items() if name not in ("comparers", "link")}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
@@ -98,10 +94,9 @@ CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
     ),
     ids=str,
 )
-def test_by_consent_the_inertia_is_that_of_distances(tmp_path, options, driver):
+def test_by_consent_the_inertia_is_that_of_distances(options, driver):
     told = run(**options | {"max_liars": 0}, disclosure="distances")
-    more = {"driver": driver, "storage": tmp_path} if driver == "multiprocess" else {}
-    result = run(**options, **CONSENT, **more)
+    result = run(**options, **CONSENT, driver=driver)
     assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
     assert (result.history.tolist(), result.near_ties) == ([], None)
     assert_same(result, told)
@@ -294,8 +289,8 @@ class TestSeveralK:
     @pytest.mark.some(1)
     @pytest.mark.processes
     @pytest.mark.parametrize("more", [{"max_liars": 1}, {"comparers": (4, 5, 6)}], ids=str)
-    def test_by_processes_and_helpers_too(self, tmp_path, more):
-        one, other = self.choose(), self.choose(driver="multiprocess", storage=tmp_path, **more)
+    def test_by_processes_and_helpers_too(self, more):
+        one, other = self.choose(), self.choose(driver="multiprocess", **more)
         assert [found.inertia for found in one] == pytest.approx(
             [found.inertia for found in other], rel=2**-51
         )

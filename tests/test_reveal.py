@@ -205,10 +205,6 @@ class TestSpread:
         self.assert_spreads(result)
         assert_means(result, MANY)
 
-    @pytest.mark.processes
-    def test_parties_with_journals_have_it_too(self, tmp_path):
-        self.assert_spreads(self.open(driver="multiprocess", storage=tmp_path))
-
     def test_there_is_none_unless_it_is_asked_for(self):
         assert reveal(MANY, limits=self.WILLING).cluster_std is None
 

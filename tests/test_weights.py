@@ -10,7 +10,6 @@ from support.sweeps import tries
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc import Limits, SecureKMeans
-from secfc.drivers.run_folder import differences
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kmeans.sets import rows_hidden_among, set_weights
 from secfc.report.learned import who_learned_what
@@ -117,13 +116,6 @@ def test_the_page_of_a_run_says_that_everybody_was_told_weights():
     weighted, plainly = run(), run(sample_weight=None)
     assert "the weight of every row" in who_learned_what(weighted.job, 3)[0].what
     assert "weight" not in who_learned_what(plainly.job, 3)[0].what
-
-
-def test_a_run_is_not_taken_up_again_with_other_weights():
-    begun = {"job": {"n": 3}, "rows": [], "row IDs": [], "start labels": [], "limits": []}
-    one, other = begun | {"weights": ["a", "b", "c"]}, begun | {"weights": ["a", "x", "c"]}
-    assert differences(one, other, ["north", "south", "west"]) == ["weights of south"]
-    assert differences(one, begun | {"weights": []}, ["north", "south", "west"]) == ["weights"]
 
 
 def test_another_party_is_told_its_labels_by_processes_too():

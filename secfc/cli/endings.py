@@ -10,24 +10,12 @@ from typer.core import TyperGroup
 
 import secfc
 from secfc.cli import INTERRUPTED
-from secfc.cli.options import Running
 from secfc.cli.render import error_console
 from secfc.escaping import shown
 from secfc.retired import retired_choice, retired_command, retired_option
 
 _REFUSED = 2
 _MOST_OF_LINE = 5000  # characters of an error's line, which may list the columns of a wide file
-
-
-@contextmanager
-def told_how_to_go_on(options: Running) -> Iterator[None]:
-    """After Ctrl-C say how to continue the run, if it can be continued."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if options.goes_on:
-            error_console().print("the same command with --resume continues the run", soft_wrap=True)
-        raise
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from typing import Any
 import secfc
 from secfc.array_types import Floats
 from secfc.cli.consent import comparing, revealing
-from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, tables_of
 from secfc.cli.options import Revealing
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
@@ -40,7 +39,7 @@ def run_files(
     opened = revealing(options, names) | comparing(options, names)
     preparation = options.preparation
     tables = tables_of(files, options, weight_column=options.weight_column)
-    with our_warnings(), log_file(options.log), told_how_to_go_on(options):
+    with our_warnings(), log_file(options.log):
         ids = row_ids(tables) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)
         weights = row_weights(tables)

@@ -135,11 +135,6 @@ class Running(Execution, Refusing, TextFormat):
         """The given format of text files."""
         return TextFormat(**shared(self, TextFormat))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the same command can continue an interrupted run."""
-        return self.storage is not None and self.driver == "multiprocess"
-
     def options(self, kind: type[Options], **more: Any) -> Options:
         """The options of a Python function; `more` adds or replaces some."""
         own = {"limits": self.refusals(), "progress": None if self.quiet else "bar"}
@@ -229,11 +224,6 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
             rich_help_panel=OPENED,
         ),
     ] = None
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the same command can continue an interrupted run."""
-        return super().goes_on and not (self.membership and self.seed is None)
 
     def check(self) -> None:
         """Raise ParameterError for options that exclude each other."""

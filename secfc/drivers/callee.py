@@ -190,7 +190,7 @@ class Callee:
             self._fail(as_error(error))
         self._place = call.place
         try:
-            for entry in self._log.entries() if self._log is not None else ():
+            for entry in self._log.entries(_CALL) if self._log is not None else ():
                 self._again(entry, call.place, party)
         except Exception as error:
             self._fail(as_error(error))

@@ -173,11 +173,15 @@ class RunLog:
                 self._database.execute("COMMIT")
             self._database.execute("BEGIN")
 
-    def entries(self) -> Iterator[Entry]:
-        """Entries that were appended and not dropped, in order. StorageError if one was changed."""
+    def entries(self, only: str | None = None) -> Iterator[Entry]:
+        """Entries that were appended and not dropped, in order, by default of all kinds.
+
+        StorageError if one was changed.
+        """
         with _storage_errors(self.path):
             rows = self._database.execute(
-                "SELECT at, kind, client, number, body, tag FROM entries ORDER BY at"
+                "SELECT at, kind, client, number, body, tag FROM entries WHERE ? IN (kind, '') ORDER BY at",
+                (only or "",),
             )
             for at, kind, client, number, body, tag in rows:
                 entry = Entry(kind=kind, client=client, number=number, body=bytes(body))

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from math import ceil, exp, sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,19 +158,6 @@ class TestHowMuch:
         there = np.concatenate([np.zeros(moved), of_three])
         lost = np.maximum(here - exp(epsilon) * there, 0).sum()
         assert delta / 20 < lost <= delta
-
-    def test_the_page_about_centres_has_the_standard_deviations(self):
-        """c B sqrt(D / h) / s, with c from its table."""
-        text = (Path(__file__).parents[2] / "docs" / "how-to" / "centres.md").read_text(encoding="utf-8")
-        rows = [
-            line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| ε ", "| c, δ"))
-        ]
-        for row, delta in zip(rows[1:], (1e-6, 1e-9), strict=True):
-            for epsilon, c in zip(rows[0][1:], row[1:], strict=True):
-                given = {"centres_epsilon": float(epsilon), "centres_delta": delta, "precision": 32}
-                job = Job(**GIVEN | given)
-                deviation = sqrt(5 * noise_of(job, Layout((20,) * 5)).variance) / 2.0**job.exponent / 50
-                assert float(c) * job.bound * sqrt(5 / 3) / 50 == pytest.approx(deviation, rel=5e-3)
 
 
 class TestWhatIsOpened:
