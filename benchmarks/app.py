@@ -178,53 +178,43 @@ def resilience(as_json: Json = False, quick: Quick = False, precision: Precision
 
 @app.command(
     rich_help_panel=_COSTS,
-    epilog="Example: python -m benchmarks memory --cases 500000,50,8,11,4,2 --storage /data/scratch",
+    epilog="Example: python -m benchmarks memory --cases 500000,50,8,11,4,2 --folder /data/scratch",
 )
 def memory(
     as_json: Json = False,
     quick: Quick = False,
     precision: Precision = Job.precision,
-    cases: Annotated[
-        list[str] | None,
-        typer.Option(help="m,d,k,n,t,ell instead of the usual sizes, shares in files; may be repeated."),
-    ] = None,
-    storage: Annotated[
-        Path | None, typer.Option(help="Folder for rows and shares; the system's temporary one by default.")
+    cases: Cases = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder for rows; the system's temporary one by default.")
     ] = None,
 ) -> None:
-    """Peak anonymous memory of the processes of runs up to 2,000,000 x 100, which need 25 GB of disk."""
+    """Peak anonymous memory of the processes of a run of 200,000 x 100."""
     from benchmarks.costs.memory import CASES, QUICK_CASES, measure_cases
     from benchmarks.costs.setting import Case
 
-    if storage is not None and not storage.is_dir():
-        raise typer.BadParameter(f"{storage} is not a folder", param_hint="--storage")
-    chosen = tuple((Case.parse(one), True) for one in cases or ()) or (QUICK_CASES if quick else CASES)
-    show_rows("memory", measure_cases(chosen, folder=storage, precision=precision), as_json)
+    if folder is not None and not folder.is_dir():
+        raise typer.BadParameter(f"{folder} is not a folder", param_hint="--folder")
+    chosen = tuple(map(Case.parse, cases or ())) or (QUICK_CASES if quick else CASES)
+    show_rows("memory", measure_cases(chosen, folder=folder, precision=precision), as_json)
 
 
 @app.command(
     rich_help_panel=_COSTS,
-    epilog="Example: python -m benchmarks membership --cases 20000,10,8,11,4,2 --storage /data/scratch",
+    epilog="Example: python -m benchmarks membership --cases 20000,10,8,11,4,2",
 )
 def membership(
     as_json: Json = False,
     quick: Quick = False,
     precision: Precision = Job.precision,
     cases: Cases = None,
-    storage: Annotated[
-        Path | None, typer.Option(help="Folder for shares, with --cases; in memory by default.")
-    ] = None,
 ) -> None:
     """A whole run with membership privacy and the same run without: seconds, bytes, peak memory."""
     from benchmarks.costs.membership import CASES, QUICK_CASES, measure_cases
     from benchmarks.costs.setting import Case
 
-    if storage is not None and not storage.is_dir():
-        raise typer.BadParameter(f"{storage} is not a folder", param_hint="--storage")
-    in_files = storage is not None
-    chosen = tuple((Case.parse(one), in_files) for one in cases or ())
-    measured = chosen or (QUICK_CASES if quick else CASES)
-    show_rows("membership", measure_cases(measured, folder=storage, precision=precision), as_json)
+    chosen = tuple(map(Case.parse, cases or ())) or (QUICK_CASES if quick else CASES)
+    show_rows("membership", measure_cases(chosen, precision=precision), as_json)
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks comparing --sizes 10000,16")
@@ -434,14 +424,11 @@ def record(
     only: Annotated[str, typer.Option(help="Benchmarks, separated by commas; all by default.")] = "",
     skip: Annotated[str, typer.Option(help="Benchmarks to leave out, separated by commas.")] = "",
     out: Annotated[Path, typer.Option(help="Folder of results.")] = HERE / "results",
-    storage: Annotated[
-        Path | None, typer.Option(help="Folder with 30 GB free for the memory benchmark.")
-    ] = None,
 ) -> None:
     """Run every benchmark of RESULTS.md, store its results, and write the page again."""
     from benchmarks.record import record_all
 
-    failed = record_all(_several(only), _several(skip), quick=quick, out=out, storage=storage)
+    failed = record_all(_several(only), _several(skip), quick=quick, out=out)
     if failed:
         typer.echo(f"failed: {', '.join(failed)}", err=True)
         raise typer.Exit(1)

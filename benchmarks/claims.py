@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-GIB = 2**30
-MIB = 2**20
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -34,7 +31,6 @@ MANY, MANY_SECONDS, MANY_BYTES = 301, 10.0, 400e6
 
 SHARING_RATE = 100.0
 MOST_BYTES = 1.02
-CLIENT_MEMORY = 1.0 * GIB
 LABELS_SECONDS = {(1_000, 20, 4): 0.008, (10_000, 100, 4): 0.04, (10_000, 100, 16): 0.15}
 """CPU seconds of all parties of an iteration with disclosure "labels", n = 3."""
 
@@ -141,19 +137,6 @@ def _bytes(row: dict[str, Any]) -> list[Claim]:
     return [Claim(text, f"at most {MOST_BYTES:g}x", f"{row['ratio']:.4f}x", row["ratio"] <= MOST_BYTES)]
 
 
-def _memory(row: dict[str, Any]) -> list[Claim]:
-    if not row["storage"]:
-        return []
-    return [
-        _most(
-            f"anonymous memory of a client, {_size(row)}",
-            CLIENT_MEMORY / MIB,
-            row["client_peak"] / MIB,
-            " MiB",
-        )
-    ]
-
-
 def _lost(text: str, ratio: float) -> Claim:
     """A ratio without a promised bound, compared with 1."""
     return Claim(text, "(even at 1x)", f"{ratio:.3g}x", ratio <= 1)
@@ -188,5 +171,4 @@ _JUDGES = {
     "runs": _runs,
     "labels": _labels,
     "bytes": _bytes,
-    "memory": _memory,
 }

@@ -25,9 +25,7 @@ HERE = Path(__file__).resolve().parent
 Rows = list[dict[str, Any]]
 
 
-def record_all(
-    only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Path, storage: Path | None
-) -> list[str]:
+def record_all(only: Sequence[str], skip: Sequence[str], *, quick: bool, out: Path) -> list[str]:
     """Run benchmarks, store their results in a folder and write RESULTS.md beside that folder.
 
     Parameters
@@ -38,8 +36,6 @@ def record_all(
         Small sizes, a few minutes.
     out : Path
         The folder; it is created if missing.
-    storage : Path or None
-        Folder with 30 GB free for "memory".
 
     Returns
     -------
@@ -54,7 +50,7 @@ def record_all(
     for name in (one for one in only or BENCHMARKS if one not in skip):
         print(f"{datetime.now():%H:%M:%S} {name}", file=sys.stderr, flush=True)
         started, clock = datetime.now(UTC), time.perf_counter()
-        shown, rows = _peers(quick) if name == "peers" else _command(name, quick, storage)
+        shown, rows = _peers(quick) if name == "peers" else _command(name, quick)
         if rows is None:
             failed.append(name)
             continue
@@ -85,11 +81,9 @@ def write_result(
     os.replace(draft, path)
 
 
-def _command(name: str, quick: bool, storage: Path | None) -> tuple[str, Rows | None]:
+def _command(name: str, quick: bool) -> tuple[str, Rows | None]:
     arguments = ["-m", "benchmarks", name, "--json", *(["--quick"] if quick else [])]
     shown = " ".join(["python", *arguments])
-    if name == "memory" and storage is not None:
-        arguments += ["--storage", str(storage)]
     path = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, *arguments],

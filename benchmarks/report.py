@@ -122,8 +122,7 @@ ABOUT = {
     ),
     "memory": (
         "RssAnon, sampled every 20 ms, in a run of two iterations with a process per party. The "
-        "driver is the process that starts the others and carries their messages; it is no party. "
-        "Without storage, shares are in the client's column."
+        "driver is the process that starts the others and carries their messages; it is no party."
     ),
     "engines": (
         "The same job, data and seed through each driver, one after the other, all parties on this "

@@ -4,19 +4,15 @@ import inspect
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from functools import wraps
-from textwrap import fill, indent
 from typing import ParamSpec, TypeVar, get_type_hints
 
-from secfc.options import options_of, types_of
+from secfc.described import described
+from secfc.options import types_of
+from secfc.retired import retired_option
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Record = TypeVar("Record")
-
-_PLACE = "**options\n"
-"""The line of a docstring that is replaced by the options, together with the lines indented below it."""
-
-_WIDTH = 110
 
 
 def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]], Callable[P, R]]:
@@ -69,30 +65,13 @@ def _hint(named: Collection[str], known: list[str]) -> str:
     for name in named:
         if name in known:
             continue
+        if instead := retired_option(name):
+            hints.append(f"{name}: {instead}")
+            continue
         close = get_close_matches(name, [*_INSTEAD, *known], n=1)
-        instead = [_INSTEAD.get(one, one) for one in close]
+        ours = [_INSTEAD.get(one, one) for one in close]
         if name in _NOTHING:
             hints.append(f"{name} is not needed")
-        elif instead and instead[0] in known:
-            hints.append(f"use {instead[0]} instead of {name}")
+        elif ours and ours[0] in known:
+            hints.append(f"use {ours[0]} instead of {name}")
     return "".join(f"; {hint}" for hint in hints)
-
-
-def documented(record: type[Record]) -> type[Record]:
-    """Describe a dataclass's options in its own docstring."""
-    record.__doc__ = described(record.__doc__, record)
-    return record
-
-
-def described(doc: str | None, record: type) -> str | None:
-    """The docstring with the record's options in place of ``**options``; None stays None."""
-    if doc is None:  # python -OO
-        return None
-    before, _, after = inspect.cleandoc(doc).partition(_PLACE)
-    lines = after.splitlines(keepends=True)
-    own = next((at for at, line in enumerate(lines) if not line.startswith("    ")), len(lines))
-    found = sorted(options_of(record).items(), key=lambda item: item[1][0].kw_only is True)  # as in calls
-    options = [
-        f"{name} : {one.kind}\n{indent(fill(one.text, _WIDTH - 8), ' ' * 4)}\n" for name, (_, one) in found
-    ]
-    return before + "".join(options + lines[own:])

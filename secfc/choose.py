@@ -14,11 +14,11 @@ from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.measures import knee
+from secfc.number_texts import number_text
 from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
-from secfc.report.sizes import number_text
 from secfc.running import run_outcome
 
 HEADINGS = (

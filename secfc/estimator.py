@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secfc.array_types import Floats, Labels
-from secfc.called_with import documented
 from secfc.codes import Code
+from secfc.described import documented
 from secfc.errors import DataError, ParameterError
 from secfc.options import (
     ClusterOptions,

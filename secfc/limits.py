@@ -9,9 +9,9 @@ import numpy as np
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
+from secfc.field.residues import MAX_ROWS
 from secfc.job_checks import check_smallest_spread
 from secfc.option_checks import check_bool, check_positive, check_share
-from secfc.options import MAX_ROWS
 from secfc.params import Job
 from secfc.row_layout import Layout
 

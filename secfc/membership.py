@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from secfc.errors import DataError, ParameterError
+from secfc.ids import row_ids
 from secfc.parties import Party
-from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key, row_ids
+from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from secfc.errors import ParameterError
 from secfc.options import Option
+from secfc.retired import retired_choice
 
 
 def check_positive(name: str, value: object) -> None:
@@ -30,7 +31,10 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise ParameterError unless a value is one of the choices."""
     if value not in choices:
         allowed = ", ".join(map(repr, choices))
-        raise ParameterError(f"{name}: {allowed} are possible, {value!r} was given")
+        instead = retired_choice(name, value)
+        raise ParameterError(
+            f"{name}: {allowed} are possible, {value!r} was given" + (f"; {instead}" if instead else "")
+        )
 
 
 def check_option(name: str, value: object, option: Option, choices: tuple[str, ...]) -> None:

@@ -12,10 +12,11 @@ To add an option, declare a field in the class that its users inherit. Then writ
 a test of that code.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+
+from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 
 if TYPE_CHECKING:  # both import the job, which has options
     from secfc.limits import Limits
@@ -35,10 +36,6 @@ AUTO: Auto = "auto"
 Link = Literal["lan", "wan"]  # the network between the parties
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
-MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
-
-MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks become zero in a weighted sum
-
 MAX_PRECISION = 52
 """Integers up to 2**52 in magnitude are exact in float64, and so are their differences."""
 
@@ -367,40 +364,10 @@ class Execution(Computing):
     comparers: Sequence[int] | None = option(
         None,
         "sequence of int, optional",
-        'With disclosure "labels" the parties, by position, that compare: dealer, first evaluator, '
-        "second evaluator, then reserves. If one of them is lost, the next reserve replaces it. "
-        "Positions from n on are helpers, parties without rows and shares. By default the first three "
+        'With disclosure "labels" the parties, by position, that compare: dealer, first and '
+        "second evaluator. If one of them is lost, the run ends. Positions from n on are helpers, parties "
+        "without rows and shares. By default the first three "
         "parties if t = 1, else the first party and two helpers.",
-    )
-    recheck: Sequence[int] | None = option(
-        None,
-        "sequence of three int, optional",
-        'With disclosure "labels" three other parties, by position, that compare labels again when all '
-        "are known: dealer, first evaluator, second evaluator. They compare 4,605 labels, chosen by a "
-        "coin that they toss, or all labels if there are fewer. If one label differs, there is no "
-        "result. A comparer that changed one label in a thousand is detected with probability 0.99 at "
-        "least, if it is a helper or `max_liars` is 1 or more. With `max_liars` 0, a comparer that is "
-        "also a client can hide its lie by a wrong answer.",
-    )
-    storage: str | os.PathLike[str] | None = option(
-        None,
-        "path, optional",
-        "Folder for the clients' shares; by default they are kept in memory. Free space is checked "
-        "first, and no file remains after the run. With the multiprocess driver every party also keeps "
-        "a journal there: if its process is killed, it is started again and continues. Without "
-        "`storage` such a party is absent.",
-        help="Folder for shares, and for journals from which killed parties continue.",
-        panel=MACHINE,
-    )
-    resume: bool | None = option(
-        None,
-        "bool, optional",
-        "What to do with a run in `storage` whose calling process was killed or interrupted. True: "
-        "continue it from the parties' journals; the call must be the same, with the same rows. False: "
-        "remove it and start a new run. By default a call that finds such a run raises StorageError. "
-        "Only with the multiprocess driver.",
-        help="Continue the run in --storage whose command was killed; repeat that command. Or remove it.",
-        panel=MACHINE,
     )
     driver: Driver = option(
         "in-process",
@@ -470,7 +437,6 @@ class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
         "than the parties with rows. Positions from n on are members without rows. Each party deals its "
         "rows to the committee once, with a proof that its shares are consistent, and then receives "
         "only the labels of its own rows. Members learn all labels. t and ell refer to members, and "
-        "`comparers` and `recheck` are positions in the committee. There is one `limits` for all. Not "
-        "with `ids`, given centres or start labels, `reveal_centres`, or `storage` with a process per "
-        "party. By default all parties compute.",
+        "`comparers` are positions in the committee. There is one `limits` for all. Not "
+        "with `ids`, given centres or start labels, or `reveal_centres`. By default all parties compute.",
     )

@@ -12,8 +12,9 @@ from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.column_names import check_no_index, is_index, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, ParameterError, each
-from secfc.rows import check_exact, check_finite, may_be_rounded
-from secfc.texts import EXACT, has_visible
+from secfc.rounding import EXACT, check_exact, may_be_rounded
+from secfc.rows import check_finite
+from secfc.texts import has_visible
 
 
 @dataclass(frozen=True, kw_only=True)

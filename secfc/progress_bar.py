@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from math import log
 from typing import Any
 
+from secfc.drivers.watch import iteration_text
 from secfc.kmeans.stopping import Stopping
+from secfc.number_texts import bytes_text
 from secfc.protocol.progress import Progress
-from secfc.report.sizes import bytes_text
 
 _STEPS = 3
 """Iterations that an estimate uses: the first iterations move far more rows than later ones."""
@@ -96,24 +97,6 @@ def progress_bar(
                     bar.update(task, description="done", total=1, completed=1, note=note)
 
         yield show
-
-
-def iteration_text(standing: Progress, *, room: int, seconds_left: float | None = None) -> str:
-    """The state of the iterations in words: as much as fits in `room`, at least the first part."""
-    sent = bytes_text(standing.sent_bytes)
-    if not standing.iteration:
-        return f"round {standing.round}, {sent}"
-    said = {"iteration": f"iteration {standing.iteration}", "moved": f"{standing.moved} rows moved"}
-    if standing.inertia is not None:  # None if the server does not know it
-        said["inertia"] = f"inertia {standing.inertia:.6g}"
-    said["sent"] = sent
-    if seconds_left is not None:
-        said["left"] = f"about {seconds_left:.0f} s left"
-    for least in ("sent", "inertia", "moved", "left"):
-        if len(", ".join(said.values())) <= room:
-            break
-        said.pop(least, None)
-    return ", ".join(said.values())
 
 
 def plain_console(*, stderr: bool, **more: Any) -> Any:

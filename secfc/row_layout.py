@@ -19,9 +19,10 @@ from secfc.comparing.plan import most_dealt_bytes
 from secfc.comparing.start import most_nearer_bytes
 from secfc.errors import ParameterError
 from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.field.residues import MAX_ROWS
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import rows_hidden_among, set_weights
-from secfc.options import MAX_ROWS, Link
+from secfc.options import Link
 from secfc.params import Job, Start
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message; the largest is an assignment of `MAX_ROWS` rows

@@ -25,8 +25,7 @@ from secfc.codes import Code
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_resume, check_threads
-from secfc.drivers.storage import check_storage
+from secfc.drivers.setup import OnProgress, Outcome, Setup, check_deadline, check_threads
 from secfc.errors import (
     ConvergenceWarning,
     DataError,
@@ -39,6 +38,7 @@ from secfc.errors import (
 )
 from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
+from secfc.lagrange.points import recovery_threshold
 from secfc.limits import LARGEST_SHARE, Limits
 from secfc.membership import Membership, membership
 from secfc.option_checks import check_choice, check_seed
@@ -54,20 +54,13 @@ from secfc.options import (
     options_of,
     shared,
 )
-from secfc.params import (
-    ELEVEN,
-    Job,
-    Start,
-    default_start,
-    default_threshold,
-    fitting,
-    recovery_threshold,
-)
+from secfc.params import ELEVEN, Job, Start, default_start, default_threshold, fitting
 from secfc.parties import Party, as_parties, in_order, is_frame
 from secfc.protocol.noise import noise_of
 from secfc.result import Result
+from secfc.rounding import few_steps, rounded_away
 from secfc.row_layout import Layout
-from secfc.rows import as_labels, check_rows, few_steps, largest_norm, rounded_away
+from secfc.rows import as_labels, check_rows, largest_norm
 
 _Options = TypeVar("_Options", bound=Execution)
 
@@ -180,8 +173,6 @@ def run_outcome(
     check_seed(seed)
     check_deadline(options.deadline)
     check_threads(options.threads)
-    journals = options.driver == "multiprocess"
-    check_resume(options.resume, possible=options.storage is not None and journals)
     limits = limits_of(options.limits, members)
     for member, own in zip(members, limits, strict=True):
         own.check_columns(member.columns, name=member.name)
@@ -299,8 +290,7 @@ def _setup(
         bound=float(bound),
         init=init_name,
         reveal_to=recipients(options.reveal_centres, members, limits),
-        comparers=comparers_of("comparers", options.comparers, parameters["n"]),
-        recheckers=comparers_of("recheck", options.recheck, parameters["n"]),
+        comparers=comparers_of(options.comparers, parameters["n"]),
         reveal_spread=smallest_spread(options.reveal_spread, members, limits),
         weighted=options.sample_weight is not None,
         **agreed,
@@ -335,8 +325,6 @@ def _setup(
         salt=None if held is None else held.salt,
         names=[member.name for member in members],
         limits=limits,
-        storage=check_storage(options.storage, job, layout, journals=options.driver == "multiprocess"),
-        resume=options.resume,
         deadline=None if deadline is None else float(deadline),
         threads=None if options.threads is None else int(options.threads),
     )

@@ -22,14 +22,15 @@ from secfc.array_types import Floats, Ints, Labels
 from secfc.codes import Code
 from secfc.column_names import are_names, check_no_index, indexes_in, is_header, left_out, normal, normal_all
 from secfc.errors import ColumnWarning, DataError, all_of, each
-from secfc.psu.tokens import id_text
-from secfc.rows import as_weights, check_exact, may_be_rounded
+from secfc.ids import id_text
+from secfc.rounding import beyond_exact, check_exact, may_be_rounded
+from secfc.rows import as_weights
 from secfc.sources.blocks import exact_floats
 from secfc.sources.csv_file import CODES, LARGE, TEXTS, WRITTEN, kind_of, parse_csv, read_csv, stem_of
 from secfc.sources.query import Query
 from secfc.sources.sheet import read_sheet
 from secfc.sources.text_format import FOUND, TextFormat
-from secfc.texts import beyond_exact, is_number
+from secfc.texts import is_number
 
 READERS = (*TEXTS, ".xlsx", ".parquet", ".npy")  # file types by suffix
 _WITH_HEADER = (*TEXTS, ".xlsx")  # types whose first line is taken as column names

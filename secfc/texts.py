@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>", "#n/a", "#na", "-nan"})
 """Texts, in upper or lower case, that mean a missing value, in columns of numbers and of texts."""
@@ -10,11 +9,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "nat", "<na>", "#n/
 SPELLINGS = sorted({*MISSING, *map(str.upper, MISSING), *map(str.capitalize, MISSING), "NaN", "NaT", "-NaN"})
 """The spellings of these texts that a reader is given which distinguishes cases."""
 
-EXACT = 2**53
-"""All whole numbers up to here are exact in float64, but not all above."""
-
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?(inf|infinity)", re.IGNORECASE)
-_WHOLE = re.compile(r"[-+]?[0-9]{16,}")
 
 
 def is_missing(text: str) -> bool:
@@ -25,16 +20,6 @@ def is_missing(text: str) -> bool:
 def is_number(text: str) -> bool:
     """Whether a text is a number with ASCII digits and a decimal point (Python accepts 1_000 too)."""
     return _NUMBER.fullmatch(text.strip()) is not None
-
-
-def is_beyond_exact(text: str) -> bool:
-    """Whether a text is a whole number that float64 may round."""
-    return _WHOLE.fullmatch(text.strip()) is not None and abs(int(text)) > EXACT
-
-
-def beyond_exact(texts: Iterable[str | None]) -> list[int]:
-    """The positions of such texts."""
-    return [at for at, text in enumerate(texts) if text is not None and is_beyond_exact(text)]
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})

@@ -1,3 +1,10 @@
-"""The version, for modules that must not import the whole package."""
+"""The versions of the package and of the protocol, for modules that must not import the whole package."""
+
+from pathlib import Path
 
 VERSION = "0.1.0"
+
+PROTOCOL = 4  # version, in every agreement and message; other versions are refused with a clear error
+PROTOCOL_BYTES = PROTOCOL.to_bytes(2, "little")
+
+PACKAGE = Path(__file__).resolve().parent

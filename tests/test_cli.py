@@ -261,11 +261,6 @@ REFUSED = {
         (*COLUMNS, "--report", "nowhere/report.html"),
         "--report: nowhere/report.html cannot be written, there is no folder nowhere",
     ),
-    "storage that is a file": (
-        lambda files: None,
-        (*COLUMNS, "--storage", "a.csv"),
-        "storage: a.csv is a file, a folder is needed",
-    ),
     "weights that are no whole numbers": (
         lambda files: None,
         (*COLUMNS, "--weight", "dose"),

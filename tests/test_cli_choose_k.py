@@ -34,11 +34,10 @@ def candidates(*options):
     return json.loads(done.stdout)
 
 
-def test_liars_disclosure_storage_and_comparison_change_no_figure(files):
+def test_liars_disclosure_and_comparison_change_no_figure(files):
     plain = candidates()
-    stored = candidates("--storage", "scratch", "--log", "log", "--compare-rounds")
-    assert stored["candidates"] == plain["candidates"]
-    assert list((files / "scratch").iterdir()) == []
+    logged = candidates("--log", "log", "--compare-rounds")
+    assert logged["candidates"] == plain["candidates"]
     assert "secfc.run" in (files / "log").read_text()
     wary = candidates("--disclosure", "coded", "--max-liars", 1)
     assert wary["candidates"] == plain["candidates"]
@@ -75,7 +74,6 @@ def test_limits_that_fit_change_nothing(files):
         (("--largest-share", 0.01), "a.csv allows one party a share of 0.01 of all rows"),
         (("--never-share", "income, dose"), "a.csv: the party's limits forbid"),
         (("--never-share", "dose", "--never-share", "income"), "a.csv: the party's limits forbid"),
-        (("--storage", "a.csv"), "storage: a.csv is a file, a folder is needed"),
         (("--log", "nowhere/log"), "--log: nowhere/log cannot be written (No such file or directory)"),
         (("--ids-cap", 40), "--ids-cap: only with --membership"),
         (("--membership",), "--membership: --id must name the column of row IDs"),
@@ -91,7 +89,7 @@ def test_options_that_cannot_be_are_named_and_leave_nothing(files, options, text
 
 def test_help_groups_what_parties_refuse_and_has_an_example(files):
     shown = " ".join(CliRunner().invoke(app, ["choose-k", "--help"]).stdout.split())
-    for option in ("--max-liars", "--disclosure", "--storage", "--most-rows", "--smallest-set"):
+    for option in ("--max-liars", "--disclosure", "--most-rows", "--smallest-set"):
         assert option in shown
     assert "Limits of every party" in shown
     assert "Example: secfc choose-k a.csv b.csv c.csv" in shown

@@ -107,26 +107,6 @@ def test_commands_of_a_page_work_as_they_stand(page, folder):
         assert "Traceback" not in done.stderr
 
 
-NEEDS = {
-    "--report ": "report",
-    ".report(": "report",
-    "--plot ": "plots",
-    "secfc consortium": "flare",
-    "secfc demo": "sklearn",
-    "sqlite://": "sql",
-    **dict.fromkeys(("sklearn", "plaintext_baselines", "secfc.Prepare(", "SecureKMeans("), "sklearn"),
-}
-"""Words of examples, and the extra that these need."""
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_says_which_extras_its_examples_need(page):
-    text = page.read_text()
-    blocks = "".join(re.findall(r"^```[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
-    installed = set(re.findall(r"\w+", " ".join(re.findall(r"pip install\s[^\n]*?\"?\.\[([\w,]+)\]", text))))
-    assert {extra for word, extra in NEEDS.items() if word in blocks} <= installed
-
-
 def test_pages_and_commands_that_are_run_elsewhere_are_on_a_page_and_their_tests_exist():
     for name, test in PAGES_WITH_A_TEST.items():
         assert name in {page.name for page in PAGES}

@@ -2,13 +2,11 @@
 
 import ast
 import importlib
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from benchmarks.privacy.measure import ATTACKS
 from secfc.limits import Limits
 from secfc.params import Job
 
@@ -113,12 +111,6 @@ def test_sections_that_docstrings_name_exist(source):
         assert list((DOCS / "decisions").glob(f"{number}-*.md")), number
 
 
-def test_each_equation_is_defined_once():
-    numbers = [number for page in EQUATIONS.values() for number in page]
-    assert {str(number) for number in range(1, 19)} < set(numbers)
-    assert len(numbers) == len(set(numbers))
-
-
 @pytest.mark.parametrize("path", with_any([*PAGES, *SOURCES], r"\.md[^\n]*,\s*eqs?\.", r"\[eq\. "))
 def test_equations_that_are_named_exist_on_the_page_that_is_named(path):
     text = re.sub(r"\s*\n\s*#? *", " ", path.read_text())
@@ -141,148 +133,3 @@ def test_limits_of_the_table_are_those_of_clients_and_jobs_each_with_a_test():
     named = {name for row in table for name in re.findall(r"`(\w+)`", row[0])}
     assert named >= set(Limits.__dataclass_fields__)
     assert named <= set(Limits.__dataclass_fields__) | set(Job.__dataclass_fields__)
-
-
-def test_pictures_and_attacks_of_the_page_of_attacks_exist():
-    folder = ROOT / "benchmarks" / "privacy"
-    text = (folder / "README.md").read_text()
-    named = set(re.findall(r"results/([\w-]+)-(?:light|dark)\.png", text))
-    stored = (folder.parent / "results").glob("privacy-*.png")
-    assert named == {path.stem.rsplit("-", 1)[0] for path in stored}
-    for attack in re.findall(r"`([a-z]-[a-z-]+)`", text):
-        assert attack in ATTACKS or any(one.startswith(attack) for one in ATTACKS), attack
-
-
-class TestFigures:
-    """Figures of the threat model are those that `python -m benchmarks privacy` found."""
-
-    STORED = json.loads((ROOT / "benchmarks" / "results" / "privacy.json").read_text())
-    ROWS = STORED["rows"]
-    TEXT = re.sub(r"\s+", " ", THREATS)
-
-    def found(self, attack, **given):
-        rows = [
-            row["success"]
-            for row in self.ROWS
-            if row["attack"] == attack and all(row[name] == value for name, value in given.items())
-        ]
-        assert rows
-        return rows
-
-    def test_all_attacks_were_run_at_full_size(self):
-        assert not self.STORED["quick"]
-        assert {row["attack"] for row in self.ROWS} == set(ATTACKS)
-
-    def test_columns_from_exact_distances(self):
-        assert {row["d"] for row in self.ROWS if row["attack"] == "c-integers"} == {2, 4, 8, 16}
-        assert "d = 2, 4, 8 and 16" in self.TEXT
-        assert set(self.found("c-integers") + self.found("c-integers-precision")) == {1.0}
-        assert [self.found("c-integers-rounds", value=r) for r in (2, 3)] == [[0.0], [1.0]]
-        assert [self.found("d-integers", value=count) for count in (1, 2)] == [[0.0], [1.0]]
-
-    def test_opened_centres(self):
-        two, eight = (self.found("h-centres", d=8, k=k)[0] for k in (2, 8))
-        assert f"is {two:.2f} for two centres and {eight:.2f} for eight" in self.TEXT
-        assert self.found("h-reveals", value=3)[0] < 1e-8 < 0.1 < self.found("h-reveals", value=2)[0]
-        assert f"the error is {self.found('h-alone', value=128)[0]:.2f} with 128 rows a party" in self.TEXT
-        assert self.found("h-alone-rows", value=4) == [1 / 8]
-
-    def test_spreads(self):
-        def left(what, note):
-            adversary = f"recipient of {what}"
-            return [
-                row["success"]
-                for row in self.ROWS
-                if row["attack"] == "h-spreads"
-                and row["adversary"] == adversary
-                and (row["note"], row["value"])[: len(note)] == note
-            ]
-
-        few = "10 values; not opened: fewer than ten"
-        run = ("10 values; a run that opened both",)
-        centres, both = "centres", "centres and spreads"
-        assert f"leaves {left(centres, (few, 5))[0]:.2f} of the bits" in self.TEXT
-        assert f"with the spread {left(both, (few, 5))[0]:.2f}; over two rows" in self.TEXT
-        assert f"{left(centres, (few, 2))[0]:.2f} and {left(both, (few, 2))[0]:.2f}, which" in self.TEXT
-        spans = [(min(left(what, run)), max(left(what, run))) for what in (centres, both)]
-        assert " and ".join(f"{low:.2f} to {high:.2f}" for low, high in spans) in self.TEXT
-        assert left(centres, ("2 values; a run that opened both",)) == left(
-            both, ("2 values; a run that opened both",)
-        )
-
-    def test_predictions(self):
-        def first(note):
-            rows = [
-                row for row in self.ROWS if row["attack"] == "i-centres" and row["d"] == 2 and row["k"] == 4
-            ]
-            return next(row for row in rows if row["note"].startswith(note) and row["success"] < 1.05e-3)
-
-        few, many = first("100 rows"), first("2000 rows")
-        assert "; 7 predictions" in few["note"]
-        assert "; 2 predictions" in many["note"]
-        text = f"after {few['value']:.0f} new rows in seven predictions, or {many['value']:,.0f} in two"
-        assert text in self.TEXT
-
-    def test_labels_tell_one_comparer_nothing_and_two_everything(self):
-        table = [row for row in self.ROWS if row["against"] == "labels" and row["swept"] == "comparers"]
-        exact = [row for row in table if row["measure"] == "values recovered exactly"]
-        assert {row["success"] for row in exact if row["value"] < 2} == {0.0}
-        assert {row["success"] for row in exact if row["value"] == 2} == {1.0}
-        errors = [row for row in table if row["attack"] in ("k-rows", "k-known-rows")]
-        assert min(row["success"] for row in errors if row["value"] < 2) > 1
-        assert max(row["success"] for row in errors if row["value"] == 2) < 1e-8
-        assert self.found("k-answered", against="labels") == [0.0]
-
-    def test_wrong_answers(self):
-        for d, text in ((2, "44 rounds for two columns"), (4, "and 96 for four")):
-            assert text in self.TEXT
-            for disclosure in ("coded", "distances", "labels"):
-                points = [
-                    row["value"]
-                    for row in self.ROWS
-                    if (row["attack"], row["against"], row["d"]) == ("l-rows", disclosure, d)
-                    and row["success"] < 1e-3
-                    and row["note"] == "max_liars=0, smallest_set=5; nobody notices"
-                ]
-                assert points[0] == int(re.search(r"\d+", text)[0])
-        sought = [
-            row for row in self.ROWS if row["attack"] == "l-rows" and row["note"].startswith("max_liars=1")
-        ]
-        assert {row["against"] for row in sought} == {"coded", "labels"}
-        assert all((row["success"], row["note"][-17:]) == (1, "liars found: (1,)") for row in sought)
-
-    def test_readings_by_draws_and_by_one_comparer(self):
-        page = re.sub(r"\s+", " ", (ROOT / "benchmarks" / "privacy" / "README.md").read_text())
-        errors = [self.found("n-row", value=own)[0] for own in (20_000, 2000, 200)]
-        text = "the error is {:.2f}, with 2,000 own rows {:.2f}, with 200 {:.2f}".format(*errors)
-        assert text in page
-        (note,) = [row["note"] for row in self.ROWS if row["attack"] == "n-row" and row["value"] == 20_000]
-        for percent in re.findall(r"[\d.]+(?=%)", note):
-            assert f"{percent} %" in page
-        assert {row["note"][:11] for row in self.ROWS if row["attack"] == "o-rows"} == {"max_liars=1"}
-        assert "an error of 0.1 % after 44 and of 10⁻⁶ after 88" in page
-        for liar in ("dealer that lies", "first evaluator that lies"):
-            assert self.found("o-rows", adversary=liar, value=44)[0] < 1e-3
-            assert self.found("o-rows", adversary=liar, value=88)[0] < 1e-6
-
-    def test_readings_by_chosen_rows(self):
-        page = (ROOT / "benchmarks" / "privacy" / "README.md").read_text()
-        shown = page.split("| its share of all rows |")[1].split("\n\n")[0].splitlines()[2:]
-        columns = [
-            (1, 300, "chooses rows"),
-            (1, 10, "chooses rows"),
-            (2, 300, "chooses rows"),
-            (1, 300, "like"),
-        ]
-        for line, share in zip(shown, (0.9, 0.5, 1 / 3, 0.2), strict=True):
-            for cell, (d, most, who) in zip(line.split("|")[2:-1], columns, strict=True):
-                (row,) = [
-                    row
-                    for row in self.ROWS
-                    if row["attack"] == "p-rows"
-                    and row["value"] == share
-                    and row["swept"] == f"d={d}, max_iter={most}, share of rows"
-                    and who in row["adversary"]
-                ]
-                half = re.search(r"below ([\d.]+)%", row["note"])[1]
-                assert cell.strip() == f"{100 * row['success']:.0f} % ({half} %)"

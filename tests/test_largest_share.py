@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import secfc
 from secfc.errors import LimitError, ParameterError
+from secfc.field.residues import MAX_ROWS
 from secfc.limits import Limits
-from secfc.options import MAX_ROWS
 from secfc.params import Job
 from secfc.row_layout import Layout
 

@@ -78,12 +78,10 @@ def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels, disclo
 
 
 @pytest.mark.processes
-def test_both_drivers_give_the_same(tmp_path):
+def test_both_drivers_give_the_same():
     parties = np.array_split(np.random.default_rng(1).normal(size=(40, 3)), 3)
     results = [
-        secfc.run(
-            parties, 3, 1, 1, ids=named(parties), seed=2, driver=driver, storage=tmp_path / driver, ids_cap=64
-        )
+        secfc.run(parties, 3, 1, 1, ids=named(parties), seed=2, driver=driver, ids_cap=64)
         for driver in ("in-process", "multiprocess")
     ]
     for one, other in zip(results[0].union_rows, results[1].union_rows, strict=True):

@@ -43,8 +43,6 @@ DEFAULTS = {
     "reveal_spread": False,
     "sample_weight": None,
     "limits": None,
-    "storage": None,
-    "resume": None,
     "driver": "in-process",
     "max_liars": 0,
     "reveal_inertia": False,
@@ -52,7 +50,6 @@ DEFAULTS = {
     "link": "lan",
     "comparers": None,
     "committee": None,
-    "recheck": None,
     "deadline": None,
     "threads": None,
     "seed": None,
@@ -142,9 +139,7 @@ def test_a_command_has_every_option_that_has_a_line_of_help(command, kind, other
 
 def test_a_prediction_on_the_command_line_has_the_runs_parameters():
     shown = {one.name for one in typer.main.get_command(app).commands["predict"].params}
-    assert shown & options_of(PredictOptions).keys() == {
-        *("bound", "storage", "resume", "driver", "deadline", "threads")
-    }
+    assert shown & options_of(PredictOptions).keys() == {*("bound", "driver", "deadline", "threads")}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as arrays
 
 import secfc
 from secfc.field.fixed_point import quantise, scale_exponent
-from secfc.rows import largest_norm, rounded_away
+from secfc.rounding import rounded_away
+from secfc.rows import largest_norm
 
 LARGEST = 100.0
 

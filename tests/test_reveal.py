@@ -9,10 +9,10 @@ import pytest
 import secfc
 from secfc import Limits, SecureKMeans
 from secfc.drivers import in_process
+from secfc.number_texts import number_text
 from secfc.protocol.client import Client
 from secfc.protocol.revealing import CentreOpening
 from secfc.report.learned import who_learned_what
-from secfc.report.sizes import number_text
 
 _RNG = np.random.default_rng(8)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 0, 7, 8)]
@@ -205,10 +205,6 @@ class TestSpread:
         self.assert_spreads(result)
         assert_means(result, MANY)
 
-    @pytest.mark.processes
-    def test_parties_with_journals_have_it_too(self, tmp_path):
-        self.assert_spreads(self.open(driver="multiprocess", storage=tmp_path))
-
     def test_there_is_none_unless_it_is_asked_for(self):
         assert reveal(MANY, limits=self.WILLING).cluster_std is None
 
@@ -297,7 +293,7 @@ NOISE = {"centres_epsilon": 1.0, "centres_delta": 1e-6}
 @pytest.mark.some(1)
 @pytest.mark.processes
 @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
-@pytest.mark.parametrize("options", [{}, {"n_init": 3}, {"recheck": [3, 4, 5]}])
+@pytest.mark.parametrize("options", [{}, {"n_init": 3}])
 def test_with_centres_epsilon_centres_have_noise_and_labels_none(driver, options):
     noisy, plain = reveal(driver=driver, **NOISE, **options), reveal(driver=driver, **options)
     assert [one.tolist() for one in noisy.labels] == [one.tolist() for one in plain.labels]

@@ -257,9 +257,6 @@ ARGUMENTS = {
         {"reveal_centres": True},
         "reveal_centres: 'all' or positions of parties, 0 to 2, are needed",
     ),
-    "storage a number": ({"storage": 3}, "storage: a folder is needed, int was given"),
-    "storage bool": ({"storage": True}, "storage: a folder is needed, bool was given"),
-    "storage in a file": ({"storage": __file__ + "/here"}, f"storage: {__file__}/here: "),
 }
 
 TOO_FEW = {

@@ -168,15 +168,6 @@ def test_an_estimator_is_watched():
     assert {call.args[0].phase for call in seen.call_args_list} >= {"share", "iterate"}
 
 
-def test_nothing_stays_in_the_storage_of_a_choice(tmp_path):
-    held = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0, disclosure="distances")
-    stored = secfc.choose_k(
-        FIVE, [2, 3], 1, 1, storage=tmp_path, comparison="rounds", seed=0, disclosure="distances"
-    )
-    assert list(tmp_path.iterdir()) == []
-    assert stored.to_dict()["candidates"] == held.to_dict()["candidates"]
-
-
 @pytest.mark.processes
 def test_a_deadline_hurries_nobody_who_works():
     given = {"t": 1, "ell": 1, "driver": "multiprocess", "deadline": 300.0}

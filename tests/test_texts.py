@@ -16,10 +16,10 @@ from sqlalchemy import create_engine
 
 import secfc
 from secfc.errors import DataError
+from secfc.ids import row_ids as hashed
 from secfc.prepare.draft import draft_schema
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.tables import as_table, checked, read
-from secfc.psu import tokens
 from secfc.sources.query import Origin, Query
 from secfc.tables import read_table, row_ids
 from secfc.texts import MISSING, SPELLINGS
@@ -307,4 +307,4 @@ def test_ids_of_parquet_files_that_may_have_been_rounded_are_refused(
     for paths in ([path, other], [path, path]):
         ids = [read_table(one, id_column="id") for one in paths]
         with pytest.raises(DataError, match="ID 1 is a number with a fraction, too large to be exact"):
-            [tokens.row_ids(one, key=bytes(32), name="north") for one in row_ids(ids)]
+            [hashed(one, key=bytes(32), name="north") for one in row_ids(ids)]

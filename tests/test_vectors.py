@@ -20,9 +20,9 @@ from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.basis import decoding_weights, lagrange_basis
-from secfc.lagrange.points import evaluation_points
+from secfc.lagrange.points import evaluation_points, recovery_threshold
 from secfc.lagrange.sharing import recover, share, split
-from secfc.params import Job, recovery_threshold
+from secfc.params import Job
 from secfc.randomness import MaskSource
 
 FOLDER = Path(__file__).parent / "vectors"

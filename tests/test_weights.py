@@ -10,7 +10,6 @@ from support.sweeps import tries
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc import Limits, SecureKMeans
-from secfc.drivers.run_folder import differences
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kmeans.sets import rows_hidden_among, set_weights
 from secfc.report.learned import who_learned_what
@@ -119,21 +118,8 @@ def test_the_page_of_a_run_says_that_everybody_was_told_weights():
     assert "weight" not in who_learned_what(plainly.job, 3)[0].what
 
 
-def test_a_run_is_not_taken_up_again_with_other_weights():
-    begun = {"job": {"n": 3}, "rows": [], "row IDs": [], "start labels": [], "limits": []}
-    one, other = begun | {"weights": ["a", "b", "c"]}, begun | {"weights": ["a", "x", "c"]}
-    assert differences(one, other, ["north", "south", "west"]) == ["weights of south"]
-    assert differences(one, begun | {"weights": []}, ["north", "south", "west"]) == ["weights"]
-
-
 def test_another_party_is_told_its_labels_by_processes_too():
     assert plain(run(driver="multiprocess").labels) == plain(run().labels)
-
-
-def test_rechecked_labels_are_those_of_weighted_means():
-    parties = [*PARTIES, *[rows + 0.5 for rows in PARTIES]]
-    given = {"sample_weight": WEIGHTS * 2, "max_liars": 1}
-    assert plain(run(parties, recheck=[3, 4, 5], **given).labels) == plain(run(parties, **given).labels)
 
 
 def test_an_estimator_takes_weights_and_predicts_by_weighted_means():

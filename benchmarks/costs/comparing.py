@@ -15,10 +15,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.costs.iteration import blobs, plaintext_steps
 from benchmarks.costs.setting import Case, median, quartiles
 from secfc.array_types import Ints, Labels
-from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Role, Sending
+from secfc.comparing.role import Arena, Comparer, Role, Sending
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.comparing.widths import GateWidths
 from secfc.errors import ParameterError, SecFCError
@@ -165,7 +164,7 @@ class TrioRounds:
         number = next(self._rounds)
 
         def keys(secret: int) -> Keys:
-            return Keys(bytes([secret]) * 32, run=_RUN, round_=number, attempt=0, phase="iterate")
+            return Keys(bytes([secret]) * 32, run=_RUN, round_=number, phase="iterate")
 
         roles: dict[Comparer, Role] = {
             Comparer.DEALER: Dealer(

@@ -17,7 +17,7 @@ from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles
 from plaintext_baselines import KFED
 from plaintext_baselines.generators import secfc_blobs
 from secfc.array_types import Floats
-from secfc.params import recovery_threshold
+from secfc.lagrange.points import recovery_threshold
 from secfc.rows import largest_norm
 
 DEFAULTS = {"n": 10, "d": 20, "m": 1000}

@@ -4,10 +4,8 @@ There is one process per party. Both runs start with the same sets, so they have
 give the same labels.
 """
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,13 +30,9 @@ from secfc.errors import ParameterError
 CLUSTER_STD = 4.0
 """With this deviation clusters touch, and runs take tens of iterations."""
 
-CASES = (
-    (Case(m=100_000, d=10, k=8, n=11, t=4, ell=2), False),
-    (Case(m=1_000_000, d=10, k=8, n=11, t=4, ell=2), True),
-)
-"""Sizes, and whether shares are in files."""
+CASES = (Case(m=100_000, d=10, k=8, n=11, t=4, ell=2),)
 
-QUICK_CASES = ((Case(m=2000, d=4, k=3, n=3, t=1, ell=1), False),)
+QUICK_CASES = (Case(m=2000, d=4, k=3, n=3, t=1, ell=1),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +41,6 @@ class MembershipRow(Setting):
 
     Attributes
     ----------
-    storage : bool
-        Whether shares were in files (``storage=``).
     n_iter : int
         Iterations of both runs.
     converged, labels_equal : bool
@@ -67,7 +59,6 @@ class MembershipRow(Setting):
         Seconds of whole runs, over all processes.
     """
 
-    storage: bool
     n_iter: int
     converged: bool
     labels_equal: bool
@@ -101,42 +92,29 @@ def _held(case: Case) -> tuple[list[Floats], list[list[int]]]:
     return [rows[own] for own in parties], [ids[own].tolist() for own in parties]
 
 
-def measure_membership(
-    case: Case, *, storage: bool, folder: Path | None = None, precision: int = PRECISION
-) -> MembershipRow:
+def measure_membership(case: Case, *, precision: int = PRECISION) -> MembershipRow:
     """Run a case to its end with membership privacy, and then without.
-
-    Parameters
-    ----------
-    case : Case
-    storage : bool
-        Keep shares in files.
-    folder : Path, optional
-        Parent of a temporary folder for these files, which is removed at the end.
 
     Raises
     ------
     ParameterError
-        There is no /proc, or not enough space for the shares.
+        There is no /proc.
     """
     if not Path("/proc/self/status").exists():
         raise ParameterError("membership: this benchmark reads Linux's /proc, which this system lacks")
     parties, ids = _held(case)
-    place = tempfile.TemporaryDirectory(prefix="secfc-bench-", dir=folder) if storage else nullcontext()
-    with place as name:
-        options: dict[str, Any] = {
-            "precision": precision,
-            "seed": 0,
-            "driver": "multiprocess",
-            "storage": name,
-            "disclosure": "distances",
-        }
-        with Sampler() as sampler:
-            hidden, (cpu, wall) = timed(lambda: quiet_run(parties, case, ids=ids, **options))
-        with Sampler() as ordinary_sampler:
-            ordinary, (ordinary_cpu, ordinary_wall) = timed(
-                lambda: quiet_run(parties, case, init=hidden.start, **options)
-            )
+    options: dict[str, Any] = {
+        "precision": precision,
+        "seed": 0,
+        "driver": "multiprocess",
+        "disclosure": "distances",
+    }
+    with Sampler() as sampler:
+        hidden, (cpu, wall) = timed(lambda: quiet_run(parties, case, ids=ids, **options))
+    with Sampler() as ordinary_sampler:
+        ordinary, (ordinary_cpu, ordinary_wall) = timed(
+            lambda: quiet_run(parties, case, init=hidden.start, **options)
+        )
     both = zip(hidden.labels, ordinary.labels, strict=True)
     seconds, sent = _by_phase(hidden.costs)
     ordinary_seconds, ordinary_sent = _by_phase(ordinary.costs)
@@ -146,7 +124,6 @@ def measure_membership(
     asked = residues_of_rounds(hidden.costs.messages, m=case.m)
     return MembershipRow(
         **stated(hidden.job, m=case.m, residues=most_primes(asked, case.k)),
-        storage=storage,
         n_iter=hidden.n_iter,
         converged=hidden.converged,
         labels_equal=hidden.n_iter == ordinary.n_iter and all(np.array_equal(a, b) for a, b in both),
@@ -180,9 +157,7 @@ def _by_phase(costs: Costs) -> tuple[dict[str, float], dict[str, int]]:
     return seconds, sent
 
 
-def measure_cases(
-    cases: tuple[tuple[Case, bool], ...], *, folder: Path | None = None, precision: int = PRECISION
-) -> Iterator[MembershipRow]:
+def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[MembershipRow]:
     """Measure each case."""
-    for case, storage in cases:
-        yield measure_membership(case, storage=storage, folder=folder, precision=precision)
+    for case in cases:
+        yield measure_membership(case, precision=precision)

@@ -1,4 +1,4 @@
-"""Peak anonymous memory of each party's process, for runs with shares in files and in memory.
+"""Peak anonymous memory of each party's process, in a run.
 
 RssAnon in Linux's /proc/<pid>/status is memory that the system can free only by swapping: heap and stacks,
 but not the pages of a mapped file, which the system can drop. The kernel has no peak counter for it, so it is
@@ -46,17 +46,9 @@ _BLOCK_ROWS = 1 << 14
 _PROCESS = b"secfc.drivers.fork_server"
 _IDLE = "import secfc.drivers.party_process; print(open('/proc/self/status').read())"
 
-CASES = (
-    (Case(m=200_000, d=100, k=16, n=11, t=4, ell=2), False),
-    (Case(m=200_000, d=100, k=16, n=11, t=4, ell=2), True),
-    (Case(m=2_000_000, d=100, k=16, n=11, t=4, ell=2), True),
-)
-"""Sizes, and whether shares are in files."""
+CASES = (Case(m=200_000, d=100, k=16, n=11, t=4, ell=2),)
 
-QUICK_CASES = (
-    (Case(m=6000, d=10, k=3, n=3, t=1, ell=1), False),
-    (Case(m=6000, d=10, k=3, n=3, t=1, ell=1), True),
-)
+QUICK_CASES = (Case(m=6000, d=10, k=3, n=3, t=1, ell=1),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +57,6 @@ class MemoryRow(Setting):
 
     Attributes
     ----------
-    storage : bool
-        Whether shares were in files (``storage=``).
     iterations : int
     client_peak, client_median : int
         Peak anonymous memory of the client with the most, and the median of all clients' peaks.
@@ -87,7 +77,6 @@ class MemoryRow(Setting):
     cpu_seconds, wall_seconds : float
     """
 
-    storage: bool
     iterations: int
     client_peak: int
     client_median: int
@@ -203,7 +192,6 @@ def write_rows(path: Path, case: Case, *, seed: int = 0) -> Floats:
 def measure_memory(
     case: Case,
     *,
-    storage: bool,
     folder: Path | None = None,
     precision: int = PRECISION,
     iterations: int = ITERATIONS,
@@ -213,10 +201,8 @@ def measure_memory(
     Parameters
     ----------
     case : Case
-    storage : bool
-        Keep shares in files.
     folder : Path, optional
-        Parent of a temporary folder for rows and shares, which is removed at the end. The default is the
+        Parent of a temporary folder for rows, which is removed at the end. The default is the
         system's folder for temporary files.
 
     Raises
@@ -238,7 +224,6 @@ def measure_memory(
             "max_iter": iterations,
             "seed": 0,
             "driver": "multiprocess",
-            "storage": place if storage else None,
             "disclosure": "coded",
         }
         with Sampler() as sampler:
@@ -250,7 +235,6 @@ def measure_memory(
     shares = 4 * job.residues(case.m) * (job.width + 1) * case.m
     return MemoryRow(
         **stated(job, m=case.m, residues=most_primes(asked, case.k)),
-        storage=storage,
         iterations=iterations,
         client_peak=max(peaks),
         client_median=int(np.median(peaks)),
@@ -281,10 +265,10 @@ def _idle_bytes() -> int:
 
 
 def measure_cases(
-    cases: tuple[tuple[Case, bool], ...], *, folder: Path | None = None, precision: int = PRECISION
+    cases: tuple[Case, ...], *, folder: Path | None = None, precision: int = PRECISION
 ) -> Iterator[MemoryRow]:
     """Measure each case. A short pause lets the system reclaim memory of the case before."""
-    for at, (case, storage) in enumerate(cases):
+    for at, case in enumerate(cases):
         if at:
             time.sleep(0.1)
-        yield measure_memory(case, storage=storage, folder=folder, precision=precision)
+        yield measure_memory(case, folder=folder, precision=precision)

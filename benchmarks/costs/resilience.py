@@ -7,13 +7,11 @@ wall seconds of a run.
 """
 
 import random
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import log2
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -24,16 +22,16 @@ from benchmarks.costs.setting import PRECISION, Case, Setting, median, run_apart
 from benchmarks.faults.faulty import Fault, Kind, Scenario, run_faulty
 from benchmarks.faults.liars import exact
 from secfc.array_types import Floats
-from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Outcome, Setup
 from secfc.field.primes import primes_of
+from secfc.ids import row_ids
 from secfc.options import Comparison
 from secfc.params import Job
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import SEED_BYTES, Phase
 from secfc.protocol.range_round import RangeRound
 from secfc.protocol.sharing import ClientSharing
-from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, row_ids
+from secfc.psu.tokens import KEY_BYTES, SALT_BYTES
 from secfc.rows import largest_norm
 
 RUNS, QUICK_RUNS = 100, 3
@@ -113,7 +111,6 @@ def measure_resilience(*, precision: int = PRECISION, quick: bool = False) -> It
         yield _faulty_runs(absent, lies, runs=runs, precision=precision)
     for case in QUICK_COST_CASES if quick else COST_CASES:
         yield from _overheads(case, passes=passes, precision=precision)
-        yield _logs(case, passes=passes, precision=precision)
     for case in QUICK_LABELS_CASES if quick else LABELS_CASES:
         yield from _labels_overheads(case, passes=passes, precision=precision)
 
@@ -264,20 +261,6 @@ def _with_ids(setup: Setup) -> Setup:
         for first, end, name in zip(ends, ends[1:], setup.names, strict=False)
     ]
     return replace(setup, job=job, ids=held, salt=bytes(SALT_BYTES))  # the same order of rows in each run
-
-
-def _logs(case: Case, *, passes: int, precision: int) -> ResilienceRow:
-    """The cost of logs: wall seconds of whole runs with storage divided by those without."""
-    plain = _setup(case, blobs(case), precision=precision, seed=0)
-    ratios, equal = [], 0
-    run_multiprocess(plain)  # compiles code
-    for _ in range(passes):
-        with tempfile.TemporaryDirectory() as folder:
-            ours = run_multiprocess(replace(plain, storage=Path(folder)))
-        theirs = run_multiprocess(plain)
-        ratios.append(ours.costs.wall_seconds / theirs.costs.wall_seconds)
-        equal += all(map(np.array_equal, ours.labels, theirs.labels))
-    return _overhead(plain.job, case, "a process per party: storage=, wall time of a run", ratios, equal)
 
 
 def _overhead(job: Job, case: Case, what: str, ratios: list[float], equal: int) -> ResilienceRow:

@@ -245,7 +245,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("overhead", lambda row: "" if row["overhead"] is None else f"{row['overhead']:.2f}"),
     ),
     "memory": (
-        _yes("storage", "storage"),
         *setting_columns(),
         _bytes("client", "client_peak"),
         _bytes("driver", "driver_peak"),
@@ -258,7 +257,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _seconds("wall", "wall_seconds"),
     ),
     "membership": (
-        _yes("storage", "storage"),
         *setting_columns(),
         _plain("iterations", "n_iter"),
         _yes("same labels", "labels_equal"),

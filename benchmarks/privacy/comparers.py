@@ -19,11 +19,11 @@ from secfc.comparing.batch import DealtHalves
 from secfc.comparing.masking import BearerMasks
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Comparer
-from secfc.comparing.slicing import to_rows
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
 from secfc.field.residues import centred
 from secfc.kernels.interface import Words
+from secfc.kernels.slicing import to_rows
 from secfc.keystream import BitStream
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.decoding import Weights

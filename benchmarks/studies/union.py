@@ -16,9 +16,9 @@ import secfc
 from benchmarks.costs.machine import machine
 from benchmarks.studies.unite import unite
 from secfc.errors import ParameterError
+from secfc.ids import row_ids
 from secfc.psu import kernels, plan
 from secfc.psu.plan import UnionPlan
-from secfc.psu.tokens import row_ids
 
 CAPACITIES = {8: 14, 16: 24, 32: 44}
 """IDs that a bin can hold, for each load: about one bin in 50 is overfull."""

@@ -10,7 +10,7 @@ from secfc.agreement.keys import read_ids_key, read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.site_file import Site
 from secfc.errors import DataError, SecFCError, all_of
-from secfc.psu.tokens import row_ids
+from secfc.ids import row_ids
 from secfc.sealing.identity import Identity
 from secfc.tables import check_ids_differ
 

@@ -40,7 +40,7 @@ from secfc.errors import (
     SecFCError,
     StorageError,
 )
-from secfc.options import MAX_ROWS
+from secfc.field.residues import MAX_ROWS
 from secfc.protocol.complete import Complete, complete
 from secfc.protocol.deposits import Call, copies_of
 from secfc.protocol.messages import RUN_ID_BYTES

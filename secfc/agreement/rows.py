@@ -14,13 +14,13 @@ from secfc.agreement.site_file import Site, Source
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import DataError, ParameterError, SecFCError, all_of
+from secfc.ids import id_text
 from secfc.journal.beginning import as_bytes
 from secfc.journal.disk import Buffer
 from secfc.params import Job
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
 from secfc.prepare.transform import Preparation
-from secfc.psu.tokens import id_text
 from secfc.rows import check_rows
 from secfc.tables import Table, chosen_columns, id_values, load_table, no_column, weights_in, written_of
 

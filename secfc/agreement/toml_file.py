@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 from secfc.codes import Code, code_of_read
 from secfc.errors import ParameterError
 from secfc.escaping import shown
+from secfc.retired import retired_choice, retired_option
 
 Keys = tuple[str | int, ...]  # path of a value: names of keys, and positions in lists
 MAX_BYTES = 1 << 22  # larger files are refused; 4 MiB hold the ranges of 100,000 columns
@@ -202,6 +203,8 @@ def fault_text(schema: type[FileSchema], fault: Mapping[str, Any]) -> str:
     keys, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
     shown = shown_keys(keys) or "the file"
     if kind == "extra_forbidden":
+        if instead := retired_option(str(keys[-1])):
+            return f"{shown}: {instead}"
         possible = _possible(schema, keys[:-1])
         near = get_close_matches(str(keys[-1]), possible, n=1)
         meant = f"; did you mean {near[0]}?" if near else ""
@@ -209,7 +212,8 @@ def fault_text(schema: type[FileSchema], fault: Mapping[str, Any]) -> str:
     if kind == "missing":
         return f"{shown} {_NEEDED[kind]}"
     if kind == "literal_error":
-        return f"{shown}: {context['expected']} is possible"
+        instead = f"; {fault['retired']}" if fault["retired"] else ""
+        return f"{shown}: {context['expected']} is possible{instead}"
     if kind in {"too_short", "too_long"}:
         least, most = context.get("min_length"), context.get("max_length")
         number = f"at least {least}" if kind == "too_short" else f"at most {most}"
@@ -232,7 +236,12 @@ def shown_keys(keys: Sequence[str | int]) -> str:
 
 
 def _faults(error: ValidationError) -> Sequence[Mapping[str, Any]]:
-    return error.errors(include_url=False, include_input=False)
+    """The faults without the values. "retired" says what serves instead of a value that was retired."""
+    found: list[dict[str, Any]] = [dict(fault) for fault in error.errors(include_url=False)]
+    for fault in found:
+        names = [key for key in fault["loc"] if isinstance(key, str)]
+        fault["retired"] = retired_choice(names[-1], fault.pop("input")) if names else ""
+    return found
 
 
 def _possible(schema: type[FileSchema], keys: Keys) -> list[str]:

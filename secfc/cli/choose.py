@@ -8,7 +8,6 @@ from rich.table import Table
 
 from secfc.choose import HEADINGS, Choice, choose_members
 from secfc.cli.consent import comparing, consenting
-from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import members_of, tables_of
 from secfc.cli.options import Choosing
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
@@ -29,7 +28,7 @@ def print_choice(files: list[Path | Query], ks: range, options: Choosing, *, plo
     names = party_names(files)
     opened = consenting(options, names) | comparing(options, names)
     tables = tables_of(files, options)
-    with our_warnings(), log_file(options.log), told_how_to_go_on(options):
+    with our_warnings(), log_file(options.log):
         ids = row_ids(tables) if options.membership else None
         given = options.options(ChooseOptions, ids=ids, **opened)
         choice = choose_members(members_of(tables), given, ks=ks, t=options.t, ell=options.ell)

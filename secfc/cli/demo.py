@@ -8,8 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 import secfc
 from secfc.array_types import Floats, Ints
 from secfc.cli.render import console, cost_table, threshold_line
+from secfc.number_texts import number_text
 from secfc.report.pooled import PooledComparison, compare_with_pooled
-from secfc.report.sizes import number_text
 from secfc.result import Result
 
 CLIENTS, CLUSTERS, T, ELL = 11, 10, 4, 2

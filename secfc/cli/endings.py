@@ -10,23 +10,12 @@ from typer.core import TyperGroup
 
 import secfc
 from secfc.cli import INTERRUPTED
-from secfc.cli.options import Running
 from secfc.cli.render import error_console
 from secfc.escaping import shown
+from secfc.retired import retired_choice, retired_command, retired_option
 
 _REFUSED = 2
 _MOST_OF_LINE = 5000  # characters of an error's line, which may list the columns of a wide file
-
-
-@contextmanager
-def told_how_to_go_on(options: Running) -> Iterator[None]:
-    """After Ctrl-C say how to continue the run, if it can be continued."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if options.goes_on:
-            error_console().print("the same command with --resume continues the run", soft_wrap=True)
-        raise
 
 
 @contextmanager
@@ -63,10 +52,28 @@ def plain_endings() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
+@contextmanager
+def told_what_serves_instead() -> Iterator[None]:
+    """Add what serves instead to an error about an option, a value or a command that was retired."""
+    try:
+        yield
+    except Exception as error:
+        message, option = getattr(error, "message", ""), getattr(error, "param", None)
+        value = message.split("'")[1] if "is not one of" in message and "'" in message else ""
+        instead = (
+            retired_option(getattr(error, "option_name", ""))
+            or retired_choice(getattr(option, "name", ""), value)
+            or retired_command(message)
+        )
+        if instead:
+            error.message = f"{message.rstrip('.')}; {instead}"  # type: ignore[attr-defined]
+        raise
+
+
 class PlainGroup(TyperGroup):
     """A command group with `plain_endings` for all commands."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with plain_endings():
+        with plain_endings(), told_what_serves_instead():
             return super().invoke(ctx)

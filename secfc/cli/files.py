@@ -12,15 +12,14 @@ from typing import Any
 import secfc
 from secfc.array_types import Floats
 from secfc.cli.consent import comparing, revealing
-from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.inputs import label_names, members_of, tables_of
 from secfc.cli.options import Revealing
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
+from secfc.number_texts import number_text
 from secfc.options import RunOptions, choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.prepare.transform import Preparation
-from secfc.report.sizes import number_text
 from secfc.result import Result
 from secfc.running import run_parties
 from secfc.sources.query import Query
@@ -40,7 +39,7 @@ def run_files(
     opened = revealing(options, names) | comparing(options, names)
     preparation = options.preparation
     tables = tables_of(files, options, weight_column=options.weight_column)
-    with our_warnings(), log_file(options.log), told_how_to_go_on(options):
+    with our_warnings(), log_file(options.log):
         ids = row_ids(tables) if options.membership else None
         init = _start(options.init, tables[0].columns, preparation)
         weights = row_weights(tables)

@@ -135,11 +135,6 @@ class Running(Execution, Refusing, TextFormat):
         """The given format of text files."""
         return TextFormat(**shared(self, TextFormat))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the same command can continue an interrupted run."""
-        return self.storage is not None and self.driver == "multiprocess"
-
     def options(self, kind: type[Options], **more: Any) -> Options:
         """The options of a Python function; `more` adds or replaces some."""
         own = {"limits": self.refusals(), "progress": None if self.quiet else "bar"}
@@ -215,17 +210,8 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
         typer.Option(
             "--comparers",
             help="With --disclosure labels: the three parties that compare, by the names of their files, "
-            "dealer first, separated by commas; 'helper' is a party without rows. Names after the third "
-            "are reserves: if a party is lost, the next reserve replaces it. By default the first three "
-            "parties if t = 1, else the first party and two helpers.",
-        ),
-    ] = None
-    rechecked_by: Annotated[
-        str | None,
-        typer.Option(
-            "--recheck",
-            help="With --disclosure labels: three other parties that compare some labels again before the "
-            "result is sent, named as for --comparers.",
+            "dealer first, separated by commas; 'helper' is a party without rows. By default the first "
+            "three parties if t = 1, else the first party and two helpers.",
         ),
     ] = None
     consent: Annotated[
@@ -238,11 +224,6 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
             rich_help_panel=OPENED,
         ),
     ] = None
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the same command can continue an interrupted run."""
-        return super().goes_on and not (self.membership and self.seed is None)
 
     def check(self) -> None:
         """Raise ParameterError for options that exclude each other."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from secfc.cli.consent import positions
-from secfc.cli.endings import told_how_to_go_on
 from secfc.cli.files import SUMMARY
 from secfc.cli.inputs import label_names, members_of, say_how_written
 from secfc.cli.options import Predicting
@@ -93,7 +92,7 @@ def predict_files(
         bound = of_run.bound  # so the server learns no new distance of old rows
     more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)} | shared(of_run, Agreed)
     asked = options.options(PredictOptions, **more)
-    with our_warnings(), log_file(options.log), told_how_to_go_on(options):
+    with our_warnings(), log_file(options.log):
         prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
     written = {at: label_names(files)[at] for at in added}
     summary = {

@@ -12,7 +12,7 @@ from secfc.cli.grouped import grouped
 from secfc.cli.options import Queries, Urls
 from secfc.cli.render import console, say
 from secfc.errors import ParameterError
-from secfc.report.sizes import number_text
+from secfc.number_texts import number_text
 from secfc.sources.text_format import TextFormat
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from secfc.errors import (
     PrecisionWarning,
     PrivacyWarning,
 )
+from secfc.number_texts import bytes_text
 from secfc.params import Job
 from secfc.progress_bar import plain_console
 from secfc.protocol.progress import Faults
-from secfc.report.sizes import bytes_text
 
 _OURS = (ColumnWarning, ConvergenceWarning, FaultWarning, PrecisionWarning, PrivacyWarning)
 

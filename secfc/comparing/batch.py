@@ -15,15 +15,14 @@ import numpy as np
 
 from secfc.array_types import Bools
 from secfc.codes import Code
-from secfc.comparing.arena import Arena
 from secfc.comparing.keys import Keys
 from secfc.comparing.plan import BatchPlan
-from secfc.comparing.role import Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
-from secfc.comparing.slicing import WORD_BYTES, to_rows
+from secfc.comparing.role import Arena, Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
 from secfc.comparing.widths import Group
 from secfc.errors import CheatError
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes, Words
+from secfc.kernels.slicing import WORD_BYTES, to_rows
 
 _PIECE = 8192
 """Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""

@@ -16,11 +16,11 @@ from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateE
 from secfc.comparing.matches import reduced
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Steps
-from secfc.comparing.slicing import WORD_BYTES
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.field.packing import pack_canonical
 from secfc.field.primes import primes_of
 from secfc.field.residues import centred
+from secfc.kernels.slicing import WORD_BYTES
 from secfc.kmeans.plus_plus import DRAW_BITS
 
 _PIECES = 1 << 10

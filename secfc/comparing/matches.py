@@ -20,13 +20,13 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.masking import add_residues
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.role import Comparer
-from secfc.comparing.slicing import WORD_BYTES, to_rows, words_of
 from secfc.comparing.widths import USUAL, GateWidths, Group
 from secfc.errors import CheatError
 from secfc.field.packing import BYTES_PER_RESIDUE, pack_canonical, unpack
 from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
+from secfc.kernels.slicing import WORD_BYTES, to_rows, words_of
 from secfc.keystream import ResidueStream
 
 ENTRY = 2

@@ -6,13 +6,13 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 
 from secfc.array_types import Bools, Ints, Labels
-from secfc.comparing.slicing import WORD_BYTES, at_most, words_of
 from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
 from secfc.kernels.gates import ONES
 from secfc.kernels.interface import Differences, Words
+from secfc.kernels.slicing import WORD_BYTES, at_most, words_of
 from secfc.options import Link
 
 

@@ -1,15 +1,16 @@
 """A role of the trio as a state machine without clock or socket: it takes bytes and returns bytes."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secfc.errors import MessageError, ParameterError, SecFCError
-from secfc.kernels.interface import Bytes
+from secfc.kernels.interface import Bytes, Words
 from secfc.threads import ALONE, Threads
 
 
@@ -171,3 +172,24 @@ class EvaluatorRole(Role):
     def _end(self) -> Steps:
         if self._waiting:
             yield self._waiting, {}
+
+
+class Arena:
+    """Named buffers that grow as needed, for one role at a time. They hold masks, so the repr hides them.
+
+    Every round uses them again: new pages cost more than the gates that fill them.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: dict[Hashable, Words] = {}
+
+    def __repr__(self) -> str:
+        return f"Arena(buffers={len(self._buffers)})"
+
+    def words(self, name: Hashable, shape: tuple[int, ...]) -> Words:
+        """Contiguous uninitialised words. They overwrite the words taken before with this name."""
+        size = prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            buffer = self._buffers[name] = np.empty(size, dtype=np.uint64)
+        return buffer[:size].reshape(shape)

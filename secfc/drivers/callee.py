@@ -7,13 +7,13 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import secfc
 from secfc.codes import Code
 from secfc.drivers.calls import Answer, Call, Incoming, Kind, Outgoing, Place, decode_call, from_json, to_json
 from secfc.drivers.failures import as_error, detail
 from secfc.errors import AgreementError, MessageError, PartyError, SecFCError, StorageError
 from secfc.journal.run_log import Entry, InUseError, RunLog
 from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, PublicError
+from secfc.version import VERSION
 
 if TYPE_CHECKING:  # these modules import libraries that simulations do not need
     from secfc.drivers.participant import Participant
@@ -190,7 +190,7 @@ class Callee:
             self._fail(as_error(error))
         self._place = call.place
         try:
-            for entry in self._log.entries() if self._log is not None else ():
+            for entry in self._log.entries(_CALL) if self._log is not None else ():
                 self._again(entry, call.place, party)
         except Exception as error:
             self._fail(as_error(error))
@@ -315,7 +315,7 @@ class Callee:
 
     def _report(self, call: Call, reported: dict[str, Any]) -> bytes:
         seconds = [] if self._participant is None else self._participant.seconds
-        report = {"secfc": secfc.__version__, "seconds": seconds} | reported
+        report = {"secfc": VERSION, "seconds": seconds} | reported
         return Answer(kind=Kind.REPORT, number=call.number, body=to_json(report)).encode()
 
     def _state(self, ended: str) -> dict[str, Any]:

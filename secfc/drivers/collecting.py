@@ -1,18 +1,15 @@
 """A member's side of deposits: it admits owners, closes the deposits, and reads them in a run.
 
-When a member closes the deposits it copies them to a file of its own and signs the number of rows and digest
-of each. The file is named by the digest of all that is signed, and is on the disk before that is signed. So
-nothing else replaces it. In a run the member reads the copies, which nobody else can change. It keeps the
-channel to each owner and moves the shares to the client's points at once.
+When a member closes the deposits it signs the number of rows and digest of each. In a run it reads them in
+the store again and takes only those that it has signed. If it keeps a log, the log keeps what it took. It
+keeps the channel to each owner and moves the shares to the client's points at once.
 """
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
 from secfc.agreement.admission import admit, write_certificate
@@ -23,9 +20,7 @@ from secfc.agreement.holdings import (
     Deposits,
     Holding,
     SignedHolding,
-    call_of,
     closed,
-    deposit_in,
     deposited,
     holding_of,
     signed_holding,
@@ -36,21 +31,22 @@ from secfc.agreement.signatures import check_signed, signatures_path
 from secfc.agreement.site_file import Site
 from secfc.agreement.toml_file import read_text
 from secfc.array_types import Labels
-from secfc.drivers.deposit_copies import NewCopies, another_process, copies_in, delete_drafts
 from secfc.drivers.owner_labels import owner_labels
 from secfc.drivers.past_runs import PastRuns
 from secfc.drivers.shelf import Shelf
 from secfc.errors import AgreementError, MessageError, ParameterError, SecFCError, StorageError
 from secfc.journal.disk import sync_folder, write_errors
+from secfc.journal.run_log import Entry, RunLog
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.outputs import check_new_file
 from secfc.params import Job
-from secfc.protocol.deposits import Call, Intake, digest_of, sealed_labels_of
+from secfc.protocol.deposits import Intake, digest_of, sealed_labels_of
 from secfc.sealing.identity import Identity
 
 SEALED = "owners.labels"
 """A file of a run in the member's results: owners' labels, sealed to the owners, as in the store."""
 
+_DEPOSIT = "deposit"  # kind of the entries of a site's log: client is the owner, body the owner's file
 _MOST_HOLDING = 1 << 29
 
 
@@ -67,7 +63,7 @@ class Member:
     def of(cls, site: Site) -> "Member":
         """Raises AgreementError if the site is no member, or a party has not signed the job.
 
-        ParameterError if the store is where the member keeps its copies: others may write to a store.
+        ParameterError if the store is where the member keeps its own files: others may write to a store.
         """
         agreement, identity = read_job(site.job), read_key(site.key)
         if agreement.owners is None:
@@ -79,7 +75,7 @@ class Member:
         found = cls(site=site, agreement=agreement, number=number, identity=identity)
         store, own = Path(str(agreement.store)).resolve(), found._folder.resolve()
         if store.is_relative_to(own) or own.is_relative_to(store):
-            raise ParameterError(f"owners.store: {site.party} keeps its copies of deposits in {own}")
+            raise ParameterError(f"owners.store: {site.party} keeps its own files of deposits in {own}")
         return found
 
     @property
@@ -89,7 +85,7 @@ class Member:
 
     @property
     def _own(self) -> Path:
-        """Folder of its admissions, signed holdings and copies of deposits for the job."""
+        """Folder of its admissions and signed holdings for the job."""
         return self._folder / Deposits.of(self.agreement).folder
 
     def admit(self, keys: Sequence[Path]) -> list[Path]:
@@ -161,11 +157,9 @@ class Member:
         """Read the deposits in the store, sign them, and take no more. Leave out the owners of these numbers.
 
         A member that has closed them before signs the same holding again, without the owners in `without`.
-        What it has signed, and its labels of owners, are written to the store again. A copy that is lost is
-        made again from the store.
+        What it has signed, and its labels of owners, are written to the store again.
         Raises AgreementError before the last day of deposits is over, or if there is none to sign. Raises
-        ParameterError for an unknown number,
-        and in the end StorageError for a copy that stays lost.
+        ParameterError for an unknown number.
         """
         deposits, last = Deposits.of(self.agreement), self.last_holding()
         assert self.agreement.owners is not None
@@ -184,13 +178,11 @@ class Member:
                 raise ParameterError(f"--without: owner {owner} has no deposit")
         leaves = {owner: "this member leaves it out" for owner in without if owner in holding.held}
         if last is None or leaves:
-            before = self.copies(holding)
             holding = replace(
                 holding,
                 held={owner: one for owner, one in holding.held.items() if owner not in leaves},
                 refused={**holding.refused, **leaves},
             )
-            self._link(before, self.copies(holding))
             last = signed_holding(
                 self.agreement,
                 member=self.number,
@@ -204,11 +196,6 @@ class Member:
             sync_folder(folder)
         deposits.write_holding(last)
         self.publish(PastRuns(self.site, self.agreement).counted)
-        for earlier in islice(self._signed(), 1, None):
-            if not self.copies(earlier.holding).exists():
-                with suppress(StorageError):  # only a run that began with it needs it
-                    self._make_again(deposits, earlier.holding)
-        self._make_again(deposits, last.holding)
         return Taken(holding=holding, not_taken=not_taken)
 
     def publish(self, runs: Iterable[bytes]) -> None:
@@ -241,95 +228,25 @@ class Member:
         return self.site.results / run.hex() / SEALED
 
     def _read(self, deposits: Deposits) -> tuple[Holding, dict[int, str]]:
-        """Read and copy its deposits in the store. Return them, and the reasons for those not taken."""
+        """Read its deposits in the store. Return them, and the reasons for those not taken."""
         held: dict[int, tuple[int, bytes]] = {}
         refused, names, not_taken = dict[int, str](), dict[int, str](), dict[int, str]()
-        with NewCopies(self._own / "copies") as made:
-            shelf = Shelf(deposits, member=self.number, identity=self.identity, keep=made.add)
-            for block in shelf.blocks(deposits.numbers(self.number)):
-                held |= block.intake.held
-                refused |= block.intake.refused
-                names |= block.names
-                not_taken |= {
-                    owner: text
-                    for owner, text in block.not_taken.items()
-                    if owner not in block.intake.refused
-                }
-            named = {owner: names[owner] for owner in (*held, *refused)}
-            holding = Holding(held=held, refused=refused, names=named)
-            made.put(holding.digest)
-        return holding, not_taken
-
-    def copies(self, holding: Holding) -> Path:
-        """Its file of copies of these deposits."""
-        return self._own / "copies" / holding.digest
-
-    def _link(self, before: Path, path: Path) -> None:
-        """Let a holding with fewer deposits have the copies of the one before it."""
-        if before != path:
-            with write_errors(str(path)), suppress(FileNotFoundError):
-                with suppress(OSError):  # what cannot be linked is copied again from the store
-                    os.link(before, path)
-                sync_folder(path.parent)
-
-    @cached_property
-    def _call(self) -> Call:
-        return call_of(self.agreement)
-
-    def _copied(self, holding: Holding) -> Iterator[tuple[int, bytes | None]]:
-        """Owners, and copies of the files that this member has signed. None for one that it no longer has."""
-        most = Deposits.of(self.agreement).most_bytes
-        for owner, file in copies_in(self.copies(holding), sorted(holding.held), most=most):
-            yield owner, file if self._is_held(file, owner, holding) else None
-
-    def _is_held(self, file: bytes | None, owner: int, holding: Holding) -> bool:
-        """Whether a file has the deposit that this member has signed, with its own piece."""
-        with suppress(MessageError):
-            deposit = deposit_in(file, owner)[1]
-            said = self._call.said(deposit) == holding.held[owner][1]
-            return said and self._call.has_piece(deposit, self.number)
-        return False
-
-    def _lost(self, holding: Holding) -> list[int]:
-        """Owners whose deposits this member has signed, and no longer has."""
-        return [owner for owner, file in self._copied(holding) if file is None]
-
-    def _make_again(self, deposits: Deposits, holding: Holding) -> None:
-        """Copy signed deposits again where the copy is lost. StorageError if the store has it no more."""
-        if not self._lost(holding):
-            return
-        with NewCopies(self._own / "copies") as made:
-            for owner, file in self._copied(holding):
-                if file is not None:
-                    made.add(owner, file)
-                    continue
-                with suppress(MessageError, StorageError):
-                    certificate, deposit = deposits.deposit(self.number, owner)
-                    stored = certificate.packed() + deposit
-                    if self._is_held(stored, owner, holding):
-                        made.add(owner, stored)
-            made.put(holding.digest)
-        self._check_copies(holding)
-
-    def _check_copies(self, holding: Holding) -> None:
-        """StorageError, with the owner, unless this member has what it signed."""
-        lost = self._lost(holding)
-        if lost:
-            raise StorageError(
-                f"{self.site.party}: the deposit of owner {lost[0]} that it has signed is gone (secfc "
-                "deposit close copies it again if the store has it; "
-                f"--without {lost[0]} leaves the owner out)"
-            )
+        shelf = Shelf(deposits, member=self.number, identity=self.identity)
+        for block in shelf.blocks(deposits.numbers(self.number)):
+            held |= block.intake.held
+            refused |= block.intake.refused
+            names |= block.names
+            not_taken |= {
+                owner: text for owner, text in block.not_taken.items() if owner not in block.intake.refused
+            }
+        named = {owner: names[owner] for owner in (*held, *refused)}
+        return Holding(held=held, refused=refused, names=named), not_taken
 
     def closed(self) -> Closed:
-        """The job with the deposits that count. AgreementError if this member has not closed them.
-
-        StorageError, with the owner, if a copy is not of the deposit that this member signed.
-        """
+        """The job with the deposits that count. AgreementError if this member has not closed them."""
         own = self.last_holding()
         if own is None:
             raise AgreementError(f"{self.site.party}: it has not closed the deposits (secfc deposit close)")
-        self._check_copies(own.holding)
         return closed(Deposits.of(self.agreement), own)
 
 
@@ -342,18 +259,14 @@ class Taken:
 
 
 class Collected:
-    """A member's deposits in a run, by the holding to which the run is bound. It reads its copies of them
-    when it needs them.
+    """A member's deposits in a run, by the holding to which the run is bound. It reads them when it needs
+    them, in the store or in the log of the run, if there is one.
     """
 
-    def __init__(self, member: Member, run: bytes, signed: Holding) -> None:
-        self._member, self._run, self._held = member, run, dict(signed.held)
+    def __init__(self, member: Member, run: bytes, signed: Holding, log: RunLog | None = None) -> None:
+        self._member, self._run, self._held, self._log = member, run, dict(signed.held), log
         self._shelf = Shelf(
-            Deposits.of(member.agreement),
-            member=member.number,
-            identity=member.identity,
-            signed=signed,
-            copies=member.copies(signed),
+            Deposits.of(member.agreement), member=member.number, identity=member.identity, signed=signed
         )
         self._owners: tuple[int, ...] = ()
         self._intakes: list[Intake] = []  # their shares were moved out
@@ -363,27 +276,57 @@ class Collected:
         return f"Collected(member={self._shelf.member})"
 
     def keep(self, job: Job) -> None:
-        """Keep only the deposits of a job. AgreementError unless it has signed that it holds them."""
+        """Keep only the deposits of a job, and write them to the log of the run.
+
+        Raises AgreementError unless it has signed that it holds them, StorageError with the owner if the
+        store has one no more.
+        """
         owners = {owner: rows for owner, rows in enumerate(job.owners or (), 1) if rows}
         held = {owner: self._held.get(owner, (0, b"")) for owner in owners}
         said = digest_of({owner: one for owner, (_, one) in held.items()})
         if {owner: rows for owner, (rows, _) in held.items()} != owners or said != job.deposits:
             raise AgreementError(f"{self._name}: it holds other deposits than the job says")
         self._held, self._owners = held, job.owners or ()
+        if self._log is None or not self._log.has(_DEPOSIT):
+            self._take()
+
+    def _take(self) -> None:
+        shelf = self._shelf
+        for owner, (_, said) in self._held.items():
+            try:
+                certificate, deposit = shelf.deposits.deposit(shelf.member, owner)
+            except (MessageError, StorageError) as error:
+                raise self._gone(owner, str(error)) from None
+            if shelf.call.said(deposit) != said or not shelf.call.has_piece(deposit, shelf.member):
+                raise self._gone(owner, "it is another one")
+            if self._log is not None:  # on the disk when the call is that opens the run
+                body = certificate.packed() + deposit
+                self._log.append(Entry(kind=_DEPOSIT, client=owner, body=body))
+
+    def _logged(self, log: RunLog) -> Iterator[tuple[int, bytes]]:
+        """Owners and their files in the log. Nothing that is missing there is found elsewhere."""
+        entries = log.entries(_DEPOSIT)
+        for owner in self._held:
+            entry = next(entries, None)
+            yield owner, b"" if entry is None else entry.body
+
+    def _gone(self, owner: int, why: str) -> StorageError:
+        return StorageError(
+            f"{self._name}: the deposit of owner {owner} that it has signed is gone: {why} (secfc deposit "
+            f"close --without {owner} leaves the owner out)"
+        )
 
     def store(self, points: CodedPoints, primes: int) -> int:
         """Read the deposits, check them again, and move shares to a client's points.
 
-        Raises StorageError with the owner if a copy is not of the deposit that this member signed.
+        Raises StorageError with the owner if one is not the deposit that this member signed.
         """
-        start = 0
-        for block in self._shelf.blocks(self._held):
+        start, logged = 0, None if self._log is None else self._logged(self._log)
+        for block in self._shelf.blocks(self._held, logged):
             found = block.intake.held
             for owner in (*block.names, *block.not_taken):
                 if found.get(owner) != self._held[owner]:
-                    why = block.not_taken.get(owner, "it is another one")
-                    text = f"{self._name}: the deposit of owner {owner} that it has signed is gone: {why}"
-                    raise StorageError(text)
+                    raise self._gone(owner, block.not_taken.get(owner, "it is another one"))
             start = block.intake.store(points, primes, start)
             self._intakes.append(block.intake)
         return start
@@ -427,10 +370,12 @@ def _noted(path: Path, data: bytes) -> None:
     """Write a file of its own, whole and once. AgreementError if another process has written it meanwhile."""
     with write_errors(str(path)):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        delete_drafts(path.parent)
+        for draft in path.parent.glob("*~"):  # of processes that were killed; one that is alive fails
+            draft.unlink(missing_ok=True)
     try:
         write_new(path, data, mode=OWNER_ONLY)
     except ParameterError:
         if os.path.lexists(path):
-            raise another_process(path) from None
+            text = f"{path}: another process of this site changed it at the same time"
+            raise AgreementError(text) from None
         raise

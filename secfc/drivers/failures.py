@@ -6,10 +6,10 @@
 import traceback
 from pathlib import Path
 
-import secfc
 from secfc.codes import Code, code_of_write
 from secfc.errors import CheatError, LimitError, PartyError, RangeError, SecFCError, StorageError
 from secfc.escaping import shown
+from secfc.version import PACKAGE
 
 _LONG = 2000  # characters of one line of an error in a log
 
@@ -49,7 +49,6 @@ def _place(error: Exception) -> str:
     if not frames:
         return "at an unknown place"
     frame = frames[-1]
-    package = Path(secfc.__file__).parent.parent
     path = Path(frame.filename)
-    inside = path.relative_to(package) if path.is_relative_to(package) else path.name
+    inside = path.relative_to(PACKAGE.parent) if path.is_relative_to(PACKAGE) else path.name
     return f"at {inside}:{frame.lineno} in {frame.name}"

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from secfc.drivers.costs import Meter
 from secfc.drivers.post import Post, Posted
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
-from secfc.drivers.storage import allocator
 from secfc.drivers.watch import Watch
 from secfc.kernels import Kernels, choose
 from secfc.protocol.client import Client
@@ -56,7 +55,6 @@ def roles_of(setup: Setup, make: Callable[..., Client] = Client) -> Roles:
             salt=setup.salt,
             name=setup.parties[j - 1],
             names=setup.parties,
-            allocate=allocator(setup.storage, name=setup.parties[j - 1]),
             kernels=kernels,
             deposits=None if committee is None or j > job.n else committee.intakes[j - 1],
             secrets=pairs,

@@ -2,9 +2,7 @@
 
 The coordinator and the callees are those of runs across machines. Calls go over pipes. A client is lost if
 its process ends, if it breaks (`secfc.drivers.failures.ends_run`), or if it does not answer a call within the
-deadline. The run continues while enough clients are left. With a folder for storage every party keeps a log
-there. Then a killed process is started again and continues, and so can the whole run if this process was
-killed (`secfc.drivers.run_folder`).
+deadline. The run continues while enough clients are left.
 
 Clients seal their messages to each other. But this process has all rows and gives every client its private
 key, so sealing hides nothing from it.
@@ -18,7 +16,6 @@ import numpy as np
 
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.pipes import Pipes
-from secfc.drivers.run_folder import run_folder
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
@@ -40,49 +37,29 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
     Raises a party's own error, or TooManyFaultsError if too few clients' processes are left.
     """
     compiled = _compile(setup)
-    folder = None if setup.storage is None else run_folder(setup)
-    if folder is None:
-        run = secrets.token_bytes(RUN_ID_BYTES)
-        keys = [secrets.token_bytes(KEY_BYTES) for _ in range(setup.job.parties + 1)]
-        if setup.committee is not None:
-            keys = setup.committee.keys
-    else:
-        run, keys = folder.log.run, folder.identities
+    run = secrets.token_bytes(RUN_ID_BYTES)
+    keys = [secrets.token_bytes(KEY_BYTES) for _ in range(setup.job.parties + 1)]
+    if setup.committee is not None:
+        keys = setup.committee.keys
     server, *clients = (Identity(key).public for key in keys)
     roster = Roster(tuple(clients), server)
     terms = RunTerms.of_simulation(setup.job, setup.parties, roster)
-    path = None if folder is None else folder.path
     parties = {
-        j: (partial(give, setup=setup, number=j, roster=roster, key=keys[j], folder=path), path is not None)
+        j: (partial(give, setup=setup, number=j, roster=roster, key=keys[j]), False)
         for j in range(1, setup.job.parties + 1)
     }
-    coordinator = None
-    try:
-        with Pipes(terms, parties, compiled=compiled) as pipes:
-            coordinator = Coordinator(
-                terms=terms,
-                run=run,
-                salt=setup.salt,
-                threads=setup.threads_of(setup.job.parties + 1),
-                identity=Identity(keys[SERVER]),
-                send=pipes.send,
-                deadline=setup.deadline or FOR_EVER,
-                on_progress=on_progress,
-                log=None if folder is None else folder.log,
-            )
-            report = coordinator.run()
-    except BaseException as error:
-        if folder is not None:
-            goes_on = setup.resume is True
-            if coordinator is not None:  # Ctrl-C can come while the run is closed and nobody has its result
-                goes_on = coordinator.interrupted or not isinstance(error, Exception)
-            if goes_on and setup.resumable:
-                folder.leave()
-            else:
-                folder.remove()
-        raise
-    if folder is not None:
-        folder.remove()
+    with Pipes(terms, parties, compiled=compiled) as pipes:
+        coordinator = Coordinator(
+            terms=terms,
+            run=run,
+            salt=setup.salt,
+            threads=setup.threads_of(setup.job.parties + 1),
+            identity=Identity(keys[SERVER]),
+            send=pipes.send,
+            deadline=setup.deadline or FOR_EVER,
+            on_progress=on_progress,
+        )
+        report = coordinator.run()
     return _outcome(setup, report, coordinator, pipes, run.hex())
 
 

@@ -28,9 +28,11 @@ from secfc.drivers.failures import detail
 from secfc.drivers.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
 from secfc.drivers.taking import TakingPart
 from secfc.errors import AgreementError, CheatError, SecFCError
+from secfc.ids import row_ids
 from secfc.journal.beginning import open_log
 from secfc.journal.disk import write_errors
 from secfc.journal.run_log import RunLog
+from secfc.number_texts import bytes_text
 from secfc.prepare import wire as preparing
 from secfc.prepare.roles import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
@@ -39,10 +41,9 @@ from secfc.protocol.client import Client
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Assignment, Finish, Message, Plan
 from secfc.protocol.wire import envelope
-from secfc.psu.tokens import RowIds, row_ids
+from secfc.psu.tokens import RowIds
 from secfc.public_errors import COMPLETE, PublicError
 from secfc.randomness import MaskSource
-from secfc.report.sizes import bytes_text
 from secfc.row_layout import MAX_PREPARE_BYTES
 from secfc.sealing.identity import Roster
 from secfc.tables import write_centres, write_labels
@@ -78,7 +79,7 @@ class Participant(TakingPart):
         self._preparer: Preparer | None = None
         self._run: bytes | None = None  # set while the run's results are not written
         self._rows: SiteRows
-        self._logged = False
+        self._of_run: RunLog | None = None  # the log of its calls, if it keeps one
         self._introductions: str | None = None
         self._took_part: list[str] = []
         self._evidence = b""  # that the server cheated; empty if it did not
@@ -122,7 +123,7 @@ class Participant(TakingPart):
             names=names,
             more={"deposits": self.agreement.deposit_values},
         )
-        self._began, self._logged = log.header["began"], True
+        self._began, self._of_run = log.header["began"], log
         return log
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
@@ -131,7 +132,7 @@ class Participant(TakingPart):
         Raises AgreementError before anything is read or sent if this run was already done or the job has
         expired.
         """
-        if not self._logged:
+        if self._of_run is None:
             self._read(run)
         storage = self._site.storage
         if storage is not None:
@@ -163,7 +164,7 @@ class Participant(TakingPart):
             if self._job.owners is not None and number <= self._job.n:
                 member = Member.of(self._site)
                 signed = member.holding(self.agreement.holdings[number - 1])
-                self._collected = Collected(member, run, signed.holding)
+                self._collected = Collected(member, run, signed.holding, self._of_run)
             messages = self._join(
                 storage=self._site.storage,
                 threads=self._site.threads,
@@ -269,7 +270,7 @@ class Participant(TakingPart):
         run, done = self._run, self._final
         labels, centres = (None, None) if done is None else (done.labels, done.centres)
         spreads = None if done is None else done.deviations
-        if self._logged:  # the process may have been killed after it had written the results
+        if self._of_run is not None:  # the process may have been killed after it had written the results
             written = self._past.statement(run)
             if written is not None:
                 self._publish(run)

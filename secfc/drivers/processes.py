@@ -10,11 +10,10 @@ import subprocess
 import sys
 import threading
 from contextlib import ExitStack
-from pathlib import Path
 from typing import BinaryIO
 
-import secfc
 from secfc.errors import PartyError
+from secfc.version import PACKAGE
 
 GRACE_SECONDS = 5.0
 """Time for a process to end by itself before it is terminated, and again before it is killed."""
@@ -170,7 +169,7 @@ class ForkServer:
 
 def _program(module: str, *arguments: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
     """A new interpreter that runs a module of this installation of secfc, in its own session."""
-    package = str(Path(secfc.__file__).resolve().parent.parent)
+    package = str(PACKAGE.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
         [sys.executable, "-P", "-m", f"secfc.drivers.{module}", *arguments],

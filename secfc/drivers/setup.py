@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from math import isfinite, isnan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,14 +41,6 @@ def check_threads(threads: object) -> None:
         raise ParameterError(f"threads: None or an integer from 1 to {MAX_THREADS} is needed")
 
 
-def check_resume(resume: object, *, possible: bool) -> None:
-    """Raise ParameterError unless this is None or, if journals are possible, a bool."""
-    if resume is not None and not isinstance(resume, bool):
-        raise ParameterError(f"resume: None or a bool is needed, {type(resume).__name__} was given")
-    if resume is not None and not possible:
-        raise ParameterError("resume: only with storage and the multiprocess driver, which keep journals")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Setup:
     """One run: the job and the input of each party."""
@@ -59,11 +50,7 @@ class Setup:
     starts: list[Labels] | None = field(repr=False)  # labels of each client, when ``job.init`` is "labels"
     names: list[str]  # names of the clients in errors
     limits: Limits | list[Limits]  # the same for every party, or a list by client
-    storage: Path | None = None  # folder for the clients' shares; None keeps them in memory
     weights: list[Ints] | None = field(default=None, repr=False)  # by client, if ``job.weighted``
-    # True continues a run whose driver was killed. False removes what it left in `storage`. None refuses to
-    # begin if there is such a run.
-    resume: bool | None = None
     # Salt of hashed IDs, for a simulation that can be repeated. None: it follows from the introductions.
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)  # with membership privacy
@@ -76,11 +63,6 @@ class Setup:
         for name, count in Counter(self.parties).items():
             if count > 1:
                 raise ParameterError(f"parties: {count} are called {name!r}")
-
-    @property
-    def resumable(self) -> bool:
-        """Whether a later call can be the same. Without a seed IDs are hashed with a random key."""
-        return self.storage is not None and (self.ids is None or self.job.seed is not None)
 
     def threads_of(self, processes: int = 1) -> Threads:
         """Threads of one of so many processes."""

@@ -1,13 +1,11 @@
-"""A member's deposits, read some at a time: those in the store, or its own copies of those that it signed."""
+"""A member's deposits, read some at a time, from the store or from the log of a run."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from secfc.agreement.admission import Certificate
 from secfc.agreement.holdings import Deposits, Holding, call_of, deposit_in
 from secfc.drivers.committee import kernels_of
-from secfc.drivers.deposit_copies import copies_in
 from secfc.errors import MessageError, StorageError
 from secfc.protocol.deposits import Intake
 from secfc.sealing.identity import Identity
@@ -25,10 +23,9 @@ class Block:
 
 
 class Shelf:
-    """The deposits that are for one member: those in a store, or those in `signed`, of its file of copies.
+    """The deposits that are for one member.
 
-    Those that it has signed are not checked again: `Intake` says why. `keep` is called with the owner and the
-    file of each one that is taken from a store.
+    Those that it has `signed` are not checked again: `Intake` says why.
     """
 
     def __init__(
@@ -38,11 +35,8 @@ class Shelf:
         member: int,
         identity: Identity,
         signed: Holding | None = None,
-        copies: Path = Path(),
-        keep: Callable[[int, bytes], None] | None = None,
     ) -> None:
         self.deposits, self.member, self._identity, self._signed = deposits, member, identity, signed
-        self._copies, self._keep = copies, keep
         agreement = deposits.agreement
         assert agreement.owners is not None
         self._keys: list[bytes] = [b""] * (agreement.job.n * agreement.owners.most)
@@ -52,14 +46,15 @@ class Shelf:
     def __repr__(self) -> str:
         return f"Shelf(member={self.member})"
 
-    def blocks(self, numbers: Iterable[int]) -> Iterator[Block]:
-        """Read the deposits of these owners, which ascend, some at a time."""
+    def blocks(
+        self, numbers: Iterable[int], logged: Iterable[tuple[int, bytes]] | None = None
+    ) -> Iterator[Block]:
+        """Read the deposits of these owners, some at a time, from the store or from what was `logged`."""
         intake, names, not_taken, size = self._intake(), dict[int, str](), dict[int, str](), 0
-        most, stored = self.deposits.most_bytes, self._signed is None
-        files = ((one, None) for one in numbers) if stored else copies_in(self._copies, numbers, most=most)
+        files = ((one, None) for one in numbers) if logged is None else logged
         for number, file in files:
             try:
-                if stored:
+                if file is None:
                     certificate, deposit = self.deposits.deposit(self.member, number)
                 else:
                     certificate, deposit = deposit_in(file, number)
@@ -67,9 +62,6 @@ class Shelf:
                 self._take(intake, certificate, deposit, names)
             except (MessageError, StorageError) as error:
                 not_taken[number] = str(error)
-            else:
-                if self._keep is not None:
-                    self._keep(number, certificate.packed() + deposit)
             if size >= _BLOCK_BYTES:
                 intake.settle()
                 yield Block(intake=intake, names=names, not_taken=not_taken)

@@ -1,7 +1,6 @@
 """A party of a simulation. The caller gave it its data and gets its result."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,8 +13,6 @@ from secfc.drivers.taking import TakingPart
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
-from secfc.journal.beginning import as_bytes, open_log
-from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
 from secfc.params import Job
 from secfc.protocol.deposits import Call, Intake
@@ -29,7 +26,7 @@ from secfc.sealing.identity import Identity, Roster
 class SimulatedParty(TakingPart):
     """A client of a simulation, with the methods that a callee needs before and during a run.
 
-    Its data are those that `give` wrote: number, name, job, roster, private key, limits, storage and salt.
+    Its data are those that `give` wrote: number, name, job, roster, private key, limits and salt.
     Then as arrays its rows, and digests of row IDs, start labels and weights if the job has them. In a
     committee: keys of owners and their deposits.
     """
@@ -41,18 +38,16 @@ class SimulatedParty(TakingPart):
         super().__init__(number=number, name=names[number - 1], job=job, log=logger)
         self.terms = RunTerms.of_simulation(job, names, Roster(tuple(keys[1:]), keys[0]))
         self._given, self._arrays = given, arrays
-        self._folder = None if given["storage"] is None else Path(given["storage"])
 
     def digest_of(self, run: bytes) -> bytes:
         """Digest of the terms to which a run is bound."""
         return self.terms.digest
 
-    def log_path(self, run: bytes) -> Path | None:
-        """Path of its log. None without a folder."""
-        return None if self._folder is None else self._folder / f"client-{self.number}.log"
+    def log_path(self, run: bytes) -> None:
+        """None: it keeps no log."""
 
     def delete_log(self, run: bytes) -> None:
-        """Do nothing: the caller has no labels yet, and removes the folder later."""
+        """Do nothing: it keeps no log."""
 
     def has_been(self, run: bytes) -> bool:
         """Always False: only one run calls it."""
@@ -66,23 +61,8 @@ class SimulatedParty(TakingPart):
         """Itself."""
         return self
 
-    def open_log(self, run: bytes) -> RunLog | None:
-        """The log of the calls of the run, new or resumed. None without a folder."""
-        path = self.log_path(run)
-        if path is None:
-            return None
-        public = as_bytes(
-            [self.terms.digest.hex(), self._given["limits"], self._given["ids_key"], self._given["salt"]]
-            + [[one.shape, one.dtype.str] for one in self._arrays.values()]
-        )
-        log, self._secrets = open_log(
-            path,
-            run=run.hex(),
-            party=self.number,
-            given=[public, *(one.tobytes() for one in self._arrays.values())],
-            names=("ephemeral", "masks"),
-        )
-        return log
+    def open_log(self, run: bytes) -> None:
+        """None: it keeps no log."""
 
     def open(self, run: bytes) -> list[bytes | memoryview]:
         """Take part in a run. Return its introduction, encoded."""
@@ -92,7 +72,6 @@ class SimulatedParty(TakingPart):
         self._session = self.terms.session(run)
         with self.meter.work("identify", self.number):
             return self._join(
-                storage=self._folder,
                 threads=given["threads"],
                 names=self.terms.names,
                 rows=arrays.pop("rows"),
@@ -141,10 +120,8 @@ class SimulatedParty(TakingPart):
         return PublicError.of(error).ending(self.terms.names)
 
 
-def give(
-    stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: bytes, folder: Path | None
-) -> None:
-    """Write the data of a party's process for `taken`. `folder` is for its log and shares."""
+def give(stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: bytes) -> None:
+    """Write the data of a party's process for `taken`."""
     assert roster.coordinator is not None
     own = setup.input_of(number)
     ids, committee = own["ids"], setup.committee if number <= setup.job.n else None
@@ -166,7 +143,6 @@ def give(
         "roster": [one.hex() for one in (roster.coordinator, *roster.keys)],
         "identity": key.hex(),
         "limits": asdict(own["limits"]),
-        "storage": None if folder is None else str(folder),
         "salt": None if setup.salt is None else setup.salt.hex(),
         "ids_key": None if ids is None else ids.key.hex(),
         "call": None

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from secfc.agreement.job_file import Agreement, read_job
 from secfc.agreement.site_file import read_site
-from secfc.drivers.callee import Callee
 from secfc.drivers.collecting import with_deposits
 from secfc.drivers.participant import Participant
 from secfc.drivers.past_runs import PastRuns
@@ -56,11 +55,6 @@ class SiteFiles(PastRuns):
         if participant.name != self.name:
             raise AgreementError(f"{self.name}: its site file is that of {participant.name}")
         return participant
-
-
-def callee_of(*, name: str, file: Path) -> Callee:
-    """The callee of a party with a site file."""
-    return Callee(lambda: SiteFiles(name=name, file=file))
 
 
 def own_log(site_file: Path) -> Path:

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import sys
 import weakref
 from pathlib import Path
@@ -10,18 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from secfc.array_types import Shares
-from secfc.codes import Code
-from secfc.errors import ParameterError, StorageError
-from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.errors import StorageError
 from secfc.journal.disk import write_all, write_errors
-from secfc.params import Job
 from secfc.protocol.context import Allocate, in_memory
-from secfc.row_layout import Layout
 
 _OWNER_ONLY = 0o600
 _BYTES = np.dtype(np.float32).itemsize
 _PIECE_BYTES = 1 << 20
-_ASSIGNED_BYTES = 100  # per row: a hundred assignments of one byte
 
 
 def allocator(storage: Path | None, *, name: str) -> Allocate:
@@ -55,37 +49,6 @@ def _in_file(path: Path, shape: tuple[int, ...]) -> Shares:
     else:
         path.unlink()
     return shares
-
-
-def check_storage(
-    storage: str | os.PathLike[str] | None, job: Job, layout: Layout, *, journals: bool
-) -> Path | None:
-    """The folder, made if needed, with room for every client's shares.
-
-    With `journals` also with room for the shares as they are sent, for one round's answers, and for a hundred
-    assignments. Raises ParameterError with the bytes needed and the bytes free.
-    """
-    if storage is None:
-        return None
-    if not isinstance(storage, str | os.PathLike):
-        raise ParameterError(f"storage: a folder is needed, {type(storage).__name__} was given")
-    folder = Path(storage)
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"storage: {folder} is a file, a folder is needed")
-    with write_errors(f"storage: {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(folder).free
-    primes, what = job.residues(layout.weight), "shares"
-    needed = job.n * primes * (job.width + 1) * layout.m * _BYTES
-    if journals:
-        what = "shares and journals"
-        needed += job.n * layout.m * (BYTES_PER_RESIDUE * primes * (job.width + job.k) + _ASSIGNED_BYTES)
-    if needed > free:
-        raise ParameterError(
-            f"storage: the {what} of {job.n} clients take {needed} bytes, {free} are free in {folder}",
-            code=Code.DISK_FULL,
-        )
-    return folder
 
 
 def _reserve(descriptor: int, size: int) -> None:

@@ -84,7 +84,7 @@ class TakingPart:
         assert self._client is not None
         return self._client.sizes.most_to_client
 
-    def _join(self, *, storage: Path | None, threads: int, **given: Any) -> list[bytes | memoryview]:
+    def _join(self, *, threads: int, storage: Path | None = None, **given: Any) -> list[bytes | memoryview]:
         """Become the client of the run that is `given` these arguments. Return its introduction, encoded."""
         self._client = Client(
             number=self.number,

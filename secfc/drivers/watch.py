@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress
+from secfc.number_texts import bytes_text
 from secfc.params import Job
 from secfc.protocol.progress import Progress
 
@@ -48,3 +49,21 @@ class Watch:
         """Log the end."""
         end = "converged" if converged else "stopped at max_iter"
         self._log(f"{end} after {n_iter} iterations, {self._meter.sent_bytes} bytes sent")
+
+
+def iteration_text(standing: Progress, *, room: int, seconds_left: float | None = None) -> str:
+    """The state of the iterations in words: as much as fits in `room`, at least the first part."""
+    sent = bytes_text(standing.sent_bytes)
+    if not standing.iteration:
+        return f"round {standing.round}, {sent}"
+    said = {"iteration": f"iteration {standing.iteration}", "moved": f"{standing.moved} rows moved"}
+    if standing.inertia is not None:  # None if the server does not know it
+        said["inertia"] = f"inertia {standing.inertia:.6g}"
+    said["sent"] = sent
+    if seconds_left is not None:
+        said["left"] = f"about {seconds_left:.0f} s left"
+    for least in ("sent", "inertia", "moved", "left"):
+        if len(", ".join(said.values())) <= room:
+            break
+        said.pop(least, None)
+    return ", ".join(said.values())

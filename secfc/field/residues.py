@@ -16,6 +16,11 @@ The largest prime is 16760833, so a product is at most 8380420**2 and 128 of the
 """
 
 
+MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
+
+MAX_WEIGHT = 1 << 23  # below every prime, so no row's masks become zero in a weighted sum
+
+
 def reduce(x: Floats, p: int | Floats, out: Floats | None = None) -> Floats:
     """Reduced residues of integers |x| < 2**53 - 2**24 modulo odd primes below 2**24, in `out` or anew.
 

@@ -20,10 +20,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
-import secfc
 from secfc.codes import Code, code_of_write
 from secfc.errors import StorageError
 from secfc.journal.disk import make_folder
+from secfc.version import VERSION
 
 _KEY_BYTES = 32
 _TAG_BYTES = 16
@@ -78,7 +78,7 @@ class RunLog:
             try:
                 began = datetime.now(UTC).isoformat(timespec="seconds")
                 log._key = secrets.token_bytes(_KEY_BYTES)
-                log.header = {"version": secfc.__version__, "began": began} | header
+                log.header = {"version": VERSION, "began": began} | header
                 log._database.executescript(f"BEGIN EXCLUSIVE; {_TABLES}")
                 text = json.dumps(log.header).encode()
                 row = log._key, text, log._tag(-1, Entry(kind=_HEADER, body=text))
@@ -150,10 +150,10 @@ class RunLog:
         if tag != self._tag(-1, Entry(kind=_HEADER, body=text)):
             raise StorageError(f"{self.path}: its header is not as it was written")
         self.header = json.loads(text)
-        if self.header["version"] != secfc.__version__:
+        if self.header["version"] != VERSION:
             raise StorageError(
                 f"{self.path}: it was written by version {self.header['version']}, this is "
-                f"{secfc.__version__}; continue with that version, or delete the file"
+                f"{VERSION}; continue with that version, or delete the file"
             )
         (last,) = self._database.execute("SELECT max(at) FROM entries").fetchone()
         self._next = 0 if last is None else last + 1
@@ -173,11 +173,15 @@ class RunLog:
                 self._database.execute("COMMIT")
             self._database.execute("BEGIN")
 
-    def entries(self) -> Iterator[Entry]:
-        """Entries that were appended and not dropped, in order. StorageError if one was changed."""
+    def entries(self, only: str | None = None) -> Iterator[Entry]:
+        """Entries that were appended and not dropped, in order, by default of all kinds.
+
+        StorageError if one was changed.
+        """
         with _storage_errors(self.path):
             rows = self._database.execute(
-                "SELECT at, kind, client, number, body, tag FROM entries ORDER BY at"
+                "SELECT at, kind, client, number, body, tag FROM entries WHERE ? IN (kind, '') ORDER BY at",
+                (only or "",),
             )
             for at, kind, client, number, body, tag in rows:
                 entry = Entry(kind=kind, client=client, number=number, body=bytes(body))

@@ -38,3 +38,8 @@ def order_of_root(count: int) -> int:
     order = 1 << (count - 1).bit_length()
     assert order <= TWO_ADIC_ORDER
     return order
+
+
+def recovery_threshold(t: int, ell: int) -> int:
+    """R = 2(ell + t) - 1: number of answers that determine a polynomial of degree 2(ell + t - 1)."""
+    return 2 * (ell + t) - 1

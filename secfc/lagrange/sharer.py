@@ -1,8 +1,10 @@
 """From a client's rows to packed shares for all clients: quantise, split, mask, encode, pack."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache, partial
 from math import log2
+from typing import Protocol
 
 import numpy as np
 
@@ -17,7 +19,6 @@ from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.fast import encoding_transform
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
-from secfc.params import Job
 from secfc.randomness import MaskSource
 from secfc.threads import Turns, parts
 
@@ -40,13 +41,37 @@ def _basis(prime: Prime, n: int, coded: int) -> Floats:
     return basis
 
 
+class Cut(Protocol):
+    """How rows are cut, coded and scaled: what a sharer reads of a job."""
+
+    @property
+    def n(self) -> int:
+        """Number of clients."""
+
+    @property
+    def t(self) -> int:
+        """Number of masks of a residue."""
+
+    @property
+    def ell(self) -> int:
+        """Number of segments of a row."""
+
+    @property
+    def width(self) -> int:
+        """Columns of a segment."""
+
+    @property
+    def unit(self) -> Fraction:
+        """The unit of the integers, in the data's units."""
+
+
 class Sharer:
     """Makes shares of blocks of rows, modulo the first primes of `secfc.field.primes`.
 
     `masks` gives t masks for each row, column of a segment, and prime. No mask is used twice.
     """
 
-    def __init__(self, *, job: Job, primes: tuple[int, ...], masks: MaskSource, kernels: Kernels) -> None:
+    def __init__(self, *, job: Cut, primes: tuple[int, ...], masks: MaskSource, kernels: Kernels) -> None:
         self._job, self._primes, self._masks, self._kernels = job, primes, masks, kernels
         self._encoders = [self._encoder(prime) for prime in PRIMES[: len(primes)]]
 

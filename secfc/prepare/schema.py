@@ -18,7 +18,7 @@ from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile, check_values
 from secfc.column_names import normal
 from secfc.errors import ParameterError
 from secfc.field.fixed_point import MAX_STEPS
-from secfc.options import MAX_ROWS
+from secfc.field.residues import MAX_ROWS
 
 Scale = Literal["none", "min-max", "standardise", "robust"]
 Missing = Literal["refuse", "mean", "median", "zero"]

@@ -15,7 +15,7 @@ import numpy as np
 from secfc.array_types import Floats, Ints
 from secfc.codes import Code
 from secfc.errors import CheatError
-from secfc.options import MAX_ROWS
+from secfc.field.residues import MAX_ROWS
 from secfc.prepare.schema import Column
 
 STEPS = 1 << 28

@@ -9,7 +9,7 @@ from typing import Any
 
 from secfc.agreement.toml_file import read_json
 from secfc.errors import ParameterError
-from secfc.options import MAX_ROWS
+from secfc.field.residues import MAX_ROWS
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Counts, Quartiles, Statistics
 from secfc.prepare.transform import Preparation

@@ -20,11 +20,12 @@ from secfc.column_names import normal_all
 from secfc.errors import DataError
 from secfc.field.fixed_point import off_step
 from secfc.prepare.schema import Column, Schema
+from secfc.rounding import EXACT, is_beyond_exact
 from secfc.sources.csv_file import DECIMAL
 from secfc.sources.query import Query
 from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import load_table
-from secfc.texts import EXACT, MISSING, is_beyond_exact, is_missing
+from secfc.texts import MISSING, is_missing
 
 _ROUNDED = "exact numbers beyond 2^53, which float64 would round"
 _MISSING, _UNKNOWN = -1, -2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from secfc.field.packing import BYTES_PER_RESIDUE, packed_bytes
 from secfc.field.primes import PRIMES
-from secfc.options import MAX_ROWS
+from secfc.field.residues import MAX_ROWS
 from secfc.params import Job
 from secfc.protocol.dealing import by_part, covers_of, proof_bytes
 from secfc.psu.plan import PART_BYTES, UnionPlan
@@ -117,4 +117,4 @@ class Bounds:
     @property
     def witness(self) -> int:
         """Proofs of the result and of all assignments."""
-        return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * self.job.last_round
+        return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * self.job.max_rounds

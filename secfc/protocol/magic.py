@@ -1,7 +1,7 @@
 """The first bytes of a format: its name and the version of the protocol."""
 
 from secfc.errors import MessageError
-from secfc.params import PROTOCOL
+from secfc.version import PROTOCOL
 
 
 def magic_of(name: str) -> bytes:

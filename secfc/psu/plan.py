@@ -3,13 +3,13 @@
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from secfc.array_types import Ints
 from secfc.errors import ParameterError
-from secfc.options import MAX_ROWS
-from secfc.params import Job
+from secfc.field.residues import MAX_ROWS
 from secfc.psu.prime import Elements, P, add, multiply
 from secfc.psu.tokens import SALT_BYTES, Tokens
 
@@ -42,9 +42,29 @@ def salt_of(transcript: bytes) -> bytes:
     return hashlib.sha256(b"secfc union salt 1" + transcript).digest()[:SALT_BYTES]
 
 
+class UnionJob(Protocol):
+    """What a union reads of a job."""
+
+    @property
+    def n(self) -> int:
+        """Number of clients."""
+
+    @property
+    def t(self) -> int:
+        """Number of clients that may collude."""
+
+    @property
+    def ell(self) -> int:
+        """Number of segments."""
+
+    @property
+    def ids_cap(self) -> int | None:
+        """Public bound on the number of IDs of all clients."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class UnionPlan:
-    """Public parameters of a union; n, t and ell are those of `secfc.params.Job`.
+    """Public parameters of a union; n, t and ell are those of the job.
 
     `cap` is the most IDs of all clients together. Message sizes depend on it and not on how many IDs each
     client holds. The salt, 16 bytes, is different for every run (`salt_of`).
@@ -65,7 +85,7 @@ class UnionPlan:
             raise ParameterError(f"salt: {SALT_BYTES} bytes are needed")
 
     @classmethod
-    def of(cls, job: Job, salt: bytes) -> "UnionPlan":
+    def of(cls, job: UnionJob, salt: bytes) -> "UnionPlan":
         """The plan of a run of a job with membership privacy."""
         assert job.ids_cap is not None
         return cls(n=job.n, t=job.t, ell=job.ell, cap=job.ids_cap, salt=salt)

@@ -11,10 +11,11 @@ import numpy as np
 
 from secfc.array_types import Ints
 from secfc.errors import CheatError, MessageError, UnionError
+from secfc.psu.choice import choose
 from secfc.psu.course import Course
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.found import Found
-from secfc.psu.kernels import UnionKernels, choose
+from secfc.psu.kernels import UnionKernels
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements, P, add
 from secfc.psu.stages import (

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from secfc.array_types import Floats, Labels
 from secfc.kmeans.measures import spreads
 from secfc.kmeans.sets import set_sizes
-
-if TYPE_CHECKING:
-    from secfc.result import Result
+from secfc.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Fit:
     silhouette: float | None
 
 
-def fit_of_all(result: "Result") -> list[Fit]:
+def fit_of_all(result: Outcome) -> list[Fit]:
     """Of all rows, by what the server knows of their distances: a line for each cluster, then all."""
     return _lines(result.sizes.tolist(), result.cluster_spreads, result.cluster_silhouettes)
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.sets import set_sizes
+from secfc.number_texts import bytes_text, number_text
+from secfc.outcome import Outcome
 from secfc.outputs import NO_PAGE, replace_text
 from secfc.params import Job
 from secfc.report.charts import Chart, bars, descent
@@ -20,13 +22,11 @@ from secfc.report.learned import Learned, who_learned_what
 from secfc.report.notes import notes
 from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
 from secfc.report.profiles import Profile, columns_of, profile
-from secfc.report.sizes import bytes_text, number_text
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
     from secfc.prepare.transform import Preparation
-    from secfc.result import Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
 
 
 def page_of(
-    result: "Result",
+    result: Outcome,
     *,
     names: Sequence[str] | None = None,
     columns: "Sequence[str] | Preparation | None" = None,
@@ -198,7 +198,7 @@ def render(page: Page) -> str:
     )
 
 
-def summary_table(result: "Result") -> str:
+def summary_table(result: Outcome) -> str:
     """The table of a result in a notebook."""
     job, end = result.job, "converged" if result.converged else "not converged"
     faults = result.faults.describe(job, _named(job))

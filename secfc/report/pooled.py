@@ -4,16 +4,14 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from secfc.array_types import Floats, Labels
 from secfc.errors import DataError, missing
+from secfc.outcome import Outcome
 from secfc.parties import as_parties
-
-if TYPE_CHECKING:
-    from secfc.result import Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +30,7 @@ class PooledComparison:
     seconds: float
 
 
-def rows_of_run(result: "Result", parties: Sequence[Any]) -> list[Floats]:
+def rows_of_run(result: Outcome, parties: Sequence[Any]) -> list[Floats]:
     """The rows of a run's parties, shape (m_j, d) each; DataError for other shapes."""
     members = as_parties(parties)
     counts = [member.rows.shape[0] for member in members]
@@ -43,7 +41,7 @@ def rows_of_run(result: "Result", parties: Sequence[Any]) -> list[Floats]:
     return [member.rows for member in members]
 
 
-def compare_with_pooled(result: "Result", parties: Sequence[Any]) -> PooledComparison:
+def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledComparison:
     """Run scikit-learn's KMeans on the pooled rows, from the run's own start; DataError for other shapes."""
     try:
         from sklearn.cluster import KMeans  # noqa: PLC0415 - an extra, which takes a second to import

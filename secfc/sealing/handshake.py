@@ -18,15 +18,16 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
-from secfc.params import PROTOCOL_BYTES, Job
 from secfc.sealing.channel import Channels
 from secfc.sealing.coin import chain, commitment_to, value_of
 from secfc.sealing.identity import KNOWN, Identity, Roster
+from secfc.version import PROTOCOL_BYTES
 
 DIGEST_BYTES = 32
 _STATEMENT = b"secfc introduction 1"
@@ -35,6 +36,18 @@ _AGREEMENT = b"secfc agreement 2"
 _PROBE = X25519PrivateKey.from_private_bytes(bytes(32))
 """A key that everybody knows. A point of small order shares no secret with it or with any other key."""
 _CLIENT_ROWS = struct.Struct("<HI")
+
+
+class SealedJob(Protocol):
+    """What keys of a run depend on."""
+
+    @property
+    def parties(self) -> int:
+        """Number of clients and helpers."""
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of all parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +63,7 @@ class Session:
     roster: Roster
 
     @classmethod
-    def of(cls, *, job: Job, roster: Roster, run: bytes) -> "Session":
+    def of(cls, *, job: SealedJob, roster: Roster, run: bytes) -> "Session":
         """A run whose agreement is the protocol's version, the job and the roster.
 
         ParameterError if the roster does not have the job's number of parties, or has no server.

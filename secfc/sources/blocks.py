@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from secfc.codes import Code
 from secfc.errors import DataError
-from secfc.rows import check_exact, may_be_rounded
-from secfc.texts import EXACT
+from secfc.rounding import EXACT, check_exact, may_be_rounded
 
 BLOCK_ROWS = 10_000
 """Rows fetched at a time: tens of megabytes of Python values for a table of a hundred columns."""

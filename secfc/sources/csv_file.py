@@ -17,8 +17,9 @@ import pyarrow.csv
 from secfc.codes import Code
 from secfc.column_names import normal, normal_all
 from secfc.errors import DataError
+from secfc.rounding import EXACT, beyond_exact
 from secfc.sources.text_format import FOUND, DecimalMark, Separator, TextFormat
-from secfc.texts import EXACT, SPELLINGS, beyond_exact
+from secfc.texts import SPELLINGS
 
 TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of the files that this module reads."""

@@ -11,7 +11,6 @@ from support.kernel_samples import BOTH, each_kernels
 from support.trio import carry, keys
 
 from secfc.comparing import bounded
-from secfc.comparing.arena import Arena
 from secfc.comparing.bounded import (
     ANDED,
     NUMBERS,
@@ -26,7 +25,7 @@ from secfc.comparing.bounded import (
     within_norms,
     within_sums,
 )
-from secfc.comparing.role import Comparer
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.errors import ParameterError
 from secfc.field.primes import primes_of

@@ -11,10 +11,9 @@ from support.sweeps import crossed
 from support.trio import Trio, packed
 
 from secfc.codes import Code
-from secfc.comparing.arena import Arena
 from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator, pairings
 from secfc.comparing.question import Question, comparison_residues
-from secfc.comparing.role import Comparer
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.mixed_radix import MixedRadix

@@ -7,16 +7,15 @@ import pytest
 from support.trio import SECRETS, Trio, to_words
 
 from secfc.comparing import matches
-from secfc.comparing.arena import Arena
 from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator
 from secfc.comparing.matches import Final, Knockout
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer
-from secfc.comparing.slicing import to_rows
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.widths import GateWidths
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
+from secfc.kernels.slicing import to_rows
 from secfc.kernels.vectorised import VectorisedKernels
 
 EVALUATORS = Comparer.E0, Comparer.E1

@@ -12,16 +12,15 @@ from support.kernel_samples import BOTH, each_kernels, laws
 from support.trio import Trio, packed, to_words, true_labels
 
 from secfc.codes import Code
-from secfc.comparing.arena import Arena
 from secfc.comparing.plan import Bracket, most_dealt_bytes
 from secfc.comparing.question import Question, comparison_residues
-from secfc.comparing.role import Comparer
-from secfc.comparing.slicing import at_most, to_rows
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.trio import Evaluator
 from secfc.comparing.widths import FEW, GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
+from secfc.kernels.slicing import at_most, to_rows
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
 

@@ -11,13 +11,12 @@ import pytest
 from support.sweeps import sweep
 from support.trio import packed, to_words
 
-from secfc.comparing.arena import Arena
 from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.plan import BatchPlan, Bracket
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer
-from secfc.comparing.slicing import to_rows
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.widths import GateWidths
+from secfc.kernels.slicing import to_rows
 from secfc.kernels.vectorised import VectorisedKernels
 
 

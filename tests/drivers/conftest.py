@@ -1,7 +1,6 @@
 """Runs for the tests of both drivers, and clinics that deposit rows."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from support.organisations import Organisations
 
 from secfc import row_layout
 from secfc.drivers.setup import Setup
+from secfc.ids import row_ids
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.psu.tokens import row_ids
 
 
 def make(
@@ -57,21 +56,6 @@ def make(
 @pytest.fixture(scope="session")
 def setup_of() -> Callable[..., Setup]:
     return make
-
-
-@pytest.fixture
-def stored_run(tmp_path: Path) -> Callable[..., Setup]:
-    """A run with storage; with membership privacy its rows have IDs."""
-
-    def of(**parameters: Any) -> Setup:
-        setup = replace(make(**({"counts": (40, 30, 50)} | parameters)), storage=tmp_path)
-        if setup.job.ids_cap is None:
-            return setup
-        ids = [list(range(40)), list(range(100, 130)), list(range(200, 250))]
-        held = [row_ids(one, key=bytes(32), name="party") for one in ids]
-        return replace(setup, ids=held, salt=bytes(16))
-
-    return of
 
 
 @pytest.fixture

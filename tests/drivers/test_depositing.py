@@ -490,13 +490,18 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
         assert len(clinics.labels(name, bytes(16))) == len(clinics.clinics[name])
 
 
-def test_a_copy_that_is_gone_after_its_member_signed_the_deposit_is_named(closed_clinics):
-    closed_clinics.replace_copy("south", "clinic-3", None)
-    member = closed_clinics.member("south")
+def keep(clinics):
+    """South begins a run with the deposits that count."""
+    member = clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding)
-    collected.keep(closed(closed_clinics.store).agreement.job)
+    collected.keep(closed(clinics.store).agreement.job)
+    return collected
+
+
+def test_a_deposit_that_is_gone_after_its_member_signed_it_is_named_before_the_run(closed_clinics):
+    closed_clinics.piece(2, "clinic-3").unlink()
     with pytest.raises(StorageError, match="south: the deposit of owner 5 that it has signed is gone"):
-        collected.store(None, 1)
+        keep(closed_clinics)
 
 
 def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_signed(clinics):
@@ -505,54 +510,28 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     earlier = clinics.piece(2, "clinic-3").read_bytes()
     clinics.deposit("clinic-3")
     clinics.close()
-    clinics.replace_copy("south", "clinic-3", earlier)
-    member = clinics.member("south")
-    collected = Collected(member, RUN, member.last_holding().holding)
-    collected.keep(closed(clinics.store).agreement.job)
+    clinics.piece(2, "clinic-3").write_bytes(earlier)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
-        collected.store(None, 1)
+        keep(clinics)
 
 
-@pytest.mark.parametrize("data", [None, b""])
-def test_closing_again_makes_a_lost_copy_again_and_before_that_its_member_begins_no_run(closed_clinics, data):
-    path = closed_clinics.copies("south")
-    given = path.read_bytes()
-    closed_clinics.replace_copy("south", "clinic-3", data)
-    with pytest.raises(StorageError, match=r"the deposit of owner 5 .* is gone \(secfc deposit close"):
-        closed_clinics.member("south").closed()
-    closed_clinics.member("south").close()
-    assert path.read_bytes() == given
-
-
-def test_a_copy_that_the_store_lost_too_is_told_until_its_member_leaves_the_owner_out(closed_clinics):
-    closed_clinics.replace_copy("south", "clinic-3", None)
-    path = closed_clinics.piece(2, "clinic-3")
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
+def test_a_deposit_that_is_gone_ends_the_run_until_its_member_leaves_the_owner_out(closed_clinics):
+    closed_clinics.piece(2, "clinic-3").unlink()
     with pytest.raises(StorageError, match="--without 5 leaves the owner out"):
-        closed_clinics.member("south").close()
+        keep(closed_clinics)
     closed_clinics.member("south").close([5])
-    closed_clinics.member("south").closed()
-
-
-def test_a_second_closing_at_the_same_time_changes_no_copy_that_was_signed(clinics, monkeypatch):
-    """The owner deposits again between the two."""
-    clinics.deposit()
-    first = clinics.member("south")
-    holding, _ = first._read(clinics.store)
-    clinics.deposit("clinic-3")
-    monkeypatch.setattr(collecting.Member, "_read", lambda self, store: (holding, {}))
-    first.close()
-    monkeypatch.undo()
-    clinics.member("south")._read(clinics.store)
-    assert first._lost(holding) == []
+    keep(closed_clinics)
+    network = closed_clinics.network()
+    network.run()
+    assert len(closed_clinics.labels("clinic-4")) == len(closed_clinics.clinics["clinic-4"])
 
 
 @pytest.mark.parametrize("where", ["own.deposits", "own.deposits/in", "all", "all/own.deposits"])
-def test_a_store_where_a_member_keeps_its_copies_is_refused(clinics, where):
+def test_a_store_where_a_member_keeps_its_own_files_is_refused(clinics, where):
     clinics.replace(clinics.job, "most = 4", f'most = 4\nstore = "{where}"')
     clinics.replace(clinics.site("south"), '"results-south"', '"all/own"' if "all" in where else '"own"')
     clinics.sign()
-    with pytest.raises(ParameterError, match=r"owners\.store: south keeps its copies of deposits in"):
+    with pytest.raises(ParameterError, match=r"owners\.store: south keeps its own files of deposits in"):
         clinics.member("south")
 
 
@@ -569,8 +548,9 @@ def test_what_a_member_has_signed_is_opened_in_a_run_and_not_checked_again(close
 @pytest.mark.parametrize(
     "where", ["head", "ephemeral", "digest", "proof", "signature", "piece", "cut", "owner"]
 )
-def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
-    data, call = closed_clinics.copy("south", "clinic-3"), call_of(closed_clinics.agreement)
+def test_a_deposit_that_changed_after_its_member_signed_it_ends_the_run_by_name(closed_clinics, where):
+    path, call = closed_clinics.piece(2, "clinic-3"), call_of(closed_clinics.agreement)
+    data, taken = path.read_bytes(), keep(closed_clinics)
     start = len(data) - call.deposit_bytes(len(closed_clinics.clinics["clinic-3"]))
     at = {
         "head": 4,
@@ -582,13 +562,13 @@ def test_a_copy_that_changed_after_its_member_signed_it_ends_the_run_by_name(clo
     changed = bytearray(data)
     changed[start + at.get(where, call.signed_bytes)] ^= where not in ("cut", "owner")
     if where == "owner":
-        changed = closed_clinics.copy("south", "clinic-4")
-    closed_clinics.replace_copy("south", "clinic-3", changed[:-1] if where == "cut" else changed)
-    member = closed_clinics.member("south")
-    collected = Collected(member, RUN, member.last_holding().holding)
-    collected.keep(closed(closed_clinics.store).agreement.job)
-    with pytest.raises(StorageError, match=r"south: the deposit of owner 5 that it has signed is gone: "):
-        collected.store(None, 1)
+        changed = closed_clinics.piece(2, "clinic-4").read_bytes()
+    path.write_bytes(changed[:-1] if where == "cut" else changed)
+    text = "south: the deposit of owner 5 that it has signed is gone: "
+    with pytest.raises(StorageError, match=text):
+        keep(closed_clinics)
+    with pytest.raises(StorageError, match=text):  # it changed when the run had begun
+        taken.store(None, 1)
 
 
 def test_a_member_takes_no_part_with_other_deposits_than_it_has_signed(closed_clinics):

@@ -8,7 +8,7 @@ from support.network import RUN
 
 from secfc.agreement.holdings import Deposits
 from secfc.agreement.store import Store
-from secfc.drivers import collecting, deposit_copies
+from secfc.drivers import collecting
 from secfc.drivers.past_runs import PastRuns
 from secfc.errors import ParameterError, StorageError
 
@@ -142,17 +142,23 @@ def test_an_owner_whose_receipts_cannot_be_written_is_told_and_deposits_nothing(
     assert not (clinics.folder / "deposits").exists()
 
 
-@pytest.mark.parametrize("module", [deposit_copies, collecting])
-def test_a_folder_that_cannot_be_synced_is_told_and_nothing_is_published(clinics, monkeypatch, module):
+def test_a_folder_that_cannot_be_synced_is_told_and_nothing_is_published(clinics, monkeypatch):
     clinics.deposit()
     with monkeypatch.context() as patch:
-        patch.setattr(module, "sync_folder", cannot_sync)
+        patch.setattr(collecting, "sync_folder", cannot_sync)
         with pytest.raises(ParameterError, match="No space left on device"):
             clinics.member("north").close()
-    assert (clinics.member("north").last_holding() is None) == (module is deposit_copies)
     assert not clinics.store.closed
     clinics.member("north").close()
     assert clinics.store.closed
+
+
+def test_drafts_of_killed_processes_are_deleted(closed_clinics):
+    member = closed_clinics.member("south")
+    draft = member._own / "holdings" / "2-0123~"
+    draft.write_bytes(b"of a killed process")
+    member.close([5])
+    assert not draft.exists()
 
 
 def cannot_sync(folder):

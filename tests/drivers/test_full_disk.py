@@ -3,22 +3,16 @@
 import errno
 import mmap
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from secfc.drivers import storage
-from secfc.drivers.in_process import run_in_process
 from secfc.errors import StorageError
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-TEXT = r"^parties\[1\]: storage: .*: No space left on device$"
-
-
-@pytest.fixture
-def stored(setup_of, tmp_path):
-    return replace(setup_of(counts=(5, 4, 3)), storage=tmp_path)
+TEXT = r"^north: storage: .*: No space left on device$"
+SHAPE = 3, 5, 8
 
 
 def full_from(call, monkeypatch, owner, name):
@@ -35,22 +29,22 @@ def full_from(call, monkeypatch, owner, name):
 
 
 @pytest.mark.parametrize("step", ["open", "posix_fallocate", "memmap"])
-def test_in_one_process_shares_that_do_not_fit_are_a_storage_error(stored, monkeypatch, tmp_path, step):
+def test_shares_that_do_not_fit_are_a_storage_error(monkeypatch, tmp_path, step):
     owner = storage.np if step == "memmap" else storage.os
-    full_from(2, monkeypatch, owner, step)
+    full_from(1, monkeypatch, owner, step)
     with pytest.raises(StorageError, match=TEXT):
-        run_in_process(stored)
+        storage.allocator(tmp_path, name="north")(SHAPE)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_fallocate_space_is_taken_by_writing_it(stored, monkeypatch, tmp_path):
-    expected = run_in_process(replace(stored, storage=None))
+def test_without_fallocate_space_is_taken_by_writing_it(monkeypatch, tmp_path):
     monkeypatch.delattr(storage.os, "posix_fallocate")
-    for mine, theirs in zip(run_in_process(stored).labels, expected.labels, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-    full_from(2, monkeypatch, storage, "write_all")
+    shares = storage.allocator(tmp_path, name="north")(SHAPE)
+    shares[:] = 1.0
+    assert shares.sum() == np.prod(SHAPE)
+    full_from(1, monkeypatch, storage, "write_all")
     with pytest.raises(StorageError, match=TEXT):
-        run_in_process(stored)
+        storage.allocator(tmp_path, name="north")(SHAPE)
     assert list(tmp_path.iterdir()) == []
 
 

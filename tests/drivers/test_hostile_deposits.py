@@ -12,7 +12,8 @@ from secfc.agreement.admission import MAGIC, admit, unpacked
 from secfc.agreement.holdings import call_of, closed
 from secfc.agreement.keys import read_key
 from secfc.agreement.store import Store
-from secfc.errors import AgreementError, MessageError, SealError, StorageError
+from secfc.drivers.past_runs import PastRuns
+from secfc.errors import AgreementError, MessageError, SealError, StorageError, TooManyFaultsError
 from secfc.kernels import choose
 from secfc.protocol import deposits as protocol
 from secfc.protocol.deposits import Owner
@@ -138,15 +139,23 @@ class TestFiles:
         depositors.network().run()
         assert len(depositors.labels("clinic-1")) == 5
 
-    def test_files_that_change_or_go_once_members_have_closed_do_not_change_the_run(self, depositors):
-        """By an owner that deposits again, or by whoever may write to the store."""
+    def test_files_that_change_or_go_once_members_have_closed_begin_no_run_until_their_owner_is_left_out(
+        self, depositors
+    ):
+        """By an owner that deposits again, or by whoever may write to the store. No run is counted."""
         depositors.close()
-        for member in (1, 2, 3):
+        for member in (1, 2):
             path = depositors.piece(member, "clinic-3")
             path.write_bytes(path.read_bytes()[:-1] + b"x")
-            depositors.piece(member, "clinic-4").unlink()
-        depositors.network().run()
-        assert [len(depositors.labels(name)) for name in depositors.clinics] == [5, 1, 9, 3, 2]
+        depositors.piece(3, "clinic-3").unlink()
+        with pytest.raises(TooManyFaultsError, match="the files that the party stored for the run cannot be"):
+            depositors.network().run()
+        member = depositors.member("north")
+        assert PastRuns(member.site, member.agreement).counted == []
+        depositors.close([5])
+        other = bytes(16)
+        depositors.network(run=other).run()
+        assert [len(depositors.labels(f"clinic-{at}", other)) for at in (1, 2, 4, 5)] == [5, 1, 3, 2]
 
     def test_without_a_deposit_that_all_members_hold_there_is_no_run(self, depositors):
         for at, name in enumerate(depositors.clinics):

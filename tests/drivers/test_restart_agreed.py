@@ -3,12 +3,15 @@
 import csv
 import json
 import signal
+import threading
+import time
 
 import pytest
-from support.killing import dying_at_step, process
+from support.killing import Killer, dying_at_step, patch, process
 from support.organisations import NAMES, Organisations
 from support.sweeps import sweep
 
+from secfc import row_layout
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import COMPLETE, read_summary
 from secfc.drivers.agreed import run_agreed
@@ -140,6 +143,136 @@ def test_a_site_without_storage_is_absent_when_it_is_killed(organisations, start
     assert len(started) == 3
 
 
+def keep_all(made):
+    """South has a folder for storage too."""
+    made.replace(made.site("south"), "[data]", 'storage = "scratch-south"\n\n[data]')
+
+
+def assert_as_simulated(made, outcome):
+    assert_whole(made, outcome)
+    assert list((made.folder / "scratch-south").iterdir()) == []
+    here = made.simulated()
+    assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in here.labels]
+
+
+def assert_survives(made, seed, monkeypatch, *, most):
+    """Run with random kills; return their number."""
+    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
+    monkeypatch.setattr(row_layout, "PART_ROWS", 16)
+    killer = Killer(seed, most=most)
+    with monkeypatch.context() as patches:
+        patch(patches, killer)
+        outcome = run(made)
+    assert_as_simulated(made, outcome)
+    return killer.killed
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("seed", range(5))
+def test_sites_killed_at_random_go_on_and_the_result_is_exact(organisations, monkeypatch, seed):
+    keep_all(organisations)
+    assert_survives(organisations, seed, monkeypatch, most=4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_hundreds_of_runs_with_sites_killed_at_random_are_exact(tmp_path, monkeypatch):
+    killed = 0
+    for seed in range(200):
+        (folder := tmp_path / str(seed)).mkdir()
+        made = Organisations(folder)
+        for name in NAMES:
+            made.replace(made.site(name), "[data]", f'storage = "scratch-{name}"\n\n[data]')
+        made.sign()
+        killed += assert_survives(made, seed, monkeypatch, most=1 + seed % 6)
+        print(f"{seed + 1} runs, {killed} kills", flush=True)
+    assert killed > 200
+
+
+DYING_IN_A_FRAME = """
+import os, signal
+from secfc.drivers import framing
+answers, real = 0, framing.write_frame
+
+def write_frame(stream, kind, payload):
+    global answers
+    answers += kind == framing.ANSWER
+    if answers == 3:
+        stream.write((framing._HEAD.pack(kind, len(payload)) + bytes(payload))[:{size}])
+        stream.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(stream, kind, payload)
+
+framing.write_frame = write_frame
+"""
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("size", [5, 12])
+def test_a_site_killed_inside_an_answer_is_started_again(organisations, starts, size, caplog):
+    codes, started = starts
+    codes[0] = DYING_IN_A_FRAME.format(size=size)
+    assert_whole(organisations, run(organisations))
+    assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
+    assert "north: its process ended (signal 9) and is started again" in caplog.messages
+
+
+def test_no_site_is_started_again_once_the_run_is_interrupted(organisations, starts, monkeypatch):
+    _, started = starts
+    begun, real = threading.Event(), ForkServer.start
+
+    def start(forks):
+        if len(started) == 3:
+            begun.set()
+            time.sleep(1)
+        return real(forks)
+
+    def interrupt(progress):
+        if progress.round == 1:
+            started[0].kill()
+        # If the site had answered already, it is called, and started again, only after the run continues.
+        if progress.round >= 1 and begun.wait(5):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ForkServer, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        run(organisations, on_progress=interrupt)
+    for thread in threading.enumerate():
+        if thread.name.startswith("secfc-"):
+            thread.join(300)
+    assert all(one.poll() is not None for one in started)
+
+
+def test_a_site_that_never_gets_further_is_started_three_times(organisations, starts):
+    codes, started = starts
+    codes |= {number: "raise SystemExit(3)" for number in (0, *range(3, 9))}  # 0 is north
+    text = r"; the last: north: its process ended without a result \(exit status 3\)"
+    with pytest.raises(TooManyFaultsError, match=text):
+        run(organisations)
+    assert len(started) == 5
+
+
+def test_a_site_whose_log_was_changed_is_named(organisations, starts, monkeypatch):
+    """It is killed while it writes, and a byte of its log changes before it is started again."""
+    codes, started = starts
+    codes[0] = dying_at_step(16)
+    real = ForkServer.start
+
+    def start(forks):
+        if len(started) == 3:
+            (path,) = organisations.folder.glob("scratch-north/job-*/*.log-wal")
+            changed = bytearray(path.read_bytes())
+            changed[len(changed) // 2] ^= 1
+            path.write_bytes(changed)
+        return real(forks)
+
+    monkeypatch.setattr(ForkServer, "start", start)
+    text = r"too few clients are left.*; the last: north: storage: "
+    with pytest.raises(TooManyFaultsError, match=text):
+        run(organisations)
+    assert "entries are missing from its log" in (organisations.folder / "north.log").read_text()
+
+
 class DiedError(BaseException):
     """Represents the coordinator's death."""
 
@@ -147,7 +280,7 @@ class DiedError(BaseException):
 @pytest.mark.some(1)
 @pytest.mark.parametrize("calls", [1, 6, 9])
 def test_a_run_whose_coordinator_died_goes_on_by_the_same_call(organisations, calls):
-    organisations.replace(organisations.site("south"), "[data]", 'storage = "scratch-south"\n\n[data]')
+    keep_all(organisations)
     told = []
 
     def die(progress):
@@ -160,11 +293,8 @@ def test_a_run_whose_coordinator_died_goes_on_by_the_same_call(organisations, ca
     logs = organisations.job.with_suffix(".logs")
     assert [path.suffix for path in logs.iterdir()] == [".log"]
     assert not (organisations.folder / "summary.json").exists()
-    outcome = run(organisations, resumable=True)
-    assert_whole(organisations, outcome)
+    assert_as_simulated(organisations, run(organisations, resumable=True))
     assert not logs.exists()
-    here = organisations.simulated()
-    assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in here.labels]
 
 
 def test_a_run_that_is_stopped_without_a_log_says_so_in_its_summary(organisations):

@@ -5,9 +5,9 @@ import pytest
 
 from secfc import row_layout
 from secfc.drivers.setup import Setup
+from secfc.ids import row_ids
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.psu.tokens import row_ids
 
 
 def make(

@@ -28,9 +28,9 @@ from secfc import threads
 from secfc.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
+from secfc.field.residues import MAX_ROWS
 from secfc.kernels import Kernels, blocks
 from secfc.kernels.compiled import CompiledKernels
-from secfc.options import MAX_ROWS
 from secfc.threads import Threads
 
 

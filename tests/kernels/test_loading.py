@@ -9,7 +9,7 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
 from secfc.kernels import compiled, loading
 from secfc.kernels.interface import EncodingTransform
-from secfc.psu import kernels as union_kernels
+from secfc.psu import choice as union_kernels
 
 F64 = np.dtype(np.float64)
 

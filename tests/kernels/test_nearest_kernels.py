@@ -13,10 +13,10 @@ from support.kernel_samples import BOTH, COMPILED, MODULI, NUMPY, ROWS, laws, re
 from secfc.array_types import Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
+from secfc.field.residues import MAX_ROWS
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.interface import Compared
 from secfc.kmeans.compare import relative_tolerance
-from secfc.options import MAX_ROWS
 
 KINDS = {"labels": np.int32, "own": np.float32, "second": np.float64, "contested": np.bool_}
 

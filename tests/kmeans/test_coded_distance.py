@@ -12,12 +12,11 @@ from support.sweeps import tries
 from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
-from secfc.field.residues import centred
+from secfc.field.residues import MAX_ROWS, centred
 from secfc.kernels import Kernels, vectorised
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.options import MAX_ROWS
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]

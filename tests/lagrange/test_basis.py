@@ -12,8 +12,7 @@ from support.sweeps import tries
 from secfc.array_types import Floats
 from secfc.field.primes import PRIMES
 from secfc.lagrange.basis import decoding_weights, lagrange_basis
-from secfc.lagrange.points import evaluation_points
-from secfc.params import recovery_threshold
+from secfc.lagrange.points import evaluation_points, recovery_threshold
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
-from secfc.params import PROTOCOL
 from secfc.protocol import wire as encoding
 from secfc.protocol.messages import SERVER, Assignment, Continue, FromServer, UnionContinue
 from secfc.protocol.states import State
 from secfc.sealing.handshake import Session
 from secfc.sealing.identity import Identity, Roster
 from secfc.sealing.proof import Signer
+from secfc.version import PROTOCOL
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
 

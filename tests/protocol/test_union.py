@@ -17,6 +17,7 @@ from secfc.errors import (
     SealError,
     UnionError,
 )
+from secfc.ids import row_ids
 from secfc.protocol.messages import (
     SERVER,
     Plan,
@@ -34,7 +35,6 @@ from secfc.protocol.states import State
 from secfc.psu import plan as plan_module
 from secfc.psu.found import Found
 from secfc.psu.prime import P
-from secfc.psu.tokens import row_ids
 from secfc.sealing.channel import Sealed
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.union import random_elements
 
-from secfc.psu import kernels as choice
+from secfc.psu import choice
 from secfc.psu.compiled import CompiledUnionKernels
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements, P

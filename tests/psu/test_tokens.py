@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.union import KEY, SALT
 
 from secfc.errors import DataError, DuplicateIdError, ParameterError
+from secfc.ids import row_ids
 from secfc.psu.prime import P
-from secfc.psu.tokens import row_ids
 from secfc.texts import MISSING
 
 SEEN = st.characters(

@@ -120,14 +120,6 @@ def test_no_name_points_at_the_list():
     assert "--list shows them" in result.stderr
 
 
-def test_list_shows_every_name():
-    result = command("--list")
-    assert result.exit_code == 0
-    assert all(name in result.stdout for name in NAMES)
-    listed = json.loads(command("--list", "--json").stdout)
-    assert {one["name"] for one in listed} == NAMES
-
-
 def test_the_command_says_what_file_is_missing(tmp_path):
     result = command("fkm-figure4", data_folder=str(tmp_path))
     assert result.exit_code == 2
@@ -254,14 +246,6 @@ def test_secfc_table_1_agrees_where_the_clusters_are_apart(monkeypatch):
     }
 
 
-def test_the_table_shows_paper_ours_verdict_and_labels(monkeypatch):
-    monkeypatch.setattr(ffcm_paper, "REPEATS", 1)
-    result = command("ffcm-table2")
-    assert result.exit_code == 0
-    for text in ("3.7070", "verdict", "agrees", "as exact Lloyd", "2998 of 2998"):
-        assert text in result.stdout
-
-
 def test_labels_that_differ_end_with_an_error(monkeypatch):
     row = judged(
         **FIGURE | {"secure": Secure(value=1.0, same=8, rows=9)},
@@ -295,25 +279,6 @@ class Parts:
             return rows_named(name)
 
         return Part(name, rows)
-
-
-def test_progress_names_each_part_and_json_has_none(monkeypatch, tmp_path):
-    Parts(monkeypatch)
-    lines = command("notebook").stderr.splitlines()
-    assert [line for line in lines if line.startswith("part")] == [
-        f"part {1 + at} of 3, {'abc'[at]}" for at in range(3)
-    ]
-    assert sum("s left" in line for line in lines) == 2
-    result = command("notebook", "--json")
-    assert result.stderr == ""
-    assert [row["setting"] for row in json.loads(result.stdout)["rows"]] == ["a", "b", "c"]
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_runs_of_a_part_are_told_as_they_begin(monkeypatch):
-    monkeypatch.setattr(ffcm_paper, "REPEATS", 2)
-    lines = command("ffcm-table2").stderr.splitlines()
-    assert lines[:3] == ["part 1 of 1, all", "  run 1 of 2", "  run 2 of 2"]
 
 
 def test_an_interrupted_experiment_goes_on_with_the_parts_that_are_done(monkeypatch, tmp_path):
@@ -367,13 +332,6 @@ def test_parts_are_kept_as_they_were(tmp_path):
     assert Measuring("x", [Part("a", lambda: 1 / 0)], **given).rows() == [row]
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
-def test_parts_have_names_of_their_own_and_are_listed_without_work(name):
-    names = [part.name for part in experiment(name).parts(Context(quick=False, folder=None))]
-    assert names
-    assert len(set(names)) == len(names)
-
-
 def test_a_plot_without_matplotlib_is_refused_before_the_work(monkeypatch, tmp_path):
     def fail(name):
         raise ImportError(name)
@@ -383,89 +341,12 @@ def test_a_plot_without_matplotlib_is_refused_before_the_work(monkeypatch, tmp_p
         plot.require_matplotlib()
 
 
-PLOTTED = [
-    judged(**FIGURE | {"setting": "a, (1, 2), 3 runs"}, paper=1.0, ours=1.2, tolerance=0.5, otherwise=""),
-    judged(**FIGURE | {"setting": "a, (1, 3), 3 runs"}, paper=2.0, ours=1.2, tolerance=0.5, otherwise="why"),
-    claimed(**FIGURE | {"setting": "a, (1, 3), 3 runs", "measure": "y"}, ours=1.0),
-]
-
-
-def test_a_plot_is_a_png_on_a_light_or_a_dark_page(tmp_path):
-    pytest.importorskip("matplotlib")
-    image = pytest.importorskip("matplotlib.image")
-    for dark in (False, True):
-        plot.save_plot(PLOTTED, "title", tmp_path / "plot.png", dark=dark)
-        corner = image.imread(tmp_path / "plot.png")[0, 0]
-        assert (corner[:3].max() < 0.1) == dark
-        assert corner[3] == 1
-
-
-CURVES = [
-    claimed(**FIGURE | {"name": name}, ours=ours * at, at=(what, float(at)))
-    for what in ("n", "d")
-    for at in (5, 10, 20)
-    for name, ours in (("a", 1e-3), ("b", 2e-3), ("c", 5e-5))
-]
-
-
-@pytest.fixture
-def figure_of(monkeypatch, tmp_path):
-    """The figure that would be saved of rows."""
-    figure_module = pytest.importorskip("matplotlib.figure")
-    kept = []
-    monkeypatch.setattr(figure_module.Figure, "savefig", lambda self, *a, **o: kept.append(self))
-
-    def draw(rows):
-        plot.save_plot(rows, "title", tmp_path / "plot.png")
-        kept[-1].draw_without_rendering()
-        return kept[-1]
-
-    return draw
-
-
-def test_a_figure_of_curves_has_a_panel_for_what_varies_and_a_curve_for_each_method(figure_of):
-    panels = figure_of(CURVES).axes
-    assert [panel.get_xlabel() for panel in panels] == ["n", "d"]
-    for panel in panels:
-        assert {line.get_label(): line.get_xdata().tolist() for line in panel.lines} == {
-            name: [5, 10, 20] for name in "abc"
-        }
-        assert panel.lines[0].get_ydata() == pytest.approx([5e-3, 1e-2, 2e-2])
-
-
 def test_figure_1_is_drawn_as_curves_over_n_d_and_m(monkeypatch):
     monkeypatch.setattr(figure1, "QUICK_SWEEPS", {"n": (5, 6), "d": (4,), "m": (50,)})
     monkeypatch.setitem(figure1.DEFAULTS, "m", 40)
     rows = rows_of("secfc-figure1")
     assert_sound(rows)
     assert [row.at for row in rows[::3]] == [("n", 5), ("n", 6), ("d", 4), ("m", 50)]
-
-
-@pytest.mark.parametrize("rows", [PLOTTED, CURVES], ids=["dots", "curves"])
-def test_no_two_labels_of_a_plot_overlap(figure_of, rows):
-    figure = figure_of(rows)
-    texts = [figure._suptitle, *figure.legends[0].get_texts()]
-    for axis in figure.axes:
-        texts += [*axis.get_yticklabels(), *axis.get_xticklabels()[1:-1], axis.xaxis.label]
-    boxes = [text.get_window_extent() for text in texts if text.get_text()]
-    assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[:place])
-
-
-def test_settings_are_split_into_what_they_share_and_the_rest():
-    shared, rest = plot.split_settings(["a, (1, 2), 3 runs; x", "a, (1, 3), 3 runs; x"])
-    assert shared == "a, 3 runs, x"
-    assert list(rest.values()) == ["(1, 2)", "(1, 3)"]
-    assert plot.split_settings(["a, b"]) == ("a, b", {"a, b": ""})
-
-
-def test_the_dark_option_reaches_the_plot(monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib")
-    themes = []
-    monkeypatch.setattr(ffcm_paper, "REPEATS", 1)
-    monkeypatch.setattr(plot, "save_plot", lambda *a, dark: themes.append(dark))
-    for options in ([], ["--dark"]):
-        assert command("ffcm-table2", "--plot", str(tmp_path / "plot.png"), *options).exit_code == 0
-    assert themes == [False, True]
 
 
 @pytest.mark.data

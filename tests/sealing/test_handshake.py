@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
-from secfc.params import PROTOCOL_BYTES, Job
+from secfc.params import Job
 from secfc.sealing import handshake
 from secfc.sealing.handshake import (
     Handshake,
@@ -25,6 +25,7 @@ from secfc.sealing.handshake import (
     transcript_of,
 )
 from secfc.sealing.identity import Identity, Roster
+from secfc.version import PROTOCOL_BYTES
 
 JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="distances")
 RUN = bytes(range(16))

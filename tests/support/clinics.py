@@ -1,7 +1,6 @@
 """Three members of a committee and clinics that deposit rows with them, with their files in one folder."""
 
 import csv
-import struct
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,31 +94,6 @@ class Clinics(Organisations):
     def piece(self, member, name):
         """The file of a clinic for a member, by the clinic's number."""
         return self.folder / "deposits" / self.store.piece(member, self.number(name))
-
-    def copies(self, member):
-        """A member's file of copies of what it has signed last."""
-        one = self.member(member)
-        return one.copies(one.last_holding().holding)
-
-    def copy(self, member, name):
-        """The copy of a clinic's file in a member's own folder."""
-        return self._copied(member)[self.number(name)]
-
-    def replace_copy(self, member, name, data):
-        """Have other bytes in the place of a copy, or no copy."""
-        copied = self._copied(member) | {self.number(name): data}
-        records = [
-            struct.pack("<II", owner, len(one)) + one for owner, one in copied.items() if one is not None
-        ]
-        self.copies(member).write_bytes(b"".join(records))
-
-    def _copied(self, member):
-        data, found, at = self.copies(member).read_bytes(), {}, 0
-        while at < len(data):
-            owner, size = struct.unpack_from("<II", data, at)
-            found[owner] = data[at + 8 : at + 8 + size]
-            at += 8 + size
-        return found
 
     def committee(self, agreement=None):
         """The members, in the form that `Network` and `Machines` expect of organisations."""

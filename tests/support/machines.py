@@ -2,16 +2,18 @@
 
 import contextlib
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 from support.network import assert_exact
 
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
+from secfc.drivers.callee import Callee
 from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.coordinator_log import CoordinatorLog
-from secfc.drivers.site_files import callee_of
+from secfc.drivers.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError, StorageError
 
@@ -168,7 +170,7 @@ class Machines(Processes):
         return sorted(path for path in self.made.folder.rglob("*.log*") if path.is_file())
 
     def _callee(self, name):
-        return callee_of(name=name, file=self.made.config(name))
+        return Callee(partial(SiteFiles, name=name, file=self.made.config(name)))
 
     def _log(self):
         log, self._agreement = CoordinatorLog.of_job(self.made.folder / "logs", self.made.agreement)

@@ -1,15 +1,17 @@
 """A coordinator and sites in one process, and faults of the network and of sites."""
 
 import threading
+from functools import partial
 
 import numpy as np
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import write_summary
+from secfc.drivers.callee import Callee
 from secfc.drivers.calls import decode_call
 from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.site_files import callee_of
+from secfc.drivers.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment
@@ -24,7 +26,7 @@ class Network:
         self, organisations, *, deadline=5.0, spoil=None, aborted=lambda: False, absent=(), run=None
     ):
         self.sites = {
-            name: callee_of(name=name, file=organisations.config(name))
+            name: Callee(partial(SiteFiles, name=name, file=organisations.config(name)))
             for name in (*organisations.sites, *organisations.helpers)
         }
         self.calls, self._spoil = [], spoil

@@ -2,6 +2,7 @@
 
 import io
 import secrets
+from pathlib import Path
 
 import numpy as np
 from support.machines import DEADLINE, Processes
@@ -10,8 +11,10 @@ from secfc.drivers import framing
 from secfc.drivers.callee import Callee
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.coordinator_log import CoordinatorLog
-from secfc.drivers.simulated import give, taken
+from secfc.drivers.simulated import SimulatedParty, give
 from secfc.drivers.terms import RunTerms
+from secfc.journal.beginning import as_bytes, open_log
+from secfc.journal.run_log import RunLog
 from secfc.limits import Limits
 from secfc.sealing.identity import Identity, Roster
 
@@ -24,7 +27,6 @@ KINDS = {
     "opened labels": {"disclosure": "labels"},
     "spare masks": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "comparers": (4, 1, 5)},
     "helpers": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "t": 2},
-    "rechecked": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3, 2), "recheckers": (4, 6, 5)},
     "labels, liars": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "max_liars": 1},
     "emptied clusters": {"disclosure": "labels", "k": 5, "seed": 1},
     "opened core": {"disclosure": "labels", "init": "separation"},
@@ -53,7 +55,7 @@ KINDS = {
         "ids": True,
         "counts": (3, 4, 2, 3),
         "disclosure": "labels",
-        "comparers": (4, 5, 6, 1),
+        "comparers": (4, 5, 6),
         "reveal_to": (1, 3),
         "centres_epsilon": 1.0,
         "centres_delta": 1e-6,
@@ -80,6 +82,31 @@ KINDS = {
 """Runs of every kind, as arguments of the fixture `setup_of` of tests/journal."""
 
 
+class LoggedParty(SimulatedParty):
+    """A party of a simulation that keeps a log as sites do."""
+
+    def __init__(self, folder: Path, given, arrays):
+        super().__init__(given, arrays)
+        self._folder = folder
+
+    def log_path(self, run: bytes) -> Path:
+        return self._folder / f"client-{self.number}.log"
+
+    def open_log(self, run: bytes) -> RunLog:
+        public = as_bytes(
+            [self.terms.digest.hex(), self._given["limits"], self._given["ids_key"], self._given["salt"]]
+            + [[one.shape, one.dtype.str] for one in self._arrays.values()]
+        )
+        log, self._secrets = open_log(
+            self.log_path(run),
+            run=run.hex(),
+            party=self.number,
+            given=[public, *(one.tobytes() for one in self._arrays.values())],
+            names=("ephemeral", "masks"),
+        )
+        return log
+
+
 class Restarting(Processes):
     """A simulation with a folder for logs.
 
@@ -103,9 +130,11 @@ class Restarting(Processes):
     def _callee(self, name):
         number, stream = self.setup.parties.index(name) + 1, io.BytesIO()
         key, roster = self.keys[number], self.terms.roster
-        give(stream, self.setup, number, roster=roster, key=key, folder=self.folder)
+        give(stream, self.setup, number, roster=roster, key=key)
         stream.seek(0)
-        party = self.parties[number] = taken(stream, framing.read_json(stream))
+        given = framing.read_json(stream)
+        arrays = {name: framing.read_array(stream) for name in given["arrays"]}
+        party = self.parties[number] = LoggedParty(self.folder, given, arrays)
         return Callee(lambda: party)
 
     def _log(self):

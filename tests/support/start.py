@@ -6,11 +6,10 @@ from math import prod
 import numpy as np
 from support.trio import SECRETS, carry, packed
 
-from secfc.comparing.arena import Arena
 from secfc.comparing.draw import DrawDealer, DrawEvaluator
 from secfc.comparing.keys import Keys
 from secfc.comparing.minima import Minima
-from secfc.comparing.role import Comparer
+from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
@@ -104,9 +103,7 @@ class Start:
             for me in (Comparer.DEALER, other):
                 place = me, other, len(self.asked), part
                 if place not in self.keys:
-                    self.keys[place] = Keys(
-                        secret, run=bytes(16), round_=place[2], attempt=0, phase="start", part=part
-                    )
+                    self.keys[place] = Keys(secret, run=bytes(16), round_=place[2], phase="start", part=part)
                 keys[me, other] = self.keys[place]
         shared = {"primes": self.primes, "kernels": self.kernels}
         of_dealer = keys[Comparer.DEALER, Comparer.E0], keys[Comparer.DEALER, Comparer.E1]

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secfc.comparing.arena import Arena
 from secfc.comparing.farthest import FarthestDealer, own_column
 from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Role
+from secfc.comparing.role import Arena, Comparer, Role
 from secfc.comparing.trio import Dealer, Evaluator
 from secfc.field.packing import PackedResidues, pack
 from secfc.kernels import Kernels
@@ -24,12 +23,10 @@ def packed(values: np.ndarray, primes: tuple[int, ...]) -> PackedResidues:
     return PackedResidues(shape=(len(primes), *values.shape), payload=planes.tobytes())
 
 
-def keys(
-    party: Comparer, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS
-) -> Keys:
+def keys(party: Comparer, *, round_: int = 1, secrets: tuple[bytes, bytes] = SECRETS) -> Keys:
     """The keys that the dealer shares with an evaluator."""
     secret = secrets[0] if party is Comparer.E0 else secrets[1]
-    return Keys(secret, run=bytes(16), round_=round_, attempt=attempt, phase="iterate")
+    return Keys(secret, run=bytes(16), round_=round_, phase="iterate")
 
 
 def carry(

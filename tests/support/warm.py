@@ -273,7 +273,7 @@ def work(request, descriptors, connection):
         exec(compile(request["text"], "<string>", "exec"), {"__name__": "__main__"})
         return
     sys.argv = [request["text"], *request["arguments"]]
-    module = import_module("secfc.cli" if request["text"] == "secfc" else request["text"])
+    module = import_module("secfc.__main__" if request["text"] == "secfc" else request["text"])
     sys.exit(module.main())
 
 

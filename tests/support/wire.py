@@ -20,6 +20,7 @@ from support.union import KEY
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
+from secfc.ids import row_ids
 from secfc.limits import Limits
 from secfc.options import Disclosure
 from secfc.params import Job
@@ -54,8 +55,6 @@ from secfc.protocol.messages import (
     OpenedLabels,
     Plan,
     Ready,
-    Recheck,
-    RecheckRequest,
     Report,
     Share,
     SpareMasks,
@@ -71,7 +70,6 @@ from secfc.protocol.server import Server
 from secfc.protocol.shown import shown
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
 from secfc.protocol.wire import decode, encode
-from secfc.psu.tokens import row_ids
 from secfc.randomness import MaskSource
 from secfc.row_layout import Layout, Parts
 from secfc.sealing.channel import TAG_BYTES, Channels, Sealed
@@ -422,10 +420,6 @@ class Wire:
             Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
             CoinRequest: lambda: CoinRequest(**envelope),
             Coin: lambda: Coin(**envelope, value=bytes(32), signature=bytes(64)),
-            RecheckRequest: lambda: RecheckRequest(
-                **envelope, last=1, labels=labels, n_iter=1, converged=True, inertia=None
-            ),
-            Recheck: lambda: Recheck(**envelope, round=1, last=1, result=bytes(32), coin=bytes(288)),
             Echo: lambda: Echo(**envelope, sealed=self._echo(sender, recipient)),
             Report: lambda: self._report(max(sender, 1), envelope),
             Dispute: lambda: Dispute(**envelope, reports=self._reports()),

@@ -8,6 +8,7 @@ import logging
 import secrets
 import threading
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from secfc.drivers.failures import as_error, detail
 from secfc.drivers.flare.jobs import LOGS, SUMMARY, of_argument, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
 from secfc.drivers.flare.standing import STANDING, StandingFile, at_the_coordinator
-from secfc.drivers.site_files import callee_of
+from secfc.drivers.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
@@ -61,7 +62,7 @@ class SiteExecutor(Executor):  # type: ignore[misc]
                 take_signatures(file, self._signatures)
             except SecFCError as error:  # later the site refuses the job and gives the reason
                 _LOG.error("%s", detail(error))
-            self._site = site = callee_of(name=fl_ctx.get_identity_name(), file=file)
+            self._site = site = Callee(partial(SiteFiles, name=fl_ctx.get_identity_name(), file=file))
             kit = Path(fl_ctx.get_workspace().get_root_dir())
             self._file.enter_context(StandingFile(kit / STANDING, lambda: site.standing))
             fl_ctx.get_engine().register_aux_message_handler(TOPIC, self._on_call)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+from secfc.drivers.watch import iteration_text
 from secfc.errors import ParameterError
+from secfc.number_texts import bytes_text
 from secfc.outputs import replace_text
-from secfc.progress_bar import iteration_text
 from secfc.protocol.progress import Progress
-from secfc.report.sizes import bytes_text
 
 STANDING = "standing.json"  # in the kit
 _SECONDS = 1.0  # between two looks at the state

@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support.network import RUN, Network, assert_exact
@@ -10,8 +11,9 @@ from secfc.agreement.job_file import read_job
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.drivers import callee as module
 from secfc.drivers import site_files
+from secfc.drivers.callee import Callee
 from secfc.drivers.calls import Call, Incoming, Kind, Place, decode_answer, from_json
-from secfc.drivers.site_files import callee_of
+from secfc.drivers.site_files import SiteFiles
 from secfc.errors import AgreementError, MessageError
 from secfc.protocol.sizes import Sizes
 
@@ -139,7 +141,7 @@ def test_a_site_whose_roster_cannot_be_read_answers_nobody_and_reads_it_once(
     (made.folder / "roster.toml").write_text("none")
     reads = []
     monkeypatch.setattr(site_files, "read_job", lambda path: reads.append(path) or read_job(path))
-    site = callee_of(name="site-1", file=made.config("site-1"))
+    site = Callee(partial(SiteFiles, name="site-1", file=made.config("site-1")))
     with caplog.at_level("WARNING", logger=module.__name__):
         assert {site.answer(one) for one in calls} == {None}
     assert len(reads) == 1

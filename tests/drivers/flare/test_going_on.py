@@ -3,6 +3,7 @@
 import random
 import struct
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.keys import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
 from secfc.codes import Code
+from secfc.drivers.callee import Callee
 from secfc.drivers.calls import Kind, decode_answer, decode_call
 from secfc.drivers.participant import Participant
-from secfc.drivers.site_files import callee_of
+from secfc.drivers.site_files import SiteFiles
 from secfc.errors import LimitError, MessageError, StorageError, TooManyFaultsError
 from secfc.protocol.states import State
 
@@ -129,7 +131,7 @@ def test_only_one_process_of_a_site_works_on_a_run(organisations):
     machines = Machines(made)
     machines.reaches = lambda name: machines.calls < 14
     machines.start()
-    second = callee_of(name="site-1", file=made.config("site-1"))
+    second = Callee(partial(SiteFiles, name="site-1", file=made.config("site-1")))
     assert second.answer(machines.last["site-1"]) is None
     machines.kill("site-1")
     assert second.answer(machines.last["site-1"]) == machines.answered["site-1"]

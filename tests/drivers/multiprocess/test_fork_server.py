@@ -14,6 +14,7 @@ import pytest
 
 import secfc
 from secfc.drivers import processes
+from secfc.drivers.agreed import run_agreed
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.processes import ForkServer
@@ -181,20 +182,27 @@ def test_one_server_forks_all_parties_of_a_run_and_ends_with_it(setup_of, server
     assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in whole.labels]
 
 
-def test_a_server_that_was_killed_is_replaced_and_all_parties_go_on(setup_of, servers, started, tmp_path):
-    setup = setup_of((40, 30, 50))
-    setup = type(setup)(**{**vars(setup), "storage": tmp_path})
+def test_a_server_that_was_killed_is_replaced_and_all_sites_go_on(organisations, servers, started, tmp_path):
+    sites = [organisations.site(name) for name in organisations.names]
+    for site in sites:
+        organisations.replace(site, "[data]", f'storage = "scratch-{site.stem}"\n[data]')
 
     def kill(progress):
-        if progress.round == 2 and len(servers) == 1:
+        if progress.round == 1 and len(servers) == 1:
             servers[0].kill()
             servers[0].wait()
             os.kill(started[1].pid, signal.SIGKILL)
 
-    outcome = run_multiprocess(setup, kill)
+    outcome = run_agreed(
+        organisations.agreement,
+        file=organisations.job,
+        sites=sites,
+        summary=tmp_path / "summary.json",
+        on_progress=kill,
+    )
     assert len(servers) == 2
     assert len(started) == 6  # all ended with the server
-    whole = run_in_process(setup_of((40, 30, 50)))
+    whole = organisations.simulated()
     assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in whole.labels]
 
 
