@@ -125,11 +125,7 @@ def _of_start(job: Job) -> _Rules:
 def _of_comparers(job: Job) -> _Rules:
     comparers, recheckers = job.comparers, job.recheckers
     if job.disclosure != "labels":
-        for name, given in (
-            ("comparers", bool(comparers)),
-            ("recheck", bool(recheckers)),
-            ("link", job.link != "lan"),
-        ):
+        for name, given in (("comparers", bool(comparers)), ("recheck", bool(recheckers))):
             yield given, f"{name}: with disclosure {job.disclosure!r} nobody compares"
         return
     for name, clients in (("comparers", comparers), ("recheck", recheckers)):

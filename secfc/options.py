@@ -21,9 +21,6 @@ if TYPE_CHECKING:  # both import the job, which has options
     from secfc.limits import Limits
     from secfc.protocol.progress import Progress
 
-Comparison = Literal["end", "rounds"]
-"""When clients compare what the server sent them: after the run, or also in each round."""
-
 Disclosure = Literal["coded", "distances", "labels"]
 """Who learns distances. "labels": nobody, only labels are learned; "distances": the server alone;
 "coded": the server, which receives every client's coded distances."""
@@ -32,7 +29,6 @@ Auto = Literal["auto"]
 AUTO: Auto = "auto"
 """Marks a choice that depends on other options (`secfc.params.default_start`)."""
 
-Link = Literal["lan", "wan"]  # the network between the parties
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
 MAX_ROWS = 1 << 29  # a sum of this many reduced residues (below 2**24) stays below 2**53
@@ -166,19 +162,6 @@ class Agreed:
         "compare can read all rows by lies, whatever `max_liars` (docs/threat-model.md).",
         least=0,
         help="Number of parties that may send wrong answers; each needs two more parties.",
-    )
-    comparison: Comparison = option(
-        "end",
-        '{"end", "rounds"}',
-        "When clients check that the server sent all of them the same: after the run, or also before "
-        "each answer.",
-    )
-    link: Link = option(
-        "lan",
-        '{"lan", "wan"}',
-        'The network between the parties that compare, with disclosure "labels". With "wan" a '
-        "comparison of few rows takes fewer exchanges and more bytes.",
-        help="Network between the parties that compare; wan takes fewer exchanges and more bytes.",
     )
 
 

@@ -49,7 +49,7 @@ def assert_same(one, other):
         [
             {},
             {"ell": 2},
-            {"comparers": (4, 1, 2), "link": "wan"},
+            {"comparers": (4, 1, 2)},
             {"comparers": (4, 1, 2), "recheck": (0, 5, 3)},
             {"init": "separation"},
             {"tol_moved": 0.3},
@@ -64,7 +64,7 @@ def test_drivers_and_disclosures_have_one_result(tmp_path, options, stored):
     one = run(**options)
     assert one.n_iter > 1
     assert_same(one, run(**options, driver="multiprocess", storage=tmp_path if stored else None))
-    without = {name: value for name, value in options.items() if name not in ("comparers", "link", "recheck")}
+    without = {name: value for name, value in options.items() if name not in ("comparers", "recheck")}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
         exact = ExactLloyd(4, init=one.start, tol_moved=options.get("tol_moved", 0)).fit(ROWS)
@@ -238,11 +238,6 @@ WRONG = {
         {"comparers": (0, 1, 2), "disclosure": "coded"},
         "comparers: with disclosure 'coded' nobody compares",
     ),
-    "a link that nobody compares over": (
-        {"link": "wan", "disclosure": "distances"},
-        "link: with disclosure 'distances' nobody compares",
-    ),
-    "another link": ({"link": "slow"}, "link: "),
 }
 
 

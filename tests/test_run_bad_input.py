@@ -443,12 +443,6 @@ def test_a_deadline_is_a_number_of_seconds(value):
         secfc.run(GOOD, 2, 1, 1, deadline=value)
 
 
-def test_a_comparison_is_one_of_two():
-    text = r"^comparison: 'end', 'rounds' are possible, 'never' was given$"
-    with pytest.raises(ParameterError, match=text):
-        secfc.run(GOOD, 2, 1, 1, comparison="never")
-
-
 def test_liars_are_not_tolerated_under_masks_and_nothing_weaker_is_chosen_instead():
     text = (
         r"^max_liars: 0 or another disclosure \('coded' or 'labels'\) "

@@ -28,7 +28,6 @@ pytestmark = [
 KINDS = {
     "random": ("--n-init", "3"),
     "coded": ("--disclosure", "coded"),
-    "rounds": ("--compare-rounds",),
     "plus plus": ("--init", "k-means++"),
     "spare": ("--n-init", "2"),
     "membership": ("--membership", "--id", "id"),

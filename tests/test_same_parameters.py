@@ -170,9 +170,7 @@ def test_an_estimator_is_watched():
 
 def test_nothing_stays_in_the_storage_of_a_choice(tmp_path):
     held = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0, disclosure="distances")
-    stored = secfc.choose_k(
-        FIVE, [2, 3], 1, 1, storage=tmp_path, comparison="rounds", seed=0, disclosure="distances"
-    )
+    stored = secfc.choose_k(FIVE, [2, 3], 1, 1, storage=tmp_path, seed=0, disclosure="distances")
     assert list(tmp_path.iterdir()) == []
     assert stored.to_dict()["candidates"] == held.to_dict()["candidates"]
 

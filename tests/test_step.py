@@ -163,7 +163,6 @@ def test_labels_are_those_of_scikit_learn(step):
             {"committee": 3},
             {"ids": True},
             {"sample_weight": True},
-            {"comparison": "rounds"},
             {"driver": "multiprocess"},
             {"t": 2},
             {"ell": 2},

@@ -95,9 +95,7 @@ class RecheckRound(UnaskedRound):
         sizes, told = self._sizes(part), self._asked.told[part]
         if told.max() >= sizes.size or not sizes[told].all():
             raise self._error(part)
-        return Question.about(
-            primes=self._primes, sizes=sizes, rows=told.size, champions=told, link=self._job.link
-        )
+        return Question.about(primes=self._primes, sizes=sizes, rows=told.size, champions=told)
 
     def _ended(self, slot: int, role: Role) -> list[Message]:
         if isinstance(role, Evaluator):

@@ -190,20 +190,18 @@ def test_bytes_stay_within_two_percent_of_the_least_for_large_payloads(rows_of):
 
 
 def test_links_follow_from_bytes_and_exchanges(rows_of):
-    rows = {(row["disclosure"], row["link"], row["part"]): row for row in rows_of("links", "--quick")}
-    assert len(rows) == 9
+    rows = {(row["disclosure"], row["part"]): row for row in rows_of("links", "--quick")}
+    assert len(rows) == 6
     for row in rows.values():
         expected = [8 * row["line_bytes"] / rate + row["legs"] / 100 for rate in (10e6, 100e6, 1e9)]
         assert row["seconds"] == pytest.approx(expected)
     # With "coded" there is one question and one answer. The busiest line brings all answers to the server.
     for part in ("first", "later"):
-        row = rows["coded", "lan", part]
+        row = rows["coded", part]
         answers = 3 * row["residues"] * row["k"] * row["m"] * row["n"]
         assert row["legs"] == 2
         assert answers <= row["line_bytes"] <= 1.01 * answers
-    lan, wan = rows["labels", "lan", "later"], rows["labels", "wan", "later"]
-    assert 2 < wan["legs"] < lan["legs"]
-    assert wan["line_bytes"] > lan["line_bytes"]
+    assert rows["labels", "later"]["legs"] > 2
 
 
 @pytest.mark.processes

@@ -35,7 +35,6 @@ KINDS = {
     "labels": {"starts": True},
     "coded": {"disclosure": "coded", "n_init": 2},
     "centres": {"reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
-    "rounds": {"comparison": "rounds"},
     "liars": {"counts": (20, 30, 10, 20, 15), "max_liars": 1},
     "spare": {"counts": (20, 30, 10, 20, 15), "n_init": 2},
     "union": {"ids_cap": 120},

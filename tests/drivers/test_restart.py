@@ -29,7 +29,6 @@ KINDS = {
     "opened labels": {"disclosure": "labels"},
     "spare masks": {"counts": (20, 30, 10, 20, 15), "disclosure": "labels", "comparers": (4, 1, 5)},
     "centres": {"reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
-    "rounds": {"comparison": "rounds"},
     "liars": {"counts": (20, 30, 10, 20, 15), "max_liars": 1},
     "union": {"ids_cap": 120},
 }

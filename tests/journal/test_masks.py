@@ -315,7 +315,7 @@ PURPOSES = {
 }
 
 
-ALIKE = ("separation", "k-means++", "labels", "rounds", "centres", "segments", "opened core", "scored starts")
+ALIKE = ("separation", "k-means++", "labels", "centres", "segments", "opened core", "scored starts")
 """They hide the same as other kinds do. test_resume.py runs them without kills, the slow tests with kills."""
 
 

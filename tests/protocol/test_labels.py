@@ -56,7 +56,6 @@ def jobs(draw):
         "ell": ell,
         "max_iter": draw(st.sampled_from([1, 2, 300])),
         "tol_moved": draw(st.sampled_from([0.0, 0.0, 0.2, 0.7])),
-        "comparison": draw(st.sampled_from(["end", "rounds"])),
         "seed": draw(st.integers(0, 9)),
         "bound": 4.0,
         "precision": draw(st.sampled_from([3, 16])),

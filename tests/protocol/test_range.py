@@ -28,7 +28,7 @@ LIAR, COLUMN = 1, 2
 
 SETTINGS = {
     "distances": {"disclosure": "distances", "n_init": 10},
-    "coded": {"max_liars": 1, "comparison": "rounds", "n_init": 80, "max_iter": 40},
+    "coded": {"max_liars": 1, "n_init": 80, "max_iter": 40},
     "separation": {"disclosure": "distances", "init": "separation"},
     "k-means++": {"disclosure": "distances", "init": "k-means++"},
     "compared": {"disclosure": "distances", "compared": (2, 3), "k": 3},

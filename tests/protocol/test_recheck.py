@@ -67,8 +67,6 @@ KINDS = {
     "two helpers and t = 2": HELPERS | {"t": 2},
     "only helpers": {"comparers": (7, 8, 9), "recheckers": (10, 11, 12)},
     "liars": {"max_liars": 1, "rows": [*ROWS, ROWS[0] + 1]},
-    "rounds": {"comparison": "rounds"},
-    "wide area": {"link": "wan"},
     "coin": {"seed": None},
     "several k": {
         "compared": (2, 3),
@@ -281,9 +279,7 @@ def test_a_lie_is_found_when_its_label_is_rechecked_and_nobody_is_told_a_label(
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("place", "kind"),
-    crossed(
-        (Comparer.DEALER, Comparer.E0), ("random", "helpers", "liars", "rounds", "wide area"), together=1
-    ),
+    crossed((Comparer.DEALER, Comparer.E0), ("random", "helpers", "liars"), together=1),
 )
 def test_where_all_labels_are_rechecked_every_lie_is_found(of, monkeypatch, place, kind):
     lie(monkeypatch, place, {1: (0, 7, 20)})
@@ -559,7 +555,7 @@ class TestAServerThatCheats:
         plain.deliver(finish)
 
     @pytest.mark.some(1)
-    @pytest.mark.parametrize("kind", ["random", "emptied", "rounds"])
+    @pytest.mark.parametrize("kind", ["random", "emptied"])
     def test_has_no_answer_about_one_question_under_masks_of_another(self, of, kind):
         """Masks for the last question arrive late, when the points are asked about past questions."""
         given, late = KINDS[kind], []

@@ -81,7 +81,6 @@ def test_fewer_bytes_have_the_same_result(disclosure, whole):
             {"tol_moved": 0.1},
             {"max_iter": 3},
             {"sample_weight": True},
-            {"comparison": "rounds"},
             {"step": 0.001},
             {"threads": 2},
             {"ids": True},

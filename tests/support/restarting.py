@@ -37,7 +37,6 @@ KINDS = {
         "reveal_inertia": True,
         "limits": Limits(reveal_inertia=True),
     },
-    "rounds": {"comparison": "rounds"},
     "liars": {"counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "centres": {"counts": (3, 4, 2), "reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},
     "quorum": {"counts": (3, 4, 0, 2, 3), "reveal_to": (2,), "limits": Limits(reveal_centres=True)},
