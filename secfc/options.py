@@ -227,8 +227,7 @@ class ClusterOptions(AgreedClustering):
         'other (the paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn '
         "before; the best of several candidates is taken, as scikit-learn does. Its draws are public and "
         "tell sums of distances of rows to the rows drawn before: a party with many rows of its choice can "
-        'read single rows of others (docs/threat-model.md). Except with disclosure "labels" the server also '
-        "learns every row's distance to each candidate. A client whose `limits` forbid sets of one row "
+        "read single rows of others (docs/threat-model.md). A client whose `limits` forbid sets of one row "
         "refuses. An ndarray or DataFrame: public centres, such as those of an earlier run or of a "
         "published model; columns are matched by name. Every row starts with its nearest centre, which "
         "everybody learns, and every centre must be the nearest of at least one row. Start labels: one "
@@ -419,8 +418,8 @@ class Weights:
         'k-means++, as in scikit-learn (the first sets of "random" and "separation" do not depend on '
         f"it). Whole numbers from 1 to {MAX_WEIGHT}, with a sum of {MAX_ROWS} at most. **Weights are "
         "public**: all parties and the server learn the weight of every row. For `limits` the size of a "
-        "set is its total weight divided by its largest weight, rounded down. Not with `ids` or "
-        "`committee`.",
+        "set is its total weight divided by its largest weight, rounded down. docs/optional.md says what "
+        "weights go with.",
     )
 
 
@@ -436,9 +435,9 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
     init: str = again(
         ClusterOptions,
         "init",
-        kind='{"auto", "k-means++", "random", "separation"}',
-        text="As for `secfc.run`, but neither centres nor start labels.",
-        help="How the first sets are chosen.",
+        kind='{"auto", "random"}',
+        text='"auto" is "random": several k are compared from random partitions.',
+        help="How the first sets are chosen: at random.",
     )
 
 

@@ -190,7 +190,7 @@ ARGUMENTS = {
     "n_init float": ({"n_init": 1.5}, "n_init: an integer is needed, float was given"),
     "n_init with start labels": (
         starting(ZEROS, ONES, ONES) | {"n_init": 2},
-        "n_init: 1 is needed with given centres or start labels, 2 was given",
+        "n_init: not with init by labels or centres: there is one start",
     ),
     "max_iter 0": ({"max_iter": 0}, "max_iter: at least 1 is needed, 0 was given"),
     "max_iter beyond all numbers of rounds": (

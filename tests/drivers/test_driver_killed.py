@@ -31,7 +31,6 @@ pytestmark = pytest.mark.processes
 KINDS = {
     "random": {"n_init": 3},
     "separation": {"init": "separation"},
-    "k-means++": {"init": "k-means++", "n_init": 2},
     "labels": {"starts": True},
     "coded": {"disclosure": "coded", "n_init": 2},
     "centres": {"reveal_to": (1, 3), "limits": Limits(reveal_centres=True)},

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.processes
 KINDS = {
     "random": {"n_init": 4},
     "separation": {"init": "separation"},
-    "k-means++": {"init": "k-means++", "n_init": 2},
     "labels": {"starts": True},
     "coded": {"disclosure": "coded", "n_init": 2},
     "opened labels": {"disclosure": "labels"},

@@ -30,7 +30,7 @@ KINDS = [
     )
     if not (liars and disclosure != "coded")
     and not (reveal == "spreads" and (liars or union))
-    and not (reveal == "noise" and disclosure != "labels")
+    and not (reveal == "noise" and (union or disclosure != "labels"))
 ]
 
 

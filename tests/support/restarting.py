@@ -18,7 +18,6 @@ from secfc.sealing.identity import Identity, Roster
 KINDS = {
     "random": {"n_init": 3},
     "separation": {"init": "separation"},
-    "k-means++": {"init": "k-means++", "n_init": 2},
     "labels": {"starts": True},
     "coded": {"disclosure": "coded"},
     "opened labels": {"disclosure": "labels"},
@@ -43,16 +42,6 @@ KINDS = {
     "noise": {
         "counts": (3, 4, 2, 3),
         "disclosure": "labels",
-        "reveal_to": (1, 3),
-        "centres_epsilon": 1.0,
-        "centres_delta": 1e-6,
-        "limits": Limits(reveal_centres=True),
-    },
-    "noise, union": {
-        "ids": True,
-        "counts": (3, 4, 2, 3),
-        "disclosure": "labels",
-        "comparers": (4, 5, 6, 1),
         "reveal_to": (1, 3),
         "centres_epsilon": 1.0,
         "centres_delta": 1e-6,
