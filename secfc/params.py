@@ -228,7 +228,6 @@ class Job(AgreedClustering, CentreNoise):
         """Whether the comparers toss a coin that determines the public choices."""
         return self.disclosure == "labels" and self.seed is None and self.init != "labels"
 
-    @property
     @cached_property
     def parties(self) -> int:
         """Number of clients and helpers."""
