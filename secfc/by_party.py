@@ -88,10 +88,6 @@ def computing_parties(members: list[Party], options: RunOptions) -> list[str]:
     if options.committee is None:
         return [member.name for member in members]
     asked = {
-        "ids": options.ids is not None,
-        "centres or labels as init": not isinstance(options.init, str),
-        "reveal_centres": options.reveal_centres is not None,
-        "sample_weight": options.sample_weight is not None,
         "limits of single parties": isinstance(options.limits, list | tuple),
     }
     names = ", ".join(name for name, found in asked.items() if found)

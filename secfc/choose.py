@@ -277,8 +277,6 @@ def choose_members(
         raise ParameterError("ks: a sequence of integers is needed") from None
     if not wanted:
         raise ParameterError("ks: no number of clusters is given")
-    if not isinstance(options.init, str):
-        raise ParameterError("init: given centres or start labels have one k, but several k are compared")
     everything = RunOptions(**shared(options, ChooseOptions))
     outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
     candidates = []

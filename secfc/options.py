@@ -22,9 +22,6 @@ if TYPE_CHECKING:  # both import the job, which has options
     from secfc.limits import Limits
     from secfc.protocol.progress import Progress
 
-Comparison = Literal["end", "rounds"]
-"""When clients compare what the server sent them: after the run, or also in each round."""
-
 Disclosure = Literal["coded", "distances", "labels"]
 """Who learns distances. "labels": nobody, only labels are learned; "distances": the server alone;
 "coded": the server, which receives every client's coded distances."""
@@ -33,7 +30,6 @@ Auto = Literal["auto"]
 AUTO: Auto = "auto"
 """Marks a choice that depends on other options (`secfc.params.default_start`)."""
 
-Link = Literal["lan", "wan"]  # the network between the parties
 Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
 Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
 MAX_PRECISION = 52
@@ -164,19 +160,6 @@ class Agreed:
         least=0,
         help="Number of parties that may send wrong answers; each needs two more parties.",
     )
-    comparison: Comparison = option(
-        "end",
-        '{"end", "rounds"}',
-        "When clients check that the server sent all of them the same: after the run, or also before "
-        "each answer.",
-    )
-    link: Link = option(
-        "lan",
-        '{"lan", "wan"}',
-        'The network between the parties that compare, with disclosure "labels". With "wan" a '
-        "comparison of few rows takes fewer exchanges and more bytes.",
-        help="Network between the parties that compare; wan takes fewer exchanges and more bytes.",
-    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -241,8 +224,7 @@ class ClusterOptions(AgreedClustering):
         'other (the paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn '
         "before; the best of several candidates is taken, as scikit-learn does. Its draws are public and "
         "tell sums of distances of rows to the rows drawn before: a party with many rows of its choice can "
-        'read single rows of others (docs/threat-model.md). Except with disclosure "labels" the server also '
-        "learns every row's distance to each candidate. A client whose `limits` forbid sets of one row "
+        "read single rows of others (docs/threat-model.md). A client whose `limits` forbid sets of one row "
         "refuses. An ndarray or DataFrame: public centres, such as those of an earlier run or of a "
         "published model; columns are matched by name. Every row starts with its nearest centre, which "
         "everybody learns, and every centre must be the nearest of at least one row. Start labels: one "
@@ -403,8 +385,8 @@ class Weights:
         'k-means++, as in scikit-learn (the first sets of "random" and "separation" do not depend on '
         f"it). Whole numbers from 1 to {MAX_WEIGHT}, with a sum of {MAX_ROWS} at most. **Weights are "
         "public**: all parties and the server learn the weight of every row. For `limits` the size of a "
-        "set is its total weight divided by its largest weight, rounded down. Not with `ids` or "
-        "`committee`.",
+        "set is its total weight divided by its largest weight, rounded down. docs/optional.md says what "
+        "weights go with.",
     )
 
 
@@ -420,9 +402,9 @@ class ChooseOptions(Execution, OfData, ClusterOptions):
     init: str = again(
         ClusterOptions,
         "init",
-        kind='{"auto", "k-means++", "random", "separation"}',
-        text="As for `secfc.run`, but neither centres nor start labels.",
-        help="How the first sets are chosen.",
+        kind='{"auto", "random"}',
+        text='"auto" is "random": several k are compared from random partitions.',
+        help="How the first sets are chosen: at random.",
     )
 
 

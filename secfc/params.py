@@ -222,11 +222,6 @@ class Job(AgreedClustering, CentreNoise):
         """Whether the comparers toss a coin that determines the public choices."""
         return self.disclosure == "labels" and self.seed is None and self.init != "labels"
 
-    @property
-    def tells_draws(self) -> bool:
-        """Whether all parties know draws of k-means++: a seed or a coin makes them."""
-        return self.init == "k-means++" and (self.tosses or self.seed is not None)
-
     @cached_property
     def parties(self) -> int:
         """Number of clients and helpers."""
@@ -422,7 +417,7 @@ class Job(AgreedClustering, CentreNoise):
 
     def _draws_tell(self) -> str:
         """What public draws tell."""
-        if not self.tells_draws:
+        if self.init != "k-means++":
             return ""
         return (
             "init: the draws of 'k-means++' are public and tell sums of distances of a party's rows to the "

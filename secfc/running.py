@@ -293,8 +293,12 @@ def _setup(
         comparers=comparers_of(options.comparers, parameters["n"]),
         reveal_spread=smallest_spread(options.reveal_spread, members, limits),
         weighted=options.sample_weight is not None,
+        owners=None if options.committee is None else (),
+        deposits=None if options.committee is None else "",
         **agreed,
     )
+    if options.committee is not None:  # until owners have dealt
+        job = replace(job, owners=None, deposits=None)
     if job.reveal_inertia:
         check_consent("reveal_inertia", members, limits)
 
@@ -308,8 +312,8 @@ def _setup(
         weights=None if weights is None else np.concatenate(weights),
     )
     layout.check(job)
-    if job.ids_cap is None:  # else nobody knows whose rows are whose, and every client adds noise
-        noise_of(job, layout)
+    noise_of(job, layout)
+    if job.ids_cap is None:  # else nobody knows whose rows are whose
         _check_shares(job, layout, members, limits)
     starts = None
     if isinstance(init, list | tuple):

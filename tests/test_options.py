@@ -46,8 +46,6 @@ DEFAULTS = {
     "driver": "in-process",
     "max_liars": 0,
     "reveal_inertia": False,
-    "comparison": "end",
-    "link": "lan",
     "comparers": None,
     "committee": None,
     "deadline": None,

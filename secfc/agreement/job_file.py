@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -278,7 +279,7 @@ def _agreement(
         values["step"] = _step(schema.clustering, preparation, bound)
         job = Job(n=clients, d=len(columns), bound=bound, **values)
     except ParameterError as error:
-        name = str(error).split(":", 1)[0]
+        name = re.split(r"[: ]", str(error), maxsplit=1)[0]
         given = name in values
         keys = ("clustering", name) if given else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None

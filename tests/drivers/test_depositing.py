@@ -302,10 +302,10 @@ class TestJob:
     @pytest.mark.parametrize(
         ("old", "new", "match"),
         [
-            ("k = 2", "k = 2\nids_cap = 30", "ids: not with a committee"),
-            ("k = 2", 'k = 2\ninit = "labels"', "init by labels or centres: not with a committee"),
-            ("k = 2", "k = 2\npredict = true", "init by labels or centres: not with a committee"),
-            ("k = 2", 'k = 2\nreveal_centres = ["north"]', "reveal_centres: not with a committee"),
+            ("k = 2", "k = 2\nids_cap = 30", "ids: not with committee"),
+            ("k = 2", 'k = 2\ninit = "labels"', "init by labels or centres: not with committee"),
+            ("k = 2", "k = 2\npredict = true", "predict: not with committee"),
+            ("k = 2", 'k = 2\nreveal_centres = ["north"]', "reveal_centres: not with committee"),
             ("most = 4", "most = 400000", "3 parties admit 1200000 owners of 9 rows, at most 1048576"),
             ("most_rows = 9", "most_rows = 1000000000", "owners of 1000000000 rows"),
             ("most = 4", "most = 0", "owners.most"),
