@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from secfc.api_options import ChooseOptions, RunOptions
 from secfc.array_types import Ints
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.measures import knee
 from secfc.number_texts import number_text
-from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
+from secfc.options import Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults

@@ -4,14 +4,11 @@ All pairs that are not in `APART` go together. docs/optional.md has the same tab
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from secfc.errors import ParameterError
+from secfc.job_values import JobValues
 
-if TYPE_CHECKING:
-    from secfc.params import Job
-
-FEATURES: "dict[str, Callable[[Job], bool]]" = {
+FEATURES: dict[str, Callable[[JobValues], bool]] = {
     "disclosure 'coded'": lambda job: job.disclosure != "labels",
     "comparers": lambda job: bool(job.comparers),
     "ids": lambda job: job.ids_cap is not None,
@@ -75,7 +72,7 @@ APART = {
 """Pairs that do not go together, with the reason."""
 
 
-def check_combinations(job: "Job") -> None:
+def check_combinations(job: JobValues) -> None:
     """Raise ParameterError, with both names and the reason, if two features do not go together."""
     used = {name for name, has in FEATURES.items() if has(job)}
     for (one, other), reason in APART.items():

@@ -12,23 +12,15 @@ from typing import get_args
 from secfc.combinations import check_combinations
 from secfc.errors import ParameterError, ThresholdError
 from secfc.field.fixed_point import MAX_STEPS
+from secfc.job_values import JobValues
 from secfc.option_checks import check_bool, check_choice, check_option, check_positive, check_seed
 from secfc.options import AgreedClustering, choices_of, options_of
-from secfc.params import (
-    COMPARERS,
-    MAX_CLIENTS,
-    MAX_CLUSTERS,
-    MAX_ROUNDS,
-    SMALLEST_SPREAD,
-    Job,
-    Start,
-    fitting,
-)
+from secfc.thresholds import COMPARERS, MAX_CLIENTS, MAX_CLUSTERS, MAX_ROUNDS, SMALLEST_SPREAD, Start, fitting
 
 _Rules = Iterator[tuple[bool, str]]
 
 
-def check_job(job: Job) -> None:
+def check_job(job: JobValues) -> None:
     """Check a new job, and give each parameter one form: 1 and 1.0 are one job.
 
     ParameterError names the parameter and says what would fit; `ThresholdError` for too few clients.
@@ -68,7 +60,7 @@ def check_smallest_spread(name: str, value: object) -> None:
         )
 
 
-def _set(job: Job, name: str, value: object) -> None:
+def _set(job: JobValues, name: str, value: object) -> None:
     object.__setattr__(job, name, value)
 
 
@@ -80,14 +72,14 @@ def _clients(numbers: tuple[int, ...]) -> str:
     return f"clients {', '.join(map(str, numbers))} (client 1 is the first party)"
 
 
-def _of_numbers(job: Job) -> _Rules:
+def _of_numbers(job: JobValues) -> _Rules:
     yield job.k > MAX_CLUSTERS, f"k: at most {MAX_CLUSTERS} clusters, {job.k} was given"
     yield job.n > MAX_CLIENTS, f"parties: at most {MAX_CLIENTS}, {job.n} were given"
     known = isinstance(job.bound, float) and isfinite(job.bound) and job.bound >= 0
     yield not known, f"bound: a finite number >= 0 is needed, {job.bound!r} was given"
 
 
-def _of_step(job: Job) -> _Rules:
+def _of_step(job: JobValues) -> _Rules:
     step = job.step
     if step is None:
         return
@@ -104,7 +96,7 @@ def _of_step(job: Job) -> _Rules:
     yield step < least, f"step: at least {least!r} is needed, {job.step!r} was given"
 
 
-def _of_liars(job: Job) -> _Rules:
+def _of_liars(job: JobValues) -> _Rules:
     yield (
         job.max_liars > 0 and job.disclosure == "distances",
         "max_liars: 0 or another disclosure ('coded' or 'labels') is needed, because wrong answers cannot be "
@@ -112,7 +104,7 @@ def _of_liars(job: Job) -> _Rules:
     )
 
 
-def _of_comparers(job: Job) -> _Rules:
+def _of_comparers(job: JobValues) -> _Rules:
     comparers = job.comparers
     if job.disclosure != "labels":
         return
@@ -129,7 +121,7 @@ def _of_comparers(job: Job) -> _Rules:
     )
 
 
-def _of_compared(job: Job) -> _Rules:
+def _of_compared(job: JobValues) -> _Rules:
     if not job.compared:
         return
     for k in job.compared:
@@ -143,7 +135,7 @@ def _of_compared(job: Job) -> _Rules:
     )
 
 
-def _of_recipients(job: Job) -> _Rules:
+def _of_recipients(job: JobValues) -> _Rules:
     for client in job.reveal_to:
         check_positive("reveal_centres", client)
     yield (
@@ -152,21 +144,21 @@ def _of_recipients(job: Job) -> _Rules:
     )
 
 
-def _of_predict(job: Job) -> _Rules:
+def _of_predict(job: JobValues) -> _Rules:
     yield (
         job.predict and (job.init, job.max_iter) != ("labels", 1),
         "predict: init='labels' and max_iter=1 are needed, because a prediction moves no centre",
     )
 
 
-def _of_spread(job: Job) -> _Rules:
+def _of_spread(job: JobValues) -> _Rules:
     if job.reveal_spread is None:
         return
     check_smallest_spread("reveal_spread", job.reveal_spread)
     yield not job.reveal_to, "reveal_spread: only with reveal_centres; the same parties receive the spreads"
 
 
-def _of_owners(job: Job) -> _Rules:
+def _of_owners(job: JobValues) -> _Rules:
     yield (job.owners is None) != (job.deposits is None), "owners, deposits: both are needed, or none"
     if job.owners is None:
         return
@@ -175,7 +167,7 @@ def _of_owners(job: Job) -> _Rules:
         yield wrong, f"owners: numbers of rows are needed, {rows!r} was given"
 
 
-def _of_noise(job: Job) -> _Rules:
+def _of_noise(job: JobValues) -> _Rules:
     for name, below, range_ in (
         ("centres_epsilon", inf, "above 0"),
         ("centres_delta", 1, "above 0 and below 1"),
@@ -192,7 +184,7 @@ def _of_noise(job: Job) -> _Rules:
     yield given and not job.reveal_to, recipients
 
 
-def _check_threshold(job: Job) -> None:
+def _check_threshold(job: JobValues) -> None:
     n, t, ell = job.n, job.t, job.ell
     if n < job.threshold:
         fits = " or ".join(f"t={a}, ell={b}" for a, b in fitting(n, t, ell))

@@ -22,7 +22,8 @@ from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.residues import MAX_ROWS
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import rows_hidden_among, set_weights
-from secfc.params import Job, Start
+from secfc.params import Job
+from secfc.thresholds import Start
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message; the largest is an assignment of `MAX_ROWS` rows
 MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit

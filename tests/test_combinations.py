@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from plaintext_baselines import ExactLloyd
+from secfc.api_options import RunOptions
 from secfc.combinations import APART, FEATURES
 from secfc.errors import ParameterError
 from secfc.limits import Limits
-from secfc.options import RunOptions
 from secfc.params import Job
 from secfc.parties import as_parties
 from secfc.running import run_outcome

@@ -25,12 +25,13 @@ from secfc.field.fixed_point import step_of
 from secfc.field.residues import MAX_ROWS
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import AgreedClustering, CentreNoise, ClusterOptions
-from secfc.params import COMPARERS, MAX_OWNERS, Job, Start, default_start
+from secfc.params import Job
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
+from secfc.thresholds import COMPARERS, MAX_OWNERS, Start, default_start
 from secfc.version import PROTOCOL_BYTES
 
 Range = tuple[float, float]  # least and largest value

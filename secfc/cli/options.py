@@ -7,23 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from secfc.api_options import ChooseOptions, Driver, Execution, OfData, RevealOptions
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
 from secfc.limits import Limits
-from secfc.options import (
-    MACHINE,
-    OPENED,
-    Agreed,
-    ChooseOptions,
-    ClusterOptions,
-    Driver,
-    Execution,
-    OfData,
-    RevealOptions,
-    Threshold,
-    again,
-    shared,
-)
+from secfc.options import MACHINE, OPENED, Agreed, ClusterOptions, Threshold, again, shared
 from secfc.sources.text_format import TextFormat
 
 if TYPE_CHECKING:  # imported only by the commands that need it

@@ -23,7 +23,7 @@ from secfc.kmeans.score import score
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
-from secfc.params import Start
+from secfc.thresholds import Start
 
 
 class Step(Enum):

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Collection
 
 from secfc.errors import CheatError, MessageError, SealError
-from secfc.params import MAX_ROUNDS, Job
+from secfc.params import Job
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Assignment, Finish, Message, Witness
@@ -17,6 +17,7 @@ from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
 from secfc.sealing.proof import SHOWN_BYTES, Proof
+from secfc.thresholds import MAX_ROUNDS
 
 END = MAX_ROUNDS + 1
 """Number for the end of the run, above every round."""
