@@ -4,14 +4,14 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from secfc.api_options import RunOptions
 from secfc.array_types import Ints
 from secfc.errors import LimitError, ParameterError
 from secfc.limits import Limits
 from secfc.option_checks import check_bool
-from secfc.options import RunOptions
-from secfc.params import COMPARERS, MAX_CLIENTS, SMALLEST_SPREAD
 from secfc.parties import Party
 from secfc.rows import as_weights
+from secfc.thresholds import COMPARERS, MAX_CLIENTS, SMALLEST_SPREAD
 
 
 def limits_of(given: object, members: list[Party]) -> list[Limits]:
@@ -88,10 +88,6 @@ def computing_parties(members: list[Party], options: RunOptions) -> list[str]:
     if options.committee is None:
         return [member.name for member in members]
     asked = {
-        "ids": options.ids is not None,
-        "centres or labels as init": not isinstance(options.init, str),
-        "reveal_centres": options.reveal_centres is not None,
-        "sample_weight": options.sample_weight is not None,
         "limits of single parties": isinstance(options.limits, list | tuple),
     }
     names = ", ".join(name for name, found in asked.items() if found)

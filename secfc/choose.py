@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from secfc.api_options import ChooseOptions, RunOptions
 from secfc.array_types import Ints
 from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.measures import knee
 from secfc.number_texts import number_text
-from secfc.options import ChooseOptions, RunOptions, Threshold, again, shared
+from secfc.options import Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults
@@ -277,8 +278,6 @@ def choose_members(
         raise ParameterError("ks: a sequence of integers is needed") from None
     if not wanted:
         raise ParameterError("ks: no number of clusters is given")
-    if not isinstance(options.init, str):
-        raise ParameterError("init: given centres or start labels have one k, but several k are compared")
     everything = RunOptions(**shared(options, ChooseOptions))
     outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
     candidates = []

@@ -9,19 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secfc.api_options import Execution, PredictOptions, RevealOptions, RunOptions
 from secfc.array_types import Floats, Labels
 from secfc.codes import Code
 from secfc.described import documented
 from secfc.errors import DataError, ParameterError
-from secfc.options import (
-    ClusterOptions,
-    Execution,
-    PredictOptions,
-    RevealOptions,
-    RunOptions,
-    Threshold,
-    shared,
-)
+from secfc.options import ClusterOptions, Threshold, shared
 from secfc.parties import as_parties
 from secfc.predicting import predict
 from secfc.result import Result

@@ -1,4 +1,4 @@
-"""The checks of a new job: each parameter alone, and which parameters do not work together.
+"""The checks of a new job: each parameter alone, pairs (`secfc.combinations`), and what a parameter needs.
 
 A rule is a pair: whether the job breaks it, and the text of the error. A rule may rely on those before it.
 """
@@ -9,25 +9,18 @@ from itertools import chain, pairwise
 from math import inf, isfinite
 from typing import get_args
 
+from secfc.combinations import check_combinations
 from secfc.errors import ParameterError, ThresholdError
 from secfc.field.fixed_point import MAX_STEPS
+from secfc.job_values import JobValues
 from secfc.option_checks import check_bool, check_choice, check_option, check_positive, check_seed
 from secfc.options import AgreedClustering, choices_of, options_of
-from secfc.params import (
-    COMPARERS,
-    MAX_CLIENTS,
-    MAX_CLUSTERS,
-    MAX_ROUNDS,
-    SMALLEST_SPREAD,
-    Job,
-    Start,
-    fitting,
-)
+from secfc.thresholds import COMPARERS, MAX_CLIENTS, MAX_CLUSTERS, MAX_ROUNDS, SMALLEST_SPREAD, Start, fitting
 
 _Rules = Iterator[tuple[bool, str]]
 
 
-def check_job(job: Job) -> None:
+def check_job(job: JobValues) -> None:
     """Check a new job, and give each parameter one form: 1 and 1.0 are one job.
 
     ParameterError names the parameter and says what would fit; `ThresholdError` for too few clients.
@@ -43,9 +36,15 @@ def check_job(job: Job) -> None:
         if getattr(job, name) is not None or one.default is not None:
             check_option(name, getattr(job, name), what, choices_of(one))
     _set(job, "tol_moved", abs(float(job.tol_moved)))  # 0, 0.0 and -0.0 are one job
-    first = _of_numbers, _of_step, _of_start, _of_comparers, _of_compared, _of_recipients, _of_predict
-    then = _of_spread, _of_owners, _of_weights, _of_inertia, _of_noise
-    for broken, text in chain.from_iterable(rules(job) for rules in (*first, *then)):
+    for name in ("predict", "weighted", "reveal_inertia"):
+        check_bool(name, getattr(job, name))
+    check_choice("init", job.init, get_args(Start))
+    check_seed(job.seed)
+    check_combinations(job)
+    first = _of_numbers, _of_step, _of_liars, _of_comparers, _of_compared, _of_recipients, _of_predict
+    for broken, text in chain.from_iterable(
+        rules(job) for rules in (*first, _of_spread, _of_owners, _of_noise)
+    ):
         if broken:
             raise ParameterError(text)
     _check_threshold(job)
@@ -61,7 +60,7 @@ def check_smallest_spread(name: str, value: object) -> None:
         )
 
 
-def _set(job: Job, name: str, value: object) -> None:
+def _set(job: JobValues, name: str, value: object) -> None:
     object.__setattr__(job, name, value)
 
 
@@ -73,14 +72,14 @@ def _clients(numbers: tuple[int, ...]) -> str:
     return f"clients {', '.join(map(str, numbers))} (client 1 is the first party)"
 
 
-def _of_numbers(job: Job) -> _Rules:
+def _of_numbers(job: JobValues) -> _Rules:
     yield job.k > MAX_CLUSTERS, f"k: at most {MAX_CLUSTERS} clusters, {job.k} was given"
     yield job.n > MAX_CLIENTS, f"parties: at most {MAX_CLIENTS}, {job.n} were given"
     known = isinstance(job.bound, float) and isfinite(job.bound) and job.bound >= 0
     yield not known, f"bound: a finite number >= 0 is needed, {job.bound!r} was given"
 
 
-def _of_step(job: Job) -> _Rules:
+def _of_step(job: JobValues) -> _Rules:
     step = job.step
     if step is None:
         return
@@ -88,10 +87,6 @@ def _of_step(job: Job) -> _Rules:
     possible = 0 < step <= sys.float_info.max
     yield not possible, f"step: a finite number above 0 is needed, {step!r} was given"
     _set(job, "step", float(step))
-    yield (
-        job.precision != Job.precision,
-        f"precision: not with step, which represents rows exactly; {job.precision} was given",
-    )
     yield (
         job.bound > MAX_STEPS * job.unit,
         f"step: the bound {job.bound!r} has more than 2**{MAX_STEPS.bit_length() - 1} steps of "
@@ -101,19 +96,7 @@ def _of_step(job: Job) -> _Rules:
     yield step < least, f"step: at least {least!r} is needed, {job.step!r} was given"
 
 
-def _of_start(job: Job) -> _Rules:
-    check_choice("init", job.init, get_args(Start))
-    check_seed(job.seed)
-    given = job.init == "labels"
-    yield (
-        given and job.n_init != 1,
-        f"n_init: 1 is needed with given centres or start labels, {job.n_init} was given",
-    )
-    yield (
-        given and job.ids_cap is not None,
-        "init: given centres or start labels are not possible with ids, because start labels would show the "
-        "server which party has which rows",
-    )
+def _of_liars(job: JobValues) -> _Rules:
     yield (
         job.max_liars > 0 and job.disclosure == "distances",
         "max_liars: 0 or another disclosure ('coded' or 'labels') is needed, because wrong answers cannot be "
@@ -121,14 +104,9 @@ def _of_start(job: Job) -> _Rules:
     )
 
 
-def _of_comparers(job: Job) -> _Rules:
+def _of_comparers(job: JobValues) -> _Rules:
     comparers = job.comparers
     if job.disclosure != "labels":
-        for name, given in (
-            ("comparers", bool(comparers)),
-            ("link", job.link != "lan"),
-        ):
-            yield given, f"{name}: with disclosure {job.disclosure!r} nobody compares"
         return
     for client in comparers:
         check_positive("comparers", client)
@@ -143,14 +121,13 @@ def _of_comparers(job: Job) -> _Rules:
     )
 
 
-def _of_compared(job: Job) -> _Rules:
+def _of_compared(job: JobValues) -> _Rules:
     if not job.compared:
         return
     for k in job.compared:
         check_positive("compared", k)
     ascending = all(a < b for a, b in pairwise(job.compared)) and job.compared[-1] == job.k
     yield not ascending, f"compared: ascending numbers up to k={job.k} are needed"
-    yield job.init == "labels", "init: given start labels have one k, but several k are compared"
     yield (
         not job.tells_inertia,
         "reveal_inertia: True is needed to compare several k with disclosure 'labels', because they are "
@@ -158,7 +135,7 @@ def _of_compared(job: Job) -> _Rules:
     )
 
 
-def _of_recipients(job: Job) -> _Rules:
+def _of_recipients(job: JobValues) -> _Rules:
     for client in job.reveal_to:
         check_positive("reveal_centres", client)
     yield (
@@ -167,70 +144,30 @@ def _of_recipients(job: Job) -> _Rules:
     )
 
 
-def _of_predict(job: Job) -> _Rules:
-    check_bool("predict", job.predict)
-    needed = job.init, job.max_iter, job.tol_moved, job.reveal_to
+def _of_predict(job: JobValues) -> _Rules:
     yield (
-        job.predict and needed != ("labels", 1, 0.0, ()),
-        "predict: init='labels', max_iter=1, tol_moved=0 and no reveal_centres are needed, because a "
-        "prediction moves and opens no centre",
+        job.predict and (job.init, job.max_iter) != ("labels", 1),
+        "predict: init='labels' and max_iter=1 are needed, because a prediction moves no centre",
     )
 
 
-def _of_spread(job: Job) -> _Rules:
+def _of_spread(job: JobValues) -> _Rules:
     if job.reveal_spread is None:
         return
     check_smallest_spread("reveal_spread", job.reveal_spread)
     yield not job.reveal_to, "reveal_spread: only with reveal_centres; the same parties receive the spreads"
-    yield (
-        job.max_liars > 0,
-        "reveal_spread: max_liars=0 is needed, because the masks of sums of squares are not checked; "
-        f"{job.max_liars} was given",
-    )
-    yield (
-        job.tol_moved > 0,
-        "reveal_spread: tol_moved=0 is needed, because otherwise the inertia refers to means of earlier sets "
-        f"and together with spreads discloses more about the rows that moved; {job.tol_moved!r} was given",
-    )
-    yield job.ids_cap is not None, "reveal_spread: not with ids (docs/decisions/024-spreads-by-consent.md)"
 
 
-def _of_owners(job: Job) -> _Rules:
+def _of_owners(job: JobValues) -> _Rules:
     yield (job.owners is None) != (job.deposits is None), "owners, deposits: both are needed, or none"
     if job.owners is None:
         return
     for rows in job.owners:
         wrong = isinstance(rows, bool) or not isinstance(rows, int) or rows < 0
         yield wrong, f"owners: numbers of rows are needed, {rows!r} was given"
-    for name, asked in (
-        ("ids", job.ids_cap is not None),
-        ("init by labels or centres", job.init == "labels"),
-        ("reveal_centres", bool(job.reveal_to)),
-    ):
-        yield asked, f"{name}: not with a committee (docs/decisions/051-owners-and-a-committee.md)"
 
 
-def _of_weights(job: Job) -> _Rules:
-    check_bool("weighted", job.weighted)
-    for what, asked in (
-        ("with ids", job.ids_cap is not None),
-        ("with a committee", job.owners is not None),
-        ("where several k are compared", bool(job.compared)),
-    ):
-        yield job.weighted and asked, f"sample_weight: not {what} (docs/decisions/056-weights.md)"
-
-
-def _of_inertia(job: Job) -> _Rules:
-    check_bool("reveal_inertia", job.reveal_inertia)
-    yield (
-        job.reveal_inertia and job.disclosure != "labels",
-        f"reveal_inertia: only with disclosure 'labels'; with {job.disclosure!r} everybody learns the "
-        "inertia",
-    )
-    yield job.reveal_inertia and job.predict, "reveal_inertia: a prediction has no inertia"
-
-
-def _of_noise(job: Job) -> _Rules:
+def _of_noise(job: JobValues) -> _Rules:
     for name, below, range_ in (
         ("centres_epsilon", inf, "above 0"),
         ("centres_delta", 1, "above 0 and below 1"),
@@ -245,15 +182,9 @@ def _of_noise(job: Job) -> _Rules:
     yield given != (job.centres_delta is not None), both
     recipients = "centres_epsilon: only with reveal_centres, to whose parties centres are opened"
     yield given and not job.reveal_to, recipients
-    for what, asked in (
-        (f"disclosure {job.disclosure!r}, which tells distances", job.disclosure != "labels"),
-        ("reveal_inertia, which tells the inertia", job.reveal_inertia),
-        ("reveal_spread, which tells sums of squares", job.reveal_spread is not None),
-    ):
-        yield given and asked, f"centres_epsilon: not with {what} without noise"
 
 
-def _check_threshold(job: Job) -> None:
+def _check_threshold(job: JobValues) -> None:
     n, t, ell = job.n, job.t, job.ell
     if n < job.threshold:
         fits = " or ".join(f"t={a}, ell={b}" for a, b in fitting(n, t, ell))

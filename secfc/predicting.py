@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from secfc.api_options import PredictOptions, RunOptions
 from secfc.array_types import Ints, Labels
 from secfc.by_party import check_consent, check_list, limits_of, weights_of
 from secfc.called_with import called_with
@@ -14,7 +15,7 @@ from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
 from secfc.field.fixed_point import MAX_STEPS
 from secfc.option_checks import check_positive
-from secfc.options import PredictOptions, RunOptions, Threshold, again, shared
+from secfc.options import Threshold, again, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties, in_order
 from secfc.protocol.progress import Faults

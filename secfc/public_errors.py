@@ -9,7 +9,7 @@ from secfc import errors
 from secfc.codes import Code
 from secfc.errors import PartyError, SecFCError
 from secfc.options import shared
-from secfc.params import MAX_CLIENTS, MAX_OWNERS, MAX_ROUNDS
+from secfc.thresholds import MAX_CLIENTS, MAX_OWNERS, MAX_ROUNDS
 
 TYPES: Mapping[str, type[SecFCError]] = {
     name: found

@@ -22,8 +22,8 @@ from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.residues import MAX_ROWS
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import rows_hidden_among, set_weights
-from secfc.options import Link
-from secfc.params import Job, Start
+from secfc.params import Job
+from secfc.thresholds import Start
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message; the largest is an assignment of `MAX_ROWS` rows
 MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit
@@ -154,7 +154,7 @@ class Layout:
         if job.reveal_spread is not None or job.centres_epsilon is not None:  # sent with the first part
             columns += job.k * job.width
         if job.disclosure == "labels":
-            compared = most_compared_bytes(self.m, job.k, primes, job.init, job.link)
+            compared = most_compared_bytes(self.m, job.k, primes, job.init)
             largest = max(compared, most_range_bytes(job.dealers, self.m, primes)) + _HEADER_ROOM
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(
@@ -182,11 +182,11 @@ def most_answer_bytes(columns: int) -> int:
 
 
 @cache
-def most_compared_bytes(rows: int, k: int, primes: int, init: Start, link: Link) -> int:
+def most_compared_bytes(rows: int, k: int, primes: int, init: Start) -> int:
     """Most bytes of a message by which labels are compared, with this many rows in all."""
     columns = primes * k
     of_part = min(rows, most_answer_bytes(columns) // (BYTES_PER_RESIDUE * columns))
-    of_labels = max(most_dealt_bytes(of_part, k, primes, link), most_farthest_bytes(rows, k, primes))
+    of_labels = max(most_dealt_bytes(of_part, k, primes), most_farthest_bytes(rows, k, primes))
     if init != "k-means++":
         return of_labels
     candidates = candidates_of(k)

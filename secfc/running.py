@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
 
 import numpy as np
 
+from secfc.api_options import Driver, Execution, RunOptions
 from secfc.array_types import Floats, Labels
 from secfc.by_party import (
     check_consent,
@@ -42,25 +43,15 @@ from secfc.lagrange.points import recovery_threshold
 from secfc.limits import LARGEST_SHARE, Limits
 from secfc.membership import Membership, membership
 from secfc.option_checks import check_choice, check_seed
-from secfc.options import (
-    AgreedClustering,
-    Auto,
-    CentreNoise,
-    Driver,
-    Execution,
-    RunOptions,
-    Threshold,
-    again,
-    options_of,
-    shared,
-)
-from secfc.params import ELEVEN, Job, Start, default_start, default_threshold, fitting
+from secfc.options import AgreedClustering, Auto, CentreNoise, Threshold, again, options_of, shared
+from secfc.params import Job
 from secfc.parties import Party, as_parties, in_order, is_frame
 from secfc.protocol.noise import noise_of
 from secfc.result import Result
 from secfc.rounding import few_steps, rounded_away
 from secfc.row_layout import Layout
 from secfc.rows import as_labels, check_rows, largest_norm
+from secfc.thresholds import ELEVEN, Start, default_start, default_threshold, fitting
 
 _Options = TypeVar("_Options", bound=Execution)
 
@@ -293,8 +284,12 @@ def _setup(
         comparers=comparers_of(options.comparers, parameters["n"]),
         reveal_spread=smallest_spread(options.reveal_spread, members, limits),
         weighted=options.sample_weight is not None,
+        owners=None if options.committee is None else (),
+        deposits=None if options.committee is None else "",
         **agreed,
     )
+    if options.committee is not None:  # until owners have dealt
+        job = replace(job, owners=None, deposits=None)
     if job.reveal_inertia:
         check_consent("reveal_inertia", members, limits)
 
@@ -308,8 +303,8 @@ def _setup(
         weights=None if weights is None else np.concatenate(weights),
     )
     layout.check(job)
-    if job.ids_cap is None:  # else nobody knows whose rows are whose, and every client adds noise
-        noise_of(job, layout)
+    noise_of(job, layout)
+    if job.ids_cap is None:  # else nobody knows whose rows are whose
         _check_shares(job, layout, members, limits)
     starts = None
     if isinstance(init, list | tuple):

@@ -79,15 +79,15 @@ def test_a_tolerance_ends_every_start_of_every_k(disclosure):
     rows = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
     consent = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
     given = {"disclosure": disclosure, **(consent if disclosure == "labels" else {})}
-    choice = choose(rows, [2, 4], init="k-means++", n_init=2, tol_moved=0.1, **given)
+    choice = choose(rows, [2, 4], n_init=2, tol_moved=0.1, **given)
     rng = np.random.default_rng(0)
     rng.integers(1, size=90)  # one cluster comes first
     for one in choice:
-        exact = [ExactLloyd(one.k, init="k-means++", random_state=rng, tol_moved=0.1).fit(rows) for _ in "12"]
+        exact = [ExactLloyd(one.k, random_state=rng, tol_moved=0.1).fit(rows) for _ in "12"]
         best = min(exact, key=lambda model: model.inertia_)
         assert (one.n_iter, one.converged) == (best.n_iter_, True)
         np.testing.assert_array_equal(np.concatenate(one.labels), np.concatenate(best.labels_))
-    assert choice[4].n_iter < choose(rows, [4], init="k-means++", n_init=2, **given)[4].n_iter
+    assert choice[4].n_iter < choose(rows, [4], n_init=2, **given)[4].n_iter
 
 
 def test_rows_are_shared_once(choice):
@@ -114,11 +114,6 @@ def test_frames_get_series_with_their_index():
     frames = [pd.DataFrame(rows, index=np.arange(len(rows)) * 2) for rows in PARTIES]
     labels = choose(frames, ks=[2])[2].labels
     assert [part.index.equals(frame.index) for part, frame in zip(labels, frames, strict=True)] == [True] * 3
-
-
-@pytest.mark.parametrize("init", ["random", "separation", "k-means++"])
-def test_every_start_can_be_taken(init):
-    assert [one.k for one in choose(init=init, ks=[1, 4])] == [1, 4]
 
 
 def test_one_cluster_has_inertia_and_no_measures():
@@ -155,11 +150,6 @@ def test_rows_that_all_coincide_have_no_measures_and_no_knee():
 def test_numbers_that_cannot_be_compared_are_refused(ks, text):
     with pytest.raises(secfc.ParameterError, match=text):
         choose(ks=ks)
-
-
-def test_given_labels_are_refused():
-    with pytest.raises(secfc.ParameterError, match="start labels have one k"):
-        choose(init=[[0, 1]])
 
 
 def test_a_k_that_was_not_compared_is_named(choice):
@@ -221,7 +211,7 @@ def test_histogram_has_every_row_and_ends_with_the_farthest():
 
 
 def test_a_result_has_the_distances_to_the_centres():
-    result = secfc.run(PARTIES, 4, 1, 1, init="k-means++", seed=0, disclosure="distances")
+    result = secfc.run(PARTIES, 4, 1, 1, n_init=5, seed=0, disclosure="distances")
     labels = np.concatenate(result.labels)
     centres = np.array([POOLED[labels == h].mean(axis=0) for h in range(4)])
     own = np.linalg.norm(POOLED - centres[labels], axis=1)

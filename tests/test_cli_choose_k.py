@@ -34,9 +34,9 @@ def candidates(*options):
     return json.loads(done.stdout)
 
 
-def test_liars_disclosure_and_comparison_change_no_figure(files):
+def test_liars_and_disclosure_change_no_figure(files):
     plain = candidates()
-    logged = candidates("--log", "log", "--compare-rounds")
+    logged = candidates("--log", "log")
     assert logged["candidates"] == plain["candidates"]
     assert "secfc.run" in (files / "log").read_text()
     wary = candidates("--disclosure", "coded", "--max-liars", 1)
@@ -58,10 +58,7 @@ def test_limits_that_fit_change_nothing(files):
         (("--max-liars", 2, "--disclosure", "coded"), "n >= R + 2A must hold, but 5 < 3 + 2 * 2"),
         (("--max-liars", -1), "max_liars: an integer >= 0 is needed, -1 was given"),
         (("--smallest-set", 0), "limits.smallest_set: at least 1 is needed, 0 was given"),
-        (
-            ("--smallest-set", 2, "--init", "k-means++"),
-            "a.csv answers for sets of at least 2 rows, but init='k-means++' uses",
-        ),
+        (("--init", "k-means++", "--disclosure", "coded"), "init 'k-means++': not with"),
         (("--most-rounds", 0), "limits.most_rounds: at least 1 is needed, 0 was given"),
         (("--most-rounds", 1), "client 1 answers 1 rounds at most, but the server asks for round 2"),
         (("--most-rows", 0), "limits.most_rows: at least 1 is needed, 0 was given"),

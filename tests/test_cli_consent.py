@@ -261,11 +261,11 @@ def test_a_prediction_has_the_bound_of_the_run_unless_new_rows_are_beyond_it(fil
 
 
 def test_a_prediction_has_the_parameters_of_the_run(files):
-    assert run("--disclosure", "coded", "--compare-rounds", "--precision", 30).exit_code == 0
+    assert run("--disclosure", "coded", "--precision", 30).exit_code == 0
     done = predict(*NEWS, "--json", "--quiet", "--log", "log")
     before = json.loads((files / "result/summary.json").read_text())["parameters"]
     after = json.loads(done.stdout)["parameters"]
-    for name in ("k", "t", "ell", "precision", "disclosure", "max_liars", "comparison", "bound"):
+    for name in ("k", "t", "ell", "precision", "disclosure", "max_liars", "bound"):
         assert after[name] == before[name]
 
 

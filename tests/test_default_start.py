@@ -13,8 +13,9 @@ from plaintext_baselines import ExactLloyd
 from secfc import SecureKMeans
 from secfc.agreement.job_file import read_job
 from secfc.cli.app import app
-from secfc.params import COMPARED_STARTS, Job
+from secfc.params import Job
 from secfc.report.learned import who_learned_what
+from secfc.thresholds import COMPARED_STARTS
 
 _RNG = np.random.default_rng(2)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 5 for m in (9, 7, 8)]
@@ -27,7 +28,6 @@ DECIDED = {
     ("labels", 1, "auto", 3): ("random", 3),
     ("labels", 1, "separation", "auto"): ("separation", 1),
     ("distances", 1, "auto", "auto"): ("random", 1),
-    ("distances", 1, "k-means++", "auto"): ("k-means++", 1),
     ("coded", 1, "auto", 2): ("random", 2),
 }
 
@@ -153,17 +153,16 @@ def test_first_sets_of_the_default_do_not_depend_on_values(disclosure):
 @pytest.mark.parametrize("disclosure", ["labels", "distances"])
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
-    assert not secfc.run(PARTIES, 2, 1, 1, seed=0, init=init, disclosure=disclosure).job.tells_draws
+    job = secfc.run(PARTIES, 2, 1, 1, seed=0, init=init, disclosure=disclosure).job
+    assert "draws" not in who_learned_what(job, 1)[0].what
 
 
-@pytest.mark.parametrize("call", ["run", "choose_k", "SecureKMeans"])
+@pytest.mark.parametrize("call", ["run", "SecureKMeans"])
 @pytest.mark.parametrize("seed", [None, 0])
 def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
     given = {"t": 1, "ell": 1, "init": "k-means++"}
-    consent = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
     calls = {
         "run": lambda: secfc.run(PARTIES, 2, seed=seed, **given),
-        "choose_k": lambda: secfc.choose_k(PARTIES, [2], seed=seed, **given, **consent),
         "SecureKMeans": lambda: SecureKMeans(2, random_state=seed, **given).fit(PARTIES),
     }
     with pytest.warns(secfc.PrivacyWarning, match=TELLS) as caught:
@@ -171,15 +170,11 @@ def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
     assert [one.category for one in caught] == [secfc.PrivacyWarning]
 
 
-@pytest.mark.parametrize(
-    ("disclosure", "seed", "public"),
-    [("labels", None, True), ("labels", 0, True), ("distances", 0, True), ("distances", None, False)],
-)
-def test_draws_are_public_if_a_coin_or_a_seed_makes_them(disclosure, seed, public):
-    job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", disclosure=disclosure, seed=seed)
-    assert (job.privacy_warning() is not None) == public
-    told = who_learned_what(job, rounds=7)[0].what
-    assert ("from the draws sums of distances" in told) == public
+@pytest.mark.parametrize("seed", [None, 0])
+def test_draws_by_a_coin_or_a_seed_are_public(seed):
+    job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", seed=seed)
+    assert job.privacy_warning() is not None
+    assert "from the draws sums of distances" in who_learned_what(job, rounds=7)[0].what
 
 
 def test_a_warning_has_every_reason():

@@ -48,7 +48,7 @@ def assert_same(one, other):
     [
         {},
         {"ell": 2},
-        {"comparers": (4, 1, 2), "link": "wan"},
+        {"comparers": (4, 1, 2)},
         {"init": "separation"},
         {"tol_moved": 0.3},
         PLUS_PLUS,
@@ -59,7 +59,7 @@ def test_drivers_and_disclosures_have_one_result(options):
     one = run(**options)
     assert one.n_iter > 1
     assert_same(one, run(**options, driver="multiprocess"))
-    without = {name: value for name, value in options.items() if name not in ("comparers", "link")}
+    without = {name: value for name, value in options.items() if name != "comparers"}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
         exact = ExactLloyd(4, init=one.start, tol_moved=options.get("tol_moved", 0)).fit(ROWS)
@@ -135,10 +135,7 @@ def test_a_client_that_does_not_consent_refuses_by_itself():
     secfc.Limits(reveal_inertia=True).check_consent(job, name="client 2")
 
 
-@pytest.mark.parametrize("disclosure", ["distances", "coded"])
-def test_others_tell_the_inertia_in_any_case_so_the_option_is_refused(disclosure):
-    with pytest.raises(ParameterError, match=r"^reveal_inertia: only with disclosure 'labels'"):
-        run(disclosure=disclosure, **CONSENT)
+def test_whether_the_inertia_is_opened_is_a_bool():
     with pytest.raises(ParameterError, match=r"^reveal_inertia: a bool is needed, int was given"):
         run(**CONSENT | {"reveal_inertia": 1})
 
@@ -218,19 +215,7 @@ WRONG = {
     "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients have the numbers 1 to 5, helpers 6, 7 and so on"),
     "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
     "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
-    "another disclosure": (
-        {"comparers": (0, 1, 2), "disclosure": "distances"},
-        "comparers: with disclosure 'distances' nobody compares",
-    ),
-    "coded": (
-        {"comparers": (0, 1, 2), "disclosure": "coded"},
-        "comparers: with disclosure 'coded' nobody compares",
-    ),
-    "a link that nobody compares over": (
-        {"link": "wan", "disclosure": "distances"},
-        "link: with disclosure 'distances' nobody compares",
-    ),
-    "another link": ({"link": "slow"}, "link: "),
+    "coded": ({"comparers": (0, 1, 2), "disclosure": "coded"}, "comparers: not with disclosure 'coded'"),
 }
 
 

@@ -204,12 +204,6 @@ SPOILED[2, 1] = np.nan
         (np.full((4, 3), np.inf), {}, "^init: 12 values are NaN or infinite"),
         (CENTRES.astype(complex), {}, "^init: numbers are needed, dtype complex128 was given$"),
         (CENTRES.astype(str), {}, "^init: numbers are needed, dtype "),
-        (CENTRES, {"n_init": 2}, "^n_init: 1 is needed with given centres or start labels, 2 was given$"),
-        (
-            CENTRES,
-            {"ids": [[f"{j}-{at}" for at in range(len(rows))] for j, rows in enumerate(PARTIES)]},
-            "^init: given centres or start labels are not possible with ids",
-        ),
         (
             CENTRES * [[1], [1], [1e9], [1e9]],
             {},
@@ -224,7 +218,7 @@ def test_centres_that_cannot_be_used_are_refused(init, more, text):
 
 
 def test_several_numbers_of_clusters_have_no_given_centres():
-    with pytest.raises(secfc.ParameterError, match=r"^init: given centres or start labels have one k"):
+    with pytest.raises(secfc.ParameterError, match=r"^init by labels or centres: not with compared"):
         secfc.choose_k(PARTIES, [2, 4], 1, 1, init=CENTRES)
 
 

@@ -110,8 +110,8 @@ SCENES = {
     "coded distances": lambda: run(disclosure="coded"),
     "opened labels": lambda: run(disclosure="labels"),
     "spare masks": lambda: run(disclosure="labels", comparers=(4, 3, 1)),
-    "starts": lambda: run(n_init=3, init="k-means++"),
-    "liars": lambda: run(disclosure="coded", max_liars=1, comparison="rounds"),
+    "starts": lambda: run(n_init=3),
+    "liars": lambda: run(disclosure="coded", max_liars=1),
     "series": lambda: run(ids=IDS),
     "centres": lambda: run(reveal_centres="all", limits=Limits(reveal_centres=True)),
     "spreads": lambda: run(

@@ -8,20 +8,10 @@ import typer
 
 import secfc
 from secfc import Job, SecureKMeans
+from secfc.api_options import ChooseOptions, PredictOptions, RunOptions
 from secfc.called_with import called_with, described
 from secfc.cli.app import app
-from secfc.options import (
-    AgreedClustering,
-    ChooseOptions,
-    PredictOptions,
-    RunOptions,
-    Threshold,
-    again,
-    choices_of,
-    option,
-    options_of,
-    shared,
-)
+from secfc.options import AgreedClustering, Threshold, again, choices_of, option, options_of, shared
 
 DEFAULTS = {
     "t": None,
@@ -46,8 +36,6 @@ DEFAULTS = {
     "driver": "in-process",
     "max_liars": 0,
     "reveal_inertia": False,
-    "comparison": "end",
-    "link": "lan",
     "comparers": None,
     "committee": None,
     "deadline": None,

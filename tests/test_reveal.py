@@ -236,7 +236,6 @@ class TestSpread:
         [
             ({"reveal_spread": 10}, "a bool is needed, int was given"),
             ({"reveal_centres": None}, "only with reveal_centres"),
-            ({"max_liars": 1, "disclosure": "coded"}, "max_liars=0 is needed"),
         ],
     )
     def test_what_it_does_not_go_with_is_refused(self, more, text):
@@ -334,7 +333,6 @@ def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
     [
         ({"centres_delta": None}, "centres_epsilon: only with centres_delta"),
         ({"reveal_centres": None}, "centres_epsilon: only with reveal_centres"),
-        ({"disclosure": "distances"}, "centres_epsilon: not with disclosure 'distances'"),
         ({"centres_epsilon": "1"}, "centres_epsilon: a number above 0 is needed, '1' was given"),
         (
             {"parties": [FIVE[0], FIVE[2], FIVE[2]]},

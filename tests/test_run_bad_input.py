@@ -190,7 +190,7 @@ ARGUMENTS = {
     "n_init float": ({"n_init": 1.5}, "n_init: an integer is needed, float was given"),
     "n_init with start labels": (
         starting(ZEROS, ONES, ONES) | {"n_init": 2},
-        "n_init: 1 is needed with given centres or start labels, 2 was given",
+        "n_init: not with init by labels or centres: there is one start",
     ),
     "max_iter 0": ({"max_iter": 0}, "max_iter: at least 1 is needed, 0 was given"),
     "max_iter beyond all numbers of rounds": (
@@ -438,12 +438,6 @@ def test_more_liars_than_the_clients_allow_name_the_inequality_and_what_fits():
 def test_a_deadline_is_a_number_of_seconds(value):
     with pytest.raises(ParameterError, match=r"^deadline: None or a number of seconds > 0 is needed$"):
         secfc.run(GOOD, 2, 1, 1, deadline=value)
-
-
-def test_a_comparison_is_one_of_two():
-    text = r"^comparison: 'end', 'rounds' are possible, 'never' was given$"
-    with pytest.raises(ParameterError, match=text):
-        secfc.run(GOOD, 2, 1, 1, comparison="never")
 
 
 def test_liars_are_not_tolerated_under_masks_and_nothing_weaker_is_chosen_instead():

@@ -1,4 +1,4 @@
-"""Weights of rows: labels and the inertia of exact Lloyd with weights, for every disclosure and start."""
+"""Weights of rows: labels and the inertia of exact Lloyd with weights, for every start."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 PARTIES = [np.array([[0.0], [1.0]]), np.array([[9.0], [10.0], [4.0]]), np.array([[2.0]])]
 WEIGHTS = [[1, 5], [2, 1, 3], [4]]
 INITS = ["random", "separation", "k-means++"]
-DISCLOSURES = ["labels", "distances", "coded"]
 WILLING = Limits(reveal_centres=True, reveal_inertia=True, reveal_spread=10, predict=True)
 
 
@@ -43,35 +42,31 @@ def weighted_problems(draw):
     return np.split(rows, ends), np.split(weights, ends), k
 
 
-@pytest.mark.parametrize("disclosure", DISCLOSURES)
 @pytest.mark.parametrize("init", INITS)
 @given(problem=weighted_problems(), n_init=st.sampled_from([1, 2]), seed=st.integers(0, 9))
 @tries(0.7)
-def test_labels_are_those_of_exact_lloyd_with_weights(disclosure, init, problem, n_init, seed):
+def test_labels_are_those_of_exact_lloyd_with_weights(init, problem, n_init, seed):
     parties, weights, k = problem
     options = {"init": init, "n_init": n_init, "precision": 20}
     exact = ExactLloyd(k, random_state=seed, **options).fit(parties, sample_weight=weights)
-    opened = {"reveal_inertia": True, "limits": WILLING} if disclosure == "labels" else {}
-    found = run(parties, k, sample_weight=weights, seed=seed, disclosure=disclosure, **options, **opened)
+    opened = {"reveal_inertia": True, "limits": WILLING}
+    found = run(parties, k, sample_weight=weights, seed=seed, **options, **opened)
     assert plain(found.labels) == plain(exact.labels_)
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
     assert found.inertia == pytest.approx(exact.inertia_, rel=2**-51, abs=0)
 
 
-@pytest.mark.parametrize("disclosure", DISCLOSURES)
-def test_rows_of_weight_w_count_as_w_rows_at_one_place(disclosure):
+def test_rows_of_weight_w_count_as_w_rows_at_one_place():
     repeated = [np.repeat(rows, of, axis=0) for rows, of in zip(PARTIES, WEIGHTS, strict=True)]
-    given = {"init": "k-means++", "disclosure": disclosure}
+    given = {"init": "k-means++", "reveal_inertia": True, "limits": WILLING}
     once, often = run(**given), run(repeated, sample_weight=None, **given)
     assert plain(often.labels) == plain(map(np.repeat, once.labels, WEIGHTS))
     assert once.inertia == often.inertia
 
 
-@pytest.mark.some(4)
 @pytest.mark.parametrize("init", INITS)
-@pytest.mark.parametrize("disclosure", DISCLOSURES)
-def test_weights_of_one_change_nothing(disclosure, init):
-    given = {"init": init, "disclosure": disclosure, "n_init": 2, "k": 3}
+def test_weights_of_one_change_nothing(init):
+    given = {"init": init, "n_init": 2, "k": 3}
     with_ones = run(sample_weight=[[1] * len(rows) for rows in PARTIES], **given)
     assert plain(with_ones.labels) == plain(run(sample_weight=None, **given).labels)
 
@@ -199,14 +194,13 @@ def test_weights_that_cannot_be_used_are_one_clear_error(weights, kind, text):
 MANY = np.split(np.random.default_rng(5).normal(size=(65, 1)), [20, 40])
 
 
-@pytest.mark.parametrize("disclosure", DISCLOSURES)
-def test_the_largest_weights_are_exact(disclosure):
+def test_the_largest_weights_are_exact():
     parties, given = [rows[:-1] if at == 2 else rows for at, rows in enumerate(MANY)], {"init": "k-means++"}
     weights = [[2**23] * len(rows) for rows in parties]
     assert np.concatenate(weights).sum() == 2**29
     weights[0][0] -= 1
     exact = ExactLloyd(3, random_state=1, **given).fit(parties, sample_weight=weights)
-    found = run(parties, 3, sample_weight=weights, disclosure=disclosure, **given)
+    found = run(parties, 3, sample_weight=weights, **given)
     assert plain(found.labels) == plain(exact.labels_)
 
 
@@ -223,15 +217,3 @@ def test_weights_that_take_too_many_bits_are_named_with_what_they_count_as():
         ParameterError, match=r"^comparisons of .*; here a row counts as many times as its weight$"
     ):
         run(MANY, sample_weight=weights, n_init=2, precision=52)
-
-
-@pytest.mark.parametrize(
-    ("more", "text"),
-    [
-        ({"ids": [["a", "b"], ["c", "d", "e"], ["f"]]}, r"^sample_weight: not with ids "),
-        ({"committee": 3}, r"^committee: not with sample_weight "),
-    ],
-)
-def test_what_does_not_work_with_weights_is_one_clear_error(more, text):
-    with pytest.raises(ParameterError, match=text):
-        run(init="random", **more)

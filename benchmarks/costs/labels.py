@@ -75,8 +75,6 @@ class LabelsRow(Setting):
         How many times the evaluators send each other messages about a part of the rows, median.
     dealt_bytes, each_way_bytes : float
         From dealer to second evaluator, and between the evaluators in each direction, medians.
-    wan_exchanges, wan_dealt_bytes : float
-        The same with link="wan".
     """
 
     turns: int
@@ -94,8 +92,6 @@ class LabelsRow(Setting):
     exchanges: float
     dealt_bytes: float
     each_way_bytes: float
-    wan_exchanges: float
-    wan_dealt_bytes: float
 
 
 def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[LabelsRow]:
@@ -126,8 +122,6 @@ def _measure(case: Case, precision: int) -> LabelsRow:
     others = [j for j in range(1, case.n + 1) if j not in roles]
     parts = Layout((case.m,)).parts(compares).answers
     sent = _sent(outcome, compares, parts=parts)
-    outcome, _ = timed_rounds(replace(compares, link="wan"), rows, seed=turn)
-    by_wan = _sent(outcome, compares, parts=parts)
     return LabelsRow(
         **stated(job, m=case.m, residues=compares.residues(case.m)),
         turns=len(labels),
@@ -145,8 +139,6 @@ def _measure(case: Case, precision: int) -> LabelsRow:
         exchanges=sent[0],
         dealt_bytes=sent[1],
         each_way_bytes=sent[2],
-        wan_exchanges=by_wan[0],
-        wan_dealt_bytes=by_wan[1],
     )
 
 

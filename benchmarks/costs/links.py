@@ -15,7 +15,7 @@ from benchmarks.costs.iteration import blobs
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, same_kernels, split_evenly, stated
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
-from secfc.options import Disclosure, Link
+from secfc.options import Disclosure
 from secfc.params import Job
 from secfc.protocol.client import Client
 from secfc.protocol.messages import SERVER, Message
@@ -30,11 +30,7 @@ ROUND_TRIP = 0.02
 RATES = (10e6, 100e6, 1e9)
 """Bits per second."""
 
-WAYS: tuple[tuple[Disclosure, Link], ...] = (
-    ("labels", "lan"),
-    ("labels", "wan"),
-    ("coded", "lan"),
-)
+WAYS: tuple[Disclosure, ...] = ("labels", "coded")
 CASES = (
     Case(m=5_000, d=20, k=8, n=3, t=1, ell=1),
     Case(m=10_000, d=50, k=8, n=11, t=4, ell=2),
@@ -49,7 +45,7 @@ class LinksRow(Setting):
 
     Attributes
     ----------
-    disclosure, link : str
+    disclosure : str
     part : str
     legs : float
         Messages to or from the coordinator that follow each other.
@@ -60,7 +56,6 @@ class LinksRow(Setting):
     """
 
     disclosure: str
-    link: str
     part: str
     legs: float
     line_bytes: float
@@ -120,14 +115,14 @@ def _crossed(sender: int, recipient: int) -> Iterator[tuple[int, str]]:
 
 
 def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[LinksRow]:
-    """Count each case, with each disclosure and kind of link."""
+    """Count each case, with each disclosure."""
     with same_kernels():
         for case in cases:
             rows = blobs(case)
             bound = largest_norm(rows, name="rows")
             given = case.job(bound=bound, precision=precision, max_iter=ITERATIONS, seed=0)
-            for disclosure, link in WAYS:
-                job = replace(given, disclosure=disclosure, link=link)
+            for disclosure in WAYS:
+                job = replace(given, disclosure=disclosure)
                 yield from _rows_of(job, case.m, carried(split_evenly(job, rows)))
 
 
@@ -145,7 +140,6 @@ def _rows_of(job: Job, m: int, by_round: dict[int, Carried]) -> Iterator[LinksRo
         yield LinksRow(
             **stated(job, m=m, residues=job.residues(m)),
             disclosure=job.disclosure,
-            link=job.link,
             part=part,
             legs=waits,
             line_bytes=size,

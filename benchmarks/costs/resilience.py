@@ -25,7 +25,6 @@ from secfc.array_types import Floats
 from secfc.drivers.setup import Outcome, Setup
 from secfc.field.primes import primes_of
 from secfc.ids import row_ids
-from secfc.options import Comparison
 from secfc.params import Job
 from secfc.protocol.consistency import combinations_for
 from secfc.protocol.messages import SEED_BYTES, Phase
@@ -198,15 +197,13 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
     spare = (case.n - plain.job.threshold) // 2
     iterate: tuple[Phase, ...] = ("iterate",)
     hidden = _with_ids(plain)
-    checked: list[tuple[str, str, tuple[Phase, ...], Setup, int, Comparison]] = [
-        ("server: check of answers", "server", iterate, plain, spare, "end"),
-        # If an answer waits for the last Witness, its work is counted in the phase of that Witness.
-        ("client: comparison every round", "client", ("iterate", "reveal"), plain, 0, "rounds"),
-        ("client: check of shares", "client", ("share", "check"), plain, spare, "end"),
-        ("client: check of shares, rows of a union", "client", ("share", "check"), hidden, spare, "end"),
+    checked: list[tuple[str, str, tuple[Phase, ...], Setup]] = [
+        ("server: check of answers", "server", iterate, plain),
+        ("client: check of shares", "client", ("share", "check"), plain),
+        ("client: check of shares, rows of a union", "client", ("share", "check"), hidden),
     ]
-    for what, role, phases, without, tolerated, comparison in checked:
-        job = replace(without.job, max_liars=tolerated, comparison=comparison)
+    for what, role, phases, without in checked:
+        job = replace(without.job, max_liars=spare)
         with_check = replace(without, job=job)
         ratios, equal = [], 0
         run_apart(with_check)  # loads compiled code

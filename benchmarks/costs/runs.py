@@ -35,9 +35,10 @@ from benchmarks.costs.setting import (
     residues_of_rounds,
     stated,
 )
+from secfc.api_options import Driver
 from secfc.array_types import Floats
 from secfc.kmeans.plus_plus import candidates_of
-from secfc.options import Disclosure, Driver
+from secfc.options import Disclosure
 from secfc.result import Result
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")

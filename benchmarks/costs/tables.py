@@ -220,7 +220,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
     "links": (
         *setting_columns(),
         _plain("disclosure", "disclosure"),
-        _plain("link", "link"),
         TableColumn("part", lambda row: _PARTS[row["part"]]),
         TableColumn("legs", lambda row: f"{row['legs']:g}"),
         _bytes("busiest line", "line_bytes"),
@@ -306,8 +305,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _plain("exchanges", "exchanges"),
         _bytes("dealer to E1", "dealt_bytes"),
         _bytes("E0 to E1", "each_way_bytes"),
-        _plain("exchanges, wan", "wan_exchanges"),
-        _bytes("dealer to E1, wan", "wan_dealt_bytes"),
         TableColumn(
             "other client", lambda row: f"{row['other_ratio']:.2f}" if row["other_ratio"] else "none"
         ),

@@ -187,7 +187,6 @@ def _setup(
         init="labels" if starts else "random",
         disclosure="labels" if comparers else "coded",
         comparers=comparers,
-        comparison=rng.choice(("end", "rounds")),
         reveal_to=tuple(sorted(rng.sample(range(1, n + 1), rng.choice((1, 2))))) if reveal else (),
         seed=seed,
     )

@@ -34,7 +34,7 @@ from secfc.comparing.role import Comparer
 from secfc.errors import ParameterError
 from secfc.limits import Limits
 from secfc.options import Disclosure
-from secfc.params import SMALLEST_SPREAD
+from secfc.thresholds import SMALLEST_SPREAD
 
 SIGMA = 6.0
 """Deviation of the clusters. They overlap, so that runs take about ten rounds."""

@@ -21,8 +21,8 @@ from secfc.agreement.words import to_words
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
 from secfc.outputs import replace_text
-from secfc.params import COMPARERS, MAX_CLIENTS
 from secfc.sealing.identity import Roster
+from secfc.thresholds import COMPARERS, MAX_CLIENTS
 
 _FINGERPRINT = b"secfc roster fingerprint 2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")

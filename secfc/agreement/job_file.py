@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,12 +25,13 @@ from secfc.field.fixed_point import step_of
 from secfc.field.residues import MAX_ROWS
 from secfc.limits import SINGLETON_STARTS, Limits
 from secfc.options import AgreedClustering, CentreNoise, ClusterOptions
-from secfc.params import COMPARERS, MAX_OWNERS, Job, Start, default_start
+from secfc.params import Job
 from secfc.prepare.schema import Schema
 from secfc.protocol.dealing import covers_of
 from secfc.protocol.messages import Phase
 from secfc.schemas import with_options
 from secfc.sealing.handshake import Session
+from secfc.thresholds import COMPARERS, MAX_OWNERS, Start, default_start
 from secfc.version import PROTOCOL_BYTES
 
 Range = tuple[float, float]  # least and largest value
@@ -278,7 +280,7 @@ def _agreement(
         values["step"] = _step(schema.clustering, preparation, bound)
         job = Job(n=clients, d=len(columns), bound=bound, **values)
     except ParameterError as error:
-        name = str(error).split(":", 1)[0]
+        name = re.split(r"[: ]", str(error), maxsplit=1)[0]
         given = name in values
         keys = ("clustering", name) if given else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None

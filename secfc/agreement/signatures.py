@@ -17,8 +17,8 @@ from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile
 from secfc.codes import Code
 from secfc.errors import AgreementError, SealError
 from secfc.outputs import replace_text
-from secfc.params import MAX_CLIENTS
 from secfc.sealing.identity import SIGNATURE_BYTES, Identity
+from secfc.thresholds import MAX_CLIENTS
 
 _SIGNED = b"secfc job signature 1"
 _DIGEST_BYTES = 32

@@ -15,11 +15,11 @@ from secfc.column_names import normal, normal_all
 from secfc.errors import LimitError, ParameterError
 from secfc.limits import LARGEST_SHARE
 from secfc.options import MAX_THREADS, Computing, Disclosure, shared
-from secfc.params import SMALLEST_SPREAD
 from secfc.schemas import with_options
 from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Origin, Query
 from secfc.sources.text_format import FOUND, TextFormat
+from secfc.thresholds import SMALLEST_SPREAD
 
 _CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics", "predict"}
 """Limits that are consents: if only these are broken, the error code is NO_CONSENT."""

@@ -6,13 +6,13 @@ from pathlib import Path
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from secfc.api_options import ChooseOptions
 from secfc.choose import HEADINGS, Choice, choose_members
 from secfc.cli.consent import comparing, consenting
 from secfc.cli.inputs import members_of, tables_of
 from secfc.cli.options import Choosing
 from secfc.cli.render import console, faults_line, log_file, our_warnings, threshold_line
 from secfc.errors import ParameterError, missing
-from secfc.options import ChooseOptions
 from secfc.outputs import check_file
 from secfc.sources.query import Query
 from secfc.tables import party_names, row_ids

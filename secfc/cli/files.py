@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import secfc
+from secfc.api_options import RunOptions
 from secfc.array_types import Floats
 from secfc.cli.consent import comparing, revealing
 from secfc.cli.inputs import label_names, members_of, tables_of
@@ -17,7 +18,7 @@ from secfc.cli.options import Revealing
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
 from secfc.number_texts import number_text
-from secfc.options import RunOptions, choices_of, options_of
+from secfc.options import choices_of, options_of
 from secfc.outputs import check_new_folder, check_report, whole_folder
 from secfc.prepare.transform import Preparation
 from secfc.result import Result

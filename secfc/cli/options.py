@@ -7,23 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from secfc.api_options import ChooseOptions, Driver, Execution, OfData, RevealOptions
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError
 from secfc.limits import Limits
-from secfc.options import (
-    MACHINE,
-    OPENED,
-    Agreed,
-    ChooseOptions,
-    ClusterOptions,
-    Driver,
-    Execution,
-    OfData,
-    RevealOptions,
-    Threshold,
-    again,
-    shared,
-)
+from secfc.options import MACHINE, OPENED, Agreed, ClusterOptions, Threshold, again, shared
 from secfc.sources.text_format import TextFormat
 
 if TYPE_CHECKING:  # imported only by the commands that need it
@@ -198,13 +186,6 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
             help="Hide which party has which rows: rows are shared by the union of the IDs of --id.",
         ),
     ] = False
-    compare_rounds: Annotated[
-        bool,
-        typer.Option(
-            "--compare-rounds",
-            help="Before each answer, parties check that the server sent all of them the same assignment.",
-        ),
-    ] = False
     compared_by: Annotated[
         str | None,
         typer.Option(
@@ -235,7 +216,7 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
 
     def options(self, kind: type[Options], **more: Any) -> Options:
         """The options of a Python function; IDs are read from the files."""
-        own: dict[str, Any] = {"comparison": "rounds" if self.compare_rounds else "end"}
+        own: dict[str, Any] = {}
         if self.preparation is not None:
             own["bound"] = self.preparation.bound
             if self.step is None and self.precision == Agreed.precision:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from secfc.api_options import PredictOptions
 from secfc.cli.consent import positions
 from secfc.cli.files import SUMMARY
 from secfc.cli.inputs import label_names, members_of, say_how_written
 from secfc.cli.options import Predicting
 from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
 from secfc.errors import ParameterError
-from secfc.options import Agreed, PredictOptions, shared
+from secfc.options import Agreed, shared
 from secfc.outputs import check_new_folder, whole_folder
 from secfc.predicting import Prediction, predict_members
 from secfc.rows import largest_norm

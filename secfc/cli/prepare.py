@@ -66,10 +66,10 @@ def prepare(
 ) -> None:
     """Check files against a schema and prepare all alike; means and deviations are opened only as totals."""
     from secfc.cli.inputs import sources
-    from secfc.params import default_threshold
     from secfc.prepare import Schema
     from secfc.prepare.files import check_files, prepare_by, prepare_files
     from secfc.prepare.summary import read_summary, summary_of
+    from secfc.thresholds import default_threshold
 
     if draft:
         _draft(sources(files or [], urls or [], queries or [], given), given)

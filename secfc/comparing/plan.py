@@ -13,7 +13,6 @@ from secfc.field.residues import centred
 from secfc.kernels.gates import ONES
 from secfc.kernels.interface import Differences, Words
 from secfc.kernels.slicing import WORD_BYTES, at_most, words_of
-from secfc.options import Link
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,13 +176,13 @@ class BatchPlan:
         return at_most(self.own, self.bracket.first.size)[:, np.newaxis]
 
 
-def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
+def most_dealt_bytes(rows: int, k: int, primes: int) -> int:
     """Upper bound on the bytes of one message of the dealer about labels, or the core, of so many rows.
 
     It covers all pairs of k centres with the usual widths, few pairs (up to their limit) with wide ones, and
     for the core the rows by set with the other sets.
     """
-    slots, words, wide = max(k, 2), words_of(rows), FEW[link].wide
+    slots, words = max(k, 2), words_of(rows)
     longest = max(prime.p for prime in PRIMES).bit_length()
     usual, widened = (primes * -(-longest // widths.chunk) for widths in (USUAL, WIDE))
     of_pair, of_output = _dealt(usual, slots - 1, USUAL)
@@ -191,10 +190,10 @@ def most_dealt_bytes(rows: int, k: int, primes: int, link: Link = "lan") -> int:
     core = (words + slots) * ((slots - 1) * of_pair + of_output)
     for few in range(2, slots + 1):  # sets without rows are not compared
         pairs = few * (few - 1) // 2
-        if pairs > wide:
+        if pairs > FEW:
             break
         of_pair, of_output = _dealt(widened, few - 1, WIDE)
-        most = max(most, words_of(min(rows, wide // pairs)) * (pairs * of_pair + few * of_output))
+        most = max(most, words_of(min(rows, FEW // pairs)) * (pairs * of_pair + few * of_output))
     return WORD_BYTES * max(most, core)
 
 

@@ -8,14 +8,13 @@ import numpy as np
 
 from secfc.array_types import Bools, Floats, Ints, Labels
 from secfc.comparing.plan import BatchPlan, Bracket
-from secfc.comparing.widths import FEW, USUAL, GateWidths
+from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths
 from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
 from secfc.field.residues import centre
 from secfc.kernels.interface import Differences
 from secfc.kmeans.compare import CORE_FACTOR
-from secfc.options import Link
 
 _PAIRS = 1 << 17
 """Pairs per batch. A wire of them is 16 KiB, and a level of gates a few MiB."""
@@ -70,13 +69,13 @@ class Question:
 
     @classmethod
     def about(
-        cls, *, primes: tuple[int, ...], sizes: Ints, rows: int, champions: Labels | None, link: Link
+        cls, *, primes: tuple[int, ...], sizes: Ints, rows: int, champions: Labels | None
     ) -> "Question":
         """The cheapest question about labels. For few rows it has the fewest exchanges."""
-        slots, few = int(np.count_nonzero(sizes)), FEW[link]
-        if rows * (slots - 1) * (slots - 2) // 2 <= few.at_once:
+        slots = int(np.count_nonzero(sizes))
+        if rows * (slots - 1) * (slots - 2) // 2 <= FEW:
             champions = None
-        widths = few.widths(rows * slots * (slots - 1) // 2)
+        widths = WIDE if rows * slots * (slots - 1) // 2 <= FEW else USUAL
         return cls(primes=primes, sizes=sizes, rows=rows, champions=champions, widths=widths)
 
     @cached_property

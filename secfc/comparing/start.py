@@ -1,4 +1,4 @@
-"""Steps of a start by k-means++ (`secfc.kmeans.plus_plus.PlusPlus`), by the trio.
+"""Steps of a start by k-means++ (`secfc.kmeans.plus_plus`), by the trio.
 
 A round asks about candidates as sets of one row, so y and r are of squared distances to them. Each of the
 three has a `secfc.comparing.minima.Minima`. A step has three kinds of roles:

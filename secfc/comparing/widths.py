@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from secfc.errors import ParameterError
-from secfc.options import Link
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,30 +31,13 @@ USUAL = GateWidths()
 WIDE = GateWidths(chunk=4, first_fan=5, fan=6)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Few:
-    """Numbers of pairs of centres, over all rows of a question, that cost less than one more exchange.
+FEW = 1 << 14
+"""Number of pairs of centres, over all rows of a question, that cost less than one more exchange.
 
-    Up to `at_once` extra pairs, all pairs are compared at once instead of champions first. Up to `wide` pairs
-    are compared with `WIDE` gates.
-    """
-
-    at_once: int
-    wide: int
-
-    def widths(self, pairs: int) -> GateWidths:
-        """Widths of gates for so many pairs."""
-        return WIDE if pairs <= self.wide else USUAL
-
-
-FEW: dict[Link, Few] = {
-    "lan": Few(at_once=1 << 14, wide=1 << 14),
-    "wan": Few(at_once=1 << 17, wide=1 << 15),
-}
-"""By link. In a LAN an exchange costs the work for a message. In a WAN it costs 50 ms: 2 MB at 40 MB/s.
-
-A pair of a row takes about 70 bytes, and 40 more with wide gates. Champions first need five exchanges more,
-wide gates one less (docs/decisions/041-comparing-by-three.md).
+Up to so many extra pairs, all pairs are compared at once instead of champions first. Up to so many pairs are
+compared with `WIDE` gates. In a LAN an exchange costs the work for a message. A pair of a row takes about 70
+bytes, and 40 more with wide gates. Champions first need five exchanges more, wide gates one less
+(docs/decisions/041-comparing-by-three.md).
 """
 
 

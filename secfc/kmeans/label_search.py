@@ -18,7 +18,7 @@ from secfc.kmeans.search import LabelResult, Step, suitability
 from secfc.kmeans.sets import set_weights
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
-from secfc.params import Start
+from secfc.thresholds import Start
 
 
 class Follows(Enum):
@@ -45,8 +45,9 @@ class LabelSearch:
     `starts` are the numbers of clusters of each start, in order, and `compared` those to compare, () for a
     single number. Of one cluster only the inertia is used. By "separation" the first two questions make the
     start, from cores. By "k-means++" the first questions choose the rows of the start, and `sets` begins with
-    a single row. With `predict` the one question is about the rows that are in no set. `rng`, `weights` and
-    `start` are as for `secfc.kmeans.search.Search`.
+    a single row. With `predict` the one question is about the rows that are in no set. `rng` and `start` are
+    as for `secfc.kmeans.search.Search`. `weights`, shape (m,), say how many times each row counts: public, at
+    least 1 each, at most 2**29 in all.
     """
 
     def __init__(
@@ -78,8 +79,7 @@ class LabelSearch:
 
     def _begin(self) -> None:
         self.k = self._starts[len(self.found)]
-        alone = self._compared and self.k == 1
-        self._step, self.moved = Step.ITERATE if alone else self._first, self._m
+        self._step, self.moved = self._first, self._m
         self.choices: Choices | None = None
         if self._step is Step.CANDIDATES:
             first = first_row(self._rng, self._m, self._weights)

@@ -18,13 +18,12 @@ from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
 from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.measures import CentreDistances, Measures, histogram, measures, silhouettes, spreads
-from secfc.kmeans.plus_plus import PlusPlus
 from secfc.kmeans.relocation import relocate
 from secfc.kmeans.score import score
-from secfc.kmeans.sets import set_weights
+from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
-from secfc.params import Start
+from secfc.thresholds import Start
 
 
 class Step(Enum):
@@ -81,8 +80,7 @@ class Search:
 
     `compared` are ascending numbers of clusters to compare, the last is k; `found` then has the best result
     for each. `rng` is for public choices only. `within` checks the distances of every round before they are
-    used. `weights`, shape (m,), say how many times each row counts: public, at least 1 each, at most 2**29 in
-    all. `start`, shape (m,), are the given sets when `init` is "labels". With `predict` these sets are kept:
+    used. `start`, shape (m,), are the given sets when `init` is "labels". With `predict` these sets are kept:
     after one question each row in no set gets the label of the nearest mean. There is no inertia then: with
     only one such row it would be the distance of that row.
     """
@@ -102,10 +100,8 @@ class Search:
         start: Labels | None = None,
         predict: bool = False,
         tol_moved: float = 0.0,
-        weights: Ints | None = None,
     ) -> None:
-        self._predict, self._weights = predict, weights
-        self._total = m if weights is None else int(weights.sum())
+        self._predict = predict
         self._m, self._k, self._compared = m, k, compared
         self._stopping = Stopping(m=m, max_iter=max_iter, tol_moved=tol_moved)
         self._n_init, self._init, self._rng = n_init, init, rng
@@ -133,27 +129,21 @@ class Search:
     def _begin(self) -> None:
         self._starts_left -= 1
         self._previous: Labels | None = None
-        self._seeds: PlusPlus | None = None
         self._step = Step.ITERATE
-        init = "random" if self._compared and self._k == 1 else self._init
-        match init:
-            case "k-means++":
-                self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng, weights=self._weights)
-                self.sets, self._step = self._seeds.sets, Step.CANDIDATES
-            case "labels":
-                assert self._given is not None
-                self.sets = self._given
-                self._step = Step.PREDICT if self._predict else Step.ITERATE
-            case _:
-                self.sets = random_partition(self._rng, self._m, self._k)
-                if init == "separation":
-                    self._step = Step.FIRST_OF_START
+        if self._given is None:
+            self.sets = random_partition(self._rng, self._m, self._k)
+            if self._init == "separation":
+                self._step = Step.FIRST_OF_START
+        else:
+            self.sets = self._given
+            if self._predict:
+                self._step = Step.PREDICT
         self.current = SearchResult(start=self.sets, labels=self.sets, k=self._k)
 
     def sizes(self) -> Ints:
-        """The divisors of the sums of the current sets (`set_weights`), shape (k,)."""
+        """The number of rows in each of the current sets, shape (k,)."""
         if self._sized is not self.sets:
-            self._sized, self._sizes = self.sets, set_weights(self.sets, self._k, self._weights)
+            self._sized, self._sizes = self.sets, set_sizes(self.sets, self._k)
         return self._sizes
 
     def standing(self) -> dict[str, Any]:
@@ -169,7 +159,6 @@ class Search:
             "current": _plain(self.current),
             "best": None if self.best is None else _plain(self.best),
             "found": [_plain(one) for one in self.found],
-            "seeds": None if self._seeds is None else self._seeds.standing(),
             "generator": self._rng.bit_generator.state,
         }
 
@@ -181,10 +170,6 @@ class Search:
         self.current = _from_plain(standing["current"])
         self.best = None if standing["best"] is None else _from_plain(standing["best"])
         self.found = [_from_plain(one) for one in standing["found"]]
-        self._seeds = None
-        if standing["seeds"] is not None:
-            self._seeds = PlusPlus(m=self._m, k=self._k, rng=self._rng, weights=self._weights)
-            self._seeds.stand(standing["seeds"])
         self._rng.bit_generator.state = standing["generator"]
         self.sets = standing["sets"]
         self._own = self._sized = self._centres = None
@@ -197,10 +182,6 @@ class Search:
         """
         found = quotients(distances, self._kernels)
         self._within.take(rows, found)
-        if self._step is Step.CANDIDATES:
-            assert self._seeds is not None
-            self._seeds.add(rows, found.digits, found.radix)
-            return
         part = nearest(found, with_core=self._step is Step.SECOND_OF_START)
         with self._lock:
             if self._own is None or self._own.shape[0] != part.own.shape[0]:
@@ -220,12 +201,6 @@ class Search:
         RangeError if some distance is larger than the public bound allows. The search then ends.
         """
         self._within.end_round(self.sets)
-        if self._step is Step.CANDIDATES:
-            assert self._seeds is not None
-            more, self.sets = self._seeds.end_round(), self._seeds.sets
-            if not more:
-                self.current.start, self._step, self._seeds = self.sets, Step.ITERATE, None
-            return True
         assert self._own is not None
         labels, own, sizes = self._labels.copy(), self._own, self.sizes()
         near_ties, self._near_ties = sum(self._near_ties.values()), {}
@@ -245,8 +220,8 @@ class Search:
                 run.near_ties, run.converged = near_ties, True
                 return self._next_start()
         run.labels = labels
-        of_sets = _sums(labels, own, self._radix, sizes.size, self._weights)
-        run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._total)
+        of_sets = _sums(labels, own, self._radix, sizes.size)
+        run.inertia, run.score = _inertia(of_sets, sizes), score(of_sets, sizes, self._m)
         run.near_ties += near_ties
         if self._step is Step.ITERATE and not self._iterated(run, sets):
             return True
@@ -313,12 +288,12 @@ def suitability(clustering: LabelResult) -> float:
     return -inf if isnan(value) else value
 
 
-def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int, weights: Ints | None) -> Objects:
-    """Exact sums of D, times the weights of rows, over the rows of each label, shape (k,)."""
+def _sums(labels: Labels, own: Shares, radix: MixedRadix, k: int) -> Objects:
+    """Exact sums of D over the rows of each label, shape (k,)."""
     totals = np.zeros(k, dtype=object)
     for digit, unit in zip(own, radix.radices, strict=True):
-        # Sums of digits are below 2**24 m <= 2**53. So are sums with weights, which are at most 2**29 in all.
-        sums = np.bincount(labels, weights=digit if weights is None else digit * weights, minlength=k)
+        # Sums of digits are below 2**24 m <= 2**53.
+        sums = np.bincount(labels, weights=digit, minlength=k)
         totals += sums.astype(np.int64).astype(object) * unit
     return totals
 

@@ -18,7 +18,6 @@ from secfc.codes import Code
 from secfc.column_names import normal
 from secfc.errors import DataError, each
 from secfc.outputs import whole_folder
-from secfc.params import default_threshold
 from secfc.prepare.memory import open_totals
 from secfc.prepare.roles import Terms
 from secfc.prepare.schema import Schema
@@ -30,6 +29,7 @@ from secfc.sources.csv_file import TEXTS, kind_of
 from secfc.sources.query import Query
 from secfc.sources.text_format import FOUND, TextFormat
 from secfc.tables import check_ids_differ, party_names
+from secfc.thresholds import default_threshold
 
 
 @dataclass(frozen=True, kw_only=True)

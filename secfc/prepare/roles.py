@@ -22,7 +22,6 @@ from itertools import islice
 
 from secfc.codes import Code
 from secfc.errors import AgreementError, CheatError, LimitError, MessageError, ParameterError, ThresholdError
-from secfc.params import MAX_CLIENTS
 from secfc.prepare.schema import Schema
 from secfc.prepare.statistics import Counts, Quartiles, Statistics, Sums, opened
 from secfc.prepare.summation import Summation
@@ -31,6 +30,7 @@ from secfc.randomness import MaskSource
 from secfc.sealing.channel import TAG_BYTES, Channel
 from secfc.sealing.handshake import DIGEST_BYTES, Handshake, Introduction, Session
 from secfc.sealing.identity import Identity, Roster
+from secfc.thresholds import MAX_CLIENTS
 from secfc.version import PROTOCOL_BYTES
 
 _COUNTS = struct.Struct("<HH")

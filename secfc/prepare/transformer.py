@@ -8,7 +8,6 @@ import numpy as np
 
 from secfc.array_types import Floats
 from secfc.errors import ColumnWarning, DataError, ParameterError, each
-from secfc.params import default_threshold
 from secfc.parties import is_frame
 from secfc.prepare.memory import open_totals
 from secfc.prepare.roles import Terms
@@ -16,6 +15,7 @@ from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, as_table, checked
 from secfc.prepare.transform import Preparation
 from secfc.scikit import BaseEstimator, TransformerMixin, check_is_fitted, get_config
+from secfc.thresholds import default_threshold
 
 _OUTPUTS = ("default", "pandas", "polars")
 

@@ -75,8 +75,8 @@ class Bounds:
         """What the dealer sends for a part. If clients are left out, a round may use fewer primes."""
         if self.job.disclosure != "labels":
             return 0
-        rows, k, init, link = self.rows, self.job.k, self.job.init, self.job.link
-        of = (most_compared_bytes(rows, k, primes, init, link) for primes in range(1, self.primes + 1))
+        rows, k, init = self.rows, self.job.k, self.job.init
+        of = (most_compared_bytes(rows, k, primes, init) for primes in range(1, self.primes + 1))
         return max(*of, most_range_bytes(self.job.dealers, rows, self.primes))
 
     def part_rows(self, primes: int = 1) -> int:

@@ -17,7 +17,6 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
 from secfc.kmeans.plus_plus import candidates_of
-from secfc.params import COMPARERS, MAX_CLIENTS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import FEW, PackedLabels, bits_of, pack_labels, packed_size
@@ -30,6 +29,7 @@ from secfc.sealing.channel import TAG_BYTES, Sealed
 from secfc.sealing.coin import COIN_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 from secfc.sealing.identity import KEY_BYTES, SIGNATURE_BYTES
+from secfc.thresholds import COMPARERS, MAX_CLIENTS
 
 Most = Callable[[Bounds], int]
 """An upper bound that follows from the job and its rows."""

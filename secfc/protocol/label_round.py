@@ -262,13 +262,7 @@ class LabelRound(TrioRound):
         sizes = self._asked.sizes[: self._columns]
         if core is not None:
             return Question(primes=self._primes, sizes=sizes, rows=rows.size, champions=core, core=True)
-        return Question.about(
-            primes=self._primes,
-            sizes=sizes,
-            rows=rows.size,
-            champions=champions,
-            link=self._job.link,
-        )
+        return Question.about(primes=self._primes, sizes=sizes, rows=rows.size, champions=champions)
 
     def rows(self, part: int) -> Ints:
         """The rows of a part that are asked about."""

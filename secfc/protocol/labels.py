@@ -146,11 +146,9 @@ class ClientLabels(ClientCoded):
             )
         self._first = search
 
-    def _about_candidates(self, said: Said, sets: Labels) -> bool:
-        """Whether a question is about candidates of a start. With k = 1 in a comparison there are none."""
-        begins = said is Said.START and self._job.init == "k-means++"
-        alone = bool(self._job.compared) and not sets.any()
-        return said is Said.CANDIDATES or (begins and not alone)
+    def _about_candidates(self, said: Said) -> bool:
+        """Whether a question is about candidates of a start."""
+        return said is Said.CANDIDATES or (said is Said.START and self._job.init == "k-means++")
 
     @property
     def _k(self) -> int:
@@ -169,7 +167,7 @@ class ClientLabels(ClientCoded):
         self._mail.round = message.round
         job = self._job
         self._step, begins = _Step.OPEN, self._asks is Said.START
-        candidates = self._about_candidates(self._asks, sets)
+        candidates = self._about_candidates(self._asks)
         if begins:
             self._starts_begun += 1
             self._candidates_asked = self._labels_asked = 0
@@ -202,10 +200,9 @@ class ClientLabels(ClientCoded):
             self._current = StartRound(self._context, self._peers, candidates_asked, self._kept)
             return True
         self._minima = None
-        separates = job.init == "separation" and not (job.compared and self._k == 1)
         asked = LabelsAsked(
             champions=self._labels_asked > 1 or (job.init == "labels" and not job.predict),
-            core=separates and self._labels_asked == _CORE_QUESTION,
+            core=job.init == "separation" and self._labels_asked == _CORE_QUESTION,
             rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
             opens_inertia=job.opens_inertia and self._k not in job.starts[self._starts_begun :],
             **common,

@@ -36,9 +36,10 @@ def who_learned_what(
     step = "" if job.step is None else ", the step that values are multiples of"
     inertia = "; the inertia" if job.tells_inertia else ""
     if job.init == "k-means++":
-        inertia += "; which rows were drawn as candidates of a start"
-    if job.tells_draws:
-        inertia += ", and from the draws sums of distances of rows to the rows drawn before"
+        inertia += (
+            "; which rows were drawn as candidates of a start, and from the draws sums of distances of rows "
+            "to the rows drawn before"
+        )
     if job.weighted:
         rows += "; the weight of every row"
     if job.predict:
@@ -93,10 +94,6 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
                 "also every client's coded distances, so squared distances for each segment of "
                 f"{job.width} columns, and products with masks",
             )
-        )
-    if job.init == "k-means++":
-        lines.append(
-            Learned("the server, because of the start", "the distance of every row to each candidate row")
         )
     return [
         *lines,

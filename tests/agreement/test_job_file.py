@@ -183,7 +183,7 @@ WRONG = {
     "hidden start": (
         "seed = 7",
         'init = "labels"\nids_cap = 9',
-        "10: init: given centres or start labels are not possible with ids",
+        "10: init by labels or centres: not with ids: start labels",
     ),
     "single rows": (
         "seed = 7\n",

@@ -18,7 +18,6 @@ from benchmarks.costs.traffic import measure_bytes
         ("iteration", "--cases", "300,6,3,5,1,2"),
         *((name, "--quick") for name in ("sharing", "protections", "comparing", "disclosure", "owners")),
         ("bytes", "--quick"),
-        ("links", "--quick"),
     ],
     ids=lambda arguments: arguments[0],
 )

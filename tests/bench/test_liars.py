@@ -18,10 +18,10 @@ def lie(client, what, how, **given):
 
 
 def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
-    """A run of clients with these numbers of rows, compared in every round."""
+    """A run of clients with these numbers of rows."""
     n, values = len(counts), np.random.default_rng(seed)
     job = Job(
-        **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded", "comparison": "rounds"} | given,
+        **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded"} | given,
         seed=seed,
     )
     labels = np.split((np.arange(sum(counts)) % job.k).astype(np.int32), np.cumsum(counts)[:-1])
@@ -182,7 +182,7 @@ def test_a_run_beyond_the_promise_ends():
     assert (ending.error is None) == (ending.clustering is not None)
 
 
-@pytest.mark.parametrize("seed", [7, 10])
+@pytest.mark.parametrize("seed", [7, 11])
 def test_where_more_answer_than_needed_a_liar_too_many_has_nobody_honest_named(seed):
     drawn = liars.draw_beyond(seed)  # n = R + 2A + 1; among R + 2A answers honest ones looked wrong
     ending = liars.run(drawn)

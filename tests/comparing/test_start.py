@@ -1,4 +1,4 @@
-"""A start by k-means++ of the trio has the same rows as `PlusPlus`, and wrong messages are refused."""
+"""A start by k-means++ of the trio has the same rows as in integers, and wrong messages are refused."""
 
 from math import isqrt, prod
 

@@ -331,20 +331,18 @@ class TestQuestion:
         with pytest.raises(ParameterError, match=match):
             Question(**GIVEN | change)
 
-    @pytest.mark.parametrize("link", FEW)
-    def test_about_few_rows_takes_few_exchanges(self, link):
+    def test_about_few_rows_takes_few_exchanges(self):
         sizes, distances, labels = sample(4, 100, empty=(1,))
-        few = FEW[link]
         # Three sets with rows have three pairs per row, one more than with champions first.
         for rows, wide, at_once in (
             (100, True, True),
-            (few.wide // 3, True, True),
-            (few.wide // 3 + 1, False, True),
-            (few.at_once, False, True),
-            (few.at_once + 1, False, False),
+            (FEW // 3, True, True),
+            (FEW // 3 + 1, False, True),
+            (FEW, False, True),
+            (FEW + 1, False, False),
         ):
             given = {"primes": primes_of(4), "sizes": sizes, "champions": np.resize(labels, rows)}
-            question = Question.about(rows=rows, link=link, **given)
+            question = Question.about(rows=rows, **given)
             assert (question.champions is None) == at_once
             assert question.widths == (GateWidths(chunk=4, first_fan=5, fan=6) if wide else GateWidths())
             if rows == labels.size:
@@ -352,29 +350,14 @@ class TestQuestion:
                 assert np.array_equal(trio.labels, labels)
                 assert len([one for one in trio.mail if one[:2] == (Comparer.E0, Comparer.E1)]) == 4
 
-    def test_a_slow_link_takes_fewer_exchanges_of_more_rows(self):
-        sizes, distances, labels = sample(4, 20_000)
-        primes, champions, sent = primes_of(4), np.zeros(labels.size, dtype=np.int32), {}
-        for link in FEW:
-            question = Question.about(
-                primes=primes, sizes=sizes, rows=labels.size, champions=champions, link=link
-            )
-            trio = trio_of(distances, question).play()
-            assert np.array_equal(trio.labels, labels)
-            sent[link] = len([one for one in trio.mail if one[:2] == (Comparer.E0, Comparer.E1)])
-        assert sent == {"lan": 10, "wan": 5}
-
-    @pytest.mark.parametrize("link", FEW)
     @pytest.mark.parametrize("k", [2, 3, 5, 16, 200])
-    def test_no_question_is_dealt_more_than_is_told(self, k, link):
-        limit, largest = most_dealt_bytes(20_000, k, 5, link), 0
+    def test_no_question_is_dealt_more_than_is_told(self, k):
+        limit, largest = most_dealt_bytes(20_000, k, 5), 0
         counts = (1, 64, 65, 700, 1638, 5461, 10_922, 16_384, 20_000)
         for rows, slots in product(counts, {2, 3, 4, 12, k}):
             if slots <= k:
                 sizes = np.full(slots, 3)
-                question = Question.about(
-                    primes=primes_of(5), sizes=sizes, rows=rows, champions=None, link=link
-                )
+                question = Question.about(primes=primes_of(5), sizes=sizes, rows=rows, champions=None)
                 plans = question.plans(Bracket.all_pairs(slots), question.own)
                 largest = max(largest, 8 * sum(plan.dealt for plan in plans))
         assert limit / 2 < largest <= limit

@@ -12,7 +12,6 @@ from support.organisations import Organisations
 
 from secfc import row_layout
 from secfc.drivers.setup import Setup
-from secfc.ids import row_ids
 from secfc.limits import Limits
 from secfc.params import Job
 

@@ -30,6 +30,7 @@ from secfc.errors import (
     StorageError,
     TooManyFaultsError,
 )
+from secfc.journal.run_log import RunLog
 from secfc.kernels import choose
 from secfc.protocol import deposits
 
@@ -301,10 +302,10 @@ class TestJob:
     @pytest.mark.parametrize(
         ("old", "new", "match"),
         [
-            ("k = 2", "k = 2\nids_cap = 30", "ids: not with a committee"),
-            ("k = 2", 'k = 2\ninit = "labels"', "init by labels or centres: not with a committee"),
-            ("k = 2", "k = 2\npredict = true", "init by labels or centres: not with a committee"),
-            ("k = 2", 'k = 2\nreveal_centres = ["north"]', "reveal_centres: not with a committee"),
+            ("k = 2", "k = 2\nids_cap = 30", "ids: not with committee"),
+            ("k = 2", 'k = 2\ninit = "labels"', "init by labels or centres: not with committee"),
+            ("k = 2", "k = 2\npredict = true", "predict: not with committee"),
+            ("k = 2", 'k = 2\nreveal_centres = ["north"]', "reveal_centres: not with committee"),
             ("most = 4", "most = 400000", "3 parties admit 1200000 owners of 9 rows, at most 1048576"),
             ("most_rows = 9", "most_rows = 1000000000", "owners of 1000000000 rows"),
             ("most = 4", "most = 0", "owners.most"),
@@ -490,10 +491,10 @@ def test_an_owner_beyond_the_bound_is_named_and_another_run_leaves_it_out(clinic
         assert len(clinics.labels(name, bytes(16))) == len(clinics.clinics[name])
 
 
-def keep(clinics):
+def keep(clinics, log=None):
     """South begins a run with the deposits that count."""
     member = clinics.member("south")
-    collected = Collected(member, RUN, member.last_holding().holding)
+    collected = Collected(member, RUN, member.last_holding().holding, log)
     collected.keep(closed(clinics.store).agreement.job)
     return collected
 
@@ -513,6 +514,17 @@ def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_sign
     clinics.piece(2, "clinic-3").write_bytes(earlier)
     with pytest.raises(StorageError, match=r"south: the deposit of owner 5 .* is gone: it is another one"):
         keep(clinics)
+
+
+def test_a_log_keeps_what_a_member_took_and_what_it_lacks_is_named(closed_clinics, tmp_path):
+    log = RunLog.begin(tmp_path / "run.log", {})
+    keep(closed_clinics, log)
+    closed_clinics.piece(2, "clinic-5").unlink()
+    again = keep(closed_clinics, log)  # as a process that was killed and started again
+    log.drop_last("deposit")
+    with pytest.raises(StorageError, match="south: the deposit of owner 7 that it has signed is gone"):
+        again.store(None, 1)
+    log.remove()
 
 
 def test_a_deposit_that_is_gone_ends_the_run_until_its_member_leaves_the_owner_out(closed_clinics):

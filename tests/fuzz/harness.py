@@ -48,7 +48,7 @@ def _disputed() -> Wire:
 
 
 SCENARIOS: tuple[Callable[[], Wire], ...] = (
-    lambda: Wire(FIVE, max_liars=1, comparison="rounds"),
+    lambda: Wire(FIVE, max_liars=1),
     lambda: Wire(FIVE, disclosure="distances"),
     _disputed,
     lambda: UnionWire(FIVE),

@@ -306,13 +306,12 @@ PURPOSES = {
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
     "noise": COMPARED | {"Noise.draw"},
-    "noise, union": COMPARED | UNION | {"Noise.draw", "SeriesInput.values"},
     "union": MASKED | UNION | {"SeriesInput.values"},
     "union, liars": CHECKED | UNION | {"SeriesInput.values"},
 }
 
 
-ALIKE = ("separation", "k-means++", "labels", "rounds", "centres", "segments", "opened core", "scored starts")
+ALIKE = ("separation", "labels", "centres", "segments", "opened core", "scored starts")
 """They hide the same as other kinds do. test_resume.py runs them without kills, the slow tests with kills."""
 
 

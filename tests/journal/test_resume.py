@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 
 # test_masks.py compares runs of the other kinds, whose parties it kills.
-WITHOUT_KILLS = ("random", "separation", "k-means++", "labels", "rounds", "centres", "segments")
+WITHOUT_KILLS = ("random", "separation", "labels", "centres", "segments")
 OPENED = ("opened labels", "opened core", "scored starts")
 
 

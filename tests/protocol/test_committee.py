@@ -1,6 +1,7 @@
 """Owners of rows and a committee: results are exact, and an owner gets only its own labels."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -71,14 +72,14 @@ def problems(draw):
 
 @given(
     problem=problems(),
-    init=st.sampled_from(["random", "separation", "k-means++"]),
     max_iter=st.sampled_from([1, 300]),
     tol_moved=st.sampled_from([0, 0.3]),
     seed=st.integers(0, 9),
-    disclosure=st.sampled_from(["labels", "distances", "coded"]),
+    start=st.sampled_from([*product(["labels", "coded"], ["random", "separation"]), ("labels", "k-means++")]),
 )
 @tries(1.5)
-def test_labels_equal_exact_lloyd_whoever_computes(problem, init, max_iter, tol_moved, seed, disclosure):
+def test_labels_equal_exact_lloyd_whoever_computes(problem, max_iter, tol_moved, seed, start):
+    disclosure, init = start
     parties, k, chosen, t, ell = problem
     options = {"max_iter": max_iter, "tol_moved": tol_moved}
     result = secfc.run(
@@ -93,7 +94,7 @@ def test_labels_equal_exact_lloyd_whoever_computes(problem, init, max_iter, tol_
         ["in-process", "multiprocess"],
         ["labels", "distances", "coded"],
         [5, SEPARATE, [7, 0, N, 2, N + 3]],
-        ["random", "separation", "k-means++"],
+        ["random", "separation"],
         together=1,
     ),
 )
@@ -122,11 +123,9 @@ def test_other_options_work_with_a_committee():
         1,
         2,
         max_liars=1,
-        comparison="rounds",
         comparers=[2, 4, 9],
         reveal_inertia=True,
         limits=Limits(reveal_inertia=True, most_rows=28),
-        link="wan",
         **shared,
     )
     plain = secfc.run(PARTIES, 3, 1, 1, seed=1, n_init=3, disclosure="distances")
@@ -139,13 +138,23 @@ class TestRefusals:
         ("name", "more"),
         [
             ("ids", {"ids": [[str(i) for i in range(len(one))] for one in PARTIES]}),
-            ("centres or labels as init", {"init": np.zeros((3, 3))}),
-            ("centres or labels as init", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
+            ("init by labels or centres", {"init": np.zeros((3, 3))}),
+            ("init by labels or centres", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
             ("reveal_centres", {"reveal_centres": "all", "limits": Limits(reveal_centres=True)}),
-            ("limits of single parties", {"limits": [Limits()] * N}),
         ],
     )
     def test_what_does_not_work_is_refused_by_name_before_anything_is_dealt(self, monkeypatch, name, more):
+        monkeypatch.setattr(Committee, "of", None)
+        with pytest.raises(ParameterError, match=f"^{name}: not with committee: "):
+            secfc.run(PARTIES, 3, 1, 1, committee=5, **more)
+
+    @pytest.mark.parametrize(
+        ("name", "more"),
+        [
+            ("limits of single parties", {"limits": [Limits()] * N}),
+        ],
+    )
+    def test_options_of_a_call_that_do_not_work_are_refused_too(self, monkeypatch, name, more):
         monkeypatch.setattr(Committee, "of", None)
         with pytest.raises(ParameterError, match=f"^committee: not with {name} .*docs/decisions/051"):
             secfc.run(PARTIES, 3, 1, 1, committee=5, **more)
@@ -184,9 +193,6 @@ class TestRefusals:
             ({"deposits": ""}, "owners, deposits: both are needed"),
             ({"owners": (1, -2), "deposits": ""}, "numbers of rows are needed, -2"),
             ({"owners": (1, True), "deposits": ""}, "numbers of rows are needed, True"),
-            ({"owners": (9,), "deposits": "", "ids_cap": 9}, "^ids: not with a committee"),
-            ({"owners": (9,), "deposits": "", "init": "labels"}, "^init by labels or centres: not with"),
-            ({"owners": (9,), "deposits": "", "reveal_to": (1,)}, "^reveal_centres: not with a committee"),
         ],
     )
     def test_a_job_with_owners_is_checked(self, more, text):

@@ -46,14 +46,6 @@ def other_seeds(wire):
     return net, net.hold(Echo, recipient=1), CheatError
 
 
-def another_question(wire):
-    net = wire(ROWS, comparison="rounds")
-    question = net.hold(Assignment, recipient=1)
-    other = replace(question, sets=1 - np.asarray(net.server.phase.search.sets))
-    net.clients[1].receive(net.decode(net.encode(other)))
-    return net, net.hold(Witness, recipient=1), CheatError
-
-
 def another_result_after_those_of_others(wire):
     net = wire(ROWS)
     net.run(drop=lambda message: isinstance(message, Finish) and message.recipient == 1)
@@ -89,7 +81,6 @@ ENDINGS = [
     plan_of_too_many_rows,
     question_of_too_small_a_set,
     other_seeds,
-    another_question,
     another_result_after_those_of_others,
     another_result_before_those_of_others,
     shares_of_no_centre,

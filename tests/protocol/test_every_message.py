@@ -58,16 +58,16 @@ def run(request, wire, part_rows):
     part_rows(2)
     match request.param:
         case "liars":
-            return wire(FIVE, max_liars=1, comparison="rounds")
+            return wire(FIVE, max_liars=1)
         case "distances":
             return wire(FIVE, disclosure="distances")
         case "labels":
-            return wire(FIVE, disclosure="labels", comparers=(2, 5, 3), comparison="rounds")
+            return wire(FIVE, disclosure="labels", comparers=(2, 5, 3))
         case "disputes":
             net = wire(FIVE, max_liars=1)
             net.deal_badly(4, (2,))
             return net
-    return UnionWire(FIVE, max_liars=1, comparison="rounds")
+    return UnionWire(FIVE, max_liars=1)
 
 
 def wrong(rng, message, data):

@@ -11,8 +11,8 @@ from support.sweeps import crossed
 from support.wire import Wire
 
 from secfc import keystream
+from secfc.comparing import question
 from secfc.comparing.keys import Keys
-from secfc.comparing.widths import FEW
 from secfc.errors import CheatError
 from secfc.limits import Limits
 from secfc.protocol.label_round import LabelRound
@@ -105,7 +105,7 @@ def wired(comparers, **more):
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("comparers", "part", "few"), crossed(COMPARERS, [3, 30], [-1, 1 << 14]))
 def test_no_key_is_for_two_uses(holders, monkeypatch, part_rows, comparers, part, few):
-    monkeypatch.setitem(FEW, "lan", replace(FEW["lan"], at_once=few))
+    monkeypatch.setattr(question, "FEW", few)
     part_rows(part)
     net, (dealer, first, second) = wired(comparers), comparers
     net.run()

@@ -418,7 +418,6 @@ OTHERS = {
     "starts": {"n_init": 2},
     "segments": {"ell": 2, "t": 1},
     "one round": {"max_iter": 1},
-    "rounds": {"comparison": "rounds"},
     "small parts": {},
 }
 

@@ -55,7 +55,6 @@ def jobs(draw):
         "ell": ell,
         "max_iter": draw(st.sampled_from([1, 2, 300])),
         "tol_moved": draw(st.sampled_from([0.0, 0.0, 0.2, 0.7])),
-        "comparison": draw(st.sampled_from(["end", "rounds"])),
         "seed": draw(st.integers(0, 9)),
         "bound": 4.0,
         "precision": draw(st.sampled_from([3, 16])),
@@ -104,17 +103,18 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     part_rows(cut)
     rows, given, comparers = job
     net = Wire(rows, disclosure="labels", comparers=comparers, **given)
-    plain = Wire(rows, disclosure="distances", **given | {"reveal_inertia": False})
     net.run()
-    plain.run()
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
-    np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
+    assert (net.server.outcome.opened is not None) == net.job.opens_inertia
+    if net.job.init != "k-means++":
+        plain = Wire(rows, disclosure="distances", **given | {"reveal_inertia": False})
+        plain.run()
+        np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
+        if net.job.opens_inertia:
+            told = net.job.in_data_units(plain.server.outcome.inertia)
+            assert net.server.outcome.opened == pytest.approx(told, rel=2**-51)
     if not net.job.predict and net.job.init != "separation":  # its core is a start with rows in no set
         assert_exact(net, np.concatenate(net.rows), given["seed"])
-    assert (net.server.outcome.opened is not None) == net.job.opens_inertia
-    if net.job.opens_inertia:
-        told = net.job.in_data_units(plain.server.outcome.inertia)
-        assert net.server.outcome.opened == pytest.approx(told, rel=2**-51)
 
 
 def assert_exact(net, pooled, seed):
@@ -331,7 +331,7 @@ def test_an_inertia_that_the_evaluators_did_not_open_is_refused(opening, refuses
 @pytest.mark.some(1)
 @pytest.mark.parametrize("client", EVERYBODY)
 def test_of_several_k_clients_are_told_the_one_that_both_evaluators_chose(five, refuses, client):
-    net = five(compared=(2, 3), n_init=2, init="k-means++", **CONSENTED)
+    net = five(compared=(2, 3), n_init=2, **CONSENTED)
     finish = net.hold(Finish, recipient=client)
     found = net.server.found
     assert [one.k for one in found] == [2, 3]
@@ -959,27 +959,20 @@ class TestStartByPlusPlus:
     def net(self, made):
         return made()
 
-    def test_questions_and_draws_are_those_of_distances(self, made):
-        asked = {}
-        for disclosure in ("labels", "distances"):
-            more = {} if disclosure == "labels" else {"disclosure": disclosure, "comparers": ()}
-            net = made(n_init=2, **more)
-            questions = asked[disclosure] = []
+    def test_each_question_but_the_last_of_a_start_has_its_own_draws(self, made):
+        net, asked = made(n_init=2), []
 
-            def drop(message, questions=questions):
-                if isinstance(message, Assignment) and message.recipient == 1:
-                    questions.append(message)
-                return False
+        def drop(message):
+            if isinstance(message, Assignment) and message.recipient == 1:
+                asked.append(message)
+            return False
 
-            net.run(drop=drop)
-        sets = {name: [labels_of(one.sets).tolist() for one in asked[name]] for name in asked}
-        assert sets["labels"] == sets["distances"]
-        counts = [len(one.draws) for one in asked["labels"]]
+        net.run(drop=drop)
+        counts = [len(one.draws) for one in asked]
         assert counts[: self.K + 1] == [3, 3, 3, 0, 0]
         assert sorted(counts)[-7:] == [0, 3, 3, 3, 3, 3, 3]
-        drawn = [number for one in asked["labels"] for number in one.draws]
+        drawn = [number for one in asked for number in one.draws]
         assert len(set(drawn)) == len(drawn)
-        assert not any(one.draws for one in asked["distances"])
 
     def test_the_server_is_told_rows_and_no_labels_of_candidates(self, net):
         told = {}
@@ -1095,7 +1088,7 @@ class TestStartByPlusPlus:
         ),
     )
     def test_in_any_order_of_messages(self, made, late, k):
-        plain, net = made(k=k, n_init=3, disclosure="distances", comparers=()), made(k=k, n_init=3)
+        plain, net = made(k=k, n_init=3), made(k=k, n_init=3)
         plain.run()
         net.run(choose=lambda links: next((link for link in links if link != late), late))
         assert outcome(net) == outcome(plain)
@@ -1113,11 +1106,6 @@ class TestStartByPlusPlus:
     @pytest.mark.parametrize("k", [1, 2, 3, 6])
     def test_rows_that_coincide(self, k, rows):
         given = {"k": k, "init": "k-means++", "n_init": 2, "precision": 8, "seed": 3}
-        plain, net = (
-            Wire(np.split(np.array(rows), [1, 4]), disclosure=disclosure, **given)
-            for disclosure in ("distances", "labels")
-        )
-        plain.run()
+        net = Wire(np.split(np.array(rows), [1, 4]), disclosure="labels", **given)
         net.run()
-        np.testing.assert_equal(outcome(net), outcome(plain))
-        assert net.server.gathering.round == plain.server.gathering.round
+        assert_exact(net, np.array(rows), 3)

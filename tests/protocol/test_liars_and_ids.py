@@ -40,7 +40,6 @@ ROWS = 18
 ROWS_OF_A_PART = 4
 PARTS = 5
 
-comparisons = pytest.mark.parametrize("comparison", ["end", "rounds"])
 CLIENTS = sweep(range(1, 8), keep=(1, 4, 7))
 
 
@@ -85,12 +84,12 @@ def as_exact_lloyd(net):
 class TestInTheIteration:
     @pytest.mark.some(1)
     @pytest.mark.parametrize(
-        ("comparison", "liar", "more"),
-        crossed(["end", "rounds"], [1, 4, 7], [{}, {"disclosure": "labels", "comparers": (8, 9, 10)}]),
+        ("liar", "more"),
+        crossed([1, 4, 7], [{}, {"disclosure": "labels", "comparers": (8, 9, 10)}]),
         ids=str,
     )
-    def test_a_liar_is_named_and_the_result_is_right(self, comparison, liar, more):
-        net = union(comparison=comparison, **more)
+    def test_a_liar_is_named_and_the_result_is_right(self, liar, more):
+        net = union(**more)
         lie(net, liar)
         assert liar != 1 or net.server.faults.liars == (1,)
         assert net.server.state is State.DONE
@@ -99,9 +98,8 @@ class TestInTheIteration:
         assert as_exact_lloyd(net)
         assert all(client.labels is not None for client in net.clients.values())
 
-    @comparisons
-    def test_without_liars_the_clients_agree_and_nothing_is_disputed(self, comparison):
-        net = union(comparison=comparison)
+    def test_without_liars_the_clients_agree_and_nothing_is_disputed(self):
+        net = union()
         net.run(drop=lambda message: pytest.fail("asked") if isinstance(message, Dispute) else False)
         assert all(client.state is State.DONE for client in net.clients.values())
         assert net.server.faults.liars == net.server.faults.cheats == ()

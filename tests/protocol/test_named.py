@@ -21,7 +21,7 @@ ROWS = np.random.default_rng(4).integers(-9, 9, size=(30, 2)).astype(float)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr("secfc.params._FEW_ANSWER", 4)
+    monkeypatch.setattr("secfc.job_values._FEW_ANSWER", 4)
 
 
 def net_of(n=N, **options):

@@ -8,7 +8,7 @@ from math import ceil, exp, sqrt
 
 import numpy as np
 import pytest
-from support.wire import UnionWire, Wire
+from support.wire import Wire
 
 from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.lagrange.basis import lagrange_basis
@@ -220,25 +220,6 @@ class TestWhatIsOpened:
         net.run(drop=lambda message: message.sender == 4 and isinstance(message, CentreShare))
         assert_opened(net, drawn)
 
-    def test_with_ids_every_client_adds_noise(self, drawn):
-        net = UnionWire(
-            ROWS, reveal_to=(1, 3), disclosure="labels", limits=WILLING, seed=2, ids_cap=40, **PRIVATE
-        )
-        net.run()
-        assert len(drawn) == 5
-        noise = sum(drawn.values())
-        labels = net.server.outcome.labels
-        assert sorted(centres(net)) == [1, 3]
-        union = {}
-        for j, client in net.clients.items():
-            union |= dict(zip(client.union_rows.tolist(), net.rows[j - 1], strict=True))
-        rows = np.rint(np.ldexp([union[i] for i in range(len(union))], net.job.exponent))
-        rows = rows.astype(np.int64).astype(object)
-        sums = [[rows[labels == h, c].sum() + noise[h, c] for h in range(2)] for c in range(3)]
-        found = centres_of(sums, job=net.job, sizes=np.bincount(labels, minlength=2))
-        for one in centres(net).values():
-            np.testing.assert_array_equal(one, found)
-
 
 class TestMalicious:
     @pytest.mark.parametrize("number", [2, 4, 7])
@@ -330,10 +311,9 @@ class TestComposed:
         for one, other in zip(net.labels(), plain.labels(), strict=True):
             np.testing.assert_array_equal(one, other)
 
-    @pytest.mark.parametrize("wire_of", [Wire, UnionWire])
-    def test_a_server_that_repeats_itself_or_tells_another_result_gets_no_other_share(self, wire_of):
+    def test_a_server_that_repeats_itself_or_tells_another_result_gets_no_other_share(self):
         given = {"reveal_to": (1, 3), "disclosure": "labels", "limits": WILLING, "seed": 2} | PRIVATE
-        net, sent, found = wire_of(ROWS, **given), [], {}
+        net, sent, found = Wire(ROWS, **given), [], {}
 
         def keep(message):
             sent.append(message)
@@ -405,11 +385,6 @@ class TestTheJob:
             ({"centres_delta": None}, "centres_epsilon: only with centres_delta, "),
             ({"centres_epsilon": None}, "centres_epsilon: only with centres_delta, "),
             ({"reveal_to": ()}, "centres_epsilon: only with reveal_centres, "),
-            ({"disclosure": "distances"}, "centres_epsilon: not with disclosure 'distances', "),
-            ({"disclosure": "coded"}, "centres_epsilon: not with disclosure 'coded', "),
-            ({"reveal_inertia": True}, "centres_epsilon: not with reveal_inertia, "),
-            ({"reveal_spread": 10}, "centres_epsilon: not with reveal_spread, "),
-            ({"compared": (2,), "reveal_inertia": True}, "centres_epsilon: not with reveal_inertia, "),
         ],
     )
     def test_values_and_options_that_do_not_fit_are_refused(self, changed, text):

@@ -21,17 +21,16 @@ ROWS = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 1, 4, 2, 0, 5)]
 """Six clients, one without rows; R = 3 with t=1, ell=1."""
 
 KINDS = [
-    {"disclosure": disclosure, "comparison": comparison, "max_liars": liars, "union": union, "reveal": reveal}
-    for disclosure, comparison, liars, union, reveal in product(
+    {"disclosure": disclosure, "max_liars": liars, "union": union, "reveal": reveal}
+    for disclosure, liars, union, reveal in product(
         ("coded", "distances", "labels"),
-        ("end", "rounds"),
         (0, 1),
         (False, True),
         (None, "centres", "spreads", "noise"),
     )
     if not (liars and disclosure != "coded")
     and not (reveal == "spreads" and (liars or union))
-    and not (reveal == "noise" and disclosure != "labels")
+    and not (reveal == "noise" and (union or disclosure != "labels"))
 ]
 
 
@@ -50,7 +49,7 @@ def seeds(kinds):
 
 
 def run_of(kind, seed):
-    more = {key: kind[key] for key in ("disclosure", "comparison", "max_liars")}
+    more = {key: kind[key] for key in ("disclosure", "max_liars")}
     if kind["reveal"] is not None:
         more |= {"reveal_to": (1, 4), "limits": Limits(reveal_centres=True, reveal_spread=10)}
     if kind["reveal"] == "spreads":

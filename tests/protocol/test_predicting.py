@@ -28,9 +28,8 @@ def wired(wire, **more):
 
 
 @pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
-@pytest.mark.parametrize("comparison", ["end", "rounds"])
-def test_new_rows_have_the_label_of_the_nearest_mean_and_old_ones_keep_theirs(wire, disclosure, comparison):
-    net = wired(wire, disclosure=disclosure, comparison=comparison)
+def test_new_rows_have_the_label_of_the_nearest_mean_and_old_ones_keep_theirs(wire, disclosure):
+    net = wired(wire, disclosure=disclosure)
     net.run()
     assert net.labels() == FOUND
     assert all(client.state is State.DONE for client in net.clients.values())

@@ -28,9 +28,8 @@ LIAR, COLUMN = 1, 2
 
 SETTINGS = {
     "distances": {"disclosure": "distances", "n_init": 10},
-    "coded": {"max_liars": 1, "comparison": "rounds", "n_init": 80, "max_iter": 40},
+    "coded": {"max_liars": 1, "n_init": 80, "max_iter": 40},
     "separation": {"disclosure": "distances", "init": "separation"},
-    "k-means++": {"disclosure": "distances", "init": "k-means++"},
     "compared": {"disclosure": "distances", "compared": (2, 3), "k": 3},
     "steps": {"disclosure": "distances", "precision": 32, "step": 0.001},
     "opened": {"disclosure": "distances", "reveal_to": (1,), "limits": Limits(reveal_centres=True)},
@@ -109,7 +108,7 @@ def test_what_a_prediction_tells_of_a_row_beyond_the_bound_is_nothing(wire):
 def test_what_is_sent_before_the_end_does_not_tell_which_rows_are_beyond(wire, part_rows, liar):
     part_rows(2)
     rows = [np.zeros_like(part) if j == liar else part for j, part in enumerate(ROWS, 1)]
-    net = small(wire, "distances", rows, init="k-means++", k=1)
+    net = small(wire, "distances", rows, k=1)
     deal_integers(net, liar, {(0, 0): 12345678901})
     sent, error = sent_by_server(net)
     assert error is not None
@@ -128,19 +127,6 @@ def test_the_run_stays_ended(wire):
     again, error = sent_by_server(net)
     assert [type(message) for message in again] == []
     assert error is None
-
-
-def test_the_owner_of_a_row_beyond_the_bound_is_named_where_answers_are_checked(wire):
-    """A question about single rows: each distance is between two clients' rows."""
-    for seed in range(4):
-        net = small(wire, "coded", [np.zeros((6, 4)), *ROWS[1:]], init="k-means++", seed=seed)
-        deal_integers(net, LIAR, {(row, 0): 12345678901 for row in range(6)})
-        _, error = sent_by_server(net)
-        candidate = int(np.flatnonzero(net.server.phase.search.sets == 0)[0])
-        if candidate < 6:  # every other client's rows are too far from the liar's
-            assert "client 1 shared" in str(error)
-        else:  # the liar's rows are too far from one other client's
-            assert "it is not known which" in str(error)
 
 
 def square_root_of_minus_one(moduli):

@@ -105,10 +105,9 @@ def row_of(net, reports, dealer):
     return [x - modulus if 2 * x > modulus else x for x in values]
 
 
-@pytest.mark.parametrize("comparison", ["end", "rounds"])
-def test_clients_that_report_at_once_let_the_server_read_a_row_alone(wire, monkeypatch, comparison):
+def test_clients_that_report_at_once_let_the_server_read_a_row_alone(wire, monkeypatch):
     monkeypatch.setattr(client_identify, "quorum", lambda job, planned: 1)
-    net = wire(SIXTEEN, max_liars=1, comparison=comparison)
+    net = wire(SIXTEEN, max_liars=1)
     reports, _ = relayed(net, list(challenged(net, lambda j: (j - 1) // 2)), lambda message: False)
     for dealer in (1, 9):
         expected = np.rint(np.ldexp(SIXTEEN[dealer - 1][0], net.job.exponent)).astype(int).tolist()
@@ -125,9 +124,8 @@ def of_a_pair(message):
     [(lambda message: True, 16), (of_a_pair, 0), (lambda message: False, 0)],
     ids=["all echoes", "a pair's echoes", "no echo"],
 )
-@pytest.mark.parametrize("comparison", ["end", "rounds"])
-def test_pairs_with_a_seed_each_report_nothing(wire, comparison, passes, found):
-    net = wire(SIXTEEN, max_liars=1, comparison=comparison)
+def test_pairs_with_a_seed_each_report_nothing(wire, passes, found):
+    net = wire(SIXTEEN, max_liars=1)
     reports, cheated = relayed(net, list(challenged(net, lambda j: (j - 1) // 2)), passes)
     assert reports == []
     assert len(cheated) == found

@@ -100,7 +100,7 @@ def test_a_server_message_cannot_be_sent_without_a_signer(wire):
 
 
 def test_every_message_of_the_server_has_its_proof(wire):
-    net, seen = wire(ROWS, comparison="rounds"), set()
+    net, seen = wire(ROWS), set()
 
     def look(message):
         if message.sender == SERVER:

@@ -95,35 +95,25 @@ def test_nothing_else_of_a_server_changes_from_round_to_round(wire, pictured, mo
 
 def test_a_standing_has_every_attribute_that_it_should_have(wire):
     """When an attribute is added, decide here whether a restarted server needs it."""
-    net = wire([[[0.0]] * 2, [[5.0]] * 3, [[9.0]] * 2], k=2, init="k-means++")
+    net = wire([[[0.0]] * 2, [[5.0]] * 3, [[9.0]] * 2], k=2)
     net.run(until=lambda: net.server.progress.round == 1)
     gathering, search = net.server.gathering, net.server.phase.search
     # Which clients are silent follows from the check of shares, before the first round.
     given, between_rounds = {"_job", "silent", "_silenced"}, {"head", "_answers", "_doubted"}
     assert vars(gathering).keys() - given - between_rounds == ATTRIBUTES["gathering"]
     given = {"_m", "_compared", "_stopping", "_n_init", "_init", "_given", "_kernels", "_within", "_predict"}
-    given |= {"_weights", "_total"}
     between_rounds = {"_labels", "_core", "_own", "_near_ties", "_sized", "_sizes", "_radix"}
     between_rounds |= {"_centres", "_second"}
     assert vars(search).keys() - given - between_rounds - {"_lock"} == ATTRIBUTES["search"]
-    assert (
-        vars(search._seeds).keys() - {"_m", "_k", "_rng", "_weights", "_asked", "_lock"}
-        == ATTRIBUTES["seeds"]
-    )
-    assert vars(search._seeds._choices).keys() - {"_m", "_k"} == ATTRIBUTES["choices"]
     standing = unpack(net.server.standing())
     assert len(standing["gathering"]) == len(ATTRIBUTES["gathering"])
     assert len(standing["search"]) == len(ATTRIBUTES["search"])
-    of_seeds = ATTRIBUTES["choices"] | ATTRIBUTES["seeds"] - {"sets", "_choices"}
-    assert len(standing["search"]["seeds"]) == len(of_seeds)
 
 
 ATTRIBUTES = {
     "gathering": {"round", "absent", "left_out", "liars", "responders", "expected", "missed", "repeats"},
     "search": {
         *("_k", "_ks", "_starts_left", "_step", "moved", "sets", "_previous", "current", "best", "found"),
-        *("_seeds", "_rng"),
+        "_rng",
     },
-    "seeds": {"_choices", "_closest", "_draws", "sets"},
-    "choices": {"chosen", "candidates"},
 }

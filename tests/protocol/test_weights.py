@@ -65,7 +65,7 @@ def test_a_hello_with_other_weights_than_were_signed_is_refused(net, refuses):
 
 
 def test_weights_of_a_client_that_does_not_come_are_those_of_nobody(wire):
-    net = wire([*ROWS, [[7.0]]], weights=[*WEIGHTS, [100]], disclosure="coded", init="random")
+    net = wire([*ROWS, [[7.0]]], weights=[*WEIGHTS, [100]], disclosure="labels", init="random")
     for sender in (1, 2, 3):
         net.deliver(net.hold(Hello, recipient=SERVER, sender=sender))
     plan = next(one for one in net.server.absent(4) if isinstance(one, Plan))

@@ -6,10 +6,10 @@ from support.torsion import ENCODINGS, IDENTITY, POINTS, P, added, encoded, poin
 
 from secfc.agreement.keys import key_bytes, key_text
 from secfc.errors import SealError
-from secfc.params import MAX_CLIENTS
 from secfc.sealing.handshake import check_ephemeral
 from secfc.sealing.identity import Identity, Roster, check_signature, y_of
 from secfc.sealing.key_map import x25519_key
+from secfc.thresholds import MAX_CLIENTS
 
 STATEMENT = b"what client 1 says"
 

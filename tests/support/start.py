@@ -1,4 +1,4 @@
-"""A start by k-means++ of a trio in one process, and the same start by `PlusPlus`."""
+"""A start by k-means++ of a trio in one process, and the same start in Python's integers."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -11,10 +11,9 @@ from secfc.comparing.keys import Keys
 from secfc.comparing.minima import Minima
 from secfc.comparing.role import Arena, Comparer
 from secfc.comparing.start import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
-from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.kmeans.plus_plus import PlusPlus, draws
+from secfc.kmeans.plus_plus import DRAW_BITS, Choices, draws, first_row
 
 EVALUATORS = Comparer.E0, Comparer.E1
 
@@ -115,20 +114,21 @@ class Start:
         return roles
 
     def expected(self) -> tuple[list[int], list[list[int]], dict]:
-        """What `PlusPlus` chooses and asks about, and its generator at the end."""
-        rng, radix = np.random.default_rng(self.seed), MixedRadix(self.primes)
-        seeds, asked, more = PlusPlus(m=self.m, k=self.k, rng=rng), [], True
-        while more:
-            asked.append(self.rows_of(seeds.sets))
-            every = self.distances[asked[-1]]
-            residues = np.array([(every % p).astype(float) for p in self.primes])
-            seeds.add(slice(0, self.m), radix.digits(residues), radix)
-            more = seeds.end_round()
-        return self.rows_of(seeds.sets), asked, rng.bit_generator.state
-
-    @staticmethod
-    def rows_of(sets: np.ndarray) -> list[int]:
-        return [int(np.flatnonzero(sets == h)[0]) for h in range(int(sets.max()) + 1)]
+        """What Python's integers choose and ask about, and the generator at the end."""
+        rng = np.random.default_rng(self.seed)
+        choices = Choices(m=self.m, k=self.k, first=first_row(rng, self.m, None))
+        closest, asked = None, []
+        while choices.candidates:
+            randoms = [] if choices.last else draws(rng, self.k)
+            asked.append(choices.candidates)
+            every = self.distances[choices.candidates]
+            every = every if closest is None else np.minimum(every, closest)
+            best = int(every.sum(axis=1).argmin())  # ties to the candidate that was drawn first
+            closest = every[best]
+            sums = closest.cumsum()
+            drawn = [int((sums > (sums[-1] * r >> DRAW_BITS)).argmax()) for r in randoms] if sums[-1] else ()
+            choices.choose(best, drawn)
+        return choices.chosen, asked, rng.bit_generator.state
 
 
 def squared_distances(rows: list[list[int]]) -> np.ndarray:

@@ -19,8 +19,8 @@ from secfc.agreement.toml_file import FileSchema, TableOf, TomlFile, as_toml, re
 from secfc.drivers.flare.kits import check_name
 from secfc.drivers.flare.provision import Address
 from secfc.errors import AgreementError, ParameterError, SealError
-from secfc.params import MAX_CLIENTS
 from secfc.sealing.identity import Identity, Roster
+from secfc.thresholds import MAX_CLIENTS
 
 JOB, ROSTER, SCHEMA = "job.toml", "roster.toml", "schema.toml"
 """Names of the files in a consortium's folder. A job file names the other two."""

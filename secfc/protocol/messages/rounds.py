@@ -82,14 +82,10 @@ class Finish(FromServer, number=7, phase="reveal"):
 
 
 class Witness(BetweenClients, number=14, phase="reveal"):
-    """The server's proofs of what it sent to the sender of this message.
-
-    In a round: of its assignment. In round 0: of the result and of every assignment.
-    """
+    """The server's proofs of what it sent to the sender: the result and every assignment."""
 
     states = frozenset({State.SHARE, State.ITERATE, State.COMPARE, State.REVEAL, State.DONE})
     purpose = b"witness"
-    rounds = True
 
     sealed: Annotated[Sealed, enc.sealed(lambda of: of.witness)]
 

@@ -19,12 +19,11 @@ from secfc.protocol.messages import (
     LeaveOut,
     Message,
     RoundMessage,
-    Witness,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held, check_question
 from secfc.protocol.phases.client_reveal import ClientReveal
 from secfc.protocol.states import State
-from secfc.protocol.witness import END, check_outcome
+from secfc.protocol.witness import check_outcome
 from secfc.row_layout import WINDOW
 
 
@@ -46,7 +45,6 @@ class ClientIterate(ClientPhase):
         self._parts = self._layout.parts(self._job)
         self._disclosure = self._side()
         self.round = 0  # of the last question, from 1
-        self.begun = True  # whether this round's answer may be sent, or none is needed
         self.sent = 0  # parts of the answer sent
         self.asked = 0  # parts that the server asked for: at first `WINDOW`, while none is sent
 
@@ -79,8 +77,6 @@ class ClientIterate(ClientPhase):
                 raise MessageError(f"{type(message).__name__}: after round {self.round}")
             case Finish():
                 return self._on_finish(message)
-            case Witness():
-                return self, self.held.take(message) + self._confirmed()
             case RoundMessage():
                 return self, self._disclosure.deliver(message) + self._answers()
         return self, self.held.take(message)
@@ -100,12 +96,7 @@ class ClientIterate(ClientPhase):
         self._close()
         messages = self._ask(message, sets, sizes)
         self._witnesses.note(message)
-        if self._job.comparison == "end":
-            self.begun = True
-            return messages + self._answers()
-        messages += self._witnesses.tell(message.round, self._left_out)
-        self._witnesses.settle(message.round)
-        return messages + self._confirmed()
+        return messages + self._answers()
 
     def _check_view(self, message: Assignment | Finish) -> None:
         """Refuse a message whose `left_out` is not this client's, so equal messages mean equal views."""
@@ -121,29 +112,18 @@ class ClientIterate(ClientPhase):
 
     def _ask(self, message: Assignment, sets: Labels, sizes: Ints) -> list[Message]:
         """Prepare to answer. A client that is not asked has nothing to send."""
-        self.round, self.sent, self.begun = message.round, 0, False
+        self.round, self.sent = message.round, 0
         self.asked = min(WINDOW, self._parts.answers)
         residues, disclosure = self._job.round_residues(sizes, self._layout.weight), self._disclosure
         if not disclosure.ask(message, sets, sizes, residues):
-            self.sent, self.begun = self._parts.answers, True
-            self.asked = self.sent
+            self.sent = self.asked = self._parts.answers
             return []
         asked = sizes[: asked_about(sizes)]
         self._sharing.points.ask(sets, asked, residues, disclosure.factors, message.asked)
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
 
-    def _confirmed(self) -> list[Message]:
-        """The first parts of the answer, once enough other clients confirm the same question."""
-        if not self.begun and self._witnesses.confirmed(self.round, clients=self._job.threshold):
-            self.begun = True
-            return self._answers()
-        return []
-
     def _on_continue(self, round_: int, part: int) -> list[Message]:
-        """Answer the next part. Before the answer begins, only note the request.
-
-        R others may let the round continue before this client knows that enough were asked the same.
-        """
+        """Answer the next part."""
         if round_ != self.round or part != self.asked:
             raise MessageError(
                 f"Continue: part {part} of round {round_}, part {self.asked} of round {self.round} is next"
@@ -156,7 +136,7 @@ class ClientIterate(ClientPhase):
 
     def _answers(self) -> list[Message]:
         messages: list[Message] = []
-        while self.begun and self.sent < self.asked and self._disclosure.can_leave(self.sent):
+        while self.sent < self.asked and self._disclosure.can_leave(self.sent):
             part = self.sent
             self.sent += 1
             rows = self._parts.answer_rows(part)
@@ -185,7 +165,7 @@ class ClientIterate(ClientPhase):
         self._close()  # an excluded client gets the result without any question
         self.held.mail.close()
         self._witnesses.note(message)
-        messages = self._witnesses.tell(END, self._left_out)
-        self._witnesses.settle(END)
+        messages = self._witnesses.tell(self._left_out)
+        self._witnesses.settle()
         reveal = ClientReveal(self._job, self._peers, self.held, result=message, labels=own)
         return reveal, messages + reveal.settle()

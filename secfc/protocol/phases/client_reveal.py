@@ -6,7 +6,6 @@ from secfc.protocol.context import Peers
 from secfc.protocol.messages import Finish, Message
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
 from secfc.protocol.states import State
-from secfc.protocol.witness import END
 
 
 class ClientReveal(ClientPhase):
@@ -27,10 +26,10 @@ class ClientReveal(ClientPhase):
     def settle(self) -> list[Message]:
         """Accept the result once R clients have it. Open centres, where agreed, once a quorum has it."""
         witnesses, opening, messages = self.held.witnesses, self.held.opening, list[Message]()
-        if self.state is State.COMPARE and witnesses.confirmed(END, clients=self._job.threshold):
+        if self.state is State.COMPARE and witnesses.confirmed(self._job.threshold):
             self.state = State.REVEAL
         if self.state is State.REVEAL:
-            if opening.due and witnesses.confirmed(END, clients=self._peers.quorum):
+            if opening.due and witnesses.confirmed(self._peers.quorum):
                 messages = opening.tell(self.result)
             self.centres, self.deviations = opening.centres, opening.deviations
             if not opening.waits:

@@ -51,7 +51,6 @@ class ServerIterate(ServerRounds):
             within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
             start=introductions.start(layout) if job.init == "labels" else None,
             predict=job.predict,
-            weights=layout.weights,
         )
         self._disclosure = (ServerCoded if job.disclosure == "coded" else ServerDistances)(job)
         self._decoder, self._threads = Decoder(self._disclosure.weights, kernels), kernels.threads

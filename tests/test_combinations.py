@@ -1,0 +1,130 @@
+"""The table of features that do not go together: each pair runs, or is refused with both names."""
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plaintext_baselines import ExactLloyd
+from secfc.api_options import RunOptions
+from secfc.combinations import APART, FEATURES
+from secfc.errors import ParameterError
+from secfc.limits import Limits
+from secfc.params import Job
+from secfc.parties import as_parties
+from secfc.running import run_outcome
+
+_RNG = np.random.default_rng(7)
+M = 24  # rows of each party: enough for spreads
+ROWS = [np.arange(M)[:, np.newaxis] % 3 * 30.0 + _RNG.integers(0, 5, (M, 2)) for _ in range(5)]
+CONSENT = Limits(reveal_centres=True, reveal_inertia=True, reveal_spread=10, predict=True)
+PAGE = Path(__file__).parent.parent / "docs" / "optional.md"
+
+RUNS = {
+    "disclosure 'coded'": {"disclosure": "coded"},
+    "comparers": {"comparers": (4, 0, 2)},
+    "ids": {"ids": [[f"{party}-{row}" for row in range(M)] for party in range(5)]},
+    "committee": {"committee": 5},
+    "sample_weight": {"sample_weight": [np.arange(M) % 3 + 1] * 5},
+    "precision": {"precision": 24},
+    "step": {"step": 1.0},
+    "predict": {"init": [np.arange(M) % 4 - 1] * 5, "max_iter": 1},
+    "compared": {"reveal_inertia": True},
+    "init by labels or centres": {"init": [np.arange(M) % 3] * 5},
+    "init 'separation'": {"init": "separation"},
+    "init 'k-means++'": {"init": "k-means++"},
+    "n_init": {"n_init": 2},
+    "tol_moved": {"tol_moved": 0.1},
+    "reveal_centres": {"reveal_centres": "all"},
+    "reveal_spread": {"reveal_centres": "all", "reveal_spread": True},
+    "reveal_inertia": {"reveal_inertia": True},
+    "centres_epsilon": {"reveal_centres": "all", "centres_epsilon": 5.0, "centres_delta": 1e-3},
+    "max_liars": {"max_liars": 1},
+}
+"""The options of `secfc.run` that each feature needs. "predict" and "compared" are no options."""
+
+JOBS = {
+    "disclosure 'coded'": {"disclosure": "coded"},
+    "comparers": {"comparers": (5, 1, 3)},
+    "ids": {"ids_cap": 120},
+    "committee": {"owners": (M,) * 5, "deposits": ""},
+    "sample_weight": {"weighted": True},
+    "precision": {"precision": 24},
+    "step": {"step": 1.0},
+    "predict": {"predict": True},
+    "compared": {"compared": (2, 3)},
+    "init by labels or centres": {"init": "labels"},
+    "init 'separation'": {"init": "separation"},
+    "init 'k-means++'": {"init": "k-means++"},
+    "n_init": {"n_init": 2},
+    "tol_moved": {"tol_moved": 0.1},
+    "reveal_centres": {"reveal_to": (1,)},
+    "reveal_spread": {"reveal_spread": 10},
+    "reveal_inertia": {"reveal_inertia": True},
+    "centres_epsilon": {"centres_epsilon": 5.0},
+    "max_liars": {"max_liars": 1},
+}
+"""The parameters of a job with each feature alone."""
+
+STARTS = {name for name in FEATURES if name.startswith("init ")} | {"predict"}
+TOGETHER = [
+    pair
+    for pair in combinations(FEATURES, 2)
+    if pair not in APART and pair[::-1] not in APART and not STARTS.issuperset(pair)  # a run has one start
+]
+
+
+def test_the_names_of_the_table_are_features_and_each_pair_comes_once():
+    assert RUNS.keys() == JOBS.keys() == FEATURES.keys()
+    assert {name for pair in APART for name in pair} <= FEATURES.keys()
+    assert len({frozenset(pair) for pair in APART}) == len(APART)
+    assert all(one != other for one, other in APART)
+
+
+def test_the_page_has_the_same_table():
+    cells = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    pairs = [(one.replace("`", ""), other.replace("`", ""), because) for one, other, because in cells]
+    assert [one for one in pairs if one[:2] in APART] == [(*pair, reason) for pair, reason in APART.items()]
+    assert pairs[0] == ("feature", "not with", "because")
+    assert pairs[1][:2] == next(iter(APART))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("pair", TOGETHER, ids=" and ".join)
+def test_pairs_that_are_not_in_the_table_run(pair):
+    options = {"t": 1, "ell": 1, "limits": CONSENT, "seed": 3, "driver": "in-process"}
+    for name in pair:
+        options |= RUNS[name]
+    if "compared" in pair and "disclosure 'coded'" in pair:
+        del options["reveal_inertia"]
+    if "predict" in pair:
+        options |= RUNS["predict"]
+    parameters = {"k": 3, "t": options.pop("t"), "ell": options.pop("ell")}
+    if "predict" in pair:
+        parameters["predict"] = True
+    if "compared" in pair:
+        parameters["compared"] = (2, 3)
+    outcome, job, _ = run_outcome(as_parties(ROWS), RunOptions(**options), **parameters)
+    assert all(FEATURES[name](job) for name in pair)
+    assert [one.shape for one in outcome.labels] == [(M,)] * 5
+    assert (outcome.centres is None) == (not job.reveal_to)
+    if not (job.predict or job.compared or job.ids_cap):
+        exact = ExactLloyd(3, init=outcome.by_party(outcome.start), step=job.step, tol_moved=job.tol_moved)
+        exact.set_params(precision=job.precision)
+        exact.fit(ROWS, sample_weight=options.get("sample_weight"))
+        assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in exact.labels_]
+
+
+@pytest.mark.parametrize("pair", APART, ids=" and ".join)
+def test_pairs_of_the_table_are_refused_with_both_names(pair):
+    one, other = pair
+    with pytest.raises(ParameterError) as caught:
+        Job(n=5, k=3, t=1, ell=1, d=2, bound=100.0, **JOBS[one] | JOBS[other])
+    assert str(caught.value) == f"{one}: not with {other}: {APART[pair]}"
+
+
+@pytest.mark.parametrize("name", [name for name in FEATURES if name not in ("predict", "compared")])
+def test_a_feature_alone_is_told_apart_from_none(name):
+    assert not FEATURES[name](Job(n=5, k=3, t=1, ell=1, d=2, bound=100.0)) or name == "comparers"
