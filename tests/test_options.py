@@ -50,7 +50,6 @@ DEFAULTS = {
     "reveal_inertia": False,
     "comparers": None,
     "committee": None,
-    "recheck": None,
     "deadline": None,
     "threads": None,
     "seed": None,

@@ -12,7 +12,7 @@ from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.messages import Assignment, Finish, Message, RecheckRequest, Witness
+from secfc.protocol.messages import Assignment, Finish, Message, Witness
 from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
@@ -34,7 +34,7 @@ def quorum(job: Job, planned: int) -> int:
     return max(job.threshold, (planned + job.t) // 2 + 1)
 
 
-def check_outcome(finish: Finish | RecheckRequest, job: Job) -> None:
+def check_outcome(finish: Finish, job: Job) -> None:
     """Raise MessageError unless a search can end so. An inertia too large for a float is infinite."""
     inertia = finish.inertia
     known = inertia >= 0.0 if inertia is not None else not job.tells_inertia

@@ -23,7 +23,6 @@ KINDS = {
     "opened labels": {"disclosure": "labels"},
     "spare masks": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "comparers": (4, 1, 5)},
     "helpers": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "t": 2},
-    "rechecked": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3, 2), "recheckers": (4, 6, 5)},
     "labels, liars": {"disclosure": "labels", "counts": (3, 4, 0, 2, 3), "max_liars": 1},
     "emptied clusters": {"disclosure": "labels", "k": 5, "seed": 1},
     "opened core": {"disclosure": "labels", "init": "separation"},
