@@ -115,11 +115,6 @@ def _of_start(job: Job) -> _Rules:
         "init: given centres or start labels are not possible with ids, because start labels would show the "
         "server which party has which rows",
     )
-    yield (
-        job.max_liars > 0 and job.disclosure == "distances",
-        "max_liars: 0 or another disclosure ('coded' or 'labels') is needed, because wrong answers cannot be "
-        f"located under masks that cancel; disclosure='distances' and {job.max_liars} were given",
-    )
 
 
 def _of_comparers(job: Job) -> _Rules:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # both import the job, which has options
 Comparison = Literal["end", "rounds"]
 """When clients compare what the server sent them: after the run, or also in each round."""
 
-Disclosure = Literal["coded", "distances", "labels"]
-"""Who learns distances. "labels": nobody, only labels are learned; "distances": the server alone;
-"coded": the server, which receives every client's coded distances."""
+Disclosure = Literal["coded", "labels"]
+"""Who learns distances. "labels": nobody, only labels are learned; "coded": the server, which receives every
+client's coded distances."""
 
 Auto = Literal["auto"]
 AUTO: Auto = "auto"
@@ -149,13 +149,11 @@ class Agreed:
     )
     disclosure: Disclosure = option(
         "labels",
-        '{"labels", "distances", "coded"}',
+        '{"labels", "coded"}',
         'What the server receives. "labels": only labels, which three parties compute together; no two '
-        'of these three may collude (docs/threat-model.md). "distances": answers under masks that '
-        'cancel in their sum, so that it learns only the distances. "coded": every client\'s coded '
-        "distances, as in the paper, from which it can compute more than distances. `max_liars` > 0 "
-        'needs "labels" or "coded".',
-        help="What the server receives: labels, distances or coded distances.",
+        'of these three may collude (docs/threat-model.md). "coded": every client\'s coded distances, as in '
+        "the paper, from which it can compute more than distances.",
+        help="What the server receives: labels or coded distances.",
     )
     max_liars: int = option(
         0,
@@ -210,8 +208,8 @@ class AgreedClustering(Agreed):
     reveal_inertia: bool = option(
         False,
         "bool",
-        'With disclosure "labels", whether everybody learns the inertia of the result; with the other '
-        "disclosures everybody learns it in any case. Every party must consent by its `limits`. "
+        'With disclosure "labels", whether everybody learns the inertia of the result; with "coded" '
+        "everybody learns it in any case. Every party must consent by its `limits`. "
         "`reveal_spread` implies it. `choose_k` needs it, and opens to the server the inertia of each k "
         "and of one cluster.",
         help="With --disclosure labels: everybody learns the inertia of the result.",

@@ -338,7 +338,7 @@ def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
     [
         ({"centres_delta": None}, "centres_epsilon: only with centres_delta"),
         ({"reveal_centres": None}, "centres_epsilon: only with reveal_centres"),
-        ({"disclosure": "distances"}, "centres_epsilon: not with disclosure 'distances'"),
+        ({"disclosure": "coded"}, "centres_epsilon: not with disclosure 'coded'"),
         ({"centres_epsilon": "1"}, "centres_epsilon: a number above 0 is needed, '1' was given"),
         (
             {"parties": [FIVE[0], FIVE[2], FIVE[2]]},

@@ -240,11 +240,11 @@ ARGUMENTS = {
     "driver None": ({"driver": None}, "driver: 'in-process', 'multiprocess' are possible, None"),
     "disclosure unknown": (
         {"disclosure": "all"},
-        "disclosure: 'coded', 'distances', 'labels' are possible, 'all' was given",
+        "disclosure: 'coded', 'labels' are possible, 'all' was given",
     ),
     "disclosure None": (
         {"disclosure": None},
-        "disclosure: 'coded', 'distances', 'labels' are possible, None was given",
+        "disclosure: 'coded', 'labels' are possible, None was given",
     ),
     "seed negative": ({"seed": -1}, "seed: None or an integer >= 0 is needed"),
     "seed float": ({"seed": 1.0}, "seed: None or an integer >= 0 is needed"),
@@ -447,12 +447,3 @@ def test_a_comparison_is_one_of_two():
     text = r"^comparison: 'end', 'rounds' are possible, 'never' was given$"
     with pytest.raises(ParameterError, match=text):
         secfc.run(GOOD, 2, 1, 1, comparison="never")
-
-
-def test_liars_are_not_tolerated_under_masks_and_nothing_weaker_is_chosen_instead():
-    text = (
-        r"^max_liars: 0 or another disclosure \('coded' or 'labels'\) "
-        r"is needed, .*; disclosure='distances' and 1 were given$"
-    )
-    with pytest.raises(ParameterError, match=text):
-        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=1, disclosure="distances")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 PARTIES = [np.array([[0.0], [1.0]]), np.array([[9.0], [10.0], [4.0]]), np.array([[2.0]])]
 WEIGHTS = [[1, 5], [2, 1, 3], [4]]
 INITS = ["random", "separation", "k-means++"]
-DISCLOSURES = ["labels", "distances", "coded"]
+DISCLOSURES = ["labels", "coded"]
 WILLING = Limits(reveal_centres=True, reveal_inertia=True, reveal_spread=10, predict=True)
 
 

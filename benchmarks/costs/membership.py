@@ -129,7 +129,7 @@ def measure_membership(
             "seed": 0,
             "driver": "multiprocess",
             "storage": name,
-            "disclosure": "distances",
+            "disclosure": "coded",
         }
         with Sampler() as sampler:
             hidden, (cpu, wall) = timed(lambda: quiet_run(parties, case, ids=ids, **options))

@@ -39,7 +39,7 @@ from secfc.threads import Threads, Turns
 
 CASES = (Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),)
 QUICK_CASES = (Case(m=20_000, d=40, k=8, n=3, t=1, ell=1),)
-DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 PAIRS = 3
 ITERATIONS = 8
 MANY = 16

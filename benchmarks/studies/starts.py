@@ -23,7 +23,7 @@ def inertias(rows: Floats, k: int, starts: int) -> dict[str, Floats]:
     found: dict[str, list[float]] = {"random": [], "k-means++": [], "scikit-learn": []}
     for seed in range(starts):
         for init in ("random", "k-means++"):
-            inertia = secfc.run(parties, k, 1, 1, init=init, seed=seed, disclosure="distances").inertia
+            inertia = secfc.run(parties, k, 1, 1, init=init, seed=seed, disclosure="coded").inertia
             assert inertia is not None
             found[init].append(inertia)
         floats = KMeans(k, init="k-means++", n_init=1, algorithm="lloyd", tol=0, random_state=seed)

@@ -139,7 +139,7 @@ class ClientLabels(ClientCoded):
             raise MessageError(
                 f"Assignment: round {message.round}, the first of this attempt is {message.since}"
             )
-        digest = question_digest(sets, (), self._left_out, message.draws)
+        digest = question_digest(sets, self._left_out, message.draws)
         if self._questions.get(number, digest) != digest:
             raise MessageError(f"Assignment: question {number} is another than other comparers were asked")
         if self._number in attempt.trio and number != 1 and attempt != self._attempt:
@@ -209,7 +209,7 @@ class ClientLabels(ClientCoded):
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Raise MessageError or SealError unless evaluators signed that the result follows from labels."""
         attempt = self._attempt_of(message)
-        question = question_digest(labels, (), message.left_out)
+        question = question_digest(labels, message.left_out)
         check_endorsed(message, question, job=self._job, session=self._context.session, attempt=attempt)
 
     def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:

@@ -164,7 +164,7 @@ class Rechecking:
         check_outcome(message, job)
         if labels.size != self._parts.layout.m or labels.min() < 0:
             raise MessageError(f"RecheckRequest: of {labels.size} labels, or a row has none")
-        question = question_digest(labels, (), message.left_out)
+        question = question_digest(labels, message.left_out)
         check_endorsed(message, question, job=job, session=session, attempt=attempt)
         self.past.check(count, message.last)
         ended = message.n_iter, message.converged, message.inertia

@@ -77,13 +77,6 @@ def test_comparing_counts_bytes_and_exchanges_of_each_party(rows_of_drivers):
     assert rows[0]["each_way_bytes"] == 8 * 4 * (2 * 114 + 1)
 
 
-def test_disclosure_compares_a_client_with_itself(rows_of):
-    (row,) = rows_of("disclosure", "--quick")
-    assert_ordered(row["ratio_quartiles"], row["ratio"])
-    assert row["neighbours"] == row["t"] + 1
-    assert row["dealt_bytes"] == row["neighbours"] * row["residues"] * row["k"] * row["m"] * 3
-
-
 def test_sharing_needs_five_residues_and_says_what_the_generator_took(rows_of):
     (row,) = rows_of("sharing", "--quick")
     assert (row["n"], row["t"], row["ell"], row["residues"]) == (11, 4, 2, 5)
@@ -162,8 +155,8 @@ def test_scaling_fits_an_exponent_to_each_cost_and_sweep(rows_of):
 @pytest.mark.interpreters
 def test_runs_give_scikit_learns_labels_with_both_drivers(rows_of):
     rows = rows_of("runs", "--quick")
-    disclosures = ["coded", "distances", "labels"]
-    assert [row["driver"] for row in rows] == ["in-process"] * 3 + ["multiprocess"] * 3
+    disclosures = ["coded", "labels"]
+    assert [row["driver"] for row in rows] == ["in-process"] * 2 + ["multiprocess"] * 2
     assert [row["disclosure"] for row in rows] == disclosures * 2
     for row in rows:
         assert row["labels_equal"]
@@ -324,7 +317,7 @@ def test_a_tolerance_saves_iterations_and_bytes_of_a_run_that_ends_slowly():
     done = CliRunner().invoke(app, ["tail", "--case", "600,2,4,3,1,1", "--tolerances", "0,0.05"])
     assert done.exit_code == 0, done.output
     heading, whole, short = done.output.splitlines()
-    assert heading == "600 x 2, k = 4, n = 3, t = 1, ell = 1, distances"
+    assert heading == "600 x 2, k = 4, n = 3, t = 1, ell = 1"
     found = [
         re.fullmatch(rf"tol_moved {tol}: (\d+) iterations, converged True, ([\d.e-]+) GB, .*", line)
         for tol, line in ((0.0, whole), (0.05, short))
@@ -372,7 +365,7 @@ def test_starts_and_precision_read_the_tests_datasets(monkeypatch):
     done = CliRunner().invoke(app, ["precision", "s1", "--seeds", "1", "--bits", "24,32", "--step", "1"])
     assert done.exit_code == 0, done.output
     assert "start 0: " in done.output
-    assert 'of shares and of a round, "distances": 5 and 4, 5 and 5, 4 and 4' in done.output
+    assert 'of shares and of a round, "coded": 5 and 4, 5 and 5, 4 and 4' in done.output
 
 
 def test_work_in_threads_is_counted_and_measured_by_role(rows_of, monkeypatch):
@@ -380,12 +373,12 @@ def test_work_in_threads_is_counted_and_measured_by_role(rows_of, monkeypatch):
     monkeypatch.setattr(threads, "PAIRS", 1)
     monkeypatch.setattr(threads, "ITERATIONS", 3)
     rows = rows_of("threads", "--cases", "3000,12,4,3,1,1")
-    assert {row["disclosure"] for row in rows} == {"coded", "distances", "labels"}
+    assert {row["disclosure"] for row in rows} == {"coded", "labels"}
     assert all(0 <= row["serial_share"] <= 1 <= row["many"] + 1e-9 for row in rows)
     assert all(row["seconds"] > 0 for row in rows)
     clients = [row for row in rows if row["work"] == "iterate, clients"]
     assert clients
-    assert all(row["serial_share"] < 1 for row in clients if row["disclosure"] == "distances")
+    assert all(row["serial_share"] < 1 for row in clients if row["disclosure"] == "coded")
 
 
 def test_iterations_send_at_most_a_two_thousandth_more_than_their_elements_take():

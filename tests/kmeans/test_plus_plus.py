@@ -119,7 +119,7 @@ ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(5, size=(m, 1)) * 4).round(4) 
 @pytest.mark.parametrize("precision", [3, 32, 52])
 @pytest.mark.parametrize("k", [1, 2, 7])
 def test_labels_equal_exact_lloyds_with_the_same_public_seed(precision, k):
-    result = secfc.run(ROWS, k, 1, 2, init="k-means++", precision=precision, seed=6, disclosure="distances")
+    result = secfc.run(ROWS, k, 1, 2, init="k-means++", precision=precision, seed=6, disclosure="coded")
     exact = ExactLloyd(k, init="k-means++", precision=precision, random_state=6).fit(ROWS)
     for ours, theirs in zip(result.labels, exact.labels_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -133,7 +133,7 @@ def test_the_start_of_a_result_is_one_row_for_each_cluster():
 
 
 def test_starts_share_once_and_the_best_is_kept():
-    options = {"init": "k-means++", "seed": 0, "disclosure": "distances"}
+    options = {"init": "k-means++", "seed": 0, "disclosure": "coded"}
     one = secfc.run(ROWS, 6, 1, 2, **options)
     many = secfc.run(ROWS, 6, 1, 2, **options, n_init=5)
     shares = [[m for m in result.costs.messages if m.kind == "Share"] for result in (one, many)]
@@ -149,7 +149,7 @@ def test_an_answer_about_candidates_is_no_wider_than_they_are():
         1,
         init="k-means++",
         seed=0,
-        disclosure="distances",
+        disclosure="coded",
     )
     sizes = {m.round: m.size for m in result.costs.messages if m.kind == "CodedDistances"}
     assert sizes[2] < max(sizes.values()) / 4
@@ -166,12 +166,10 @@ def test_a_client_that_answers_for_no_single_row_refuses_before_anything_is_shar
 
 @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 def test_rounds_of_a_run_stay_within_the_jobs_own_limit():
-    result = secfc.run(ROWS, 9, 1, 2, init="k-means++", n_init=2, max_iter=2, seed=0, disclosure="distances")
+    result = secfc.run(ROWS, 9, 1, 2, init="k-means++", n_init=2, max_iter=2, seed=0, disclosure="coded")
     assert max(m.round for m in result.costs.messages) <= result.job.max_rounds
     assert (
-        Job(
-            n=3, k=9, t=1, ell=1, d=1, bound=1.0, init="k-means++", max_iter=2, disclosure="distances"
-        ).max_rounds
+        Job(n=3, k=9, t=1, ell=1, d=1, bound=1.0, init="k-means++", max_iter=2, disclosure="coded").max_rounds
         == 12
     )
 

@@ -105,7 +105,7 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     part_rows(cut)
     rows, given, comparers = job
     net = Wire(rows, disclosure="labels", comparers=comparers, **given)
-    plain = Wire(rows, disclosure="distances", **given | {"reveal_inertia": False})
+    plain = Wire(rows, disclosure="coded", **given | {"reveal_inertia": False})
     net.run()
     plain.run()
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
@@ -198,7 +198,7 @@ def go_on_with(net, message):
 
 def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
     """Signatures of evaluators for what they said."""
-    question = question_digest(labels, (), more.pop("left_out", ()), more.pop("draws", ()))
+    question = question_digest(labels, more.pop("left_out", ()), more.pop("draws", ()))
     given = {"round_": 2, "attempt": Attempt(comparers=COMPARERS)} | more
     statement = endorsed(session or net.session, said, question, **given)
     return tuple(net.identities[j - 1].sign(statement) for j in by)
@@ -424,9 +424,8 @@ def test_a_first_question_that_does_not_follow_from_the_seed_is_refused(net, ref
     net.deliver(question)
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances"])
-def test_with_another_disclosure_nothing_is_endorsed_or_compared(wire, refuses, disclosure):
-    net = wire([part[:2] for part in ROWS], k=3, disclosure=disclosure)
+def test_with_another_disclosure_nothing_is_endorsed_or_compared(wire, refuses):
+    net = wire([part[:2] for part in ROWS], k=3, disclosure="coded")
     question = net.hold(Assignment, recipient=1)
     endorsements = signed(net, question.sets)
     refuses(net.clients[1], replace(question, endorsements=endorsements), MessageError, "nobody gives any")
@@ -437,6 +436,14 @@ def test_with_another_disclosure_nothing_is_endorsed_or_compared(wire, refuses, 
     for kind in (OpenedLabels, Endorsement):
         message = net.message(kind, sender=2, recipient=SERVER, at=(1, 0))
         refuses(net.server, message, MessageError, f"{kind.__name__}: ")
+
+
+def test_questions_that_differ_have_other_digests():
+    sets = np.array([0, 1, -1], dtype=np.int32)
+    asked = [(sets, ()), (sets[:2], ()), (-sets, ()), (sets, (4,)), (sets, (4, 5))]
+    digests = [question_digest(*one) for one in asked]
+    digests += [question_digest(sets, (), draws) for draws in ((4,), (5,), (4, 5))]
+    assert len(set(digests)) == len(digests)
 
 
 class TestWhoAnswers:
@@ -855,7 +862,7 @@ def test_which_start_is_better_may_come_after_the_next_question(part_rows, sende
     part_rows(6)
     plain, net = (
         Wire(ROWS, k=3, disclosure=disclosure, seed=seed, n_init=4, **more)
-        for disclosure, more in (("distances", {}), ("labels", {"comparers": COMPARERS}))
+        for disclosure, more in (("coded", {}), ("labels", {"comparers": COMPARERS}))
     )
     plain.run()
     late = sender, DEALER
@@ -885,7 +892,7 @@ class TestEmptiedClusters:
     @pytest.mark.parametrize("rows", [1, 3, 20])
     def test_the_farthest_rows_are_those_of_distances(self, of, net, part_rows, rows):
         part_rows(rows)
-        moved, plain = [], of("distances")
+        moved, plain = [], of("coded")
         net.run(drop=lambda message: isinstance(message, Endorsement) and moved.append(message.rows))
         assert sum(map(len, moved)) >= 4
         plain.run()
@@ -961,7 +968,7 @@ class TestStartByPlusPlus:
 
     def test_questions_and_draws_are_those_of_distances(self, made):
         asked = {}
-        for disclosure in ("labels", "distances"):
+        for disclosure in ("labels", "coded"):
             more = {} if disclosure == "labels" else {"disclosure": disclosure, "comparers": ()}
             net = made(n_init=2, **more)
             questions = asked[disclosure] = []
@@ -973,13 +980,13 @@ class TestStartByPlusPlus:
 
             net.run(drop=drop)
         sets = {name: [labels_of(one.sets).tolist() for one in asked[name]] for name in asked}
-        assert sets["labels"] == sets["distances"]
+        assert sets["labels"] == sets["coded"]
         counts = [len(one.draws) for one in asked["labels"]]
         assert counts[: self.K + 1] == [3, 3, 3, 0, 0]
         assert sorted(counts)[-7:] == [0, 3, 3, 3, 3, 3, 3]
         drawn = [number for one in asked["labels"] for number in one.draws]
         assert len(set(drawn)) == len(drawn)
-        assert not any(one.draws for one in asked["distances"])
+        assert not any(one.draws for one in asked["coded"])
 
     def test_the_server_is_told_rows_and_no_labels_of_candidates(self, net):
         told = {}
@@ -1095,7 +1102,7 @@ class TestStartByPlusPlus:
         ),
     )
     def test_in_any_order_of_messages(self, made, late, k):
-        plain, net = made(k=k, n_init=3, disclosure="distances", comparers=()), made(k=k, n_init=3)
+        plain, net = made(k=k, n_init=3, disclosure="coded", comparers=()), made(k=k, n_init=3)
         plain.run()
         net.run(choose=lambda links: next((link for link in links if link != late), late))
         assert outcome(net) == outcome(plain)
@@ -1115,7 +1122,7 @@ class TestStartByPlusPlus:
         given = {"k": k, "init": "k-means++", "n_init": 2, "precision": 8, "seed": 3}
         plain, net = (
             Wire(np.split(np.array(rows), [1, 4]), disclosure=disclosure, **given)
-            for disclosure in ("distances", "labels")
+            for disclosure in ("coded", "labels")
         )
         plain.run()
         net.run()

@@ -435,7 +435,6 @@ class TestTheJob:
             ({"centres_delta": None}, "centres_epsilon: only with centres_delta, "),
             ({"centres_epsilon": None}, "centres_epsilon: only with centres_delta, "),
             ({"reveal_to": ()}, "centres_epsilon: only with reveal_centres, "),
-            ({"disclosure": "distances"}, "centres_epsilon: not with disclosure 'distances', "),
             ({"disclosure": "coded"}, "centres_epsilon: not with disclosure 'coded', "),
             ({"reveal_inertia": True}, "centres_epsilon: not with reveal_inertia, "),
             ({"reveal_spread": 10}, "centres_epsilon: not with reveal_spread, "),

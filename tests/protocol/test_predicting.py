@@ -27,7 +27,7 @@ def wired(wire, **more):
     return wire(rows, **given | more)
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
 @pytest.mark.parametrize("comparison", ["end", "rounds"])
 def test_new_rows_have_the_label_of_the_nearest_mean_and_old_ones_keep_theirs(wire, disclosure, comparison):
     net = wired(wire, disclosure=disclosure, comparison=comparison)
@@ -76,7 +76,7 @@ def test_a_second_round_is_refused(net, refuses):
 
 
 def test_what_a_vanished_responder_left_is_asked_of_others_about_the_same_sets(wire, refuses):
-    net = wired(wire, disclosure="distances")
+    net = wired(wire, disclosure="coded")
     assert net.job.max_rounds == 3
     net.hold(Assignment, recipient=3)
     net.post(net.server.absent(3))

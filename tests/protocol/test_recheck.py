@@ -814,7 +814,7 @@ class TestWhoRechecks:
             ({"comparers": (1, 2, 3, 4), "recheckers": (4, 5, 6)}, "recheck: three different parties"),
             ({"recheckers": (4, 5, 8)}, "comparers: clients have the numbers 1 to 6, helpers 7, 8 and so on"),
             ({"recheckers": (0, 4, 5)}, "recheck: at least 1 is needed"),
-            ({"recheckers": (4, 5, 6), "disclosure": "distances"}, "recheck: with disclosure 'distances'"),
+            ({"recheckers": (4, 5, 6), "disclosure": "coded"}, "recheck: with disclosure 'coded'"),
         ],
     )
     def test_others_are_refused(self, given, text):

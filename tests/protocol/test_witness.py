@@ -159,22 +159,19 @@ def test_that_others_are_left_out_is_found_where_no_assignment_was_given(wire):
 @pytest.mark.parametrize(("rows", "answered"), [(FIVE, {1, 2, 3, 4}), (FIVE[:4], {1, 2})])
 def test_with_a_client_a_server_can_keep_two_groups_apart_from_2r_minus_t_clients_on(wire, rows, answered):
     # R = 3, t = 1: the last client confirms one assignment to clients 1 and 2, and another to the others.
-    net = wire(rows, comparison="rounds", disclosure="distances")
+    net = wire(rows, comparison="rounds")
     helper, groups = len(rows), ((1, 2), tuple(range(3, len(rows))))
     net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
     net.links.clear()
     size, found = net.clients[1].phase.held.sharing.remaining().m, set()
     for at, group in enumerate(groups):
         sets = np.arange(size, dtype=np.int32) // (at + 1) % 2
-        named = (helper - 2, helper - 1, helper) if at else (1, 2, helper)
         for j in group:
             said = {"run": net.session.run, "sender": SERVER, "recipient": j}
-            net.deliver(Assignment(**said, round=1, sets=sets, responders=named))
+            net.deliver(Assignment(**said, round=1, sets=sets))
         mail = [net.take(link) for link in net.pending() for _ in net.links[link].copy()]
         for j in group:
-            asked = Assignment(
-                run=net.session.run, sender=SERVER, recipient=helper, round=1, sets=sets, responders=named
-            )
+            asked = Assignment(run=net.session.run, sender=SERVER, recipient=helper, round=1, sets=sets)
             proof = net.decode(net.encode(asked)).proof  # of the server, which colludes with this client
             sealed = net.channels[helper][j].seal(
                 b"witness", part=0, payload=proof.digest + proof.signature, round_=1

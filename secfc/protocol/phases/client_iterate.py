@@ -6,7 +6,7 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.disclosure import ClientCoded, ClientDistances
+from secfc.protocol.disclosure import ClientCoded
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import (
@@ -57,8 +57,6 @@ class ClientIterate(ClientPhase):
         match self._job.disclosure:
             case "coded":
                 return ClientCoded(context, peers, self._left_out)
-            case "distances":
-                return ClientDistances(context, peers, self._left_out, sharing)
             case "labels":
                 return ClientLabels(
                     context,
@@ -136,7 +134,7 @@ class ClientIterate(ClientPhase):
             self.asked = self.sent
             return []
         asked = sizes[: asked_about(sizes)]
-        self._sharing.points.ask(sets, asked, residues, disclosure.factors, message.asked)
+        self._sharing.points.ask(sets, asked, residues, message.asked)
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
 
     def _on_recheck(self, message: Recheck) -> list[Message]:
