@@ -273,7 +273,7 @@ class TestThreads:
             with turns.take(item):
                 order.append(item)
 
-        Threads(4).each(work, range(200), size=1 << 30, turns=[turns])
+        Threads(4).each(work, range(200), size=1 << 30, turns=turns)
         assert order == list(range(200))
 
     @pytest.mark.parametrize("within", [True, False])
@@ -288,7 +288,7 @@ class TestThreads:
                     raise ValueError(item)
 
         with pytest.raises(ValueError, match="5"):
-            Threads(4).each(work, range(100), size=1 << 30, turns=[turns])
+            Threads(4).each(work, range(100), size=1 << 30, turns=turns)
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
     def test_a_forked_process_starts_threads_of_its_own(self):

@@ -136,7 +136,7 @@ class CountedThreads(Threads):
         items: Sequence[Any],
         *,
         size: int,
-        turns: Sequence[Turns] = (),
+        turns: Turns | None = None,
     ) -> list[Any]:
         """As `Threads.each`."""
         several = min(self.for_work(size), len(items))
@@ -155,7 +155,7 @@ class CountedThreads(Threads):
                 end = max(end, free)
         finally:
             self._working.now = False
-        self.longest += max([end, *(_TURNS.pop(id(one), 0.0) for one in turns)])
+        self.longest += max(end, _TURNS.pop(id(turns), 0.0))
         return found
 
 

@@ -19,6 +19,8 @@ from secfc.errors import SecFCError
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels import choose
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
 from secfc.keystream import BitStream, ResidueStream
 
 KEY = bytes(32)
@@ -54,6 +56,28 @@ def test_a_keystream_is_aes_in_counter_mode():
     expected = Cipher(algorithms.AES256(key), counter).encryptor().update(bytes(1000))
     stream = keystream.keystream(key)
     assert stream.update(bytes(300)) + stream.update(bytes(700)) == expected
+
+
+class Words:
+    """A stream of given words of 24 bits."""
+
+    def __init__(self, words):
+        self.left = list(words)
+
+    def update_into(self, data, out):
+        for at in range(0, len(data), 3):
+            out[at : at + 3] = self.left.pop(0).to_bytes(3, "little")
+
+
+@pytest.mark.parametrize("kernels", [VectorisedKernels(), CompiledKernels()], ids=lambda one: one.name)
+def test_words_that_are_not_below_the_prime_are_drawn_again(kernels):
+    # Five words and two spare ones, one of them too large, so that two more have to be drawn.
+    p = PRIMES[0].p
+    stream, row = Words([1, p, 2, 2**24 - 1, p - 1, p + 1, 7, p, 8]), np.empty(3 * 7, dtype=np.uint8)
+    stream.update_into(row, row.data)
+    keystream._redraw(stream, row[:15], row[15:], p, kernels)
+    assert unpack(row[:15]).tolist() == [1, 7, 2, 8, p - 1]
+    assert stream.left == []
 
 
 def test_every_purpose_of_a_round_once(monkeypatch):
