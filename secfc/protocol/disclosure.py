@@ -133,7 +133,8 @@ class ServerCoded:
         """
         if not len(gathering.present) > self._job.named > 0 or gathering.repeats >= self._job.asked_again:
             return ()
-        named = _never_absent_first(gathering)[: self._job.named]
+        # Those that were never absent come first. So each client costs at most one more round.
+        named = sorted(gathering.present, key=lambda j: j in gathering.missed)[: self._job.named]
         absent = [j for j in gathering.members if j in gathering.absent]
         return tuple(sorted(named + absent))
 
@@ -144,8 +145,3 @@ class ServerCoded:
         spare = gathering.spare
         needed = self._job.threshold + 2 * spare + min(1, spare)  # with R + 2A, A + 1 liars can accuse A
         return client in gathering.responders and left < needed and left < len(present)
-
-
-def _never_absent_first(gathering: Gathering) -> list[int]:
-    """Present clients, in the order in which they are named. So each client costs at most one more round."""
-    return sorted(gathering.present, key=lambda j: j in gathering.missed)
