@@ -94,11 +94,6 @@ _command(
     cases="--cases 10000,50,8,5,1,2",
 )
 _command(
-    "disclosure",
-    'An iteration with disclosure "distances", compared with "coded".',
-    cases="--cases 20000,50,8,11,4,2",
-)
-_command(
     "protections",
     "Costs of the margin in Q, the range check and the server's signatures in an iteration and a sharing.",
     cases="--cases 20000,50,8,11,4,2",
@@ -106,7 +101,7 @@ _command(
 )
 _command(
     "labels",
-    "Work of all parties in an iteration with labels, compared with coded distances and distances.",
+    "Work of all parties in an iteration with labels, compared with coded distances.",
     cases="--cases 10000,50,8,5,1,2",
 )
 
@@ -370,7 +365,6 @@ def starts(
 def tail(
     case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "190000,4,12,4,1,1",
     tolerances: Annotated[str, typer.Option(help="tol_moved, separated by commas.")] = "0,0.001,0.01",
-    coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
     step: Annotated[float | None, typer.Option(help="Rows as multiples of this step, 0.01 or less.")] = None,
 ) -> None:
     """A run that converges slowly, at several tol_moved: iterations, bytes and seconds."""
@@ -381,7 +375,7 @@ def tail(
         chosen = list(map(float, _several(tolerances)))
     except ValueError:
         raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
-    measure(Case.parse(case), chosen, "coded" if coded else "distances", step)
+    measure(Case.parse(case), chosen, step)
 
 
 @app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")

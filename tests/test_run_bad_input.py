@@ -240,11 +240,11 @@ ARGUMENTS = {
     "driver None": ({"driver": None}, "driver: 'in-process', 'multiprocess' are possible, None"),
     "disclosure unknown": (
         {"disclosure": "all"},
-        "disclosure: 'coded', 'distances', 'labels' are possible, 'all' was given",
+        "disclosure: 'coded', 'labels' are possible, 'all' was given",
     ),
     "disclosure None": (
         {"disclosure": None},
-        "disclosure: 'coded', 'distances', 'labels' are possible, None was given",
+        "disclosure: 'coded', 'labels' are possible, None was given",
     ),
     "seed negative": ({"seed": -1}, "seed: None or an integer >= 0 is needed"),
     "seed float": ({"seed": 1.0}, "seed: None or an integer >= 0 is needed"),

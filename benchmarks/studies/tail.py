@@ -7,12 +7,9 @@ import numpy as np
 
 import secfc
 from benchmarks.costs.setting import Case, residues_of_rounds
-from secfc.options import Disclosure
 
 
-def measure(
-    case: Case, tolerances: Sequence[float], disclosure: Disclosure, step: float | None = None
-) -> None:
+def measure(case: Case, tolerances: Sequence[float], step: float | None = None) -> None:
     """Print a line for each tolerance, the same start in all; inertia is beside that of the first.
 
     Parameters
@@ -20,13 +17,12 @@ def measure(
     case : Case
         Rows of one normal distribution, with two decimals: no border between clusters is better than others.
     tolerances : sequence of float
-    disclosure : {"distances", "coded"}
     step : float, optional
         0.01 or less.
     """
     rows = np.random.default_rng(0).normal(size=(case.m, case.d)).round(2)
     parties = np.array_split(rows, case.n)
-    print(f"{case.m} x {case.d}, k = {case.k}, n = {case.n}, t = {case.t}, ell = {case.ell}, {disclosure}")
+    print(f"{case.m} x {case.d}, k = {case.k}, n = {case.n}, t = {case.t}, ell = {case.ell}")
 
     def run(tolerance: float) -> secfc.Result:
         return secfc.run(
@@ -38,7 +34,7 @@ def measure(
             n_init=1,
             tol_moved=tolerance,
             seed=0,
-            disclosure=disclosure,
+            disclosure="coded",
             step=step,
         )
 

@@ -98,7 +98,7 @@ def _runs(sizes: UnionParties, m: int, d: int) -> None:
                 ids=held if held is None or not warm else [part[:50] for part in held],
                 seed=0,
                 max_iter=300,
-                disclosure="distances",
+                disclosure="coded",
             )
             if warm:
                 continue
