@@ -211,7 +211,7 @@ def test_histogram_has_every_row_and_ends_with_the_farthest():
 
 
 def test_a_result_has_the_distances_to_the_centres():
-    result = secfc.run(PARTIES, 4, 1, 1, n_init=5, seed=0, disclosure="distances")
+    result = secfc.run(PARTIES, 4, 1, 1, n_init=5, seed=0, disclosure="coded")
     labels = np.concatenate(result.labels)
     centres = np.array([POOLED[labels == h].mean(axis=0) for h in range(4)])
     own = np.linalg.norm(POOLED - centres[labels], axis=1)

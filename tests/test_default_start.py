@@ -27,7 +27,6 @@ DECIDED = {
     ("labels", 1, "random", 2): ("random", 2),
     ("labels", 1, "auto", 3): ("random", 3),
     ("labels", 1, "separation", "auto"): ("separation", 1),
-    ("distances", 1, "auto", "auto"): ("random", 1),
     ("coded", 1, "auto", 2): ("random", 2),
 }
 

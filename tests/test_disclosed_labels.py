@@ -60,7 +60,7 @@ def test_drivers_and_disclosures_have_one_result(options):
     assert one.n_iter > 1
     assert_same(one, run(**options, driver="multiprocess"))
     without = {name: value for name, value in options.items() if name != "comparers"}
-    assert_same(one, run(**without, disclosure="distances"))
+    assert_same(one, run(**without, disclosure="coded"))
     if "init" not in options:
         exact = ExactLloyd(4, init=one.start, tol_moved=options.get("tol_moved", 0)).fit(ROWS)
         assert (one.n_iter, one.converged) == (exact.n_iter_, exact.converged_)
@@ -95,7 +95,7 @@ CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
     ids=str,
 )
 def test_by_consent_the_inertia_is_that_of_distances(options, driver):
-    told = run(**options | {"max_liars": 0}, disclosure="distances")
+    told = run(**options | {"max_liars": 0}, disclosure="coded")
     result = run(**options, **CONSENT, driver=driver)
     assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
     assert (result.history.tolist(), result.near_ties) == ([], None)

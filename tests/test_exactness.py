@@ -32,7 +32,7 @@ def fitting_pairs(n):
     return [(t, ell) for t in range(1, n) for ell in range(1, n) if 2 * (ell + t) - 1 <= n]
 
 
-STARTS = [*product(["labels", "distances", "coded"], ["random", "separation"]), ("labels", "k-means++")]
+STARTS = [*product(["labels", "coded"], ["random", "separation"]), ("labels", "k-means++")]
 
 
 @st.composite

@@ -454,7 +454,7 @@ def test_every_error_derives_from_secfc_error():
 def test_checks_change_nothing_of_an_honest_run():
     rng = np.random.default_rng(3)
     parties = [rng.normal(size=(m, 3)) for m in (4, 0, 6, 5, 3)]
-    plain = secfc.run(parties, 3, 1, 1, seed=2, disclosure="distances")
+    plain = secfc.run(parties, 3, 1, 1, seed=2, disclosure="coded")
     checked = secfc.run(parties, 3, 1, 1, seed=2, max_liars=1, disclosure="coded")
     for ours, theirs in zip(checked.labels, plain.labels, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -122,7 +122,7 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
     [
         {"n_init": 2, "disclosure": "coded"},
         {"max_liars": 1, "disclosure": "coded"},
-        {"init": "separation", "disclosure": "distances"},
+        {"init": "separation", "disclosure": "coded"},
     ],
 )
 def test_other_runs_have_the_same_result_too(options, small_pieces):

@@ -38,7 +38,6 @@ from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.noise import Noise
-from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.trio_round import TrioRound
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.stages import SeriesInput
@@ -298,7 +297,7 @@ PURPOSES = {
     "liars": CHECKED,
     "spreads": ALWAYS | {"deal_zeros"},
     "noise": COMPARED | {"Noise.draw"},
-    "union": MASKED | UNION | {"SeriesInput.values"},
+    "union": ALWAYS | UNION | {"SeriesInput.values"},
     "union, liars": CHECKED | UNION | {"SeriesInput.values"},
 }
 

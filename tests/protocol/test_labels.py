@@ -107,7 +107,7 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
     assert (net.server.outcome.opened is not None) == net.job.opens_inertia
     if net.job.init != "k-means++":
-        plain = Wire(rows, disclosure="distances", **given | {"reveal_inertia": False})
+        plain = Wire(rows, disclosure="coded", **given | {"reveal_inertia": False})
         plain.run()
         np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
         if net.job.opens_inertia:

@@ -33,7 +33,7 @@ def wired(wire, more_clients=0, **more):
     return wire(rows, **given | more)
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
 def test_new_rows_have_the_label_of_the_nearest_mean_and_old_ones_keep_theirs(wire, disclosure):
     net = wired(wire, disclosure=disclosure)
     net.run()
