@@ -19,7 +19,7 @@ from secfc.errors import ParameterError, missing
 from secfc.options import Agreed
 from secfc.params import Job
 
-_COSTS, _FAULTS, _STUDIES = "Costs", "Attacks and faults", "Single decisions"
+_COSTS, _FAULTS = "Costs", "Attacks and faults"
 _RESULTS = "Results and papers"
 Precision = Annotated[int, typer_option(Agreed, "precision")]
 HERE = Path(__file__).resolve().parent
@@ -94,11 +94,6 @@ _command(
     cases="--cases 10000,50,8,5,1,2",
 )
 _command(
-    "disclosure",
-    'An iteration with disclosure "distances", compared with "coded".',
-    cases="--cases 20000,50,8,11,4,2",
-)
-_command(
     "protections",
     "Costs of the margin in Q, the range check and the server's signatures in an iteration and a sharing.",
     cases="--cases 20000,50,8,11,4,2",
@@ -106,7 +101,7 @@ _command(
 )
 _command(
     "labels",
-    "Work of all parties in an iteration with labels, compared with coded distances and distances.",
+    "Work of all parties in an iteration with labels, compared with coded distances.",
     cases="--cases 10000,50,8,5,1,2",
 )
 
@@ -317,105 +312,6 @@ def liars(
 
     if search(runs=runs, first=first, beyond=beyond):
         raise typer.Exit(1)
-
-
-@app.command(rich_help_panel=_STUDIES)
-def crossover() -> None:
-    """Sizes from which encoding and decoding weights are faster by transforms than by matrices."""
-    from benchmarks.studies.crossover import measure
-
-    measure()
-
-
-@app.command(rich_help_panel=_STUDIES)
-def aead() -> None:
-    """Seconds to seal a part of shares: AES-256-GCM and ChaCha20-Poly1305 in turns on one core."""
-    from benchmarks.studies.aead import measure
-
-    measure()
-
-
-@app.command(
-    rich_help_panel=_STUDIES,
-    epilog="Example: python -m benchmarks precision s1 --seeds 10 --bits 24,32",
-)
-def precision(
-    dataset: Annotated[str, typer.Argument(help="Its name in tests/support/datasets.py.")],
-    seeds: Annotated[int, typer.Option(help="Random starts.")] = 10,
-    bits: Annotated[str, typer.Option(help="Precisions, separated by commas.")] = "24,26,28,30,32",
-    step: Annotated[float | None, typer.Option(help="Also with rows as multiples of this step.")] = None,
-) -> None:
-    """How many bits, and primes, whole runs of exact Lloyd need for scikit-learn's labels (SECFC_DATA)."""
-    from benchmarks.studies.precision import measure
-
-    measure(dataset, seeds, _numbers("--bits", bits), step)
-
-
-@app.command(rich_help_panel=_STUDIES)
-def starts(
-    datasets: Annotated[
-        list[str] | None, typer.Argument(help="Their names in tests/support/datasets.py; all by default.")
-    ] = None,
-    starts: Annotated[int, typer.Option(help="Starts of each kind.")] = 20,
-    rows: Annotated[int, typer.Option(help="Larger datasets are sampled down to this many rows.")] = 5000,
-    markdown: Annotated[Path | None, typer.Option(help="Also write the table here.")] = None,
-) -> None:
-    """Inertia after "random" and "k-means++" starts, compared with scikit-learn's k-means++ (SECFC_DATA)."""
-    from benchmarks.studies.starts import measure
-
-    measure(datasets or [], starts, rows, markdown)
-
-
-@app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks tail --case 5000,4,6,4,1,1")
-def tail(
-    case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "190000,4,12,4,1,1",
-    tolerances: Annotated[str, typer.Option(help="tol_moved, separated by commas.")] = "0,0.001,0.01",
-    coded: Annotated[bool, typer.Option("--coded", help='Disclosure "coded", not "distances".')] = False,
-    step: Annotated[float | None, typer.Option(help="Rows as multiples of this step, 0.01 or less.")] = None,
-) -> None:
-    """A run that converges slowly, at several tol_moved: iterations, bytes and seconds."""
-    from benchmarks.costs.setting import Case
-    from benchmarks.studies.tail import measure
-
-    try:
-        chosen = list(map(float, _several(tolerances)))
-    except ValueError:
-        raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
-    measure(Case.parse(case), chosen, "coded" if coded else "distances", step)
-
-
-@app.command(rich_help_panel=_STUDIES, epilog="Example: python -m benchmarks union --ids 100000 --loads 8")
-def union(
-    ids: Annotated[str, typer.Option(help="Numbers of IDs, separated by commas.")] = "100000,1000000",
-    loads: Annotated[
-        str, typer.Option(help="IDs in a bin, 8, 16 or 32, separated by commas; the protocol's by default.")
-    ] = "",
-    n: Annotated[int, typer.Option("-n", help="Clients.")] = 11,
-    t: Annotated[int, typer.Option("-t", help="Clients that may collude.")] = 4,
-    ell: Annotated[int, typer.Option(help="Segments.")] = 2,
-) -> None:
-    """Private set union, compared with a plain union of sets, on one thread."""
-    from benchmarks.studies.union import UnionParties, measure_unions
-
-    measure_unions(
-        UnionParties(n=n, t=t, ell=ell),
-        _numbers("--ids", ids),
-        _numbers("--loads", loads),
-    )
-
-
-@app.command(name="union-run", rich_help_panel=_STUDIES)
-def union_run(
-    rows: Annotated[int, typer.Option(help="Rows in all.")] = 20_000,
-    columns: Annotated[int, typer.Option(help="Columns.")] = 20,
-    n: Annotated[int, typer.Option("-n", help="Clients.")] = 11,
-    t: Annotated[int, typer.Option("-t", help="Clients that may collude.")] = 4,
-    ell: Annotated[int, typer.Option(help="Segments.")] = 2,
-) -> None:
-    """A run with membership privacy, compared with an ordinary run, all parties in one process."""
-    from benchmarks.studies.union import UnionParties, measure_runs
-
-    measure_runs(UnionParties(n=n, t=t, ell=ell), rows, columns)
 
 
 @app.command(rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks record --only iteration,sharing")

@@ -21,7 +21,6 @@ BENCHMARKS = (
     "figure1",
     "scaling",
     "runs",
-    "disclosure",
     "protections",
     "labels",
     "comparing",
@@ -73,11 +72,6 @@ ABOUT = {
         "runs from the same start one after another. CPU seconds count every process, its start and "
         "the carrying of messages. Where the start is by k-means++ (disclosure 'labels'), plaintext runs "
         "find one too and then continue from that of the run."
-    ),
-    "disclosure": (
-        "CPU seconds of a client's question and answer without the carrying of messages; a tenth of the rows "
-        "moves. Turns with masks and without alternate. The last column is what masks that stay in the code "
-        "would have to be dealt ahead of time instead."
     ),
     "protections": (
         "CPU seconds in iterations of scikit-learn on the pooled rows, turn by turn in one run; medians. "

@@ -9,7 +9,7 @@ from secfc.errors import ParameterError
 from secfc.job_values import JobValues
 
 FEATURES: dict[str, Callable[[JobValues], bool]] = {
-    "disclosure 'coded'": lambda job: job.disclosure != "labels",
+    "disclosure 'coded'": lambda job: job.disclosure == "coded",
     "comparers": lambda job: bool(job.comparers),
     "ids": lambda job: job.ids_cap is not None,
     "committee": lambda job: job.owners is not None,

@@ -41,7 +41,7 @@ def check_job(job: JobValues) -> None:
     check_choice("init", job.init, get_args(Start))
     check_seed(job.seed)
     check_combinations(job)
-    first = _of_numbers, _of_step, _of_liars, _of_comparers, _of_compared, _of_recipients, _of_predict
+    first = _of_numbers, _of_step, _of_comparers, _of_compared, _of_recipients, _of_predict
     for broken, text in chain.from_iterable(
         rules(job) for rules in (*first, _of_spread, _of_owners, _of_noise)
     ):
@@ -94,14 +94,6 @@ def _of_step(job: JobValues) -> _Rules:
     )
     least = sys.float_info.min  # smaller floats have fewer digits than the decimal number
     yield step < least, f"step: at least {least!r} is needed, {job.step!r} was given"
-
-
-def _of_liars(job: JobValues) -> _Rules:
-    yield (
-        job.max_liars > 0 and job.disclosure == "distances",
-        "max_liars: 0 or another disclosure ('coded' or 'labels') is needed, because wrong answers cannot be "
-        f"located under masks that cancel; disclosure='distances' and {job.max_liars} were given",
-    )
 
 
 def _of_comparers(job: JobValues) -> _Rules:

@@ -254,21 +254,18 @@ class JobValues(AgreedClustering, CentreNoise):
     def asked_again(self) -> int:
         """Most rounds that are asked again because named clients vanish.
 
-        With "distances" one is enough for it, and each vanishes once. With "coded" N - R - 2A are needed, and
-        n - R can vanish. After so many rounds none are named.
+        N - R - 2A are needed for it, and n - R can vanish. After so many rounds none are named.
         """
         enough = self.threshold + 2 * self.max_liars
-        return (self.n - self.threshold) // max(1, self.named - enough) if self.named else 0
+        return (self.n - self.threshold) // (self.named - enough) if self.named else 0
 
     @property
     def named(self) -> int:
         """Present clients that each round names to answer. 0 if it names none, so that all clients answer.
 
-        With "distances" they are R. With "coded" any R answers are enough, or R + 2A to locate lies. So of
-        many clients twice as many as those are named, and half of them may be slow.
+        With "coded" any R answers are enough, or R + 2A to locate lies. So of many clients twice as many as
+        those are named, and half of them may be slow.
         """
-        if self.disclosure == "distances":
-            return self.threshold
         most = max(_FEW_ANSWER, 2 * (self.threshold + 2 * self.max_liars))
         return most if self.disclosure == "coded" and self.n > most else 0
 
@@ -311,8 +308,8 @@ class JobValues(AgreedClustering, CentreNoise):
         clients = self.comparing_clients
         if self.t > 1 and len(clients) > 1:
             return (
-                f"comparers: any two of clients {', '.join(map(str, clients))} together learn what the "
-                f"server learns with disclosure 'distances', though t={self.t} may collude"
+                f"comparers: any two of clients {', '.join(map(str, clients))} together learn every row's "
+                f"distances to the centres, though t={self.t} may collude"
             )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
             return ""

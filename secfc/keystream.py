@@ -9,7 +9,6 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from secfc.array_types import Ints
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
@@ -22,7 +21,6 @@ _BLOCK_BYTES = 6 << 16
 """Bytes of residues drawn at a time: with spare words at most the size of `ZEROS`, and a multiple of the
 cipher's block."""
 
-ADDED = np.ones(1, dtype=np.int64)  # sign of the masks
 _NONCE = bytes(12)  # each key is used for one keystream only
 
 _MODES: tuple[modes.GCM | modes.CTR, ...] = modes.GCM(_NONCE), modes.CTR(_NONCE + (2).to_bytes(4))
@@ -56,44 +54,24 @@ def spare_words(count: int, p: int) -> int:
     return int(beyond + 10 * beyond**0.5) + 32
 
 
-def draw(stream: CipherContext, row: Bytes, size: int, p: int, kernels: Kernels) -> None:
-    """Write independent, uniform residues below p to the first `size` bytes; uses up the spare words after.
+def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
+    """Make words of the keystream independent, uniform residues below p. Uses up the spare words after them.
 
     A word of the keystream is uniform below 2**24. Each word that is not below p is replaced by the next
     spare word below p. So every word is uniform below p, independently of the others.
     """
-    stream.update_into(ZEROS[: row.size], row.data)
-    _redraw(stream, row[:size], row[size:], p, kernels)
-
-
-def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
-    """As `draw`, for words that are already drawn."""
     while not kernels.redraw(words, spare, p):
         stream.update_into(ZEROS[: spare.size], spare.data)
 
 
-def redraw_and_add(
-    part: Bytes, streams: Sequence[CipherContext], drawn: Bytes, signs: Ints, p: int, kernels: Kernels
-) -> None:
-    """Add ``signs @ words`` to residues, where row c of `drawn` has words and spare ones of stream c.
+def _redraw_and_add(part: Bytes, stream: CipherContext, drawn: Bytes, p: int, kernels: Kernels) -> None:
+    """Add words to residues. `drawn` has the words and spare ones of the stream.
 
-    The same words are added as after `draw` of each row, but in one pass.
+    The same words are added as after `_redraw`, but in one pass.
     """
-    read, done = np.zeros(len(streams), dtype=np.int64), 0
-    while (done := kernels.add_drawn(part, drawn, read, signs, p, done)) < part.size:
-        short = int(read.argmin())
-        spare = drawn[short, part.size :]
-        streams[short].update_into(ZEROS[: spare.size], spare.data)
-        read[short] = 0
-
-
-def draw_and_add(
-    part: Bytes, streams: Sequence[CipherContext], room: Bytes, signs: Ints, p: int, kernels: Kernels
-) -> None:
-    """As `redraw_and_add`, after drawing the rows of `room`."""
-    for stream, row in zip(streams, room, strict=True):
-        stream.update_into(ZEROS[: row.size], row.data)
-    redraw_and_add(part, streams, room, signs, p, kernels)
+    done, spare = 0, drawn[part.size :]
+    while (done := kernels.add_drawn(part, drawn, p, done)) < part.size:
+        stream.update_into(ZEROS[: spare.size], spare.data)
 
 
 @lru_cache(maxsize=32)
@@ -133,7 +111,7 @@ class ResidueStream(Guarded):
             stream.update_into(ZEROS[: ends[-1]], every.data)
             for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
                 if add:
-                    redraw_and_add(plane, [stream], every[np.newaxis, low:high], ADDED, p, kernels)
+                    _redraw_and_add(plane, stream, every[low:high], p, kernels)
                 else:
                     _redraw(stream, every[low : low + size], every[low + size : high], p, kernels)
                     plane[...] = every[low : low + size]
@@ -152,11 +130,13 @@ class ResidueStream(Guarded):
                 return
             row = np.empty(size + spare_size, dtype=np.uint8)
             if alone:
-                draw_and_add(part, [stream], row[np.newaxis], ADDED, p, kernels)
+                stream.update_into(ZEROS[: row.size], row.data)
+                _redraw_and_add(part, stream, row, p, kernels)
                 return
             with turns.take(number):
-                draw(stream, row, size, p, kernels)
-            kernels.add_masks(part, row[np.newaxis, :size], ADDED, p)
+                stream.update_into(ZEROS[: row.size], row.data)
+                _redraw(stream, row[:size], row[size:], p, kernels)
+            kernels.add_masks(part, row[:size], p)
 
         pieces = [
             (plane[low : low + _BLOCK_BYTES], p)
@@ -164,7 +144,7 @@ class ResidueStream(Guarded):
             for low in range(0, size, _BLOCK_BYTES)
         ]
         items = [(number, part, p) for number, (part, p) in enumerate(pieces)]
-        kernels.threads.each(of_piece, items, size=planes.size // BYTES_PER_RESIDUE, turns=[turns])
+        kernels.threads.each(of_piece, items, size=planes.size // BYTES_PER_RESIDUE, turns=turns)
 
 
 class BitStream(Guarded):

@@ -55,7 +55,7 @@ class Limits:
         rows, not counting a recipient's own rows.
     reveal_inertia : bool
         Whether the party consents to opening the inertia of the result with disclosure "labels". Without
-        consent it refuses such a job. With other disclosures all parties learn the inertia.
+        consent it refuses such a job. With "coded" all parties learn the inertia.
     predict : bool
         Whether the party consents to predicting the cluster of rows that do not contribute to the centres.
         Without consent it refuses such a job. `smallest_set` applies to the sets whose means are the centres.

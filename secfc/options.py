@@ -17,9 +17,9 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from secfc.field.residues import MAX_ROWS
 
-Disclosure = Literal["coded", "distances", "labels"]
-"""Who learns distances. "labels": nobody, only labels are learned; "distances": the server alone;
-"coded": the server, which receives every client's coded distances."""
+Disclosure = Literal["coded", "labels"]
+"""Who learns distances. "labels": nobody, only labels are learned; "coded": the server, which receives every
+client's coded distances."""
 
 Auto = Literal["auto"]
 AUTO: Auto = "auto"
@@ -131,13 +131,11 @@ class Agreed:
     )
     disclosure: Disclosure = option(
         "labels",
-        '{"labels", "distances", "coded"}',
+        '{"labels", "coded"}',
         'What the server receives. "labels": only labels, which three parties compute together; no two '
-        'of these three may collude (docs/threat-model.md). "distances": answers under masks that '
-        'cancel in their sum, so that it learns only the distances. "coded": every client\'s coded '
-        "distances, as in the paper, from which it can compute more than distances. `max_liars` > 0 "
-        'needs "labels" or "coded".',
-        help="What the server receives: labels, distances or coded distances.",
+        'of these three may collude (docs/threat-model.md). "coded": every client\'s coded distances, as in '
+        "the paper, from which it can compute more than distances.",
+        help="What the server receives: labels or coded distances.",
     )
     max_liars: int = option(
         0,
@@ -179,8 +177,8 @@ class AgreedClustering(Agreed):
     reveal_inertia: bool = option(
         False,
         "bool",
-        'With disclosure "labels", whether everybody learns the inertia of the result; with the other '
-        "disclosures everybody learns it in any case. Every party must consent by its `limits`. "
+        'With disclosure "labels", whether everybody learns the inertia of the result; with "coded" '
+        "everybody learns it in any case. Every party must consent by its `limits`. "
         "`reveal_spread` implies it. `choose_k` needs it, and opens to the server the inertia of each k "
         "and of one cluster.",
         help="With --disclosure labels: everybody learns the inertia of the result.",

@@ -133,7 +133,7 @@ class MaskSource(Guarded):
             accepted = np.empty(_MOST_DRAWS)
             return accepted[: kernels.accept(octets.view("<u4"), p, accepted)]
 
-        accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=[turns])
+        accepted = kernels.threads.each(accept, range(draws), size=kept.size, turns=turns)
         ends = [*accumulate((one.size for one in accepted), initial=0)]
 
         def keep(draw: int) -> None:

@@ -88,11 +88,11 @@ class Threads:
         items: Sequence[Item],
         *,
         size: int,
-        turns: Sequence[Turns] = (),
+        turns: Turns | None = None,
     ) -> list[Found]:
         """The result of `work` for each item, in order; `size` counts all residues or words together.
 
-        Items begin in order. `turns` are those that they wait for. If items fail, the error of the first of
+        Items begin in order. `turns` are what they wait for. If items fail, the error of the first of
         them is raised once all threads have ended. Items that have not begun by then are skipped.
         """
         several = min(self.for_work(size), len(items)) if len(items) > 1 else 1
@@ -110,8 +110,8 @@ class Threads:
                         found[at] = work(items[at])
                     except BaseException as error:
                         errors[at] = error
-                        for one in turns:
-                            one.leave()
+                        if turns is not None:
+                            turns.leave()
             finally:
                 self._working.now = False
 
@@ -123,8 +123,8 @@ class Threads:
                 started.append(other)
             take()
         finally:
-            for one in turns if errors else ():
-                one.leave()
+            if turns is not None and errors:
+                turns.leave()
             for other in started:
                 other.join()
         for at in sorted(errors, key=lambda at: (isinstance(errors[at], _Left), at)):

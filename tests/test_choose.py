@@ -24,7 +24,7 @@ POOLED = np.vstack(PARTIES)
 
 def choose(parties=PARTIES, ks=range(2, 7), **arguments):
     return secfc.choose_k(
-        parties, ks, **{"t": 1, "ell": 1, "seed": 0, "n_init": 3, "disclosure": "distances"} | arguments
+        parties, ks, **{"t": 1, "ell": 1, "seed": 0, "n_init": 3, "disclosure": "coded"} | arguments
     )
 
 
@@ -74,7 +74,7 @@ def test_one_k_alone_gives_the_labels_of_a_run():
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_tolerance_ends_every_start_of_every_k(disclosure):
     rows = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
     consent = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
@@ -211,7 +211,7 @@ def test_histogram_has_every_row_and_ends_with_the_farthest():
 
 
 def test_a_result_has_the_distances_to_the_centres():
-    result = secfc.run(PARTIES, 4, 1, 1, n_init=5, seed=0, disclosure="distances")
+    result = secfc.run(PARTIES, 4, 1, 1, n_init=5, seed=0, disclosure="coded")
     labels = np.concatenate(result.labels)
     centres = np.array([POOLED[labels == h].mean(axis=0) for h in range(4)])
     own = np.linalg.norm(POOLED - centres[labels], axis=1)

@@ -513,7 +513,7 @@ CHOOSE = (
     "--to",
     4,
     "--disclosure",
-    "distances",
+    "coded",
 )
 
 
@@ -601,11 +601,11 @@ def test_a_column_never_shared_ends_the_run_and_leaves_nothing(files):
     assert not (files / "result").exists()
 
 
-def test_masked_distances_and_limits_can_be_asked_for(files):
-    for disclosure in ("coded", "distances"):
+def test_coded_distances_and_limits_can_be_asked_for(files):
+    for disclosure in ("labels", "coded"):
         options = ("--disclosure", disclosure, "--smallest-set", 2, "--most-rounds", 50, "-q")
         done = secfc_command("run", *ARGUMENTS, *COLUMNS, *options, "--out", disclosure, cwd=files)
         assert done.returncode == 0, done.stderr
     for name in "abc":
-        one, other = (read_labels(files / mode / f"{name}.labels.csv") for mode in ("coded", "distances"))
+        one, other = (read_labels(files / mode / f"{name}.labels.csv") for mode in ("labels", "coded"))
         assert one == other

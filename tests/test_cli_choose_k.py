@@ -24,7 +24,7 @@ def files(tmp_path, monkeypatch):
 def choose(*options):
     parties = [f"{name}.csv" for name in "abcde"]
     fixed = ["--t", "1", "--ell", "1", "--seed", "1", "--to", "3", "--driver", "in-process", "--quiet"]
-    fixed += ["--disclosure", "distances"]
+    fixed += ["--disclosure", "coded"]
     return CliRunner().invoke(app, ["choose-k", *parties, *fixed, *map(str, options)])
 
 
@@ -54,7 +54,6 @@ def test_limits_that_fit_change_nothing(files):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--max-liars", 1), "disclosure='distances' and 1 were given"),
         (("--max-liars", 2, "--disclosure", "coded"), "n >= R + 2A must hold, but 5 < 3 + 2 * 2"),
         (("--max-liars", -1), "max_liars: an integer >= 0 is needed, -1 was given"),
         (("--smallest-set", 0), "limits.smallest_set: at least 1 is needed, 0 was given"),

@@ -174,8 +174,8 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
         (("--disclosure", "labels", "--comparers", "north,west"), "comparers: three different parties"),
         (("--disclosure", "labels", "--comparers", ""), "--comparers: no party is named"),
         (
-            ("--disclosure", "distances", "--comparers", "west,north,south"),
-            "comparers: with disclosure 'distances' nobody compares",
+            ("--disclosure", "coded", "--comparers", "west,north,south"),
+            "comparers: with disclosure 'coded' nobody compares",
         ),
         (("--reveal-spread",), "--reveal-spread: only with --reveal-centres"),
         (

@@ -74,7 +74,7 @@ def check(name, split, n, t, ell, max_iter=300, disclosure="labels"):
 
 
 SMALL = [name for name in DATASETS if name not in LARGE]
-DISCLOSURES = ("labels", "distances")
+DISCLOSURES = ("labels", "coded")
 IN_TURN = list(zip(SMALL, cycle(SPLITS), cycle(DISCLOSURES), strict=False))
 """Each dataset with one split and one disclosure; each of these has many datasets."""
 OF_G2 = ("g2-2-10", "g2-4-90", "g2-8-10", "g2-16-90", "g2-32-10", "g2-64-90", "g2-128-10")
@@ -104,13 +104,13 @@ def test_eleven_clients_at_the_default_t_and_ell(name):
 )
 @pytest.mark.slow
 def test_first_iterations_of_the_large_datasets(name, split):
-    check(name, split, n=3, t=1, ell=1, max_iter=3, disclosure="distances")
+    check(name, split, n=3, t=1, ell=1, max_iter=3, disclosure="coded")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LARGE))
 def test_large_datasets_to_the_end(name):
-    check(name, "by-class", n=3, t=1, ell=1, disclosure="distances")
+    check(name, "by-class", n=3, t=1, ell=1, disclosure="coded")
 
 
 def test_mnist_first_iterations_one_digit_per_client():
@@ -126,7 +126,7 @@ def test_mnist_first_iterations_one_digit_per_client():
 def test_parties_as_the_papers_split_them(read):
     parties = read()
     k = 16 if parties[0].shape[1] == 2 else 10
-    result = secfc.run(parties, k, t=1, ell=2, seed=0, disclosure="distances")
+    result = secfc.run(parties, k, t=1, ell=2, seed=0, disclosure="coded")
     exact = ExactLloyd(k, init=result.start).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
     assert_same_as_scikit_learn(parties, k, result)

@@ -27,7 +27,6 @@ DECIDED = {
     ("labels", 1, "random", 2): ("random", 2),
     ("labels", 1, "auto", 3): ("random", 3),
     ("labels", 1, "separation", "auto"): ("separation", 1),
-    ("distances", 1, "auto", "auto"): ("random", 1),
     ("coded", 1, "auto", 2): ("random", 2),
 }
 
@@ -92,7 +91,7 @@ def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
     organisations.replace(organisations.job, "seed = 7", more)
     for one in (job, read_job(organisations.job).job):
         assert (one.init, one.n_init) == ("random", COMPARED_STARTS)
-    told = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, disclosure="distances").job
+    told = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, disclosure="coded").job
     assert (told.init, told.n_init) == ("random", COMPARED_STARTS)
 
 
@@ -139,7 +138,7 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
 TELLS = r"^init: the draws of 'k-means\+\+' are public and tell sums of distances"
 
 
-@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_first_sets_of_the_default_do_not_depend_on_values(disclosure):
     starts = [
         secfc.run(rows, 3, 1, 1, seed=5, disclosure=disclosure).start
@@ -150,7 +149,7 @@ def test_first_sets_of_the_default_do_not_depend_on_values(disclosure):
 
 
 @pytest.mark.parametrize("init", ["auto", "random", "separation"])
-@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 def test_no_other_start_has_public_draws_of_single_rows(init, disclosure):
     job = secfc.run(PARTIES, 2, 1, 1, seed=0, init=init, disclosure=disclosure).job

@@ -59,7 +59,7 @@ def test_a_run_without_them_says_what_it_promises():
 
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 def test_eleven_parties_have_what_is_documented():
-    job = secfc.run(MANY, 2, seed=1, disclosure="distances", bound=10, max_iter=300).job
+    job = secfc.run(MANY, 2, seed=1, disclosure="coded", bound=10, max_iter=300).job
     assert (job.t, job.ell) == (4, 2)
 
 
@@ -72,7 +72,7 @@ def test_a_model_needs_no_more_than_its_parties():
 @pytest.mark.parametrize("function", [secfc.run, secfc.choose_k])
 def test_fewer_than_three_parties_are_one_clear_error(function):
     with pytest.raises(secfc.ThresholdError, match=r"no \(t, ell\) fits fewer than 3 clients$"):
-        function(MANY[:2], 2 if function is secfc.run else [2], disclosure="distances")
+        function(MANY[:2], 2 if function is secfc.run else [2], disclosure="coded")
 
 
 @pytest.mark.parametrize("wrong", [{"t": "4"}, {"ell": "2"}, {"t": 0}, {"ell": -1}, {"max_liars": "1"}])

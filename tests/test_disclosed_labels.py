@@ -60,7 +60,7 @@ def test_drivers_and_disclosures_have_one_result(options):
     assert one.n_iter > 1
     assert_same(one, run(**options, driver="multiprocess"))
     without = {name: value for name, value in options.items() if name != "comparers"}
-    assert_same(one, run(**without, disclosure="distances"))
+    assert_same(one, run(**without, disclosure="coded"))
     if "init" not in options:
         exact = ExactLloyd(4, init=one.start, tol_moved=options.get("tol_moved", 0)).fit(ROWS)
         assert (one.n_iter, one.converged) == (exact.n_iter_, exact.converged_)
@@ -95,7 +95,7 @@ CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
     ids=str,
 )
 def test_by_consent_the_inertia_is_that_of_distances(options, driver):
-    told = run(**options | {"max_liars": 0}, disclosure="distances")
+    told = run(**options | {"max_liars": 0}, disclosure="coded")
     result = run(**options, **CONSENT, driver=driver)
     assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
     assert (result.history.tolist(), result.near_ties) == ([], None)
@@ -104,14 +104,14 @@ def test_by_consent_the_inertia_is_that_of_distances(options, driver):
 
 def test_with_ids_too():
     ids = [[f"{j}-{i}" for i in range(len(part))] for j, part in enumerate(ROWS)]
-    result, told = (run(ids=ids, **more) for more in (CONSENT, {"disclosure": "distances"}))
+    result, told = (run(ids=ids, **more) for more in (CONSENT, {"disclosure": "coded"}))
     assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
 
 
 def test_spreads_imply_the_inertia():
     limits = secfc.Limits(reveal_centres=True, reveal_spread=10)
     result = run(k=2, reveal_centres=[0], reveal_spread=True, limits=limits)
-    told = run(k=2, disclosure="distances")
+    told = run(k=2, disclosure="coded")
     assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
     within = (result.cluster_std**2 * result.sizes[:, np.newaxis]).sum()
     assert result.inertia == pytest.approx(within)
@@ -159,7 +159,7 @@ def test_a_prediction_has_the_labels_of_distances():
     new, limits = [part[:7] + 0.25 for part in ROWS], secfc.Limits(predict=True)
     one, other = (
         secfc.predict(ROWS, result.labels, new, k=4, t=1, ell=1, limits=limits, disclosure=disclosure)
-        for disclosure in ("labels", "distances")
+        for disclosure in ("labels", "coded")
     )
     for ours, theirs in zip(one.labels, other.labels, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -170,7 +170,7 @@ def test_the_page_has_no_inertia_and_no_distances(tmp_path):
     names = [f"party {j}" for j in range(5)]
     pages = [
         one.report(tmp_path / f"{at}.html", names=names).read_text(encoding="utf-8")
-        for at, one in enumerate((run(), run(disclosure="distances")))
+        for at, one in enumerate((run(), run(disclosure="coded")))
     ]
     for text, there in zip(pages, (False, True), strict=True):
         assert ('id="distances"' in text) == there
@@ -190,7 +190,7 @@ def test_who_learned_what_is_said_of_the_comparers(tmp_path, max_liars):
     assert "party 2 with party 4 or party 0" in text
     assert "one of those that compare, if it lied" in text
     assert "max_liars does not prevent it" in text
-    told = run(disclosure="distances").report(tmp_path / "d.html").read_text(encoding="utf-8")
+    told = run(disclosure="coded").report(tmp_path / "d.html").read_text(encoding="utf-8")
     assert "one of those that compare" not in told
 
 
@@ -230,8 +230,6 @@ def test_what_labels_do_not_go_with_is_refused_before_anything_is_sent(monkeypat
 
 def test_liars_are_looked_for_too():
     assert run(max_liars=1).faults.liars == ()
-    with pytest.raises(ParameterError, match=r"^max_liars: .* disclosure='distances' and 1 were given"):
-        run(max_liars=1, disclosure="distances")
 
 
 class TestSeveralK:
@@ -246,7 +244,7 @@ class TestSeveralK:
     )
     def test_are_what_they_are_with_distances(self, init, ks):
         ours = self.choose(ks, init=init)
-        plain = self.choose(ks, init=init, disclosure="distances", reveal_inertia=False)
+        plain = self.choose(ks, init=init, disclosure="coded", reveal_inertia=False)
         for one, other in zip(ours, plain, strict=True):
             assert (one.k, one.n_iter, one.sizes.tolist()) == (other.k, other.n_iter, other.sizes.tolist())
             for mine, theirs in zip(one.labels, other.labels, strict=True):
@@ -318,20 +316,18 @@ def test_by_default_the_promise_of_t_holds_and_nothing_is_warned_of(recwarn, t, 
 @pytest.mark.processes
 class TestTheCommand:
     def test_it_prints_and_writes_no_inertia(self, files):
-        for disclosure in ("labels", "distances"):
+        for disclosure in ("labels", "coded"):
             options = ("--disclosure", disclosure, "--report", f"{disclosure}.html", "--out", disclosure)
             options += ("--init", "random", "--n-init", 1)
             done = secfc_command("run", *ARGUMENTS, *COLUMNS, *options, cwd=files)
             assert done.returncode == 0, done.stderr
-            there = disclosure == "distances"
+            there = disclosure == "coded"
             assert ("inertia not opened" in done.stdout) == (not there)
             assert "None" not in done.stdout
             page = (files / f"{disclosure}.html").read_text(encoding="utf-8")
             assert ("</b> inertia" in page) == there
         for name in "abc":
-            one, other = (
-                read_labels(files / mode / f"{name}.labels.csv") for mode in ("labels", "distances")
-            )
+            one, other = (read_labels(files / mode / f"{name}.labels.csv") for mode in ("labels", "coded"))
             assert one == other
 
     def test_its_summary_has_null(self, files):

@@ -38,7 +38,7 @@ class Dealt(SecureKMeans):
             ell=ell,
             random_state=random_state,
             max_iter=max_iter,
-            disclosure="distances",  # has a score
+            disclosure="coded",  # has a score
             reveal_centres="all",  # predicts
             limits=secfc.Limits(reveal_centres=True),
         )
@@ -92,7 +92,7 @@ def test_fit_predict_returns_the_labels_of_the_fit():
 
 
 def test_score_is_the_negative_inertia():
-    fitted = model(disclosure="distances").fit(PARTIES)
+    fitted = model(disclosure="coded").fit(PARTIES)
     assert fitted.score(PARTIES) == -fitted.inertia_
 
 
@@ -124,7 +124,7 @@ def test_set_params_reaches_the_run():
 
 def test_a_grid_of_parameters_finds_the_number_of_clusters_it_scores_best():
     grid = ParameterGrid({"n_clusters": [1, 2, 3]})
-    scores = [model(**point, disclosure="distances").fit(PARTIES).score(PARTIES) for point in grid]
+    scores = [model(**point, disclosure="coded").fit(PARTIES).score(PARTIES) for point in grid]
     assert np.argmax(scores) == 2
 
 

@@ -32,7 +32,7 @@ def fitting_pairs(n):
     return [(t, ell) for t in range(1, n) for ell in range(1, n) if 2 * (ell + t) - 1 <= n]
 
 
-STARTS = [*product(["labels", "distances", "coded"], ["random", "separation"]), ("labels", "k-means++")]
+STARTS = [*product(["labels", "coded"], ["random", "separation"]), ("labels", "k-means++")]
 
 
 @st.composite
@@ -88,7 +88,7 @@ def slow_rows():
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("tolerance", "disclosure"),
-    crossed([(0, 17), (0.01, 15), (0.1, 3), (0.999, 2)], ["labels", "distances", "coded"], together=1),
+    crossed([(0, 17), (0.01, 15), (0.1, 3), (0.999, 2)], ["labels", "coded"], together=1),
     ids=str,
 )
 def test_a_tolerance_ends_a_run_where_exact_lloyd_ends(slow_rows, tolerance, disclosure):
@@ -112,7 +112,7 @@ def test_a_tolerance_holds_for_each_start(slow_rows, disclosure, init):
     assert result.n_iter < longer.n_iter_
 
 
-@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_cluster_that_the_last_iteration_empties_gets_its_row(disclosure):
     rows = np.array([12, 27, 18, -28, 25, 18, -28, 25], dtype=float)[:, np.newaxis]
     start = np.array([1, 0, 1, 2, 0, 0, 1, 2])
@@ -126,7 +126,7 @@ def test_a_cluster_that_the_last_iteration_empties_gets_its_row(disclosure):
 def assert_pairs_give_equal_labels(parties, pairs):
     expected = None
     for t, ell in pairs:
-        result = secfc.run(parties, 4, t, ell, seed=1, disclosure="distances")
+        result = secfc.run(parties, 4, t, ell, seed=1, disclosure="coded")
         if expected is None:
             assert_equals_exact_lloyd(parties, 4, result)
             expected = np.concatenate(result.labels)
@@ -202,7 +202,7 @@ def test_columns_of_size_a_millionth_beside_large_ones():
 @pytest.mark.parametrize("rows", [np.zeros((6, 2)), np.full((6, 2), 7.25)])
 def test_identical_rows_share_the_lowest_cluster(rows):
     parties = np.array_split(rows, 3)
-    result = secfc.run(parties, 3, t=1, ell=1, seed=0, disclosure="distances")
+    result = secfc.run(parties, 3, t=1, ell=1, seed=0, disclosure="coded")
     assert np.concatenate(result.labels).tolist() == [0] * 6
     assert result.inertia == 0
     assert_equals_exact_lloyd(parties, 3, result)
@@ -210,7 +210,7 @@ def test_identical_rows_share_the_lowest_cluster(rows):
 
 def test_one_row_per_cluster():
     parties = np.array_split(np.arange(40.0)[:, np.newaxis], 4)
-    result = secfc.run(parties, 40, t=1, ell=1, seed=0, disclosure="distances")
+    result = secfc.run(parties, 40, t=1, ell=1, seed=0, disclosure="coded")
     assert result.inertia == 0
     assert sorted(np.concatenate(result.labels).tolist()) == list(range(40))
 
@@ -219,7 +219,7 @@ def test_four_points_by_hand():
     # Sets {0, 10}, {1, 11} have means 5 and 6; 0 and 1 go to the first, 10 and 11 to the second: means 1/2
     # and 21/2, nothing moves. Inertia of the first iteration: 25 + 16 + 16 + 25.
     result = secfc.run(
-        [[[0.0], [1.0]], [[10.0]], [[11.0]]], 2, 1, 1, init=[[0, 1], [0], [1]], disclosure="distances"
+        [[[0.0], [1.0]], [[10.0]], [[11.0]]], 2, 1, 1, init=[[0, 1], [0], [1]], disclosure="coded"
     )
     assert [labels.tolist() for labels in result.labels] == [[0, 0], [1], [1]]
     assert result.n_iter == 2
@@ -232,7 +232,7 @@ def test_four_points_by_hand():
 @pytest.mark.parametrize("seed", range(5))
 def test_named_starts_are_those_of_the_baselines_for_the_same_seed(init, seed):
     parties = np.array_split(np.random.default_rng(seed).normal(size=(90, 2)).round(2), 3)
-    result = secfc.run(parties, 4, 1, 1, init=init, seed=seed, disclosure="distances")
+    result = secfc.run(parties, 4, 1, 1, init=init, seed=seed, disclosure="coded")
     exact = ExactLloyd(4, init=init, random_state=seed).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
     assert result.n_iter == exact.n_iter_
@@ -242,9 +242,7 @@ def test_named_starts_are_those_of_the_baselines_for_the_same_seed(init, seed):
 def test_a_round_of_small_sets_takes_fewer_residues_than_the_modulus_has():
     m, k = 3000, 300
     rows = np.random.default_rng(0).normal(size=(m, 2))
-    result = secfc.run(
-        np.array_split(rows, 3), k, 1, 1, precision=25, seed=0, max_iter=1, disclosure="distances"
-    )
+    result = secfc.run(np.array_split(rows, 3), k, 1, 1, precision=25, seed=0, max_iter=1, disclosure="coded")
     largest = int(np.bincount(np.concatenate(result.start)).max())
     assert result.job.residues(largest) == 4
     assert result.job.residues(m) == 5

@@ -36,7 +36,7 @@ for name, part in zip("abc", rows):
 files = ["a.csv", "b.csv", "c.csv"]
 command("run", *files, "-k", "2", "--out", "out", "--report", "page.html")
 command("predict", *files, "--run", "out", "--new", "a=b.csv", "--consent", "all", "--out", "new")
-command("choose-k", *files, "--from", "2", "--to", "2", "--disclosure", "distances")
+command("choose-k", *files, "--from", "2", "--to", "2", "--disclosure", "coded")
 print(json.dumps(labels))
 """
 

@@ -104,7 +104,7 @@ def test_blocks_of_rows_are_put_together():
     rows=matrices(9, 2),
     centres=matrices(2, 2),
     max_iter=st.sampled_from([1, 2, 300]),
-    disclosure=st.sampled_from(["labels", "distances"]),
+    disclosure=st.sampled_from(["labels", "coded"]),
 )
 @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

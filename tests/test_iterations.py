@@ -49,7 +49,7 @@ def test_exact_lloyd_and_scikit_learn_stop_at_the_same_iteration():
 def test_a_run_stops_at_the_same_iteration():
     for rows, start, k in problems(40):
         parties, starts = np.array_split(rows, 3), np.array_split(start, 3)
-        result = secfc.run(parties, k, 1, 1, init=starts, disclosure="distances")
+        result = secfc.run(parties, k, 1, 1, init=starts, disclosure="coded")
         exact = ExactLloyd(k, init=[start]).fit([rows])
         assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
         assert len(result.history) == result.n_iter

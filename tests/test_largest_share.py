@@ -121,7 +121,7 @@ class TestRun:
         result = run(parties(5, 3, 2), limits=limits, sample_weight=weighted_like((5, 3, 2), (10, 7, 3)))
         assert result.sizes.sum() == 10
 
-    @pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+    @pytest.mark.parametrize("disclosure", ["labels", "coded"])
     def test_above_one_half_it_warns_with_any_disclosure(self, disclosure):
         with pytest.warns(secfc.PrivacyWarning, match=r"^parties\[0\] has 6 of 11 rows: ") as caught:
             run(parties(6, 3, 2), disclosure=disclosure)
@@ -138,7 +138,7 @@ class TestRun:
 
     def test_choose_k_and_the_estimator_warn_and_refuse_too(self):
         rows = parties(6, 3, 2)
-        search = {"t": 1, "ell": 1, "seed": 1, "disclosure": "distances"}
+        search = {"t": 1, "ell": 1, "seed": 1, "disclosure": "coded"}
         with pytest.warns(secfc.PrivacyWarning, match="6 of 11"):
             secfc.choose_k(rows, [2, 3], **search)
         with pytest.raises(LimitError, match=r"but parties\[0\] has 6 of 11"):

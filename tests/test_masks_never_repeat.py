@@ -14,11 +14,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import secfc
-from benchmarks.faults.faulty import Fault, Scenario, run_faulty
 from secfc import keystream, randomness
-from secfc.drivers.setup import Setup
 from secfc.limits import Limits
-from secfc.params import Job
 from secfc.prepare import Column, Schema
 from secfc.sealing import channel
 
@@ -83,20 +80,7 @@ def records(monkeypatch):
 
 
 def run(parties=FIVE, **options):
-    return secfc.run(parties, 3, 1, 1, **{"seed": 3, "disclosure": "distances"} | options)
-
-
-def lost_responders():
-    """Masked rounds that are asked again with other clients."""
-    setup = Setup(
-        job=Job(n=5, k=3, t=1, ell=1, d=3, bound=64.0, seed=3, disclosure="distances"),
-        rows=FIVE,
-        starts=None,
-        names=list("abcde"),
-        limits=Limits(),
-    )
-    faults = tuple(Fault(kind="crash", client=j, at=at) for j, at in ((1, 6), (2, 8)))
-    assert run_faulty(setup, Scenario(faults=faults)).error is None
+    return secfc.run(parties, 3, 1, 1, **{"seed": 3, "disclosure": "coded"} | options)
 
 
 def prepared():
@@ -106,8 +90,7 @@ def prepared():
 
 
 SCENES = {
-    "masked distances": run,
-    "coded distances": lambda: run(disclosure="coded"),
+    "coded distances": run,
     "opened labels": lambda: run(disclosure="labels"),
     "spare masks": lambda: run(disclosure="labels", comparers=(4, 3, 1)),
     "starts": lambda: run(n_init=3),
@@ -127,8 +110,7 @@ SCENES = {
         centres_delta=1e-6,
         limits=Limits(reveal_centres=True),
     ),
-    "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3, disclosure="distances"),
-    "lost responders": lost_responders,
+    "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3, disclosure="coded"),
     "preparing": prepared,
 }
 
@@ -141,16 +123,11 @@ def test_two_runs_alike_repeat_no_mask_and_no_nonce(records, scene):
     scene()
     assert max(records.fresh.values()) == 1
     assert max(records.sealed.values()) == 1
-    # Each end of a pair has one keystream: one end adds it, the other subtracts it.
+    # Each end of a pair has one keystream.
     assert set(records.shared.values()) <= {2, 1}
     assert not records.fresh.keys() & records.shared.keys()
     assert not records.fresh.keys() & records.given.keys()
     assert not {key for key, _ in records.sealed} & (records.fresh.keys() | records.shared.keys())
-
-
-def test_masks_between_responders_are_used_by_exactly_two(records):
-    run()
-    assert set(records.shared.values()) == {2}
 
 
 def test_only_the_public_coefficients_of_the_check_come_from_a_key_that_was_not_drawn(records):

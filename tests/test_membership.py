@@ -56,7 +56,7 @@ def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(ow
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_tolerance_is_a_fraction_of_the_rows_of_the_union(disclosure):
     parties = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
     given = {"ids": named(parties), "seed": 1, "disclosure": disclosure, "ids_cap": 500}
@@ -68,7 +68,7 @@ def test_a_tolerance_is_a_fraction_of_the_rows_of_the_union(disclosure):
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2), (24, 4, 2)])
-@pytest.mark.parametrize(("kernels", "disclosure"), [("numpy", "distances"), ("compiled", "labels")])
+@pytest.mark.parametrize(("kernels", "disclosure"), [("numpy", "coded"), ("compiled", "labels")])
 def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels, disclosure):
     monkeypatch.setenv("SECFC_KERNELS", kernels)
     rows = np.random.default_rng(n).normal(size=(80, 5)).round(1)
@@ -200,5 +200,5 @@ class TestBadInput:
 def test_masked_distances_and_membership_privacy_together_are_exact_on_the_union():
     rng = np.random.default_rng(3)
     parties = [rng.normal(size=(m, 3)) for m in (9, 14, 7)]
-    result = secfc.run(parties, 3, t=1, ell=1, ids=named(parties), disclosure="distances", seed=1)
+    result = secfc.run(parties, 3, t=1, ell=1, ids=named(parties), disclosure="coded", seed=1)
     assert_exact_on_the_union(parties, 3, result)

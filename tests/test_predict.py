@@ -129,7 +129,7 @@ def test_there_is_one_round_and_no_inertia_is_told(monkeypatch):
         return more
 
     monkeypatch.setattr(Search, "end_round", end)
-    found = predicted(OLD, [[0] * len(part) for part in OLD], NEW, 1, disclosure="distances")
+    found = predicted(OLD, [[0] * len(part) for part in OLD], NEW, 1, disclosure="coded")
     assert ended == [(False, 0, [], ([], 0.0))]
     assert sum(one.kind == "Assignment" for one in found.costs.messages) == 5
 
@@ -255,13 +255,13 @@ def test_frames_of_other_columns_are_refused():
 )
 def test_a_job_that_would_move_or_open_centres_is_no_prediction(changes):
     given = {"n": 3, "k": 2, "t": 1, "ell": 1, "d": 1, "bound": 1.0, "init": "labels", "max_iter": 1}
-    assert secfc.Job(**{"disclosure": "distances"} | given, predict=True).max_rounds == 1
+    assert secfc.Job(**{"disclosure": "coded"} | given, predict=True).max_rounds == 1
     with pytest.raises(
         secfc.ParameterError, match=r"^predict: init='labels', max_iter=1, tol_moved=0 and no reveal_centres"
     ):
-        secfc.Job(**{"disclosure": "distances"} | given | changes, predict=True)
+        secfc.Job(**{"disclosure": "coded"} | given | changes, predict=True)
     with pytest.raises(secfc.ParameterError, match=r"^predict: a bool is needed"):
-        secfc.Job(**{"disclosure": "distances"} | given, predict=1)
+        secfc.Job(**{"disclosure": "coded"} | given, predict=1)
 
 
 # scikit-learn's conventions

@@ -20,7 +20,7 @@ ROWS = [np.random.default_rng(2).normal(size=(m, 2)) * 1.2345 for m in (30, 20, 
 
 
 def run(**arguments):
-    return secfc.run(ROWS, 4, 1, 1, seed=3, disclosure="distances", **arguments)
+    return secfc.run(ROWS, 4, 1, 1, seed=3, disclosure="coded", **arguments)
 
 
 def lines_of(caplog, **arguments):

@@ -270,7 +270,7 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
     # journaled keys, only for the same plaintexts: tests/journal/test_masks.py; coefficients from public
     # seeds: test_dealing.py, comparing/test_bounded.py; coefficients that hide nothing, fresh for each check:
     # psu/field_sharing.py; deposits, a fresh key each, and their coefficients from public seeds:
-    # protocol/test_deposits.py; pairwise: test_pairwise.py; keys that the dealer shares:
+    # protocol/test_deposits.py; keys that the dealer shares:
     # protocol/test_label_keystreams.py; sealing's nonces, and a fresh key of each box: tests/sealing/; the
     # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs its own test
     # first.
@@ -293,7 +293,6 @@ def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repea
         "protocol/dealing.py: MaskSource(",
         "protocol/deposit_proof.py: MaskSource(",
         "protocol/deposits.py: MaskSource(",
-        "protocol/pairwise.py: mask_key(",
         "protocol/range_round.py: MaskSource(",
         "protocol/server.py: MaskSource(",
         "protocol/trio_round.py: mask_key(",

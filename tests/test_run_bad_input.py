@@ -240,11 +240,11 @@ ARGUMENTS = {
     "driver None": ({"driver": None}, "driver: 'in-process', 'multiprocess' are possible, None"),
     "disclosure unknown": (
         {"disclosure": "all"},
-        "disclosure: 'coded', 'distances', 'labels' are possible, 'all' was given",
+        "disclosure: 'coded', 'labels' are possible, 'all' was given",
     ),
     "disclosure None": (
         {"disclosure": None},
-        "disclosure: 'coded', 'distances', 'labels' are possible, None was given",
+        "disclosure: 'coded', 'labels' are possible, None was given",
     ),
     "seed negative": ({"seed": -1}, "seed: None or an integer >= 0 is needed"),
     "seed float": ({"seed": 1.0}, "seed: None or an integer >= 0 is needed"),
@@ -438,12 +438,3 @@ def test_more_liars_than_the_clients_allow_name_the_inequality_and_what_fits():
 def test_a_deadline_is_a_number_of_seconds(value):
     with pytest.raises(ParameterError, match=r"^deadline: None or a number of seconds > 0 is needed$"):
         secfc.run(GOOD, 2, 1, 1, deadline=value)
-
-
-def test_liars_are_not_tolerated_under_masks_and_nothing_weaker_is_chosen_instead():
-    text = (
-        r"^max_liars: 0 or another disclosure \('coded' or 'labels'\) "
-        r"is needed, .*; disclosure='distances' and 1 were given$"
-    )
-    with pytest.raises(ParameterError, match=text):
-        secfc.run([*GOOD, SOME, SOME], 2, 1, 1, max_liars=1, disclosure="distances")

@@ -94,7 +94,7 @@ def test_the_key_of_ids_is_in_neither_repr_nor_parameters():
 
 
 def test_numbers_of_clusters_are_compared_on_the_union():
-    hidden = secfc.choose_k(FIVE, [2, 3], 1, 1, ids=IDS, seed=0, disclosure="distances")
+    hidden = secfc.choose_k(FIVE, [2, 3], 1, 1, ids=IDS, seed=0, disclosure="coded")
     for k in (2, 3):
         labels, rows = np.concatenate(hidden[k].labels), np.vstack(FIVE)
         assert [len(part) for part in hidden[k].labels] == [9, 6, 8, 7, 5]
@@ -105,21 +105,21 @@ def test_numbers_of_clusters_are_compared_on_the_union():
 
 
 def test_labels_of_a_choice_on_a_union_are_those_of_a_run():
-    choice = secfc.choose_k(FIVE, [3], 1, 1, init="random", n_init=1, ids=IDS, seed=0, disclosure="distances")
+    choice = secfc.choose_k(FIVE, [3], 1, 1, init="random", n_init=1, ids=IDS, seed=0, disclosure="coded")
     result = secfc.run(FIVE, 3, 1, 1, ids=IDS, seed=0)
     assert plain(choice[3].labels) == plain(result.labels)
 
 
 def test_frames_keep_their_index_on_a_union():
     frames = [pd.DataFrame(rows, index=np.arange(len(rows)) * 3) for rows in FIVE]
-    labels = secfc.choose_k(frames, [2], 1, 1, ids=IDS, seed=0, disclosure="distances")[2].labels
+    labels = secfc.choose_k(frames, [2], 1, 1, ids=IDS, seed=0, disclosure="coded")[2].labels
     assert all(part.index.equals(frame.index) for part, frame in zip(labels, frames, strict=True))
 
 
 def test_an_id_held_twice_ends_both():
     twice = [*IDS[:4], [IDS[0][0], *IDS[4][1:]]]
     with pytest.raises(secfc.DuplicateIdError):
-        secfc.choose_k(FIVE, [2], 1, 1, ids=twice, disclosure="distances")
+        secfc.choose_k(FIVE, [2], 1, 1, ids=twice, disclosure="coded")
     with pytest.raises(secfc.DuplicateIdError):
         SecureKMeans(2, t=1, ell=1).fit(FIVE, ids=twice)
 
@@ -146,10 +146,10 @@ def lying(receive):
 
 def test_liars_are_found_out_whoever_asks(monkeypatch):
     given = {"t": 1, "ell": 1, "max_liars": 1, "disclosure": "coded"}
-    honest = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0, disclosure="distances")
+    honest = secfc.choose_k(FIVE, [2, 3], 1, 1, seed=0, disclosure="coded")
     monkeypatch.setattr(Client, "receive", lying(Client.receive))
     with pytest.warns(secfc.FaultWarning, match="parties\\[1\\]"):
-        choice = secfc.choose_k(FIVE, [2, 3], seed=0, **{"disclosure": "distances"} | given)
+        choice = secfc.choose_k(FIVE, [2, 3], seed=0, **{"disclosure": "coded"} | given)
     assert choice.faults.liars == (2,)
     assert [plain(one.labels) for one in choice] == [plain(one.labels) for one in honest]
     with pytest.warns(secfc.FaultWarning, match="parties\\[1\\]"):
@@ -171,7 +171,7 @@ def test_an_estimator_is_watched():
 @pytest.mark.processes
 def test_a_deadline_hurries_nobody_who_works():
     given = {"t": 1, "ell": 1, "driver": "multiprocess", "deadline": 300.0}
-    choice = secfc.choose_k(FIVE, [2, 3], seed=0, **{"disclosure": "distances"} | given)
+    choice = secfc.choose_k(FIVE, [2, 3], seed=0, **{"disclosure": "coded"} | given)
     assert choice.faults == secfc.Faults()
     model = SecureKMeans(2, random_state=0, **given).fit(FIVE)
     assert plain(model.labels_) == plain(secfc.run(FIVE, 2, 1, 1, seed=0).labels)

@@ -86,7 +86,7 @@ def test_the_radius_is_the_least_integer_that_is_none_below_the_bound(bound, ste
 
 
 def test_integers_take_three_primes_where_32_bits_take_five():
-    bits, exact = (Job(**JOB, disclosure="distances", **more) for more in ({}, {"step": 1}))
+    bits, exact = (Job(**JOB, disclosure="coded", **more) for more in ({}, {"step": 1}))
     assert (bits.residues(10_000), exact.residues(10_000)) == (5, 3)
 
 
@@ -113,9 +113,7 @@ def test_the_step_of_an_unknown_or_tiny_multiple_is_none():
 @given(
     step=steps,
     seed=st.integers(0, 99),
-    start=st.sampled_from(
-        [*product(["labels", "distances", "coded"], ["random", "separation"]), ("labels", "k-means++")]
-    ),
+    start=st.sampled_from([*product(["labels", "coded"], ["random", "separation"]), ("labels", "k-means++")]),
     grid=st.integers(1, 9),
 )
 @tries(3)
@@ -169,7 +167,7 @@ def test_labels_are_those_of_scikit_learn(step):
             {"t": 2},
             {"ell": 2},
         ],
-        ["labels", "distances", "coded"],
+        ["labels", "coded"],
         together=1,
     ),
     ids=str,
@@ -177,8 +175,6 @@ def test_labels_are_those_of_scikit_learn(step):
 @pytest.mark.processes
 @pytest.mark.filterwarnings("ignore")
 def test_a_step_goes_with_what_runs_have(more, disclosure):
-    if "max_liars" in more and disclosure == "distances":
-        pytest.skip("is refused")
     rows, own = parties(0.01, n=5), dict(more)
     if "ids" in own:
         own["ids"] = [[f"{at}-{row}" for row in range(len(part))] for at, part in enumerate(rows)]
@@ -191,7 +187,7 @@ def test_a_step_goes_with_what_runs_have(more, disclosure):
     assert same(result.labels, exact.labels_)
 
 
-@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_opened_centres_and_spreads_are_those_of_the_rows(disclosure):
     rows = parties(0.01, m=120, grid=900)
     result = secfc.run(
@@ -214,7 +210,7 @@ def test_opened_centres_and_spreads_are_those_of_the_rows(disclosure):
         assert np.allclose(result.cluster_std[h], pooled[labels == h].std(axis=0), rtol=1e-12)
 
 
-@pytest.mark.parametrize("disclosure", ["labels", "distances", "coded"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 @pytest.mark.parametrize(("bound", "step"), [(None, 1), (5.0, 10), (0.0, 0.1)])
 @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 def test_rows_of_zeros_are_multiples_of_any_step(disclosure, bound, step):
@@ -253,7 +249,7 @@ def test_numbers_of_clusters_are_compared_as_without_a_step():
 def test_a_prediction_has_the_labels_of_the_nearest_means():
     old, new = parties(0.01, n=3), parties(0.01, n=3, seed=4, m=12)
     given = {"step": 0.01, "limits": WILLING}
-    model = SecureKMeans(3, t=1, ell=1, random_state=0, disclosure="distances", **given).fit(old)
+    model = SecureKMeans(3, t=1, ell=1, random_state=0, disclosure="coded", **given).fit(old)
     labels = model.predict_parties(old, new)
     exact = ExactLloyd(3, init=model.result_.start, step=0.01, bound=1.0).fit(old)
     assert same(labels, exact.predict(new))

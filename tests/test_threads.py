@@ -22,7 +22,7 @@ from secfc.lagrange import sharer
 from secfc.lagrange.sharer import Sharer
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.protocol import pairwise, testimony
+from secfc.protocol import testimony
 from secfc.psu.compiled import CompiledUnionKernels
 from secfc.psu.prime import P
 from secfc.randomness import MaskSource
@@ -47,7 +47,6 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(keystream, "ZEROS", memoryview(bytes(2048)))
     for module, name, value in (
         (keystream, "_BLOCK_BYTES", 96),
-        (pairwise, "_BLOCK_BYTES", 96),
         (randomness, "_MOST_DRAWS", 64),
         (coded_distance, "_ANSWERED_ROWS", 32),
         (question, "_PAIRS", 64),
@@ -90,7 +89,7 @@ def run_again(job, rows, *, many, patch):
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("kernels", ["compiled", "numpy"])
-@pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
 def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
     disclosure, kernels, small_pieces, monkeypatch
 ):
@@ -121,9 +120,9 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
 @pytest.mark.parametrize(
     "options",
     [
-        {"n_init": 2, "disclosure": "distances"},
+        {"n_init": 2, "disclosure": "coded"},
         {"max_liars": 1, "disclosure": "coded"},
-        {"init": "separation", "disclosure": "distances"},
+        {"init": "separation", "disclosure": "coded"},
     ],
 )
 def test_other_runs_have_the_same_result_too(options, small_pieces):
@@ -138,7 +137,7 @@ def test_other_runs_have_the_same_result_too(options, small_pieces):
 def test_measures_of_several_k_are_the_same(small_pieces):
     parties = np.array_split(np.random.default_rng(3).normal(size=(300, 4)), 4)
     found = [
-        secfc.choose_k(parties, [2, 3], t=1, ell=1, seed=1, n_init=1, disclosure="distances", threads=many)
+        secfc.choose_k(parties, [2, 3], t=1, ell=1, seed=1, n_init=1, disclosure="coded", threads=many)
         for many in COUNTS
     ]
     shown = [[(one.k, one.silhouette, one.davies_bouldin) for one in each.candidates] for each in found]
@@ -149,7 +148,7 @@ def test_a_union_is_the_same(small_pieces):
     parties = np.array_split(np.arange(120.0)[:, np.newaxis] % 7, 4)
     ids = [[f"{party}-{row}" for row in range(30)] for party in range(4)]
     found = [
-        secfc.run(parties, 2, t=1, ell=1, ids=ids, seed=5, threads=many, disclosure="distances")
+        secfc.run(parties, 2, t=1, ell=1, ids=ids, seed=5, threads=many, disclosure="coded")
         for many in COUNTS
     ]
     assert [one.tolist() for one in found[1].labels] == [one.tolist() for one in found[0].labels]
@@ -213,7 +212,7 @@ def test_masks_are_the_same_and_so_is_what_is_drawn_after_them(size, small_piece
 @pytest.mark.parametrize("at_once", [0, 1 << 23])
 def test_shares_are_the_same_whether_threads_take_primes_or_pieces(at_once, small_pieces, monkeypatch):
     monkeypatch.setattr(sharer, "_AT_ONCE", at_once)
-    job = Job(n=7, k=2, t=2, ell=2, d=5, bound=9.0, disclosure="distances")
+    job = Job(n=7, k=2, t=2, ell=2, d=5, bound=9.0, disclosure="coded")
     rows, primes, found = np.random.default_rng(4).normal(size=(40, 5)), primes_of(4), []
     for many in COUNTS:
         masks, kernels = MaskSource(bytes(32)), VectorisedKernels(Threads(many))
@@ -274,7 +273,7 @@ class TestThreads:
             with turns.take(item):
                 order.append(item)
 
-        Threads(4).each(work, range(200), size=1 << 30, turns=[turns])
+        Threads(4).each(work, range(200), size=1 << 30, turns=turns)
         assert order == list(range(200))
 
     @pytest.mark.parametrize("within", [True, False])
@@ -289,7 +288,7 @@ class TestThreads:
                     raise ValueError(item)
 
         with pytest.raises(ValueError, match="5"):
-            Threads(4).each(work, range(100), size=1 << 30, turns=[turns])
+            Threads(4).each(work, range(100), size=1 << 30, turns=turns)
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
     def test_a_forked_process_starts_threads_of_its_own(self):

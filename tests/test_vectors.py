@@ -239,7 +239,7 @@ def mask_source(key: str) -> None:
 
 
 def job(n: int, t: int, ell: int) -> None:
-    Job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0, disclosure="distances")
+    Job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0, disclosure="coded")
 
 
 OPERATIONS = {"unpack": below, "basis": basis, "mask_source": mask_source, "job": job}

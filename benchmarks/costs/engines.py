@@ -62,8 +62,8 @@ class EngineCase:
 CASES = (
     EngineCase("n = 3", 3, 1, 1, 10_000, 100, 16, 20),
     EngineCase("n = 11 and 2 helpers", 11, 4, 2, 10_000, 100, 16, 20),
-    EngineCase("n = 11, distances", 11, 4, 2, 10_000, 100, 16, 20, "distances"),
-    EngineCase("answers of 80 MB, distances", 3, 1, 1, 420_000, 8, 16, 3, "distances"),
+    EngineCase("n = 11, coded", 11, 4, 2, 10_000, 100, 16, 20, "coded"),
+    EngineCase("answers of 80 MB, coded", 3, 1, 1, 420_000, 8, 16, 3, "coded"),
 )
 QUICK = (EngineCase("n = 3, quick", 3, 1, 1, 1_000, 20, 8, 5),)
 

@@ -48,7 +48,7 @@ SKIPPED = 3
 """Iterations at the start of a run that are skipped, because most rows change in them."""
 
 ITERATIONS = 12
-DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class LabelsRow(Setting):
         Iterations for the medians.
     plaintext_seconds : float
         Seconds of scikit-learn's Lloyd iteration on the pooled rows.
-    coded_seconds, distances_seconds, labels_seconds : float
+    coded_seconds, labels_seconds : float
         Seconds of all parties together.
     ratio : float
         "labels" divided by "coded".
@@ -80,7 +80,6 @@ class LabelsRow(Setting):
     turns: int
     plaintext_seconds: float
     coded_seconds: float
-    distances_seconds: float
     labels_seconds: float
     ratio: float
     ratio_quartiles: tuple[float, float]
@@ -113,7 +112,7 @@ def _measure(case: Case, precision: int) -> LabelsRow:
             outcome, seconds = timed_rounds(replace(job, disclosure=disclosure), rows, seed=turn)
             found[disclosure].append(seconds[SKIPPED:])
         first.append(float(seconds[0].sum()))
-    coded, distances, labels = (np.concatenate(found[one]) for one in DISCLOSURES)
+    coded, labels = (np.concatenate(found[one]) for one in DISCLOSURES)
     least = min(len(coded), len(labels))
     ratios = labels[:least].sum(axis=1) / coded[:least].sum(axis=1)
     client = median(coded[:, 1:].mean(axis=1))
@@ -127,7 +126,6 @@ def _measure(case: Case, precision: int) -> LabelsRow:
         turns=len(labels),
         plaintext_seconds=median(plain),
         coded_seconds=median(coded.sum(axis=1)),
-        distances_seconds=median(distances.sum(axis=1)),
         labels_seconds=median(labels.sum(axis=1)),
         ratio=median(ratios),
         ratio_quartiles=quartiles(ratios),

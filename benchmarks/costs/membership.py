@@ -107,7 +107,7 @@ def measure_membership(case: Case, *, precision: int = PRECISION) -> MembershipR
         "precision": precision,
         "seed": 0,
         "driver": "multiprocess",
-        "disclosure": "distances",
+        "disclosure": "coded",
     }
     with Sampler() as sampler:
         hidden, (cpu, wall) = timed(lambda: quiet_run(parties, case, ids=ids, **options))

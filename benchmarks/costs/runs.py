@@ -42,7 +42,7 @@ from secfc.options import Disclosure
 from secfc.result import Result
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
-DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 REPEATS = 3
 CLUSTER_STD = 8.0
 """With this deviation clusters overlap and a run takes tens of iterations. With 20 it takes hundreds."""

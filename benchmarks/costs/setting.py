@@ -112,7 +112,7 @@ class Case:
             precision=precision,
             max_iter=max_iter,
             seed=seed,
-            disclosure="coded",  # another benchmark measures masks
+            disclosure="coded",
         )
 
 

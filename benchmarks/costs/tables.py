@@ -276,14 +276,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         _seconds("wall", "wall_seconds"),
         _seconds("ordinary wall", "ordinary_wall_seconds"),
     ),
-    "disclosure": (
-        *setting_columns(),
-        _plain("neighbours", "neighbours"),
-        _seconds("client, coded", "coded_seconds"),
-        _seconds("client, distances", "distances_seconds"),
-        _spread("client ratio", "ratio"),
-        _bytes("dealt, a round and client", "dealt_bytes"),
-    ),
     "protections": (
         *setting_columns(),
         _plain("without", "without"),
@@ -297,7 +289,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
     "labels": (
         *setting_columns(),
         _seconds("coded", "coded_seconds"),
-        _seconds("distances", "distances_seconds"),
         _seconds("labels", "labels_seconds"),
         _spread("labels / coded", "ratio"),
         _seconds("first iteration", "first_round_seconds"),
@@ -386,7 +377,6 @@ TITLES = {
     "resilience": "Runs with parties that vanish or lie, and what checks cost an iteration",
     "memory": "Peak anonymous memory of a process",
     "membership": "Whole runs with membership privacy beside the same without",
-    "disclosure": 'What disclosure "distances" costs beside "coded", one thread',
     "protections": "What the margin in Q, the range check and signatures cost, one thread",
     "labels": "Whole iterations with each disclosure, all parties, one thread",
     "comparing": "Labels by a dealer and two evaluators, a round, one thread",

@@ -39,7 +39,7 @@ from secfc.threads import Threads, Turns
 
 CASES = (Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),)
 QUICK_CASES = (Case(m=20_000, d=40, k=8, n=3, t=1, ell=1),)
-DISCLOSURES: tuple[Disclosure, ...] = ("coded", "distances", "labels")
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 PAIRS = 3
 ITERATIONS = 8
 MANY = 16
@@ -136,7 +136,7 @@ class CountedThreads(Threads):
         items: Sequence[Any],
         *,
         size: int,
-        turns: Sequence[Turns] = (),
+        turns: Turns | None = None,
     ) -> list[Any]:
         """As `Threads.each`."""
         several = min(self.for_work(size), len(items))
@@ -155,7 +155,7 @@ class CountedThreads(Threads):
                 end = max(end, free)
         finally:
             self._working.now = False
-        self.longest += max([end, *(_TURNS.pop(id(one), 0.0) for one in turns)])
+        self.longest += max(end, _TURNS.pop(id(turns), 0.0))
         return found
 
 

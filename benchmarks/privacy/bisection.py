@@ -157,10 +157,7 @@ class BisectingClient(LyingClient):
         self.bisection = Bisection(job=self._job, rows=given["rows"], bits=bits, smallest=smallest)
         weights = Weights(self._job).of(tuple(range(1, self._job.threshold + 1)))[:, 0]
         primes = primes_of(len(weights))
-        masked_sum = self._job.disclosure == "distances"  # answers are added up without weights
-        self._factors = [
-            1 if masked_sum else pow(int(one), -1, p) for one, p in zip(weights, primes, strict=True)
-        ]
+        self._factors = [pow(int(one), -1, p) for one, p in zip(weights, primes, strict=True)]
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message and answer wrongly."""

@@ -98,11 +98,7 @@ ATTACKS = {
     "p-rows": "client that chooses its rows: a column of others' rows from labels, by its share of all rows",
 }
 
-_DECODED: tuple[Disclosure, ...] = ("coded", "distances")
-"""Disclosures with which the server has answers."""
-
-
-_DISCLOSURES: tuple[Disclosure, ...] = (*_DECODED, "labels")
+_DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,14 +287,13 @@ def _limits(size: Size) -> Iterator[AttackRow]:
 
 def _coded(size: Size) -> Iterator[AttackRow]:
     d = 8
-    for disclosure in _DECODED:
-        for ell in (1, 2, 4, 8):
-            parties = blobs(2 * (ell + 1) - 1, size.m, d)
-            watched = watch(parties, k=4, t=1, ell=ell, seed=SEED, disclosure=disclosure)
-            yield coded.per_segment(watched)
-            yield from coded.segments_placed(watched, list(range(2, d + 3)))
-        watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=SEED, disclosure=disclosure)
-        yield coded.server_and_t_clients(watched, own=0)
+    for ell in (1, 2, 4, 8):
+        parties = blobs(2 * (ell + 1) - 1, size.m, d)
+        watched = watch(parties, k=4, t=1, ell=ell, seed=SEED)
+        yield coded.per_segment(watched)
+        yield from coded.segments_placed(watched, list(range(2, d + 3)))
+    watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=SEED)
+    yield coded.server_and_t_clients(watched, own=0)
 
 
 def _federated(size: Size) -> Iterator[AttackRow]:
@@ -404,7 +399,7 @@ def _wrong_answers(size: Size) -> Iterator[AttackRow]:
         given: dict[str, Any] = {"bits": size.bits, "smallest": 5, "seed": SEED}
         for disclosure in _DISCLOSURES:
             yield from bisection.by_wrong_answers(blobs(4, size.others, d), disclosure=disclosure, **given)
-        for disclosure in ("coded", "labels"):
+        for disclosure in _DISCLOSURES:
             yield from bisection.by_wrong_answers(
                 blobs(6, size.others, d), disclosure=disclosure, max_liars=1, **given
             )

@@ -226,7 +226,7 @@ def _views(pyplot: Any, rows: list[dict[str, Any]]) -> Any:
 
 
 _DRAWN = {
-    ("distances", "server"): 'server, "distances" or "coded"',
+    ("coded", "server"): 'server, "coded"',
     ("labels", "server + first evaluator"): 'server and first evaluator, "labels"',
     ("labels", "both evaluators"): 'both evaluators, "labels"',
     (ALONE, ALONE): "labels alone",

@@ -7,7 +7,6 @@ from benchmarks.privacy.measure import ATTACKS
 
 _COLUMNS = (
     '"coded": the server',
-    '"distances": the server',
     '"labels": the server with one client or comparer',
     "labels alone",
     '"labels": two comparers',
@@ -33,8 +32,8 @@ def view_cells(rows: Rows) -> Cells:
 
 
 def _column(row: dict[str, Any]) -> int:
-    by = {"coded": 0, "distances": 1, ALONE: 3}
-    return by.get(row["against"], 4 if row["value"] == 2 else 2)
+    by = {"coded": 0, ALONE: 2}
+    return by.get(row["against"], 3 if row["value"] == 2 else 1)
 
 
 def _range(values: list[float]) -> str:

@@ -274,11 +274,11 @@ def watch(
     client : callable
         Makes a client.
     **parameters
-        Parameters of the Job. Its disclosure is "distances" by default.
+        Parameters of the Job. Its disclosure is "coded" by default.
     """
     bound = max(float(np.linalg.norm(rows, axis=1).max(initial=0.0)) for rows in parties)
-    given: dict[str, Any] = {"bound": bound, "disclosure": "distances", "seed": seed} | parameters
-    job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], **{"disclosure": "distances"} | given)
+    given: dict[str, Any] = {"bound": bound, "disclosure": "coded", "seed": seed} | parameters
+    job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], **given)
     octets = secrets.token_bytes if keys is None else np.random.default_rng(keys).bytes
     coordinator, *identities = [Identity(octets(KEY_BYTES)) for _ in range(job.parties + 1)]
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)

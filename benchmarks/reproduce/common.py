@@ -180,7 +180,7 @@ def secure_run(
                 init="separation",
                 seed=number,
                 max_iter=max_iter,
-                disclosure="distances",
+                disclosure="coded",
             )
             exact = ExactLloyd(k, init="separation", random_state=number, max_iter=max_iter).fit(joined)
         found = np.concatenate([np.asarray(own, dtype=np.int64) for own in result.labels])

@@ -99,7 +99,7 @@ def overview() -> str:
         "How secfc clusters rows that may not be pooled",
         "Once, every client sends every other client one sealed share of each of its rows. In every round "
         "the server asks the clients which rows are together, the clients send masked answers to three that "
-        "compare, and these send labels to the server. With disclosure distances or coded nobody compares, "
+        "compare, and these send labels to the server. With disclosure coded nobody compares, "
         "and the server decodes exact distances. At the end every client has the labels that pooling would "
         "have given.",
         text(24, 36, "1  Once: rows become shares", kind="head"),
@@ -126,7 +126,7 @@ def overview() -> str:
         '<polyline class="line" points="564,342 564,370 92,370 92,342" marker-end="url(#tip)"/>',
         text(328, 362, "which rows are together", kind="soft", anchor="middle"),
         text(24, 398, "2(ℓ + t) − 1 answers suffice; each row moves to its nearest centre.", kind="soft"),
-        text(24, 422, "With disclosure “distances” or “coded” nobody compares:", kind="soft"),
+        text(24, 422, "With disclosure “coded” nobody compares:", kind="soft"),
         text(24, 442, "the server decodes the exact distance of every row to every centre.", kind="soft"),
         text(
             320, 480, "Labels: row for row those of k-means on the pooled rows", kind="head", anchor="middle"

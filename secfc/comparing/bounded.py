@@ -94,7 +94,7 @@ def coded_sums(
                 with adding:
                     totals[at] += sums  # below 2**23 + 4 times 2**29 rows: exact, in any order
 
-    threads.each(add, range(len(starts)), size=len(primes) * width * (end - begin), turns=[drawing])
+    threads.each(add, range(len(starts)), size=len(primes) * width * (end - begin), turns=drawing)
     signs = _signs(source, (len(owned), SUMS, TESTS, width))
     # Below 2**24 times the columns of a segment, 2**28 at most.
     values = signs @ reduce(totals, modulo).transpose(0, 3, 2, 1)  # (clients, SUMS, TESTS, P)

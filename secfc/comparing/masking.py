@@ -21,7 +21,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-from secfc.keystream import ADDED, ResidueStream
+from secfc.keystream import ResidueStream
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 
@@ -73,7 +73,7 @@ def add_dealt(
 def add_residues(packed: Bytes, more: Bytes, primes: Sequence[int], kernels: Kernels) -> None:
     """Add packed residues modulo each prime, (P, c, 3 * n), in place."""
     for plane, other, p in zip(packed, more, primes, strict=True):
-        kernels.add_masks(plane.reshape(-1), other.reshape(1, -1), ADDED, p)
+        kernels.add_masks(plane.reshape(-1), other.reshape(-1), p)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,8 @@ VARIABLE = "SECFC_KERNELS"
 _LARGE = 1 << 22
 """Residues of all answers of a process from which it uses compiled code.
 
-To compile it takes some 20 s, once. For each residue NumPy takes 47 ns more with "labels", 37 with
-"distances" and 11 with "coded" (docs/decisions, 007).
+To compile it takes some 20 s, once. For each residue NumPy takes 47 ns more with "labels" and 11 with "coded"
+(docs/decisions, 007).
 """
 
 

@@ -198,24 +198,18 @@ class CompiledKernels:
             _loops.redraw(_write(words, _U8, 1), words.size, _read(spare, _U8, 1), spare.size, p) >= 0
         )
 
-    def add_drawn(self, packed: Bytes, drawn: Bytes, read: Ints, signs: Ints, p: int, start: int = 0) -> int:
-        several, width = drawn.shape
-        if not read.size == signs.size == several or packed.size % 3 or width % 3 or width < packed.size:
-            raise ValueError("words, spare words or signs do not fit the residues")
+    def add_drawn(self, packed: Bytes, drawn: Bytes, p: int, start: int = 0) -> int:
+        if packed.size % 3 or drawn.size % 3 or drawn.size < packed.size:
+            raise ValueError("words or spare words do not fit the residues")
         if start % 3 or not 0 <= start <= packed.size:
             raise ValueError("the work cannot begin there")
-        if not 0 <= read.min(initial=0) <= read.max(initial=0) <= width - packed.size:
-            raise ValueError("so many spare bytes cannot have been read")
-        residues, words = _write(packed, _U8, 1), _write(drawn, _U8, 2)
-        places = _write(read, _I64, 1), _read(signs, _I64, 1)
-        return int(_loops.add_drawn(residues, packed.size, words, several, width, *places, p, start))
+        residues, words = _write(packed, _U8, 1), _write(drawn, _U8, 1)
+        return int(_loops.add_drawn(residues, packed.size, words, drawn.size, p, start))
 
-    def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
-        several, width = masks.shape
-        if several != signs.size or width < packed.size or packed.size % 3:
-            raise ValueError("masks or signs do not fit the residues")
-        residues, words = _write(packed, _U8, 1), _read(masks, _U8, 2)
-        _loops.add_masks(residues, packed.size, words, several, width, _read(signs, _I64, 1), p)
+    def add_masks(self, packed: Bytes, masks: Bytes, p: int) -> None:
+        if masks.size != packed.size or packed.size % 3:
+            raise ValueError("masks do not fit the residues")
+        _loops.add_masks(_write(packed, _U8, 1), packed.size, _read(masks, _U8, 1), p)
 
     def decode(
         self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares

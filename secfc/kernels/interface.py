@@ -144,22 +144,16 @@ class Kernels(Protocol):
         False if there are too few spare words. Some words are then still not below p.
         """
 
-    def add_drawn(self, packed: Bytes, drawn: Bytes, read: Ints, signs: Ints, p: int, start: int = 0) -> int:
-        """`redraw` rows of words and add ``signs @ words`` to packed residues, shape (3 * count,), in place.
+    def add_drawn(self, packed: Bytes, drawn: Bytes, p: int, start: int = 0) -> int:
+        """`redraw` words and add them to packed residues, shape (3 * count,), in place.
 
-        The words are the first 3 * count bytes of each row of `drawn`, shape (c, width), c < 2**12, and spare
-        words follow them. Signs are 1 or -1, and the residues are below p. `read`, shape (c,), has the spare
-        bytes that were read of each row, 0 at first. Residues from byte `start` on are added to. Returns
-        where it stopped: at the end, or where a row has too few spare words. Then `read` is -1 for this row:
-        write new spare words, set it to 0 and call again from there.
+        The words are the first 3 * count bytes of `drawn`, shape (width,), and spare words follow them. The
+        residues are below p. Residues from byte `start` on are added to. Returns where it stopped: at the
+        end, or where there are too few spare words. Then write new spare words and call again from there.
         """
 
-    def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
-        """Add ``signs @ masks`` to packed residues, shape (3 * count,), modulo p, in place.
-
-        Masks have shape (c, 3 * count), c < 2**12. Further columns are not read. All are residues below p.
-        Signs are as in `add_drawn`.
-        """
+    def add_masks(self, packed: Bytes, masks: Bytes, p: int) -> None:
+        """Add masks to packed residues, both of shape (3 * count,), modulo p, in place. All are below p."""
 
     def decode(
         self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares

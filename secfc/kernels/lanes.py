@@ -184,30 +184,29 @@ def pack(_, source, groups, p, target):
 
 
 @intrinsic
-def add(_, totals, source, groups, p, negative, found):
-    """Add 24-bit integers at `source` to int32 totals[: 8 groups], or subtract them, modulo p.
+def add(_, totals, source, groups, p, found):
+    """Add 24-bit integers at `source` to int32 totals[: 8 groups] modulo p.
 
     Totals are below p, and stay below it where an integer is. Where one is not, the total is congruent to the
-    sum, and between -2**24 and 2**25. `found` is as in `beyond`.
+    sum, and below 2**24. `found` is as in `beyond`.
     """
 
     def generate(context, builder, signature, arguments):
-        totals, source, groups, p, negative, found = arguments
+        totals, source, groups, p, found = arguments
         modulus = _broadcast(builder, builder.trunc(p, _I32), _INTEGERS)
         with cgutils.for_range(builder, groups) as loop:
             eight = _eight(builder, builder.add(source, builder.mul(loop.index, _I64(3 * LANES))))
             bits = builder.bitcast(builder.icmp_signed(">=", eight, modulus), _I8)
             _store(builder, bits, builder.add(found, loop.index))
             place = builder.add(totals, builder.mul(loop.index, _I64(4 * LANES)))
-            added = builder.select(negative, builder.sub(modulus, eight), eight)
-            total = builder.add(_load(builder, place, _INTEGERS), added)
+            total = builder.add(_load(builder, place, _INTEGERS), eight)
             less = builder.sub(total, modulus)
             total = builder.select(builder.icmp_signed("<", less, _all(_INTEGERS, 0)), total, less)
             _store(builder, total, place)
         return context.get_dummy_value()
 
     word, count = types.uint64, types.int64
-    return types.void(word, word, count, count, types.boolean, word), generate
+    return types.void(word, word, count, count, word), generate
 
 
 @intrinsic

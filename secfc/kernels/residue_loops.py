@@ -96,23 +96,23 @@ def redraw(words, octets, spare, spares, p):
 
 
 @njit(**OPTIONS)
-def _add(totals, words, b, p, negative, found):
-    """Add b words to totals modulo p, or subtract them. `found` has a bit for each word, 1 if not below p.
+def _add(totals, words, b, p, found):
+    """Add b words to totals modulo p. `found` has a bit for each word, 1 if not below p.
 
     The totals at these are congruent to the sum, but may not be below p.
     """
     groups, source, target = b // LANES, uint64(words.ctypes.data), uint64(totals.ctypes.data)
     found[: b // 64 + 1] = uint64(0)
-    lanes.add(target, source, groups, p, negative, uint64(found.ctypes.data))
+    lanes.add(target, source, groups, p, uint64(found.ctypes.data))
     for i in range(groups * LANES, b):
         word = _word(words, i)
-        totals[i] = (totals[i] + (p - word if negative else word)) % p
+        totals[i] = (totals[i] + word) % p
         if word >= p:
             found[i // 64] |= uint64(1) << uint64(i % 64)
 
 
 @njit(**OPTIONS)
-def _redraw_added(totals, words, b, p, negative, found, spare, read):
+def _redraw_added(totals, words, b, p, found, spare, read):
     """As `_redrawn`, of the words found, and correct the totals. `read` spare bytes were read before."""
     next_ = read // 3
     for at in range(b // 64 + 1):
@@ -123,33 +123,28 @@ def _redraw_added(totals, words, b, p, negative, found, spare, read):
             before, next_ = _word(words, i), _replace(words, i, spare, next_, p)
             if next_ < 0:
                 return -1
-            more = _word(words, i) - before
-            totals[i] = (totals[i] + (-more if negative else more)) % p
+            totals[i] = (totals[i] + _word(words, i) - before) % p
     return 3 * next_
 
 
-@loop(int64(OCTETS, int64, OCTETS, int64, int64, INTS, INTS, int64, int64))
-def add_drawn(packed, octets, drawn, several, width, read, signs, p, start):
-    """Redraw words and add signs @ words to residues modulo p, from a byte on. Returns where it stopped.
+@loop(int64(OCTETS, int64, OCTETS, int64, int64, int64))
+def add_drawn(packed, octets, drawn, width, p, start):
+    """Redraw words and add them to residues modulo p, from a byte on. Returns where spare words are too few.
 
-    Residues have shape (octets,), rows of words with spare ones after them (several, width). So many spare
-    bytes of each row were `read`, -1 where there are too few.
+    Residues have shape (octets,), words with spare ones after them (width,).
     """
-    packed, drawn = carray(packed, octets), carray(drawn, (several, width))
-    read, signs, stopped = carray(read, several), carray(signs, several), octets
+    packed, drawn = carray(packed, octets), carray(drawn, width)
+    spare, read, stopped = drawn[octets:], 0, octets
     totals = carray(rent(4 * LONG), LONG, np.int32)
     found = carray(rent(_FOUND), _FOUND // 8, np.uint64)
     for low in range(start, octets, 3 * LONG):
         b = min(LONG, (octets - low) // 3)
         unpack(packed[low : low + 3 * b], b, totals)
-        for c in range(several):
-            words, negative = drawn[c, low : low + 3 * b], signs[c] < 0
-            _add(totals, words, b, p, negative, found)
-            read[c] = _redraw_added(totals, words, b, p, negative, found, drawn[c, octets:], read[c])
-            if read[c] < 0:
-                stopped = low
-                break
-        if stopped == low:
+        words = drawn[low : low + 3 * b]
+        _add(totals, words, b, p, found)
+        read = _redraw_added(totals, words, b, p, found, spare, read)
+        if read < 0:
+            stopped = low
             break
         _squeeze(totals, b, packed[low : low + 3 * b])
     release(totals.ctypes.data)
@@ -157,18 +152,16 @@ def add_drawn(packed, octets, drawn, several, width, read, signs, p, start):
     return stopped
 
 
-@loop(void(OCTETS, int64, OCTETS, int64, int64, INTS, int64))
-def add_masks(packed, octets, masks, several, width, signs, p):
-    """Add signs @ masks to residues modulo p. All are below p. Shapes are those of `add_drawn`."""
-    packed, masks = carray(packed, octets), carray(masks, (several, width))
-    signs = carray(signs, several)
+@loop(void(OCTETS, int64, OCTETS, int64))
+def add_masks(packed, octets, masks, p):
+    """Add masks to residues modulo p, both of shape (octets,). All are below p."""
+    packed, masks = carray(packed, octets), carray(masks, octets)
     totals = carray(rent(4 * LONG), LONG, np.int32)
     found = carray(rent(_FOUND), _FOUND // 8, np.uint64)  # is not read: all are below p
     for low in range(0, octets, 3 * LONG):
         b = min(LONG, (octets - low) // 3)
         unpack(packed[low : low + 3 * b], b, totals)
-        for c in range(several):
-            _add(totals, masks[c, low : low + 3 * b], b, p, signs[c] < 0, found)
+        _add(totals, masks[low : low + 3 * b], b, p, found)
         _squeeze(totals, b, packed[low : low + 3 * b])
     release(totals.ctypes.data)
     release(found.ctypes.data)

@@ -95,23 +95,18 @@ class VectorisedKernels:
         triples(words)[wanted[: taken.size]] = triples(spare)[taken]
         return taken.size == wanted.size
 
-    def add_drawn(self, packed: Bytes, drawn: Bytes, read: Ints, signs: Ints, p: int, start: int = 0) -> int:
+    def add_drawn(self, packed: Bytes, drawn: Bytes, p: int, start: int = 0) -> int:
         size = packed.size
-        for at, row in enumerate(drawn):
-            if not self.redraw(row[start:size], row[size + read[at] :], p):
-                read[at] = -1
-                return start
-            read[at] = row.size - size  # all its words are below p, so it needs no more
-        self.add_masks(packed[start:], drawn[:, start:], signs, p)
+        if not self.redraw(drawn[start:size], drawn[size:], p):
+            return start
+        self.add_masks(packed[start:], drawn[start:size], p)
         return size
 
-    def add_masks(self, packed: Bytes, masks: Bytes, signs: Ints, p: int) -> None:
-        # Sums of fewer than 2**12 integers below 2**24 are exact.
+    def add_masks(self, packed: Bytes, masks: Bytes, p: int) -> None:
         step = 3 * _BLOCK_ELEMENTS
         for start in range(0, packed.size, step):
             part = slice(start, min(start + step, packed.size))
-            total = unpack(packed[part]) + signs.astype(np.float64) @ unpack(masks[:, part])
-            packed[part] = pack(reduce(total, p), p)
+            packed[part] = pack(reduce(unpack(packed[part]) + unpack(masks[part]), p), p)
 
     def decode(
         self, answers: list[Bytes], weights: Floats, radix: MixedRadix, start: int, stop: int, out: Shares

@@ -107,19 +107,11 @@ class CodedPoints:
         if self._weights is not None:
             self._weights = np.concatenate([self._weights[run] for run in runs])
 
-    def ask(
-        self,
-        sets: Labels,
-        sizes: Ints,
-        residues: int,
-        factors: Floats | None = None,
-        about: tuple[int, ...] = (),
-    ) -> None:
+    def ask(self, sets: Labels, sizes: Ints, residues: int, about: tuple[int, ...] = ()) -> None:
         """Prepare to answer about these sets, shape (m,), modulo the first `residues` primes.
 
-        `sizes`, shape (asked,), are what the sums of the first sets are divided by (`set_weights`). Answers
-        are multiplied by `factors`, shape (P,), reduced residues, one for each prime. `about` are those of
-        the sets to answer about, ascending, () for all of them.
+        `sizes`, shape (asked,), are what the sums of the first sets are divided by (`set_weights`). `about`
+        are those of the sets to answer about, ascending, () for all of them.
         """
         sums, primes = self._sums_of_sets(residues, sets), self._moduli[:residues]
         if about:
@@ -132,10 +124,6 @@ class CodedPoints:
         products = centres * (-2.0 * scales)[..., np.newaxis]  # below 2**48
         products[..., -1] = scales**2
         matrices = reduce(products, primes[..., np.newaxis])
-        if factors is not None:
-            scale = factors[:residues, np.newaxis]
-            matrices = reduce(matrices * scale[..., np.newaxis], primes[..., np.newaxis])
-            constants = reduce(constants * scale, primes)
         self._questions = list(zip(*self._kernels.prepare(matrices, constants), strict=True))
 
     def answer(self, start: int, stop: int) -> PackedResidues:

@@ -187,5 +187,5 @@ class Sharer:
 
         values = len(self._primes) * coded * width * rows
         work_of_all = _ENCODED * values if values <= _AT_ONCE else 0
-        threads.each(encode, range(len(self._primes)), size=work_of_all, turns=[turns])
+        threads.each(encode, range(len(self._primes)), size=work_of_all, turns=turns)
         return [PackedResidues(shape=shape, payload=one) for one in shares]

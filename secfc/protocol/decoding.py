@@ -1,7 +1,7 @@
 """Decoding of distances from answers: weights of responders, and errors for values that are no residues."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -76,13 +76,10 @@ class Weights:
 
 
 class Decoder:
-    """Decodes scaled squared distances from R clients' answers.
+    """Decodes scaled squared distances from R clients' answers."""
 
-    `weights` returns the factors, (primes, R), of the answers of these clients, ascending.
-    """
-
-    def __init__(self, weights: Callable[[tuple[int, ...]], Floats], kernels: Kernels) -> None:
-        self._weights, self._kernels = weights, kernels
+    def __init__(self, job: Job, kernels: Kernels) -> None:
+        self._weights, self._kernels = Weights(job), kernels
         self._buffers = threading.local()
 
     def decode(self, answers: Mapping[int, Bytes], start: int, stop: int, radix: MixedRadix) -> Shares:
@@ -92,7 +89,7 @@ class Decoder:
         to `stop`, (P, k, stop - start), in a buffer that this thread's next call overwrites.
         """
         responders = tuple(sorted(answers))
-        primes, weights = radix.primes, self._weights(responders)
+        primes, weights = radix.primes, self._weights.of(responders)
         k = answers[responders[0]].shape[1]
         shape = (len(primes), k, stop - start)
         held: Shares | None = getattr(self._buffers, "held", None)

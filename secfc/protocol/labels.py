@@ -114,7 +114,7 @@ class ClientLabels(ClientCoded):
         number, said = message.round, Said.START
         if number > self._job.max_rounds:
             raise MessageError(f"Assignment: round {number}, at most {self._job.max_rounds} are asked")
-        digest = question_digest(sets, (), self._left_out, message.draws)
+        digest = question_digest(sets, self._left_out, message.draws)
         if number > 1 and message.coin:
             raise MessageError(f"Assignment: a coin in question {number}, it is told in the first")
         if number > 1:
@@ -158,7 +158,7 @@ class ClientLabels(ClientCoded):
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Raise MessageError or SealError unless evaluators signed that the result follows from labels."""
-        question = question_digest(labels, (), message.left_out)
+        question = question_digest(labels, message.left_out)
         check_endorsed(message, question, job=self._job, session=self._context.session)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:

@@ -1,7 +1,6 @@
 """Digests of questions, and what both evaluators sign: that a question or the result follows from a round.
 
-Masks cancel for one question only. An *endorsement* is such a signature. The server and all parties verify
-it.
+An *endorsement* is such a signature. The server and all parties verify it.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from secfc.params import Job
 from secfc.protocol.messages import Assignment, Finish
 from secfc.sealing.handshake import Session
 
-_QUESTION = b"secfc question 1"
+_QUESTION = b"secfc question 2"
 _ENDORSED = b"secfc endorsed 1"
 
 Signed = tuple[int, bytes, bytes]
@@ -41,20 +40,14 @@ class Said(Enum):
     """A question about candidates of a start by k-means++."""
 
 
-def question_digest(
-    sets: Labels,
-    responders: tuple[int, ...],
-    left_out: Collection[int],
-    draws: tuple[int, ...] = (),
-    asked: tuple[int, ...] = (),
-) -> bytes:
-    """SHA-256 of what an assignment asks: masks cancel only among clients that were asked the same.
+def question_digest(sets: Labels, left_out: Collection[int], draws: tuple[int, ...] = ()) -> bytes:
+    """SHA-256 of what an assignment asks.
 
     `left_out` is included, because with other clients left out the same sets are of other rows.
     """
-    small, counts = (*responders, *sorted(left_out), *asked), map(len, (responders, left_out, draws, asked))
-    digest = hashlib.sha256(_QUESTION + struct.pack("<IIIII", *counts, sets.size))
-    digest.update(struct.pack(f"<{len(small)}H{len(draws)}I", *small, *draws))
+    counts = len(left_out), len(draws), sets.size
+    digest = hashlib.sha256(_QUESTION + struct.pack("<III", *counts))
+    digest.update(struct.pack(f"<{len(left_out)}H{len(draws)}I", *sorted(left_out), *draws))
     digest.update(sets.astype("<i4").tobytes())
     return digest.digest()
 
@@ -69,8 +62,8 @@ def endorsed(
 ) -> bytes:
     """The bytes that both evaluators sign: that a question or the result follows from what they opened.
 
-    `question` is the `question_digest` of sets and draws, or of the result's labels, without responders. For
-    the result the round is 0.
+    `question` is the `question_digest` of sets and draws, or of the result's labels. For the result the round
+    is 0.
     """
     n_iter, converged, inertia = ended
     place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)
@@ -79,7 +72,7 @@ def endorsed(
 
 def result_statement(session: Session, said: Said, best: LabelResult, *, left_out: Collection[int]) -> bytes:
     """The statement that evaluators sign about a result."""
-    question, ended = question_digest(best.labels, (), left_out), (best.n_iter, best.converged, best.opened)
+    question, ended = question_digest(best.labels, left_out), (best.n_iter, best.converged, best.opened)
     return endorsed(session, said, question, round_=0, ended=ended)
 
 
@@ -96,7 +89,7 @@ def statement(
         return result_statement(session, Said.RESULT, search.result(), left_out=left_out)
     said = Said.LABELS if search.choices is None else Said.CANDIDATES
     said = Said.START if follows is Follows.START else said
-    question = question_digest(search.sets, (), left_out, search.draws)
+    question = question_digest(search.sets, left_out, search.draws)
     return endorsed(session, said, question, round_=round_ + 1)
 
 
@@ -110,7 +103,7 @@ def check_endorsed(
 ) -> Said:
     """Refuse a question or result without the signatures of both evaluators. Returns what they said of it.
 
-    `question` is the `question_digest` of the sets and draws, or of the labels, without responders. `own`,
+    `question` is the `question_digest` of the sets and draws, or of the labels. `own`,
     what this party signed last, is not verified again.
     """
     evaluators = job.comparers[1:]

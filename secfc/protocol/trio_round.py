@@ -375,7 +375,7 @@ class TrioRound(ABC):
         """Secret from which this client and another derive keys of this question."""
         if client not in self._secrets:
             channel, asked = self._channels[client], self._asked
-            self._secrets[client] = channel.mask_key(round_=asked.round, part=0, question=asked.digest)
+            self._secrets[client] = channel.mask_key(round_=asked.round, question=asked.digest)
         return self._secrets[client]
 
     def _arena(self, slot: int) -> Arena:

@@ -86,15 +86,14 @@ def who_learned_what(
 def _of_server(job: Job, rounds: int) -> list[Learned]:
     centres = "the centres of all sets that it asked about"
     server = f"the exact distance of every row to {centres}, in {rounds} rounds; no row and no centre"
-    lines = [Learned("the server", server)]
-    if job.disclosure == "coded":
-        lines.append(
-            Learned(
-                "the server, because the disclosure is 'coded'",
-                "also every client's coded distances, so squared distances for each segment of "
-                f"{job.width} columns, and products with masks",
-            )
-        )
+    lines = [
+        Learned("the server", server),
+        Learned(
+            "the server, because the disclosure is 'coded'",
+            "also every client's coded distances, so squared distances for each segment of "
+            f"{job.width} columns, and products with masks",
+        ),
+    ]
     return [
         *lines,
         Learned(

@@ -109,13 +109,13 @@ class Channel:
                 f"by it for client {self._me} and this place in this run"
             ) from None
 
-    def mask_key(self, *, round_: int, part: int, question: bytes) -> bytes:
-        """A 32-byte key that both clients derive for the masks of a part of a round's answer.
+    def mask_key(self, *, round_: int, question: bytes) -> bytes:
+        """A 32-byte key that both clients derive for a round. `question` is a 32-byte digest of its question.
 
-        `question` is a 32-byte digest of the question.
+        Keys of the round's masks are derived from it.
         """
         pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
-        return self._derive(_MASK_LABEL + pair + _NONCE.pack(round_, part) + question)
+        return self._derive(_MASK_LABEL + pair + _NONCE.pack(round_, 0) + question)
 
     def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
         """The cipher of one direction and purpose, and the start of the associated data of all its messages.

@@ -195,7 +195,7 @@ WRONG = {
     "disclosure": (
         "seed = 7",
         'disclosure = "all"',
-        "10: clustering.disclosure: 'coded', 'distances' or 'labels' is possible",
+        "10: clustering.disclosure: 'coded' or 'labels' is possible",
     ),
     "recipient": (
         "seed = 7",

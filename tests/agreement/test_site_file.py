@@ -98,7 +98,7 @@ WRONG = {
     "disclosure": (
         "[data]",
         '[limits]\ndisclosure = ["al"]\n[data]',
-        "7: limits.disclosure[1]: 'coded', 'distances' or 'labels' is possible",
+        "7: limits.disclosure[1]: 'coded' or 'labels' is possible",
     ),
 }
 

@@ -159,22 +159,6 @@ class TestCoded:
         assert coded.server_and_t_clients(watched, own=3).success == 1
 
 
-class TestDistances:
-    def test_nothing_of_segments_is_there(self):
-        watched = watch(blobs(9, 120, 8), k=4, t=1, ell=4, seed=1, disclosure="distances")
-        assert coded.per_segment(watched).success < 0.15  # four deviations of 1,920 pairs are 0.09
-        for row in coded.segments_placed(watched, [3, 8]):
-            assert row.success > 0.9
-
-    def test_the_server_and_t_clients_find_no_equation(self):
-        watched = watch(blobs(5, 60, 4), k=4, t=2, ell=1, seed=1, disclosure="distances")
-        assert coded.server_and_t_clients(watched, own=3).success == 0
-
-    def test_whole_distances_are_there_all_the_same(self):
-        watched = watch(blobs(9, 120, 8), k=4, t=1, ell=4, seed=1, disclosure="distances")
-        assert distances.whole_run(watched, attack="c", swept="ell", value=4).success < ROUNDING
-
-
 class TestUploads:
     def test_every_method_discloses_rows_that_secfc_does_not(self):
         watched = watch(blobs(8, 8 * 8, 6), k=4, t=1, ell=2, seed=1)

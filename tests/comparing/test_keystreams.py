@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from scipy.stats import binom
 from support.trio import SECRETS, Trio, keys, true_labels
 
 from secfc import keystream
@@ -15,8 +17,10 @@ from secfc.comparing.question import Question
 from secfc.comparing.role import Comparer
 from secfc.errors import SecFCError
 from secfc.field.packing import unpack
-from secfc.field.primes import primes_of
+from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels import choose
+from secfc.kernels.compiled import CompiledKernels
+from secfc.kernels.vectorised import VectorisedKernels
 from secfc.keystream import BitStream, ResidueStream
 
 KEY = bytes(32)
@@ -44,6 +48,36 @@ def test_every_mode_that_may_be_faster_gives_the_same_keystream(monkeypatch):
         found.append(bytes(words))
     assert len(set(found)) == 1
     assert found[0][:16] != bytes(16)
+
+
+def test_a_keystream_is_aes_in_counter_mode():
+    # GCM counts from 2 after its 12 bytes of nonce (NIST SP 800-38D, 7.1).
+    key, counter = bytes(range(32)), modes.CTR(bytes(12) + (2).to_bytes(4, "big"))
+    expected = Cipher(algorithms.AES256(key), counter).encryptor().update(bytes(1000))
+    stream = keystream.keystream(key)
+    assert stream.update(bytes(300)) + stream.update(bytes(700)) == expected
+
+
+class Words:
+    """A stream of given words of 24 bits."""
+
+    def __init__(self, words):
+        self.left = list(words)
+
+    def update_into(self, data, out):
+        for at in range(0, len(data), 3):
+            out[at : at + 3] = self.left.pop(0).to_bytes(3, "little")
+
+
+@pytest.mark.parametrize("kernels", [VectorisedKernels(), CompiledKernels()], ids=lambda one: one.name)
+def test_words_that_are_not_below_the_prime_are_drawn_again(kernels):
+    # Five words and two spare ones, one of them too large, so that two more have to be drawn.
+    p = PRIMES[0].p
+    stream, row = Words([1, p, 2, 2**24 - 1, p - 1, p + 1, 7, p, 8]), np.empty(3 * 7, dtype=np.uint8)
+    stream.update_into(row, row.data)
+    keystream._redraw(stream, row[:15], row[15:], p, kernels)
+    assert unpack(row[:15]).tolist() == [1, 7, 2, 8, p - 1]
+    assert stream.left == []
 
 
 def test_every_purpose_of_a_round_once(monkeypatch):
@@ -203,3 +237,26 @@ class TestResidueStream:
         for take in (ResidueStream(KEY, choose(1)).fill, ResidueStream(KEY, choose(1)).add):
             with pytest.raises(ValueError, match="not contiguous"):
                 take(planes[:, :, :6], self.PRIMES)
+
+
+def test_spare_words_are_hardly_ever_too_few():
+    # Exact binomial tail, which is more than a block and its spare words may lack at each prime.
+    for prime in PRIMES:
+        for count in (1, 1000, keystream._BLOCK_BYTES // 3):
+            drawn = count + keystream.spare_words(count, prime.p)
+            assert binom.sf(drawn - count, drawn, 1 - prime.p / 2**24) < 2.0**-50
+
+
+@pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
+def test_residues_are_uniform_below_the_prime(prime):
+    found = np.zeros((1, 1, 3 * 60_000), dtype=np.uint8)
+    ResidueStream(KEY, choose(1)).fill(found, (prime.p,))
+    masks = unpack(found)[0]
+    assert masks.max() < prime.p
+    for counts in (
+        np.histogram(masks, bins=128, range=(0, prime.p))[0],
+        np.bincount(masks[0].astype(np.int64) % 128, minlength=128),
+    ):
+        expected = counts.sum() / counts.size
+        chi = ((counts - expected) ** 2).sum() / expected
+        assert abs(chi - 127) < 6 * (2 * 127) ** 0.5

@@ -58,9 +58,9 @@ class Round:
         ]
         bearers = range(1, self.recovery + 1)
         spares = range(self.recovery + 1, n + 1)
-        self.weights = Weights(Job(n=n, t=t, ell=ell, k=2, d=2, bound=1.0)).of
+        self.job = Job(n=n, t=t, ell=ell, k=2, d=2, bound=1.0)
         dealer = MaskDealer(
-            weights=self.weights,
+            weights=Weights(self.job).of,
             n=n,
             ell=ell,
             t=t,
@@ -116,7 +116,7 @@ SETTINGS = [(3, 1, 1), (5, 1, 1), (7, 2, 1), (8, 1, 3), (9, 3, 1), (11, 2, 2)]
 @pytest.mark.parametrize(("n", "ell", "t"), SETTINGS)
 def test_any_r_masked_answers_decode_to_the_distance_and_r(kernels, n, ell, t):
     found = Round(n, ell, t, [5, 1, 9], kernels=kernels)
-    decoder = Decoder(found.weights, kernels)
+    decoder = Decoder(found.job, kernels)
     expected = [(d + r) % p for d, r, p in zip(found.distances, found.total, PRIMES_OF_ROUND, strict=True)]
     for clients in combinations(range(1, n + 1), found.recovery):
         answers = {client: packed(found.masked[client]).planes() for client in clients}
@@ -144,7 +144,7 @@ def test_long_parts_are_masked_in_blocks_and_no_run_of_masks_comes_twice():
         assert len(runs) == 3 * 25_000
         assert all(abs(one.mean() / p - 0.5) < 5 * 12**-0.5 * 100_000**-0.5 for one in masks)
     answers = {client: packed(found.masked[client]).planes() for client in (1, 2, 3)}
-    decoded = Decoder(found.weights, BOTH[0]).decode(answers, 0, 100_000, RADIX)
+    decoded = Decoder(found.job, BOTH[0]).decode(answers, 0, 100_000, RADIX)
     sums = RADIX.integers(decoded)
     for d, r, p in zip(found.distances, found.total, PRIMES_OF_ROUND, strict=True):
         assert np.array_equal(sums % p, (d + r) % p)

@@ -40,7 +40,7 @@ def make(
     labels = np.split((np.arange(m) % k).astype(np.int32), np.cumsum(counts)[:-1])
     if starts:
         parameters["init"] = "labels"
-    parameters.setdefault("disclosure", "coded" if parameters.get("max_liars") else "distances")
+    parameters.setdefault("disclosure", "coded")
     return Setup(
         job=Job(
             n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, precision=precision, seed=seed, **parameters
@@ -100,6 +100,6 @@ def closed_clinics(depositors):
 def organisations(tmp_path: Path) -> Organisations:
     """North has 12 rows, south 9 and west 5; all have signed."""
     made = Organisations(tmp_path)
-    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
+    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "coded"')
     made.sign()
     return made

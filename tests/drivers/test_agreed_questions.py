@@ -18,7 +18,7 @@ from secfc.drivers.agreed import run_agreed
 from secfc.report.agreed import write_agreed_report
 
 pytestmark = pytest.mark.processes
-SITES = {"labels": "reveal_inertia = true", "distances": "smallest_set = 1"}
+SITES = {"labels": "reveal_inertia = true", "coded": "smallest_set = 1"}
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def assert_refused(made, text):
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_job_compares_numbers_of_clusters(made, disclosure):
     more = "\nreveal_inertia = true" if disclosure == "labels" else ""
     made.replace(
@@ -99,7 +99,7 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
 def test_pages_are_written_for_a_party_without_rows_and_not_of_figures_that_cannot_be(made):
     (made.folder / "west.csv").write_text("patient,age,bmi\n")
     made.allow_share(0.6)
-    made.replace(made.job, "k = 2", 'k = 3\ncompared = [2, 3]\ndisclosure = "distances"')
+    made.replace(made.job, "k = 2", 'k = 3\ncompared = [2, 3]\ndisclosure = "coded"')
     ran(made)  # which writes each party's page
     summary, agreement = read_summary(made.folder / "summary.json"), read_job(made.job)
     told = summary.coordinator
@@ -124,7 +124,7 @@ def test_with_labels_each_party_consents_to_the_inertias(made):
 
 @pytest.mark.parametrize("compared", ["[2, 2.5]", '["2"]', "[0, 3]", "[2, 4]", "[3, 2]", "3"])
 def test_numbers_of_clusters_that_cannot_be_compared_are_refused(made, compared):
-    made.replace(made.job, "k = 2", f'k = 3\ncompared = {compared}\ndisclosure = "distances"')
+    made.replace(made.job, "k = 2", f'k = 3\ncompared = {compared}\ndisclosure = "coded"')
     with pytest.raises(secfc.ParameterError, match=r"job\.toml:\d+: clustering\.compared|compared: "):
         read_job(made.job)
 
@@ -148,7 +148,7 @@ def predicting(made):
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_job_predicts(made, predicting, disclosure):
     parts, first, new = predicting
     made.replace(made.job, "predict = true", f'predict = true\ndisclosure = "{disclosure}"')

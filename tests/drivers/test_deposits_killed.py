@@ -20,7 +20,7 @@ from secfc.errors import AgreementError
 
 def closed_clinics(folder):
     """Deposits are closed, and members keep logs."""
-    made = Clinics(folder, disclosure="distances")
+    made = Clinics(folder, disclosure="coded")
     made.admit()
     made.deposit()
     made.close()

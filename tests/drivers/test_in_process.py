@@ -364,7 +364,7 @@ def work_of(setup):
     ("disclosure", "least"),
     [
         ("labels", 10),
-        *(pytest.param(one, 20, marks=pytest.mark.slow) for one in ("labels", "coded", "distances")),
+        *(pytest.param(one, 20, marks=pytest.mark.slow) for one in ("labels", "coded")),
     ],
 )
 @pytest.mark.slow

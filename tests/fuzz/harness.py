@@ -49,7 +49,7 @@ def _disputed() -> Wire:
 
 SCENARIOS: tuple[Callable[[], Wire], ...] = (
     lambda: Wire(FIVE, max_liars=1),
-    lambda: Wire(FIVE, disclosure="distances"),
+    lambda: Wire(FIVE, disclosure="coded"),
     _disputed,
     lambda: UnionWire(FIVE),
     lambda: Wire(FIVE, starts=[[0] * 3, [1] * 2, [0] * 4, [1] * 3, [0] * 2]),

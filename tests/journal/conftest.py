@@ -32,7 +32,7 @@ def make(
             d=d,
             bound=64.0,
             seed=seed,
-            **{"disclosure": "distances"} | parameters,
+            **{"disclosure": "coded"} | parameters,
         ),
         rows=rows,
         starts=labels if starts else None,

@@ -38,7 +38,6 @@ from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.noise import Noise
-from secfc.protocol.pairwise import PairwiseMasks
 from secfc.protocol.trio_round import TrioRound
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.stages import SeriesInput
@@ -109,7 +108,6 @@ class Uses:
             (ConsistencyCheck, "agree"),
             (ConsistencyCheck, "liars"),
             (ShareChecks, "_challenge"),
-            (PairwiseMasks, "add"),
             (ClientLabels, "__init__"),
             (BearerMasks, "add"),
             (BearerMasks, "next"),
@@ -184,11 +182,7 @@ class Uses:
 
     def _pairs(self):
         """Both ends of a pair use one keystream, each for its own answer."""
-        records, made = self, PairwiseMasks.__init__
-
-        def make(masks, **given):
-            with self._at(given["me"]):
-                made(masks, **given)
+        records = self
 
         class Stream:
             def __init__(self, algorithm, mode):
@@ -204,7 +198,6 @@ class Uses:
                 self._position += len(data)
                 return self._stream.update_into(data, out)
 
-        self._patch.setattr(PairwiseMasks, "__init__", make)
         self._patch.setattr(keystream, "Cipher", Stream)
 
     @contextmanager
@@ -278,7 +271,6 @@ def uses(monkeypatch):
 
 
 ALWAYS = {"Sharer.share"}
-MASKED = ALWAYS | {"PairwiseMasks.add"}
 COVERED = ALWAYS | {"Sharer.cover"}
 CHECKED = COVERED | {"ShareChecks._challenge", "ConsistencyCheck.agree"}
 COMPARED = COVERED | {
@@ -291,7 +283,6 @@ COMPARED = COVERED | {
 UNION = {"Sharing.deal", "Sharing.deal_random", "Sharing.deal_zero"}
 STARTED = {f"{one}{who}" for one in ("Nearer", "Least", "Draw") for who in ("Dealer", "Evaluator")}
 PURPOSES = {
-    "coded": ALWAYS,
     "opened labels": COMPARED,
     "helpers": COMPARED,
     "labels, liars": COMPARED | {"ConsistencyCheck.agree"},
@@ -304,9 +295,9 @@ PURPOSES = {
     "opened inertia": COMPARED | {"InertiaDealer", "InertiaEvaluator"},
     "several k, opened": COMPARED | {"InertiaDealer", "InertiaEvaluator"},
     "liars": CHECKED,
-    "spreads": MASKED | {"deal_zeros"},
+    "spreads": ALWAYS | {"deal_zeros"},
     "noise": COMPARED | {"Noise.draw"},
-    "union": MASKED | UNION | {"SeriesInput.values"},
+    "union": ALWAYS | UNION | {"SeriesInput.values"},
     "union, liars": CHECKED | UNION | {"SeriesInput.values"},
 }
 
@@ -334,13 +325,13 @@ def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     assert run.run() > 1
     assert_same(run.outcome(), expected, noise=setup.job.centres_epsilon is not None)
     uses.check()
-    assert uses.purposes == PURPOSES.get(kind, MASKED)
+    assert uses.purposes == PURPOSES.get(kind, ALWAYS)
     assert uses.again > 10
 
 
 class TestTheRecords:
     def sharer(self):
-        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=4.0, disclosure="distances")
+        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=4.0, disclosure="coded")
         return Sharer(job=job, primes=primes_of(2), masks=MaskSource(bytes(32)), kernels=choose(1))
 
     def test_show_a_mask_used_for_other_rows(self, uses):

@@ -1,5 +1,7 @@
 """What a client computes when it answers, in both kernels: equal to each other and to integers."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -308,114 +310,90 @@ class TestRedraw:
                 COMPILED.redraw(np.zeros(words, dtype=np.uint8), np.zeros(spare, dtype=np.uint8), P)
 
 
-def added(kernels: Kernels, packed: np.ndarray, drawn: np.ndarray, signs: list[int], spares: list) -> None:
-    """Add rows of words, with the spare words of `spares`, which has an iterator for each row."""
-    read, at = np.zeros(len(drawn), dtype=np.int64), 0
-    size, several = packed.size, (drawn.shape[1] - packed.size) // 3
-    while (at := kernels.add_drawn(packed, drawn, read, np.array(signs), P, at)) < size:
-        (short,) = np.flatnonzero(read == -1)
-        drawn[short, size:] = octets_of([next(spares[short]) for _ in range(several)])
-        read[short] = 0
+def added(kernels: Kernels, packed: np.ndarray, drawn: np.ndarray, spares: Iterator[int]) -> None:
+    """Add words, with the spare words of `spares`."""
+    at, size, several = 0, packed.size, (drawn.size - packed.size) // 3
+    while (at := kernels.add_drawn(packed, drawn, P, at)) < size:
+        drawn[size:] = octets_of([next(spares) for _ in range(several)])
 
 
 class TestAddDrawn:
     @each_kernels
     @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65, 2047, 2048, 2049, 5000])
-    @pytest.mark.parametrize("signs", [[1], [-1], [-1, 1, 1]])
-    def test_it_adds_what_redraw_leaves(self, kernels: Kernels, count: int, signs: list[int]) -> None:
+    def test_it_adds_what_redraw_leaves(self, kernels: Kernels, count: int) -> None:
         rng = np.random.default_rng(count)
-        words, start = rng.integers(0, 2**24, (len(signs), count)), rng.integers(0, P, count)
-        words[:, ::50] = rng.integers(P, 2**24, words[:, ::50].shape)
-        spare = octets_of([P, *range(count)])
+        words, start = rng.integers(0, 2**24, count), rng.integers(0, P, count)
+        words[::50] = rng.integers(P, 2**24, words[::50].shape)
         packed = octets_of(start.tolist())
-        drawn = np.array([np.concatenate([octets_of(row.tolist()), spare]) for row in words])
+        drawn = np.concatenate([octets_of(words.tolist()), octets_of([P, *range(count)])])
         redrawn = drawn.copy()
-        assert all(kernels.redraw(row[: 3 * count], row[3 * count :], P) for row in redrawn)
-        read = np.zeros(len(signs), dtype=np.int64)
-        assert kernels.add_drawn(packed, drawn, read, np.array(signs), P) == packed.size
-        total = start + np.array(signs) @ unpack(redrawn)[:, :count].astype(np.int64)
+        assert kernels.redraw(redrawn[: 3 * count], redrawn[3 * count :], P)
+        assert kernels.add_drawn(packed, drawn, P) == packed.size
+        total = start + unpack(redrawn)[:count].astype(np.int64)
         assert unpack(packed).tolist() == (total % P).tolist()
 
     @laws
-    @given(st.data(), st.integers(0, 40), st.integers(1, 6), st.sampled_from(MODULI))
-    def test_both_agree_with_python(self, data: st.DataObject, count: int, rows: int, p: int) -> None:
+    @given(st.data(), st.integers(0, 40), st.sampled_from(MODULI))
+    def test_both_agree_with_python(self, data: st.DataObject, count: int, p: int) -> None:
         def words(size: int, below: int) -> list[int]:
             near = st.integers(max(0, p - 2), min(below, p + 3) - 1)
             return data.draw(st.lists(st.integers(0, below - 1) | near, min_size=size, max_size=size))
 
-        start, drawn = words(count, p), [words(count, 2**24) for _ in range(rows)]
-        spare = [[*words(6, 2**24), *range(min(count, p))] for _ in range(rows)]
-        spare = [(row + [0] * count)[: count + 6] + [0] * count for row in spare]
-        signs = data.draw(st.lists(st.sampled_from([1, -1]), min_size=rows, max_size=rows))
-        wanted = np.array(start, dtype=np.int64)
-        for sign, row, more in zip(signs, drawn, spare, strict=True):
-            left = iter([v for v in more if v < p])
-            wanted += sign * np.array([v if v < p else next(left) for v in row], dtype=np.int64)
+        start, drawn = words(count, p), words(count, 2**24)
+        spare = [*words(6, 2**24), *range(min(count, p))]
+        spare = (spare + [0] * count)[: count + 6] + [0] * count
+        left = iter([v for v in spare if v < p])
+        wanted = [(v + (w if w < p else next(left))) % p for v, w in zip(start, drawn, strict=True)]
         for kernels in BOTH:
-            packed, read = octets_of(start), np.zeros(rows, dtype=np.int64)
-            whole = np.array([octets_of(row + more) for row, more in zip(drawn, spare, strict=True)])
-            assert kernels.add_drawn(packed, whole, read, np.array(signs), p) == packed.size
-            assert unpack(packed).tolist() == (wanted % p).tolist()
+            packed = octets_of(start)
+            assert kernels.add_drawn(packed, octets_of(drawn + spare), p) == packed.size
+            assert unpack(packed).tolist() == wanted
 
     @each_kernels
+    @pytest.mark.parametrize("every", [40, 7])
     @pytest.mark.parametrize("at_a_time", [1, 3, 40])
-    def test_spare_words_that_come_later_give_the_same(self, kernels: Kernels, at_a_time: int) -> None:
-        count, every = 5000, (40, 7)
-        words = [[i if i % one else 2**24 - 1 for i in range(count)] for one in every]
-        packed = octets_of([7] * count)
-        drawn = np.array([octets_of(row + [P] * at_a_time) for row in words])
-        added(kernels, packed, drawn, [1, -1], [iter(range(1, 10_000)), iter(range(1, 10_000))])
-        wanted = np.full(count, 7)
-        for sign, one, row in zip((1, -1), every, words, strict=True):
-            replaced = [1 + i // one if i % one == 0 else word for i, word in enumerate(row)]
-            wanted += sign * np.array(replaced)
-        assert unpack(packed).tolist() == (wanted % P).tolist()
+    def test_spare_words_that_come_later_give_the_same(
+        self, kernels: Kernels, at_a_time: int, every: int
+    ) -> None:
+        words = [i if i % every else 2**24 - 1 for i in range(5000)]
+        packed, drawn = octets_of([7] * len(words)), octets_of(words + [P] * at_a_time)
+        added(kernels, packed, drawn, iter(range(1, 10_000)))
+        replaced = [word if i % every else 1 + i // every for i, word in enumerate(words)]
+        assert unpack(packed).tolist() == [(7 + one) % P for one in replaced]
 
     def test_compiled_code_refuses_words_that_do_not_fit(self) -> None:
-        def adding(packed: int, width: int, read: list[int], signs: list[int], start: int = 0) -> None:
-            drawn = np.zeros((len(signs), width), dtype=np.uint8)
-            octets = np.zeros(packed, dtype=np.uint8)
-            COMPILED.add_drawn(octets, drawn, np.array(read), np.array(signs), P, start)
+        def adding(packed: int, width: int, start: int = 0) -> None:
+            drawn, octets = np.zeros(width, dtype=np.uint8), np.zeros(packed, dtype=np.uint8)
+            COMPILED.add_drawn(octets, drawn, P, start)
 
-        for packed, width, read, signs in ((6, 3, [0], [1]), (4, 6, [0], [1]), (3, 7, [0], [1])):
+        for packed, width in ((6, 3), (4, 6), (3, 7)):
             with pytest.raises(ValueError, match="do not fit"):
-                adding(packed, width, read, signs)
-        with pytest.raises(ValueError, match="do not fit"):
-            adding(3, 6, [0, 0], [1])
+                adding(packed, width)
         for start in (-3, 1, 6):
             with pytest.raises(ValueError, match="cannot begin"):
-                adding(3, 6, [0], [1], start)
-        for read in ([-1], [6]):
-            with pytest.raises(ValueError, match="spare bytes"):
-                adding(3, 6, read, [1])
+                adding(3, 6, start)
 
 
 class TestAddMasks:
     @laws
-    @given(st.data(), st.integers(0, 40), st.integers(1, 6), st.sampled_from(MODULI))
-    def test_both_agree_with_python(self, data: st.DataObject, count: int, masks: int, p: int) -> None:
-        def residues() -> list[int]:
-            return data.draw(st.lists(st.integers(0, p - 1), min_size=count, max_size=count))
-
-        start, rows = residues(), [residues() for _ in range(masks)]
-        signs = data.draw(st.lists(st.sampled_from([1, -1]), min_size=masks, max_size=masks))
-        wanted = [
-            (v + sum(s * row[i] for s, row in zip(signs, rows, strict=True))) % p for i, v in enumerate(start)
-        ]
+    @given(st.data(), st.integers(0, 40), st.sampled_from(MODULI))
+    def test_both_agree_with_python(self, data: st.DataObject, count: int, p: int) -> None:
+        start, masks = (
+            data.draw(st.lists(st.integers(0, p - 1), min_size=count, max_size=count)) for _ in range(2)
+        )
         for kernels in BOTH:
             packed = octets_of(start)
-            kernels.add_masks(
-                packed, np.array([octets_of([*row, p, 2**24 - 1]) for row in rows]), np.array(signs), p
-            )
-            assert unpack(packed).tolist() == wanted
+            kernels.add_masks(packed, octets_of(masks), p)
+            assert unpack(packed).tolist() == [(a + b) % p for a, b in zip(start, masks, strict=True)]
 
     @each_kernels
     def test_blocks_cover_all(self, kernels: Kernels) -> None:
         count = (1 << 17) + 3
-        packed, rng = octets_of([P - 1] * count), np.random.default_rng(1)
-        values = rng.integers(0, P, size=(2, count + 2))
-        masks = np.array([pack(row.astype(float), P) for row in values])
-        kernels.add_masks(packed, masks, np.array([1, -1]), P)
-        np.testing.assert_array_equal(unpack(packed), (P - 1 + values[0] - values[1])[:count] % P)
-        kernels.add_masks(packed, masks[1:], np.array([1]), P)
-        np.testing.assert_array_equal(unpack(packed), (P - 1 + values[0])[:count] % P)
+        packed, values = octets_of([P - 1] * count), np.random.default_rng(1).integers(0, P, size=count)
+        kernels.add_masks(packed, pack(values.astype(float), P), P)
+        np.testing.assert_array_equal(unpack(packed), (P - 1 + values) % P)
+
+    def test_compiled_code_refuses_masks_that_do_not_fit(self) -> None:
+        for packed, masks in ((3, 6), (6, 3), (4, 4)):
+            with pytest.raises(ValueError, match="do not fit"):
+                COMPILED.add_masks(np.zeros(packed, dtype=np.uint8), np.zeros(masks, dtype=np.uint8), P)

@@ -73,7 +73,7 @@ class TestName:
     def test_the_work_of_the_whole_run_counts(
         self, m: int, job: dict[str, int], alone: str, together: str
     ) -> None:
-        given = Job(**({"t": 1, "ell": 1} | job), bound=1.0, disclosure="distances", max_iter=300)
+        given = Job(**({"t": 1, "ell": 1} | job), bound=1.0, disclosure="coded", max_iter=300)
         residues = Layout((m,)).run_residues(given)
         assert chosen_name(residues) == alone
         assert chosen_name(residues * (given.parties + 1)) == together

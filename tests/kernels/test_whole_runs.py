@@ -21,7 +21,7 @@ def outcome(kernels, parties, k, t, ell, **options):
     """The whole result of a run, except for seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECFC_KERNELS", kernels)
-        result = secfc.run(parties, k, t, ell, **{"disclosure": "distances"} | options)
+        result = secfc.run(parties, k, t, ell, **{"disclosure": "coded"} | options)
     return {
         "labels": [part.tolist() for part in result.labels],
         "start": [part.tolist() for part in result.start],
@@ -112,7 +112,7 @@ def test_runs_in_threads_do_not_disturb_each_other(monkeypatch):
     parties, found = np.array_split(rows, 3), {}
 
     def run(seed):
-        result = secfc.run(parties, 20, 1, 1, seed=seed, max_iter=4, disclosure="distances")
+        result = secfc.run(parties, 20, 1, 1, seed=seed, max_iter=4, disclosure="coded")
         return np.concatenate(result.labels).tolist(), result.history.tolist(), result.near_ties
 
     def work(seed):
@@ -133,7 +133,7 @@ THREADS = """
     import numpy as np
     import secfc
     rows = np.random.default_rng(0).normal(size=(1500, 24)).round(2)
-    options = {"seed": 1, "max_iter": 3, "precision": 40, "disclosure": "distances"}
+    options = {"seed": 1, "max_iter": 3, "precision": 40, "disclosure": "coded"}
     result = secfc.run(np.array_split(rows, 5), 24, 1, 2, **options)
     said = [result.history.tolist(), result.inertia, [part.tolist() for part in result.labels]]
     print(hashlib.sha256(repr(said).encode()).hexdigest())

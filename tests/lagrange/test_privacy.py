@@ -186,7 +186,7 @@ class TestStatistics:
 
     def sent_by_a_client(self, value: float) -> dict[int, list[Floats]]:
         """Shares of M equal rows that a client sends, for each recipient and prime, all parts together."""
-        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28, disclosure="distances")
+        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28, disclosure="coded")
         identities = [Identity() for _ in range(5)]
         session = Session.of(
             job=job, roster=Roster(tuple(one.public for one in identities), Identity().public), run=RUN

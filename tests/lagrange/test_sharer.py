@@ -33,7 +33,7 @@ each_kernels = pytest.mark.parametrize(
 
 
 def job_of(n: int, t: int, ell: int, d: int = 5, precision: int = 32) -> Job:
-    return Job(n=n, k=2, t=t, ell=ell, d=d, bound=8.0, precision=precision, disclosure="distances")
+    return Job(n=n, k=2, t=t, ell=ell, d=d, bound=8.0, precision=precision, disclosure="coded")
 
 
 def sharer_of(job: Job, primes: int, kernels: Kernels, key: bytes = KEY) -> Sharer:

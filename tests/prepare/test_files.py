@@ -364,11 +364,11 @@ def test_centres_spreads_and_pages_are_in_the_units_of_the_data_and_centres_are_
 
 def test_numbers_of_clusters_are_compared_with_columns_and_bound_of_the_preparation(ready):
     files = (*READY[:3], "--from", 2, "--to", 3, *READY[5:])
-    done = command(*files, "--disclosure", "distances", "--json", cwd=ready, verb="choose-k")
+    done = command(*files, "--disclosure", "coded", "--json", cwd=ready, verb="choose-k")
     assert done.returncode == 0, done.stderr
     rows = [pd.read_csv(ready / name).drop(columns="patient").to_numpy() for name in READY[:3]]
     bound = read_summary(ready / "ready" / SUMMARY).bound
-    options = {"t": 1, "ell": 1, "seed": 1, "disclosure": "distances"}
+    options = {"t": 1, "ell": 1, "seed": 1, "disclosure": "coded"}
     choice = secfc.choose_k(rows, [2, 3], bound=bound, **options)
     assert json.loads(done.stdout)["candidates"] == choice.to_dict()["candidates"]
     raw = command("north.csv", "south.csv", "west.csv", *files[3:], cwd=ready, verb="choose-k")

@@ -32,7 +32,7 @@ def adding(monkeypatch):
     return to
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
 def test_a_vector_in_range_that_a_client_adds_to_anothers_row_is_not_noticed(adding, disclosure) -> None:
     changed = adding(9.0)
     net = UnionWire(ROWS, disclosure=disclosure, init="separation")

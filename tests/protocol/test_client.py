@@ -474,7 +474,7 @@ def client_of(rows, **more):
         d=2,
         bound=20.0,
         init="labels" if "start" in more else "random",
-        disclosure="distances",
+        disclosure="coded",
     )
     identities = [Identity() for _ in range(3)]
     roster = Roster(tuple(identity.public for identity in identities), Identity().public)

@@ -120,7 +120,7 @@ class TestWhatFollows:
         net = wire(trio=trio, union=union, **start)
         questions = asked(net)
         assert {client.state for client in net.clients.values()} == {State.DONE}
-        same = wire(trio=trio, union=union, disclosure="distances", seed=coin_of(net), comparers=(), **start)
+        same = wire(trio=trio, union=union, disclosure="coded", seed=coin_of(net), comparers=(), **start)
         others = asked(same)
         assert net.server.outcome.labels.tolist() == same.server.outcome.labels.tolist()
         assert [labels_of(one.sets).tolist() for one in questions] == [
@@ -152,9 +152,8 @@ class TestWhatFollows:
         assert not kinds & {Coin, CoinRequest}
         assert net.server.outcome is not None
 
-    @pytest.mark.parametrize("disclosure", ["coded", "distances"])
-    def test_with_another_disclosure_nobody_tosses_one(self, refuses, disclosure):
-        net = wire(disclosure=disclosure, comparers=())
+    def test_with_another_disclosure_nobody_tosses_one(self, refuses):
+        net = wire(disclosure="coded", comparers=())
         question = net.hold(Assignment, recipient=2)
         request = CoinRequest(run=RUN, sender=SERVER, recipient=2)
         refuses(net.clients[2], request, MessageError, "^CoinRequest: ")

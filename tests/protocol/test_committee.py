@@ -92,7 +92,7 @@ def test_labels_equal_exact_lloyd_whoever_computes(problem, max_iter, tol_moved,
     ("driver", "disclosure", "chosen", "init"),
     crossed(
         ["in-process", "multiprocess"],
-        ["labels", "distances", "coded"],
+        ["labels", "coded"],
         [5, SEPARATE, [7, 0, N, 2, N + 3]],
         ["random", "separation"],
         together=1,
@@ -128,7 +128,7 @@ def test_other_options_work_with_a_committee():
         limits=Limits(reveal_inertia=True, most_rows=28),
         **shared,
     )
-    plain = secfc.run(PARTIES, 3, 1, 1, seed=1, n_init=3, disclosure="distances")
+    plain = secfc.run(PARTIES, 3, 1, 1, seed=1, n_init=3, disclosure="coded")
     assert [one.tolist() for one in result.labels] == [one.tolist() for one in plain.labels]
     assert result.inertia == pytest.approx(plain.inertia, rel=1e-6)
 

@@ -52,15 +52,13 @@ AUTHENTIC = (
 """Sealed or signed, so no flipped bit of the body is accepted. The first 4 bytes of some are the part."""
 
 
-@pytest.fixture(params=["liars", "distances", "labels", "disputes", "membership"])
+@pytest.fixture(params=["liars", "labels", "disputes", "membership"])
 def run(request, wire, part_rows):
     """A run of five clients in parts of two rows, in each variant that adds types of messages."""
     part_rows(2)
     match request.param:
         case "liars":
             return wire(FIVE, max_liars=1)
-        case "distances":
-            return wire(FIVE, disclosure="distances")
         case "labels":
             return wire(FIVE, disclosure="labels", comparers=(2, 5, 3))
         case "disputes":

@@ -57,7 +57,7 @@ def test_a_party_that_knows_all_rows_but_one_finds_it_from_inertias_and_labels(w
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("disclosure", ["labels", "distances"])
+@pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_row_that_the_last_assignment_moved_alone_is_on_a_sphere_that_spreads_tell(wire, disclosure):
     """A recipient needs no own row: the inertia is about means of sets that differ by this row."""
     everyone, rng = [np.zeros((0, D))], np.random.default_rng(3)

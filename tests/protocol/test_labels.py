@@ -107,7 +107,7 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
     assert (net.server.outcome.opened is not None) == net.job.opens_inertia
     if net.job.init != "k-means++":
-        plain = Wire(rows, disclosure="distances", **given | {"reveal_inertia": False})
+        plain = Wire(rows, disclosure="coded", **given | {"reveal_inertia": False})
         plain.run()
         np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
         if net.job.opens_inertia:
@@ -423,9 +423,8 @@ def test_a_first_question_that_does_not_follow_from_the_seed_is_refused(net, ref
     net.deliver(question)
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances"])
-def test_with_another_disclosure_nothing_is_endorsed_or_compared(wire, refuses, disclosure):
-    net = wire([part[:2] for part in ROWS], k=3, disclosure=disclosure)
+def test_with_another_disclosure_nothing_is_endorsed_or_compared(wire, refuses):
+    net = wire([part[:2] for part in ROWS], k=3, disclosure="coded")
     question = net.hold(Assignment, recipient=1)
     endorsements = signed(net, question.sets)
     refuses(net.clients[1], replace(question, endorsements=endorsements), MessageError, "nobody gives any")
@@ -436,6 +435,14 @@ def test_with_another_disclosure_nothing_is_endorsed_or_compared(wire, refuses, 
     for kind in (OpenedLabels, Endorsement):
         message = net.message(kind, sender=2, recipient=SERVER, at=(1, 0))
         refuses(net.server, message, MessageError, f"{kind.__name__}: ")
+
+
+def test_questions_that_differ_have_other_digests():
+    sets = np.array([0, 1, -1], dtype=np.int32)
+    asked = [(sets, ()), (sets[:2], ()), (-sets, ()), (sets, (4,)), (sets, (4, 5))]
+    digests = [question_digest(*one) for one in asked]
+    digests += [question_digest(sets, (), draws) for draws in ((4,), (5,), (4, 5))]
+    assert len(set(digests)) == len(digests)
 
 
 class TestWhoAnswers:
@@ -855,7 +862,7 @@ def test_which_start_is_better_may_come_after_the_next_question(part_rows, sende
     part_rows(6)
     plain, net = (
         Wire(ROWS, k=3, disclosure=disclosure, seed=seed, n_init=4, **more)
-        for disclosure, more in (("distances", {}), ("labels", {"comparers": COMPARERS}))
+        for disclosure, more in (("coded", {}), ("labels", {"comparers": COMPARERS}))
     )
     plain.run()
     late = sender, DEALER
@@ -885,7 +892,7 @@ class TestEmptiedClusters:
     @pytest.mark.parametrize("rows", [1, 3, 20])
     def test_the_farthest_rows_are_those_of_distances(self, of, net, part_rows, rows):
         part_rows(rows)
-        moved, plain = [], of("distances")
+        moved, plain = [], of("coded")
         net.run(drop=lambda message: isinstance(message, Endorsement) and moved.append(message.rows))
         assert sum(map(len, moved)) >= 4
         plain.run()

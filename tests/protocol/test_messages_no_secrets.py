@@ -18,7 +18,7 @@ from secfc.sealing.identity import Identity, Roster
 SECRET = 123456.789
 DIGITS = "123456"
 SECRET_LABEL = 123456789
-JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=1000.0, disclosure="distances")
+JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=1000.0, disclosure="coded")
 
 
 def client_of(rows, run=bytes(16)):

@@ -10,6 +10,7 @@ from support.wire import Wire
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError, TooManyFaultsError
+from secfc.field.packing import PackedResidues
 from secfc.params import Job
 from secfc.protocol.disclosure import ServerCoded
 from secfc.protocol.gathering import Gathering
@@ -60,12 +61,10 @@ def test_twice_as_many_as_are_needed_are_named_where_there_are_more(monkeypatch)
 
     assert [job(n).named for n in (6, 7, 20)] == [0, 6, 6]
     assert [job(n, max_liars=2).named for n in (14, 15, 40)] == [0, 14, 14]
-    assert job(20, disclosure="distances").named == R
     assert job(20, disclosure="labels", comparers=(1, 2, 3)).named == 0
     assert job(20).asked_again == (20 - R) // (NAMED - R)
     assert job(20, max_liars=2).asked_again == (20 - R) // (14 - R - 4)
     assert job(6).asked_again == 0
-    assert job(20, disclosure="distances").asked_again == 20 - R
     assert job(20).max_rounds == job(6).max_rounds + 5
     monkeypatch.undo()
     assert [job(n).named for n in (32, 33, 1000)] == [0, 32, 32]
@@ -205,6 +204,37 @@ def test_other_responders_are_refused(refuses, responders, text):
     net = net_of()
     question = replace(net.hold(Assignment, recipient=1), responders=tuple(responders))
     refuses(net.clients[1], question, MessageError, text)
+
+
+def test_responders_are_refused_where_all_clients_answer(refuses):
+    net = net_of(3)
+    question = replace(net.hold(Assignment, recipient=1), responders=(1, 2, 3))
+    refuses(net.clients[1], question, MessageError, "disclosure 'coded' names none")
+
+
+def test_an_answer_to_a_round_that_was_asked_again_is_dropped_and_its_sender_stays():
+    job = Job(n=16, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
+    gathering, disclosure = Gathering(job), ServerCoded(job)
+    gathering.begin(disclosure.responders(gathering))
+    for gone in ((1, 2, 3, 4), (5, 6, 7, 8)):
+        gathering.absent |= {*gone}
+        assert disclosure.asks_again(gone[-1], gathering)
+        gathering.begin(disclosure.responders(gathering))
+    assert set(gathering.responders) >= {9, 10, 11, 12, 13, 14}
+
+    def answer(round_, part):
+        residues = PackedResidues(shape=(1, 1, 1), payload=bytes(3))
+        return CodedDistances(
+            run=bytes(16), sender=9, recipient=SERVER, round=round_, part=part, residues=residues
+        )
+
+    late = answer(2, 0)  # the first one that client 9 was asked for
+    assert not gathering.expects(late)
+    gathering.take(late, 2, keep=False)
+    with pytest.raises(MessageError, match="part 1 of round 3 from client 9, part 1 of round 2 is next"):
+        gathering.expects(answer(3, 1))
+    assert gathering.expects(answer(3, 0))
+    assert 9 not in gathering.absent
 
 
 def test_an_answer_of_a_client_that_was_not_named_is_refused(refuses):

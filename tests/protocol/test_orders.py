@@ -23,7 +23,7 @@ ROWS = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 1, 4, 2, 0, 5)]
 KINDS = [
     {"disclosure": disclosure, "max_liars": liars, "union": union, "reveal": reveal}
     for disclosure, liars, union, reveal in product(
-        ("coded", "distances", "labels"),
+        ("coded", "labels"),
         (0, 1),
         (False, True),
         (None, "centres", "spreads", "noise"),

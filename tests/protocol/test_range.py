@@ -27,12 +27,12 @@ ROWS = [_RNG.uniform(-5, 5, (m, 4)).round(1) for m in (6, 5, 4, 6, 5)]
 LIAR, COLUMN = 1, 2
 
 SETTINGS = {
-    "distances": {"disclosure": "distances", "n_init": 10},
+    "starts": {"disclosure": "coded", "n_init": 10},
     "coded": {"max_liars": 1, "n_init": 80, "max_iter": 40},
-    "separation": {"disclosure": "distances", "init": "separation"},
-    "compared": {"disclosure": "distances", "compared": (2, 3), "k": 3},
-    "steps": {"disclosure": "distances", "precision": 32, "step": 0.001},
-    "opened": {"disclosure": "distances", "reveal_to": (1,), "limits": Limits(reveal_centres=True)},
+    "separation": {"disclosure": "coded", "init": "separation"},
+    "compared": {"disclosure": "coded", "compared": (2, 3), "k": 3},
+    "steps": {"disclosure": "coded", "precision": 32, "step": 0.001},
+    "opened": {"disclosure": "coded", "reveal_to": (1,), "limits": Limits(reveal_centres=True)},
 }
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
 
@@ -58,7 +58,7 @@ def sent_by_server(net, **kept):
 
 
 @pytest.mark.some(2)
-@pytest.mark.parametrize("setting", ["distances", "coded", "compared", "opened"])
+@pytest.mark.parametrize("setting", ["coded", "liars", "compared", "opened"])
 def test_honest_rows_are_clustered_exactly(wire, setting):
     net = small(wire, setting)
     net.run()
@@ -96,7 +96,7 @@ def test_large_integers_in_a_column_end_the_run_before_a_label_is_told(wire, set
 def test_what_a_prediction_tells_of_a_row_beyond_the_bound_is_nothing(wire):
     rows = [np.zeros((2, 4)), *ROWS[1:3]]
     starts = [[-1, -1], [0, 1, 0, 1, 0], [0, 1, 1, -1]]
-    given = {"starts": starts, "predict": True, "max_iter": 1, "disclosure": "distances"}
+    given = {"starts": starts, "predict": True, "max_iter": 1, "disclosure": "coded"}
     net = wire(rows, precision=12, limits=Limits(predict=True), **given)
     deal_integers(net, LIAR, {(0, COLUMN): modulus(net) // 3})
     sent, error = sent_by_server(net)
@@ -108,7 +108,7 @@ def test_what_a_prediction_tells_of_a_row_beyond_the_bound_is_nothing(wire):
 def test_what_is_sent_before_the_end_does_not_tell_which_rows_are_beyond(wire, part_rows, liar):
     part_rows(2)
     rows = [np.zeros_like(part) if j == liar else part for j, part in enumerate(ROWS, 1)]
-    net = small(wire, "distances", rows, k=1)
+    net = small(wire, "starts", rows, k=1)
     deal_integers(net, liar, {(0, 0): 12345678901})
     sent, error = sent_by_server(net)
     assert error is not None
@@ -119,7 +119,7 @@ def test_what_is_sent_before_the_end_does_not_tell_which_rows_are_beyond(wire, p
 
 
 def test_the_run_stays_ended(wire):
-    net = small(wire, "distances", [np.zeros((6, 4)), *ROWS[1:]])
+    net = small(wire, "coded", [np.zeros((6, 4)), *ROWS[1:]])
     deal_integers(net, LIAR, {(0, 0): modulus(net) // 2})
     _, error = sent_by_server(net)
     assert error is not None
@@ -150,7 +150,7 @@ def test_that_a_run_ends_is_one_bit_and_names_nobody_honest(wire, rare):
     rows[LIAR - 1] = np.zeros((6, 4))
     rows[2][1, 2] = rare
     starts = [np.arange(len(part)) % 2 for part in rows]
-    net = small(wire, "coded", rows, starts=starts, n_init=1)
+    net = small(wire, "liars", rows, starts=starts, n_init=1)
     number = modulus(net) // 7
     root = square_root_of_minus_one(primes(net))
     large = {(row, 2): number for row in (0, 1)} | {(row, 3): number * root for row in (0, 1)}
@@ -170,7 +170,7 @@ def test_fractions_modulo_q_that_pass_are_rows_on_a_finer_grid(wire):
     rows = [np.round(part) for part in rows]  # at precision 12 and bound 2048 a step is 1/2
     rows[LIAR - 1] = np.zeros((6, 4))
     starts = [np.arange(len(part)) % 2 for part in rows]
-    net = wire(rows, starts=starts, precision=11, bound=2048.0, disclosure="distances")
+    net = wire(rows, starts=starts, precision=11, bound=2048.0, disclosure="coded")
     half = pow(2, -1, modulus(net))
     deal_integers(net, LIAR, {(0, column): half for column in range(4)})
     net.run()
@@ -185,7 +185,7 @@ def test_fractions_modulo_q_that_pass_are_rows_on_a_finer_grid(wire):
 def test_other_fractions_end_the_run(wire, columns, denominator):
     rows = [np.zeros((6, 4)), *ROWS[1:]]
     starts = [np.arange(len(part)) % 2 for part in rows]
-    net = small(wire, "distances", rows, starts=starts, n_init=1)
+    net = small(wire, "coded", rows, starts=starts, n_init=1)
     part = pow(denominator, -1, modulus(net))
     deal_integers(net, LIAR, {(0, column): part for column in range(columns)})
     _, error = sent_by_server(net)
@@ -193,13 +193,12 @@ def test_other_fractions_end_the_run(wire, columns, denominator):
 
 
 @pytest.mark.some(7)
-@pytest.mark.parametrize("disclosure", ["coded", "distances"])
 @pytest.mark.parametrize("victim", [1, 2, 3])
 @pytest.mark.parametrize("only", [0, 1, 2, None])
-def test_shares_on_no_polynomial_end_the_run_where_they_are_not_checked(wire, disclosure, victim, only):
+def test_shares_on_no_polynomial_end_the_run_where_they_are_not_checked(wire, victim, only):
     """Distances of others' rows change by uniform residues, because their shares are uniform."""
     for offset in (1, 2, 2**23 - 1):
-        net = wire(ROWS[:3], precision=12, disclosure=disclosure)
+        net = wire(ROWS[:3], precision=12)
 
         def deal(packed, offset=offset):
             add(packed[victim - 1], 0, 0, offset, only)
@@ -237,12 +236,12 @@ def test_a_wrong_answer_that_stays_in_range_is_not_seen_and_finds_a_distance_by_
     row = 8  # of client 2
 
     def label(offset):
-        net = wire(ROWS[:3], starts=starts, precision=12, disclosure="distances")
+        net = wire(ROWS[:3], starts=starts, precision=12, disclosure="coded")
         change_answers(net, LIAR, lambda round_: {(row, 0): offset} if round_ == 1 else {})
         net.run(until=lambda: net.server.gathering.round == 2)
         return net.server.phase.search.sets[row]
 
-    net = wire(ROWS[:3], starts=starts, precision=12, disclosure="distances")
+    net = wire(ROWS[:3], starts=starts, precision=12, disclosure="coded")
     (near, size), (far, other) = (exact_distance(net, row, h, starts) for h in (0, 1))
     # Nearest to set 0 as long as near + offset <= far (size / other)**2.
     wanted = int(Fraction(far * size**2, other**2)) - near
@@ -263,7 +262,7 @@ def test_a_wrong_answer_that_stays_in_range_is_not_seen_and_finds_a_distance_by_
 def test_where_a_wrong_answer_is_seen(wire, beyond, below):
     """D from 0 to (2 |S| r)**2 is accepted; the next integers on both sides are not."""
     starts = [np.arange(len(part)) % 2 for part in ROWS[:3]]
-    net = wire(ROWS[:3], starts=starts, precision=12, disclosure="distances", max_iter=1)
+    net = wire(ROWS[:3], starts=starts, precision=12, disclosure="coded", max_iter=1)
     distance, size = exact_distance(net, 8, 0, starts)
     most = (2 * size * net.job.radius) ** 2
     offset = (-1 if below else most + 1) if beyond else (0 if below else most)
@@ -286,7 +285,7 @@ def test_the_check_of_distances_is_what_keeps_a_liar_from_reading_a_column(wire,
     secret = rng.permutation(np.arange(5, 15))
     others = [np.column_stack([part, rng.uniform(-5, 5, 5)]) for part in np.split(secret, 2)]
     zeros = np.zeros((8 + 2 * len(values), 2))
-    net = wire([zeros, *others], precision=12, disclosure="distances", n_init=10, max_iter=40)
+    net = wire([zeros, *others], precision=12, disclosure="coded", n_init=10, max_iter=40)
     large = dict(enumerate(random_integers(rng, 8, modulus(net))))
     for at, value in enumerate([*values, *values], 8):
         large[at] = round(value * 2.0**net.job.exponent)

@@ -69,7 +69,7 @@ def sent(net, **more):
 
 
 class TestWhoGetsThem:
-    @pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
+    @pytest.mark.parametrize("disclosure", ["coded", "labels"])
     def test_the_named_clients_and_nobody_else(self, four, disclosure):
         net = four(disclosure=disclosure)
         messages = sent(net)
@@ -152,7 +152,7 @@ class TestConsent:
         assert centres(net)[2][0, 0] == np.ldexp(left.sum() / 6, -net.job.exponent)
 
     def test_a_recipients_own_rows_do_not_count(self):
-        job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), disclosure="distances")
+        job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), disclosure="coded")
         layout, labels = Layout((2, 3, 2)), np.array([0, 0, 1, 1, 1, 0, 1], dtype=np.int32)
         replace(WILLING, smallest_set=1).check_revealed(job, name="client 1", layout=layout, labels=labels)
         with pytest.raises(
@@ -170,7 +170,7 @@ class TestConsent:
     @pytest.mark.parametrize("named", [(0,), (5,), (2, 1), (1, 1)])
     def test_recipients_are_different_clients_in_order(self, named):
         with pytest.raises(ParameterError, match=r"^reveal_centres: "):
-            Job(n=4, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=named, disclosure="distances")
+            Job(n=4, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=named, disclosure="coded")
 
 
 class TestRefused:
@@ -255,7 +255,7 @@ class TestWrongShares:
         found = open_sums(shares, job=job, primes=tuple(one.p for one in primes), sizes=sizes)
         return centres_of(found, job=job, sizes=sizes)
 
-    JOB = Job(n=9, k=2, t=1, ell=2, d=3, bound=4.0, precision=20, disclosure="distances")
+    JOB = Job(n=9, k=2, t=1, ell=2, d=3, bound=4.0, precision=20, disclosure="coded")
     SUMS = ((1 << 20, 3), (-5, -(1 << 21)), (7, 0), (0, 0))
 
     def test_sums_are_exact_and_signed(self):

@@ -21,7 +21,7 @@ def assert_refused(net, data):
         net.decode(data)
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances", "labels"])
+@pytest.mark.parametrize("disclosure", ["coded", "labels"])
 def test_a_client_cannot_ask_in_the_servers_name(wire, disclosure):
     net, plain = wire(ROWS, disclosure=disclosure), wire(ROWS, disclosure=disclosure)
     message = net.hold(Assignment, recipient=1)

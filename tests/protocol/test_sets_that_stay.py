@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import crossed, tries
+from support.sweeps import tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError
-from secfc.field.packing import PackedResidues, unpack
-from secfc.field.primes import PRIMES, primes_of
+from secfc.field.packing import PackedResidues
+from secfc.field.primes import primes_of
 from secfc.kmeans import kept
 from secfc.kmeans.kept import KeptDistances
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
@@ -60,9 +60,8 @@ def whole(monkeypatch):
 # Results
 
 
-@pytest.mark.parametrize("disclosure", ["distances", "coded"])
-def test_fewer_bytes_have_the_same_result(disclosure, whole):
-    given = {"init": "random", "seed": 1, "disclosure": disclosure}
+def test_fewer_bytes_have_the_same_result(whole):
+    given = {"init": "random", "seed": 1, "disclosure": "coded"}
     few = secfc.run(rows_of(4), K, 1, 1, **given)
     whole()
     every = secfc.run(rows_of(4), K, 1, 1, **given)
@@ -72,27 +71,23 @@ def test_fewer_bytes_have_the_same_result(disclosure, whole):
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize(
-    ("more", "disclosure"),
-    crossed(
-        [
-            {"n_init": 3},
-            {"init": "separation"},
-            {"tol_moved": 0.1},
-            {"max_iter": 3},
-            {"step": 0.001},
-            {"threads": 2},
-            {"ids": True},
-            {"committee": 3},
-        ],
-        ["distances", "coded"],
-        together=1,
-    ),
+    "more",
+    [
+        {"n_init": 3},
+        {"init": "separation"},
+        {"tol_moved": 0.1},
+        {"max_iter": 3},
+        {"step": 0.001},
+        {"threads": 2},
+        {"ids": True},
+        {"committee": 3},
+    ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore")
-def test_options_have_the_result_of_rounds_about_all_sets(more, disclosure, whole):
+def test_options_have_the_result_of_rounds_about_all_sets(more, whole):
     rows = rows_of(5)
-    given = {"init": "random", "seed": 2, "disclosure": disclosure} | more
+    given = {"init": "random", "seed": 2, "disclosure": "coded"} | more
     if "ids" in more:
         given["ids"] = [[f"{at}-{row}" for row in range(len(part))] for at, part in enumerate(rows)]
         given["id_key"] = bytes(32)
@@ -104,7 +99,7 @@ def test_options_have_the_result_of_rounds_about_all_sets(more, disclosure, whol
 
 
 def test_numbers_of_clusters_have_the_measures_of_rounds_about_all_sets(whole):
-    given = {"seed": 2, "disclosure": "distances", "init": "random"}
+    given = {"seed": 2, "disclosure": "coded", "init": "random"}
     few = secfc.choose_k(rows_of(3), range(1, 5), 1, 1, **given)
     whole()
     every = secfc.choose_k(rows_of(3), range(1, 5), 1, 1, **given)
@@ -123,14 +118,13 @@ def test_numbers_of_clusters_have_the_measures_of_rounds_about_all_sets(whole):
 @given(
     seed=st.integers(0, 200),
     k=st.integers(1, 6),
-    disclosure=st.sampled_from(["distances", "coded"]),
     init=st.sampled_from(["random", "separation"]),
 )
 @tries(4)
 @pytest.mark.filterwarnings("ignore")
-def test_emptied_clusters_and_ties_end_as_in_exact_lloyd(seed, k, disclosure, init):
+def test_emptied_clusters_and_ties_end_as_in_exact_lloyd(seed, k, init):
     rows = np.array_split(np.random.default_rng(seed).integers(-2, 3, (14, 2)).astype(float), 3)
-    result = secfc.run(rows, k, 1, 1, init=init, n_init=2, seed=seed, disclosure=disclosure)
+    result = secfc.run(rows, k, 1, 1, init=init, n_init=2, seed=seed, disclosure="coded")
     exact = ExactLloyd(k, init=init, n_init=2, random_state=seed).fit(rows)
     assert all(map(np.array_equal, result.labels, exact.labels_))
     assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
@@ -140,7 +134,7 @@ def test_emptied_clusters_and_ties_end_as_in_exact_lloyd(seed, k, disclosure, in
 
 
 def test_a_round_asks_about_the_sets_that_changed(wire):
-    net, sets = wire(rows_of(3), k=K, n_init=4, disclosure="distances"), {}
+    net, sets = wire(rows_of(3), k=K, n_init=4, disclosure="coded"), {}
 
     def note(message):
         if isinstance(message, Assignment) and message.recipient == 1:
@@ -233,12 +227,11 @@ def until_partial(net):
     net.run(until=lambda: getattr(net.server.phase, "_about", ()) != ())
 
 
-@pytest.mark.parametrize("disclosure", ["distances", "coded"])
 @pytest.mark.parametrize("parts", [0, 1, 3])
-def test_a_responder_that_vanishes_in_such_a_round_changes_nothing(wire, part_rows, disclosure, parts):
+def test_a_responder_that_vanishes_in_such_a_round_changes_nothing(wire, part_rows, parts):
     part_rows(16)
     rows = rows_of(4)
-    net, other = (wire(rows, k=K, disclosure=disclosure) for _ in range(2))
+    net, other = (wire(rows, k=K) for _ in range(2))
     other.run()
     until_partial(net)
     net.run(until=lambda: net.server.gathering.head >= parts)
@@ -250,9 +243,8 @@ def test_a_responder_that_vanishes_in_such_a_round_changes_nothing(wire, part_ro
     assert net.server.outcome.history == other.server.outcome.history
 
 
-@pytest.mark.parametrize("disclosure", ["distances", "coded"])
-def test_a_server_that_is_started_again_in_such_a_round_goes_on_with_the_same_question(wire, disclosure):
-    net, other = (wire(rows_of(4), k=K, disclosure=disclosure) for _ in range(2))
+def test_a_server_that_is_started_again_in_such_a_round_goes_on_with_the_same_question(wire):
+    net, other = (wire(rows_of(4), k=K) for _ in range(2))
     other.run()
     until_partial(net)
     phase = net.server.phase
@@ -267,7 +259,7 @@ def test_a_server_that_is_started_again_in_such_a_round_goes_on_with_the_same_qu
 
 @pytest.mark.parametrize("round_", range(1, 8))
 def test_a_server_that_is_started_again_asks_what_it_would_have_asked(wire, round_):
-    net, other = (wire(rows_of(4), k=K, n_init=4, disclosure="distances") for _ in range(2))
+    net, other = (wire(rows_of(4), k=K, n_init=4, disclosure="coded") for _ in range(2))
     expected = asked_in(other)
     assert len(expected) > 7
     net.run(until=lambda: net.server.progress.round == round_)
@@ -282,7 +274,7 @@ def test_a_server_that_is_started_again_asks_what_it_would_have_asked(wire, roun
 
 
 def test_a_standing_has_distances_to_sets_that_are_not_asked_about_alone(wire):
-    net = wire(rows_of(4), k=K, disclosure="distances")
+    net = wire(rows_of(4), k=K, disclosure="coded")
     until_partial(net)
     phase = net.server.phase
     standing = phase._kept.standing(phase._about)
@@ -344,9 +336,8 @@ def test_an_answer_about_other_sets_than_were_asked_is_refused(wire, refuses):
         ((60_000,), "ascending ones with rows"),
     ],
 )
-@pytest.mark.parametrize("disclosure", ["distances", "coded"])
-def test_a_question_about_sets_that_cannot_be_is_refused(wire, refuses, disclosure, asked, text):
-    net = wire(rows_of(3), k=K, disclosure=disclosure)
+def test_a_question_about_sets_that_cannot_be_is_refused(wire, refuses, asked, text):
+    net = wire(rows_of(3), k=K)
     question = replace(net.hold(Assignment, recipient=1), asked=asked)
     refuses(net.clients[1], question, MessageError, text)
 
@@ -362,21 +353,3 @@ def test_with_labels_every_question_is_about_all_sets(wire, refuses):
     net = wire(rows_of(3), k=K, disclosure="labels")
     question = net.hold(Assignment, recipient=1)
     refuses(net.clients[1], replace(question, asked=(0,)), MessageError, "comparers compare all")
-
-
-@pytest.mark.parametrize("other", [(0, 2), (0, 3), (0,)])
-def test_nothing_cancels_among_clients_that_were_asked_about_other_sets(wire, other):
-    net = wire(rows_of(3), k=K, disclosure="distances")
-    net.run(until=lambda: all(client.state is State.ITERATE for client in net.clients.values()))
-    sets = np.arange(net.m, dtype=np.int32) % K
-    total = plain = 0
-    for j, client in net.clients.items():
-        about = (0, 2) if j < 3 else other
-        said = {"run": net.session.run, "sender": SERVER, "recipient": j}
-        asked = Assignment(**said, round=1, sets=sets, responders=(1, 2, 3), asked=about)
-        (answer,) = client.receive(net.decode(net.encode(asked)))
-        total = total + unpack(answer.residues.planes()[:, :1])
-        plain = plain + unpack(client.phase.held.sharing.points.answer(0, net.m).planes()[:, :1])
-    primes = np.array([prime.p for prime in PRIMES[: len(total)]])[:, np.newaxis, np.newaxis]
-    cancelled = (total - plain) % primes == 0
-    assert cancelled.all() if other == (0, 2) else cancelled.mean() < 0.01

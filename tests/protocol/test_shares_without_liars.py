@@ -137,9 +137,8 @@ def test_spreads_are_opened_behind_shares_that_are_checked(part_rows):
     assert net.clients[1].deviations is not None
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "distances"])
-def test_where_the_server_sees_distances_nothing_is_checked(disclosure):
-    net = Wire(FIVE, disclosure=disclosure)
+def test_where_the_server_sees_distances_nothing_is_checked():
+    net = Wire(FIVE, disclosure="coded")
     net.deal_badly(1, (2,), at=1)
     net.run(until=lambda: net.server.state is State.ITERATE, drop=lambda one: isinstance(one, Report))
     assert net.server.state is State.ITERATE

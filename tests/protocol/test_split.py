@@ -229,9 +229,7 @@ class TestTwoLayouts:
 
 
 def job_of(n, t, ell, **more):
-    return Job(
-        n=n, k=2, t=t, ell=ell, d=4, bound=1.0, **{"disclosure": "distances", "reveal_to": (1,)} | more
-    )
+    return Job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0, **{"disclosure": "coded", "reveal_to": (1,)} | more)
 
 
 class TestQuorum:

@@ -78,9 +78,7 @@ def attributes(server, pictured):
     return {name: pictured(value) for name, value in whole.items()}
 
 
-@pytest.mark.parametrize(
-    "more", [{}, {"disclosure": "distances"}, {"max_liars": 1}, {"compared": (2, 3)}, {"tol_moved": 0.5}]
-)
+@pytest.mark.parametrize("more", [{}, {"max_liars": 1}, {"compared": (2, 3)}, {"tol_moved": 0.5}])
 def test_nothing_else_of_a_server_changes_from_round_to_round(wire, pictured, more):
     rows = [[[0.0, 0.0]] * 2, [[5.0, 1.0]] * 3, [[9.0, 4.0], [1.0, 7.0]], [[3.0, 3.0]], [[2.0, 8.0]] * 2]
     net = wire(rows, k=3, n_init=3, **more)

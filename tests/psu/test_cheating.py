@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from support.union import plan_for, random_elements, tokens_of
+from support.unite import unite
 
-from benchmarks.studies.unite import unite
 from secfc.errors import UnionError
 from secfc.psu.course import Course
 from secfc.psu.found import OVERFULL, Found

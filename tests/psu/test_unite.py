@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 from support.union import Parties, plan_for, tokens_of
+from support.unite import United, unite
 
-from benchmarks.studies.unite import United, unite
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
 from secfc.psu import plan as plan_module
 from secfc.psu import stages

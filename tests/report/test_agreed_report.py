@@ -28,7 +28,7 @@ pytestmark = pytest.mark.processes
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     made = Organisations(tmp_path_factory.mktemp("agreed"))
-    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "distances"')
+    made.replace(made.job, "k = 2", 'k = 2\ndisclosure = "coded"')
     made.sign()
     sites = [made.site(name) for name in NAMES]
     run_agreed(made.agreement, file=made.job, sites=sites, summary=made.folder / "job.summary.json")

@@ -22,7 +22,7 @@ NAMES = ["north.csv", "<south> & co", "west"]
 
 @pytest.fixture(scope="module")
 def result():
-    return secfc.run(PARTIES, 3, 1, 1, n_init=5, seed=0, disclosure="distances")
+    return secfc.run(PARTIES, 3, 1, 1, n_init=5, seed=0, disclosure="coded")
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_notebooks_show_a_table_of_numbers(result):
 
 @pytest.mark.parametrize("t", [1, 3])
 def test_who_learned_what_names_everybody(t):
-    job = Job(n=9, k=2, t=t, ell=2, d=8, bound=1.0, disclosure="distances")
+    job = Job(n=9, k=2, t=t, ell=2, d=8, bound=1.0, disclosure="coded")
     lines = {line.who: line.what for line in who_learned_what(job, rounds=7)}
     assert ("any one client" if t == 1 else "any 3 clients together") in lines
     assert f"{t + 1} clients together" in lines

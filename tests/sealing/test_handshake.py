@@ -27,7 +27,7 @@ from secfc.sealing.handshake import (
 from secfc.sealing.identity import Identity, Roster
 from secfc.version import PROTOCOL_BYTES
 
-JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="distances")
+JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="coded")
 RUN = bytes(range(16))
 NOT_SIGNED = (
     r"^client {}: what it says of itself is not signed for this run, job and roster by the key that is pinned"

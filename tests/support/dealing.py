@@ -12,6 +12,7 @@ from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import reduce
 from secfc.protocol import sharing
+from secfc.protocol.decoding import Weights
 from secfc.protocol.messages import CodedDistances, Message
 
 
@@ -73,11 +74,13 @@ def deal_integers(net: Wire, dealer: int, numbers: dict[tuple[int, int], int]) -
 
 
 def change_answers(net: Wire, responder: int, offsets: Callable[[int], dict[tuple[int, int], int]]) -> None:
-    """Let a client add integers to its answers; `offsets` gives them for a round, by row and set.
+    """Let a client change distances by integers; `offsets` gives them for a round, by row and set.
 
-    With disclosure "distances" answers are added up, so the distances change by the same integers.
+    All R clients answer. So a distance changes by what is added to the answer times the client's weight.
     """
-    client = net.clients[responder]
+    client, everybody = net.clients[responder], tuple(range(1, net.job.n + 1))
+    assert net.job.threshold == net.job.n
+    weights = Weights(net.job).of(everybody)[:, responder - 1]
     honest = client.receive
 
     def answered(message: Message) -> list[Message]:
@@ -88,7 +91,8 @@ def change_answers(net: Wire, responder: int, offsets: Callable[[int], dict[tupl
                     shape=reply.residues.shape, payload=bytearray(reply.residues.payload)
                 )
                 for (row, h), number in offsets(reply.round).items():
-                    add(residues, h, row, number)
+                    for index, weight in enumerate(weights[: residues.shape[0]]):
+                        add(residues, h, row, number * pow(int(weight), -1, PRIMES[index].p), index)
                 replies[at] = replace(reply, residues=residues)
         return replies
 

@@ -117,7 +117,7 @@ class Wire:
         limits: Limits | None = None,
         seed: int | None = 0,
         salt: bytes | None = None,  # of hashed IDs, where two runs are compared
-        disclosure: Disclosure = "coded",  # any R answers do; test_pairwise.py has the other
+        disclosure: Disclosure = "coded",
         identities: list[Identity] | None = None,
         coordinator: Identity | None = None,
         prepared: bool = False,

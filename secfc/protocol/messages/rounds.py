@@ -20,7 +20,7 @@ TOLD_BYTES = COIN_BYTES + SIGNATURE_BYTES
 class Assignment(FromServer, number=5, phase="iterate"):
     """The sets whose centres are asked about, -1 for a row in no set. All clients are sent the same.
 
-    With disclosure "distances" also the R clients that answer, ascending. `asked` are the sets to answer
+    With disclosure "coded" and many clients also those that answer, ascending. `asked` are the sets to answer
     about, ascending, where the server has the distances to others from the round before; () for all. All
     clients are sent the same, and who was left out, ascending, is in it too. With "labels", from the second
     question on, the evaluators' endorsements; `draws`, where candidates of a start are asked about and others

@@ -6,7 +6,7 @@ from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.disclosure import ClientCoded, ClientDistances
+from secfc.protocol.disclosure import ClientCoded
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import (
@@ -53,8 +53,6 @@ class ClientIterate(ClientPhase):
         match self._job.disclosure:
             case "coded":
                 return ClientCoded(context, peers, self._left_out)
-            case "distances":
-                return ClientDistances(context, peers, self._left_out, sharing)
             case "labels":
                 return ClientLabels(
                     context,
@@ -119,7 +117,7 @@ class ClientIterate(ClientPhase):
             self.sent = self.asked = self._parts.answers
             return []
         asked = sizes[: asked_about(sizes)]
-        self._sharing.points.ask(sets, asked, residues, disclosure.factors, message.asked)
+        self._sharing.points.ask(sets, asked, residues, message.asked)
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
 
     def _on_continue(self, round_: int, part: int) -> list[Message]:

@@ -16,7 +16,7 @@ from secfc.kmeans.search import Search, suitability
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
-from secfc.protocol.disclosure import ServerCoded, ServerDistances
+from secfc.protocol.disclosure import ServerCoded
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SEED_BYTES, CodedDistances, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
@@ -52,8 +52,8 @@ class ServerIterate(ServerRounds):
             start=introductions.start(layout) if job.init == "labels" else None,
             predict=job.predict,
         )
-        self._disclosure = (ServerCoded if job.disclosure == "coded" else ServerDistances)(job)
-        self._decoder, self._threads = Decoder(self._disclosure.weights, kernels), kernels.threads
+        self._disclosure = ServerCoded(job)
+        self._decoder, self._threads = Decoder(job, kernels), kernels.threads
         self._check = ConsistencyCheck(job, context.secret, kernels)
         self._kept = KeptDistances(layout.m, job.k)
         self._primes, self._about = self._question()

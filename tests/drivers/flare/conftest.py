@@ -58,7 +58,7 @@ class Organisations:
             self.configure(name)
         coordinator = Member(name="hub", key=write_new_key(folder / COORDINATOR_KEY).public)
         add_members(folder / "roster.toml", members, coordinator, helping)
-        values = {"k": 3, "t": 1, "ell": 1, "seed": 3, "disclosure": "distances"} | job
+        values = {"k": 3, "t": 1, "ell": 1, "seed": 3, "disclosure": "coded"} | job
         pooled = np.concatenate(rows)
         ranges = zip(pooled.min(axis=0).tolist(), pooled.max(axis=0).tolist(), strict=True)
         self.job = folder / "job.toml"

@@ -264,7 +264,7 @@ def test_a_site_lost_in_round_3_is_done_without_while_r_are_left(organisations, 
 def test_under_masks_a_responder_or_a_spare_site_lost_in_round_3_is_done_without(
     organisations, monkeypatch, number
 ):
-    made = organisations(20, 10, 30, 5, disclosure="distances")
+    made = organisations(20, 10, 30, 5, disclosure="coded")
     network = Network(made, spoil=third_round(monkeypatch, number), deadline=1.0)
     network.run()
     assert_exact(made, network)
@@ -327,7 +327,7 @@ def test_under_masks_without_a_spare_a_lost_responder_ends_the_run_with_the_ineq
     organisations, monkeypatch
 ):
     spoil = third_round(monkeypatch, 2)
-    made = organisations(20, 10, 30, disclosure="distances")
+    made = organisations(20, 10, 30, disclosure="coded")
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1.*lost of 3: site-2"):
         Network(made, spoil=spoil, deadline=1.0).run()
 

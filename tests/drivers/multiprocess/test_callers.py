@@ -52,7 +52,7 @@ rows = [np.random.default_rng(j).normal(size=(60, 2)) for j in range(3)]
 n_init = int(sys.argv[1])
 result = secfc.run(
     rows, 3, 1, 1, n_init=n_init, seed=1, driver="multiprocess", progress=progress, max_iter=1000,
-    disclosure="distances",
+    disclosure="coded",
 )
 print("labels", *(label for part in result.labels for label in part), flush=True)
 """
@@ -90,7 +90,7 @@ def script(tmp_path):
 def test_a_script_without_a_main_guard_can_call_it(script):
     output, errors = script(1).communicate(timeout=500)
     rows = [np.random.default_rng(j).normal(size=(60, 2)) for j in range(3)]
-    expected = secfc.run(rows, 3, 1, 1, seed=1, disclosure="distances")
+    expected = secfc.run(rows, 3, 1, 1, seed=1, disclosure="coded")
     labels = next(line for line in output.splitlines() if line.startswith("labels"))
     assert labels.split()[1:] == [str(label) for part in expected.labels for label in part]
     assert "Traceback" not in errors

@@ -22,7 +22,7 @@ from secfc.row_layout import ANSWER_PARTS, PART_BYTES, PART_ROWS, Layout
 
 
 class TestCut:
-    JOB = Job(n=5, k=4, t=1, ell=1, d=3, bound=20.0, precision=16, disclosure="distances")
+    JOB = Job(n=5, k=4, t=1, ell=1, d=3, bound=20.0, precision=16, disclosure="coded")
 
     @pytest.mark.parametrize(
         "counts", [COUNTS, (1, 0, 0, 0, 3), (1000, 3, 0, 256, 257), (512, 256, 255, 1, 0)]

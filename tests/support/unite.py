@@ -1,4 +1,4 @@
-"""A union with all parties in one process: the reference for tests and benchmarks."""
+"""A union with all parties in one process: the reference for tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

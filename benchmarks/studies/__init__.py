@@ -1,1 +1,0 @@
-"""Measurements for single decisions and constants of the protocol."""
