@@ -59,7 +59,7 @@ def test_a_run_without_them_says_what_it_promises():
 
 @pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 def test_eleven_parties_have_what_is_documented():
-    job = secfc.run(MANY, 2, seed=1, disclosure="coded", bound=10, max_iter=300).job
+    job = secfc.run(MANY, 2, seed=1, bound=10, max_iter=300).job
     assert (job.t, job.ell) == (4, 2)
 
 
