@@ -314,6 +314,15 @@ def liars(
         raise typer.Exit(1)
 
 
+@app.command(rich_help_panel=_RESULTS)
+def house() -> None:
+    """Measures of the project's size: lines, words, folders, import circles, files that a run executes."""
+    from benchmarks.house import measures
+
+    for name, value in measures():
+        typer.echo(f"{value:>8,}  {name}")
+
+
 @app.command(rich_help_panel=_RESULTS, epilog="Example: python -m benchmarks record --only iteration,sharing")
 def record(
     quick: Quick = False,
