@@ -300,12 +300,6 @@ def test_attacks_are_run_by_letter(rows_of):
     assert "attacks are a to p, 'z' was given" in done.output
 
 
-def test_liars_are_searched_for_by_seed():
-    done = CliRunner().invoke(app, ["liars", "--runs", "2", "--first", "10000"])
-    assert done.exit_code == 0
-    assert done.output == "2 runs from seed 10000: nothing found\n"
-
-
 def test_the_union_is_measured_beside_a_plain_one():
     done = CliRunner().invoke(app, ["union", "--ids", "200", "-n", "5", "-t", "1"])
     assert done.exit_code == 0, done.output
