@@ -9,7 +9,7 @@ from secfc.array_types import Floats
 from secfc.drivers.committee import Committee
 from secfc.drivers.setup import Setup
 from secfc.limits import Limits
-from secfc.params import Job, recovery_threshold
+from secfc.params import Job
 from secfc.psu.tokens import row_ids
 from secfc.rows import largest_norm
 
@@ -34,7 +34,7 @@ def draw_size(rng: random.Random, *, liars: int) -> Size:
     """n >= R + S + 2A and n > 2S + 2A + t, most often the least such number."""
     t, ell = rng.choice(((1, 1), (1, 1), (1, 2), (2, 1)))
     dropouts = rng.choice((0, 0, 1, 2))
-    least = max(recovery_threshold(t, ell) + dropouts + 2 * liars, 2 * dropouts + 2 * liars + t + 1)
+    least = max(2 * (t + ell) - 1 + dropouts + 2 * liars, 2 * dropouts + 2 * liars + t + 1)
     n = least + rng.choice((0, 0, 0, 1))
     taken = tuple(rng.sample(range(1, n + 1), liars + dropouts))
     return Size(n=n, t=t, ell=ell, liars=liars, dropouts=dropouts, taken=taken)
