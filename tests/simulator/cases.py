@@ -18,6 +18,7 @@ from secfc.params import Job
 
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
 from .jobs import draw_setup, draw_size
+from .kills import PLACES
 from .lying import HOWS, Lie
 
 FORGED = 0.1
@@ -42,6 +43,8 @@ class Case:
         Whether the run must end with a result.
     beyond : bool
         Whether it is beyond the rules, so that a party may be called absent that is not.
+    overlap : bool
+        Whether an ID is held twice, which must end the run.
     """
 
     setup: Setup
@@ -51,21 +54,22 @@ class Case:
     unreliable: frozenset[int]
     promised: bool = True
     beyond: bool = False
+    overlap: bool = False
 
 
 def draw(seed: int) -> Case:
     """The simulation of a seed."""
     rng = random.Random(seed)
-    rows_of = rng.choice(("clients", "clients", "clients", "clients", "union", "owners"))
+    rows_of = rng.choice(("clients",) * 12 + ("union",) * 3 + ("owners",) * 3 + ("overlap",))
     size = draw_size(rng, liars=rng.choice((0, 1, 1, 2)) if rows_of != "owners" else rng.choice((0, 1)))
     setup = draw_setup(rng, size, seed=seed, rows_of=rows_of)
     liars, gone = size.taken[: size.liars], size.taken[size.liars :]
     promised, brief = rng.random() < 0.7, rng.random() < 0.5
     faults, lies = _lies_of(rng, setup.job, liars)
     if promised:
-        faults += [Fault(kind="crash", client=j, at=rng.randrange(60)) for j in gone]
+        faults += [_crash(rng, j) for j in gone]
     else:
-        gone = tuple(rng.sample(range(1, size.n + 1), rng.choice((1, 1, 2, 3))))
+        gone = tuple(rng.sample(range(1, setup.job.parties + 1), rng.choice((1, 1, 2, 3))))
         faults += [
             replace(_fault(rng, rng.choice(LOSSES), j), count=rng.choice((1, 4, 20)) if brief else FOR_GOOD)
             for j in gone
@@ -80,7 +84,8 @@ def draw(seed: int) -> Case:
         liars=frozenset(liars),
         unreliable=frozenset(gone),
         # Rows of a union and of a prediction cannot be left out: who vanishes or deals badly ends the run.
-        promised=promised and not ((rows_of == "union" or setup.job.predict) and (gone or liars)),
+        promised=promised and not ((setup.ids is not None or setup.job.predict) and (gone or liars)),
+        overlap=rows_of == "overlap",
         beyond=not promised
         and (brief or size.n < setup.job.threshold + len({*gone} - {*liars}) + 2 * size.liars),
     )
@@ -105,6 +110,13 @@ def draw_beyond(seed: int) -> Case:
         unreliable=frozenset(),
         promised=False,
     )
+
+
+def _crash(rng: random.Random, client: int) -> Fault:
+    """After some number of messages, or at one of the places where processes are killed too."""
+    if rng.random() < 0.5:
+        return Fault(kind="crash", client=client, at=rng.randrange(60))
+    return Fault(kind="crash", client=client, place=rng.choice(list(PLACES.values())))
 
 
 def _fault(rng: random.Random, kind: Kind, client: int) -> Fault:

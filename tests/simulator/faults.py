@@ -30,6 +30,7 @@ from secfc.protocol.states import State
 from secfc.protocol.wire import Envelope, decode, encode, envelope
 from secfc.row_layout import Layout
 
+from .kills import Place
 from .lying import Lie, LyingClient
 
 Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot"]
@@ -37,6 +38,9 @@ FAULTS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corr
 
 SIGNED = {kind.__name__ for kind in KINDS if issubclass(kind, FromServer)} | {"Report"}
 """Messages that are refused, and change nothing, unless their signature covers all of them."""
+
+_SENDER = 21
+"""Place of the sender's number in a header."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +50,9 @@ class Fault:
     Attributes
     ----------
     kind : str
-        "crash": the client disappears before it sends message `at`. "mute": message `at` and the `count` - 1
-        after it are lost. "deaf": the same for messages to the client. "delay": with message `at` its link
-        stops for `count` deliveries, so messages of other links overtake its own. "duplicate":
+        "crash": the client disappears before it sends message `at`, or at a `place`. "mute": message `at` and
+        the `count` - 1 after it are lost. "deaf": the same for messages to the client. "delay": with message
+        `at` its link stops for `count` deliveries, so messages of other links overtake its own. "duplicate":
         message `at` arrives twice. "corrupt": one bit of it is flipped. "lie": of the answers among the
         `count` messages from `at` on, each has one wrong residue. "deal": what it deals to `count` others,
         from client `at` modulo n on, lies on no polynomial. "rot": in each of `count` parts of shares that it
@@ -56,21 +60,30 @@ class Fault:
     client : int
         1 to n.
     at, count : int
+    place : Place, optional
+        Where a client crashes, instead of `at`.
     """
 
     kind: Kind
     client: int
-    at: int
+    at: int = 0
     count: int = 1
+    place: Place | None = None
 
     def hits(self, number: int) -> bool:
         """Whether the fault applies to this message of the client."""
         match self.kind:
             case "crash":
-                return number >= self.at
+                return self.place is None and number >= self.at
             case "mute" | "deaf" | "lie" | "rot":
                 return self.at <= number < self.at + self.count
         return number == self.at
+
+    def is_at(self, header: Envelope) -> bool:
+        """Whether the client crashes when it takes this message."""
+        place = self.place
+        here = place is not None and (self.client, place.message) == (header.recipient, header.kind)
+        return here and header.round >= place.round
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,6 +337,9 @@ class _Network:
                 return
         role = self._server if recipient == SERVER else self._clients[recipient - 1]
         header = envelope(data)
+        if any(fault.is_at(header) for fault in self._faults):
+            self._crashed.add(recipient)
+            return
         if header.kind in SIGNED and self._forger.random() < self._forged:
             self._forge(role, data, header)
         try:
@@ -345,7 +361,7 @@ class _Network:
         if header.sender in self._server.faults.left_out:
             return  # its messages are dropped unread
         copy = bytearray(data)
-        at = self._forger.randrange(len(copy))
+        at = self._forger.choice((_SENDER, self._forger.randrange(len(copy))))
         copy[at] ^= 1 + self._forger.randrange(255)
         try:
             self._receive(role, bytes(copy))

@@ -43,13 +43,15 @@ def draw_size(rng: random.Random, *, liars: int) -> Size:
 def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Setup:
     """A job of these parties.
 
-    `rows_of` says who has the rows: "clients", "union" (clients with hidden numbers of rows) or "owners", who
-    deposit them with the clients.
+    `rows_of` says who has the rows: "clients", "union" (clients with hidden numbers of rows), "overlap" (such
+    clients, of which two have a row of one ID) or "owners", who deposit them with the clients.
     """
     labels, d = rng.random() < 0.4, rng.choice(COLUMNS)
     parties = size.n if rows_of != "owners" else rng.randint(1, 5)
     counts = [rng.choice((0, 1, 2, 2, 3)) for _ in range(parties)]
     counts[rng.randrange(parties)] = 4
+    if rows_of == "overlap":
+        counts[0], counts[-1] = max(1, counts[0]), max(1, counts[-1])
     rows, whole = _rows(rng, counts, d, seed)
     k = rng.randint(1, min(4, sum(counts)))
     given = rows_of == "clients" and rng.random() < 0.25
@@ -70,7 +72,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         options["precision"] = rng.choice((1, 3, 12, 20, 32, 52))
     if rows_of != "owners" and rng.random() < 0.3:
         options["reveal_to"] = tuple(sorted(rng.sample(range(1, size.n + 1), rng.choice((1, 2)))))
-    if rows_of == "union":
+    if rows_of in {"union", "overlap"}:
         options["ids_cap"] = sum(counts) + rng.choice((0, 1, 3))
     starts = weights = None
     if given:
@@ -90,8 +92,11 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         names=[f"client {j}" for j in range(1, size.n + 1)],
         limits=CONSENT,
     )
-    if rows_of == "union":
+    if rows_of in {"union", "overlap"}:
         ids = [[f"{j}-{row}" for row in range(m)] for j, m in enumerate(counts)]
+        if rows_of == "overlap":
+            one, other, *_ = (own for own in sorted(ids, key=len, reverse=True) if own)
+            one[0] = other[0]
         named = [row_ids(own, key=KEY, name=f"client {j}") for j, own in enumerate(ids, 1)]
         return replace(setup, ids=named, salt=SALT)
     if rows_of == "owners":

@@ -258,6 +258,11 @@ class LyingClient(Client):
                     shape=(*shape[:2], 1), payload=bytearray(BYTES_PER_RESIDUE * prod(shape[:2]))
                 )
                 testimony.keep(column, nothing, bytes(len(message.signature)))
+                if sharing._by_part:
+                    zeros = shape[0], self._job.width, sharing.parts.dealt(*column)
+                    octets = bytearray(BYTES_PER_RESIDUE * prod(zeros))
+                    sharing._held[column] = PackedResidues(shape=zeros, payload=octets)
+                    continue
                 for index in range(shape[0]):
                     sharing._shares(column, index)[...] = 0
         for index, p in enumerate(primes_of(shape[0])):

@@ -12,7 +12,7 @@ from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
 from secfc.array_types import Floats, Labels
 from secfc.drivers.setup import Setup
-from secfc.errors import ParameterError, PartyError, TooManyFaultsError
+from secfc.errors import DuplicateIdError, ParameterError, PartyError, TooManyFaultsError
 from secfc.kmeans.search import LabelResult, SearchResult
 
 from .cases import Case
@@ -47,6 +47,9 @@ def broken_promises(case: Case, ending: Ending) -> list[str]:
     ):
         if wrongly := sorted(allowed & set(blamed)):
             found.append(f"{what}: {wrongly}, which did nothing wrong; {ending.refused}")
+    if case.overlap and (case.promised or ending.error is None):
+        twice = isinstance(ending.error, DuplicateIdError)
+        return found + ([] if twice else [f"an ID that is held twice ends the run by {ending.error!r}"])
     if ending.error is not None:
         return found + _unfounded(case, ending, honest, there)
     found += differences(case.setup, ending)

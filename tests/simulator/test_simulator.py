@@ -36,8 +36,9 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
         seen.update({name for name in ("weighted", "predict", "compared", "reveal_to") if getattr(job, name)})
         seen.update([job.init, job.precision, (job.step,), "coin" if job.tosses else "seed"])
         seen.update({("vanish", case.promised)} if case.unreliable else {})
+        seen.update({"overlap"} if case.overlap else {})
         seen.update({fault.kind for fault in case.scenario.faults})
         seen.update({lie.what for lie in case.scenario.lies})
         assert case.scenario.forged == FORGED
     assert min(seen.values()) > 1, seen
-    assert len(seen) == 49, seen
+    assert len(seen) == 50, seen

@@ -7,6 +7,8 @@ What was sealed opens only unchanged, and only at its place.
 import os
 import random
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import pytest
@@ -114,6 +116,8 @@ class Traffic(Records):
             payload = open_(self, purpose, **given)
             if traffic._rng.random() < traffic._share:
                 traffic._try(lambda *what, **other: open_(self, *what, **other), purpose, given)
+                back = channel.Channel(self._key, self._peer, self._me, self._sealed, self._process)
+                traffic._refused("as its recipient's own", lambda: open_(back, purpose, **given), purpose)
             return payload
 
         begin, add = keystream.keystream, {one: one.add for one in (ResidueStream, BitStream)}
@@ -148,11 +152,14 @@ class Traffic(Records):
             ("of another round", purpose, {"round_": given.get("round_", 0) ^ 1}),
             (f"as {other.decode()}", other, {}),
         ):
-            try:
-                open_(as_, **given | more)
-            except SealError:
-                continue
-            self._opened.append(f"{purpose.decode()} opens {what}")
+            self._refused(what, partial(open_, as_, **given | more), purpose)
+
+    def _refused(self, what: str, opens: Callable[[], object], purpose: bytes) -> None:
+        try:
+            opens()
+        except SealError:
+            return
+        self._opened.append(f"{purpose.decode()} opens {what}")
 
     def repeated(self) -> list[str]:
         """What repeats, and what opens that must not."""
