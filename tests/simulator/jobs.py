@@ -49,7 +49,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     labels, d = rng.random() < 0.4, rng.choice(COLUMNS)
     parties = size.n if rows_of != "owners" else rng.randint(1, 5)
     counts = [rng.choice((0, 1, 2, 2, 3)) for _ in range(parties)]
-    counts[rng.randrange(parties)] = 4
+    counts[rng.randrange(parties)] = rng.choice((3, 4, 5))
     if rows_of == "overlap":
         counts[0], counts[-1] = max(1, counts[0]), max(1, counts[-1])
     rows, whole = _rows(rng, counts, d, seed)

@@ -17,10 +17,10 @@ def lie(client, what, how, **given):
 
 
 def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
-    """A run of clients with these numbers of rows, compared in every round."""
+    """A run of clients with these numbers of rows."""
     n, values = len(counts), np.random.default_rng(seed)
     job = Job(
-        **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded", "comparison": "rounds"} | given,
+        **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded"} | given,
         seed=seed,
     )
     labels = np.split((np.arange(sum(counts)) % job.k).astype(np.int32), np.cumsum(counts)[:-1])
