@@ -214,7 +214,7 @@ class _Network:
         self._refused: list[str] = []
         self._refused_of: set[int] = set()
         self._carried: Counter[tuple[str, int, int]] = Counter()  # by type, sender and recipient
-        self._deliveries = 0
+        self._deliveries = self._idle = 0  # messages delivered, and deadlines since the last
 
     def run(self) -> Ending:
         """Deliver until no message is left and the server is done."""
@@ -324,6 +324,7 @@ class _Network:
         ready = [link for link in links if self._delayed.get(link, 0) <= self._deliveries]
         data = self._links[self._rng.choice(ready or links)].popleft()
         self._deliveries += 1
+        self._idle = 0
         try:
             recipient = envelope(data).recipient
         except MessageError as error:
@@ -375,6 +376,9 @@ class _Network:
     def _deadline(self) -> None:
         """Report crashed clients as absent or, if none is new, those that the server waits for."""
         awaited = self._server.overdue(lambda *link: self._carried[link])
+        self._idle += 1
+        if self._idle > 2 * self._job.parties:
+            raise PartyError(f"the server still waits for {awaited}")
         gone = sorted(self._crashed - self._told)
         self._told.update(gone)
         for client in gone or awaited:
