@@ -9,7 +9,7 @@ from secfc.errors import LimitError, ParameterError
 from secfc.limits import Limits
 from secfc.option_checks import check_bool
 from secfc.options import RunOptions
-from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS, SMALLEST_SPREAD
+from secfc.params import COMPARERS, MAX_CLIENTS, SMALLEST_SPREAD
 from secfc.parties import Party
 from secfc.rows import as_weights
 
@@ -124,15 +124,13 @@ def committee_of(given: object, n: int) -> list[int]:
     return [int(at) for at in positions]
 
 
-def comparers_of(name: str, given: object, n: int) -> tuple[int, ...]:
-    """Parties that compare, or recheck, in order; () for the defaults of the job."""
+def comparers_of(given: object, n: int) -> tuple[int, ...]:
+    """Parties that compare, in order; () for the defaults of the job."""
     if given is None:
         return ()
-    if not isinstance(given, list | tuple) or any(
-        not _is_position(at, n + MAX_COMPARERS + COMPARERS) for at in given
-    ):
+    if not isinstance(given, list | tuple) or any(not _is_position(at, n + COMPARERS) for at in given):
         raise ParameterError(
-            f"{name}: positions of parties, 0 to {n - 1}, are needed, or from {n} on for helpers"
+            f"comparers: positions of parties, 0 to {n - 1}, are needed, or from {n} on for helpers"
         )
     return tuple(int(at) + 1 for at in given)
 

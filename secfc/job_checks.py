@@ -17,7 +17,6 @@ from secfc.params import (
     COMPARERS,
     MAX_CLIENTS,
     MAX_CLUSTERS,
-    MAX_COMPARERS,
     MAX_ROUNDS,
     SMALLEST_SPREAD,
     Job,
@@ -37,7 +36,7 @@ def check_job(job: Job) -> None:
         check_positive(name, getattr(job, name))
     if job.disclosure == "labels" and not job.comparers:
         _set(job, "comparers", (1, 2, 3) if job.t == 1 else (1, job.n + 1, job.n + 2))
-    for name in ("compared", "reveal_to", "comparers", "recheckers", "owners"):
+    for name in ("compared", "reveal_to", "comparers", "owners"):
         given = getattr(job, name)
         _set(job, name, None if given is None else tuple(given))  # JSON gives a list
     for name, (one, what) in options_of(AgreedClustering).items():
@@ -123,33 +122,24 @@ def _of_start(job: Job) -> _Rules:
 
 
 def _of_comparers(job: Job) -> _Rules:
-    comparers, recheckers = job.comparers, job.recheckers
+    comparers = job.comparers
     if job.disclosure != "labels":
         for name, given in (
             ("comparers", bool(comparers)),
-            ("recheck", bool(recheckers)),
             ("link", job.link != "lan"),
         ):
             yield given, f"{name}: with disclosure {job.disclosure!r} nobody compares"
         return
-    for name, clients in (("comparers", comparers), ("recheck", recheckers)):
-        for client in clients:
-            check_positive(name, client)
+    for client in comparers:
+        check_positive("comparers", client)
     yield (
-        not COMPARERS <= len(set(comparers)) == len(comparers) <= MAX_COMPARERS,
-        f"comparers: three different parties are needed, and at most {MAX_COMPARERS} with reserves; "
-        f"given were {_clients(comparers)}",
-    )
-    again = set(recheckers) - set(comparers)
-    yield (
-        bool(recheckers) and not len(recheckers) == len(again) == COMPARERS,
-        "recheck: three different parties are needed that do not compare; given were "
-        f"{_clients(recheckers)} beside those who compare, {_clients(comparers)}",
+        not COMPARERS == len(set(comparers)) == len(comparers),
+        f"comparers: three different parties are needed; given were {_clients(comparers)}",
     )
     yield (
-        {one for one in comparers + recheckers if one > job.n} != set(range(job.n + 1, job.parties + 1)),
+        {one for one in comparers if one > job.n} != set(range(job.n + 1, job.parties + 1)),
         f"comparers: clients have the numbers 1 to {job.n}, helpers {job.n + 1}, {job.n + 2} and so on; "
-        f"given were {_clients(comparers + recheckers)}",
+        f"given were {_clients(comparers)}",
     )
 
 
@@ -272,9 +262,9 @@ def _check_threshold(job: Job) -> None:
             f"too few clients: n >= 2(ell + t) - 1 must hold, but {n} < 2({ell} + {t}) - 1 = "
             f"{job.threshold}; {end}"
         )
-    if job.last_round > MAX_ROUNDS:
+    if job.max_rounds > MAX_ROUNDS:
         raise ParameterError(
-            f"max_iter, n_init: the job has {job.last_round} rounds, {MAX_ROUNDS} are possible"
+            f"max_iter, n_init: the job has {job.max_rounds} rounds, {MAX_ROUNDS} are possible"
         )
     if n < job.threshold + 2 * job.max_liars:
         most = (n - job.threshold) // 2

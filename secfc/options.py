@@ -367,20 +367,10 @@ class Execution(Computing):
     comparers: Sequence[int] | None = option(
         None,
         "sequence of int, optional",
-        'With disclosure "labels" the parties, by position, that compare: dealer, first evaluator, '
-        "second evaluator, then reserves. If one of them is lost, the next reserve replaces it. "
-        "Positions from n on are helpers, parties without rows and shares. By default the first three "
+        'With disclosure "labels" the parties, by position, that compare: dealer, first and '
+        "second evaluator. If one of them is lost, the run ends. Positions from n on are helpers, parties "
+        "without rows and shares. By default the first three "
         "parties if t = 1, else the first party and two helpers.",
-    )
-    recheck: Sequence[int] | None = option(
-        None,
-        "sequence of three int, optional",
-        'With disclosure "labels" three other parties, by position, that compare labels again when all '
-        "are known: dealer, first evaluator, second evaluator. They compare 4,605 labels, chosen by a "
-        "coin that they toss, or all labels if there are fewer. If one label differs, there is no "
-        "result. A comparer that changed one label in a thousand is detected with probability 0.99 at "
-        "least, if it is a helper or `max_liars` is 1 or more. With `max_liars` 0, a comparer that is "
-        "also a client can hide its lie by a wrong answer.",
     )
     storage: str | os.PathLike[str] | None = option(
         None,
@@ -470,7 +460,7 @@ class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
         "than the parties with rows. Positions from n on are members without rows. Each party deals its "
         "rows to the committee once, with a proof that its shares are consistent, and then receives "
         "only the labels of its own rows. Members learn all labels. t and ell refer to members, and "
-        "`comparers` and `recheck` are positions in the committee. There is one `limits` for all. Not "
+        "`comparers` are positions in the committee. There is one `limits` for all. Not "
         "with `ids`, given centres or start labels, `reveal_centres`, or `storage` with a process per "
         "party. By default all parties compute.",
     )

@@ -1,7 +1,7 @@
 """The job, on which all parties agree before a run, and the arithmetic of its threshold.
 
 With disclosure "labels" three parties find the labels together: the comparers, or trio, a dealer and two
-evaluators. Recheckers compare some labels again at the end. A helper is a comparer without rows and shares.
+evaluators. A helper is a comparer without rows and shares.
 Owners deposit rows with a committee, whose members compute.
 """
 
@@ -41,7 +41,6 @@ SMALLEST_SPREAD = 10
 """Fewest rows of others in a cluster whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""
 
 COMPARERS = 3  # a dealer and two evaluators
-MAX_COMPARERS = 16  # with reserves; no two of them may collude, so many would be of no use
 MAX_CLIENTS = TWO_ADIC_ORDER
 MAX_CLUSTERS = (1 << 16) - 1
 MAX_OWNERS = 1 << 20  # a million tiny deposits bound the work of a committee member
@@ -136,12 +135,9 @@ class Job(AgreedClustering, CentreNoise):
         A prediction: start labels are kept, and rows with label -1 get the label of the nearest mean, in one
         round; every client must consent (`Limits.predict`).
     comparers : tuple of int
-        With disclosure "labels" the trio: dealer, first and second evaluator. Reserves follow; the next one
-        replaces a comparer that is lost. Numbers above n are helpers, parties without rows and shares. By
+        With disclosure "labels" the trio: dealer, first and second evaluator. Numbers above n are
+        helpers, parties without rows and shares. By
         default clients 1, 2 and 3 if t = 1, else client 1 and two helpers. () with another disclosure.
-    recheckers : tuple of int
-        Dealer, first and second evaluator that compare labels again at the end (`secfc.protocol.recheck`).
-        None of them is among `comparers`. () for nobody.
     seed : int, optional
         Determines the public choices: first sets of starts, and draws. Without a seed the comparers toss a
         coin that determines them. With another disclosure the server chooses.
@@ -176,7 +172,6 @@ class Job(AgreedClustering, CentreNoise):
     predict: bool = False
     reveal_spread: int | None = None
     comparers: tuple[int, ...] = ()
-    recheckers: tuple[int, ...] = ()
     seed: int | None = None
     owners: tuple[int, ...] | None = None
     deposits: str | None = None
@@ -217,8 +212,8 @@ class Job(AgreedClustering, CentreNoise):
 
     @cached_property
     def helpers(self) -> int:
-        """Number of parties without rows and shares that compare or recheck, numbered from n + 1."""
-        return sum(comparer > self.n for comparer in self.comparers + self.recheckers)
+        """Number of parties without rows and shares that compare, numbered from n + 1."""
+        return sum(comparer > self.n for comparer in self.comparers)
 
     def called(self, party: int) -> str:
         """The name of a client or helper in texts."""
@@ -237,15 +232,6 @@ class Job(AgreedClustering, CentreNoise):
     def tells_draws(self) -> bool:
         """Whether all parties know draws of k-means++: a seed or a coin makes them."""
         return self.init == "k-means++" and (self.tosses or self.seed is not None)
-
-    @property
-    def tossers(self) -> int:
-        """How many of the named comparers, reserves included, toss the coin.
-
-        Any two sets of this size have two parties in common. No two of the named comparers collude, so one of
-        the two is honest, and it reveals its value for one coin only.
-        """
-        return (len(self.comparers) + 3) // 2
 
     @cached_property
     def parties(self) -> int:
@@ -422,7 +408,7 @@ class Job(AgreedClustering, CentreNoise):
         return self._rounds(min(self.max_iter, _USUAL_ITERATIONS))
 
     def _rounds(self, iterations: int) -> int:
-        """Most rounds, not counting rounds that are asked again."""
+        """Most rounds."""
         if self.predict:
             return 1
         before = self.k if self.init == "k-means++" else 2
@@ -431,23 +417,9 @@ class Job(AgreedClustering, CentreNoise):
 
     @property
     def trio(self) -> tuple[int, int, int]:
-        """With disclosure "labels" the dealer and evaluators, if none is lost."""
-        dealer, first, second = self.comparers[:COMPARERS]
+        """With disclosure "labels" the dealer and evaluators."""
+        dealer, first, second = self.comparers
         return dealer, first, second
-
-    @property
-    def reserves(self) -> int:
-        """Number of parties that can replace lost comparers."""
-        return max(0, len(self.comparers) - COMPARERS)
-
-    @property
-    def last_round(self) -> int:
-        """The largest possible number of a round.
-
-        For each reserve that replaces a comparer, questions are asked again, with one round before
-        the first. Rechecking labels takes one round.
-        """
-        return self.max_rounds + self.reserves * (self.max_rounds + 1) + bool(self.recheckers)
 
     def privacy_warning(self) -> PrivacyWarning | None:
         """A warning with all that the parameters reveal beyond what a reader may expect, else None."""
@@ -465,24 +437,12 @@ class Job(AgreedClustering, CentreNoise):
         )
 
     def _parties_tell(self) -> str:
-        """What parties that compare or recheck, or the server, learn beyond what a reader may expect."""
+        """What parties that compare, or the server, learn beyond what a reader may expect."""
         clients = self.comparing_clients
         if self.t > 1 and len(clients) > 1:
-            learn = "learn, once both have compared," if self.reserves else "learn"
             return (
-                f"comparers: any two of clients {', '.join(map(str, clients))} together {learn} what the "
+                f"comparers: any two of clients {', '.join(map(str, clients))} together learn what the "
                 f"server learns with disclosure 'distances', though t={self.t} may collude"
-            )
-        again = [client for client in self.recheckers if client <= self.n]
-        if self.t > 1 and len(again) > 1:
-            return (
-                f"recheck: any two of clients {', '.join(map(str, again))} together learn how far the rows "
-                f"that they recheck are from the centres of those rounds, though t={self.t} may collude"
-            )
-        if self.recheckers and clients and not self.max_liars:
-            return (
-                f"recheck: clients {', '.join(map(str, clients))} compare and max_liars=0, so one of "
-                "them that compares wrongly can hide this by a wrong answer when labels are rechecked"
             )
         if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
             return ""

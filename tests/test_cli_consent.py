@@ -148,24 +148,14 @@ def test_what_is_opened_is_said_and_is_in_no_summary(files):
 
 
 @pytest.mark.parametrize(
-    ("named", "comparers"), [("west,north,south", [3, 1, 2]), ("west,north,south,helper", [3, 1, 2, 4])]
+    ("named", "comparers"),
+    [("west,north,south", [3, 1, 2]), ("west,helper,south", [3, 4, 2]), ("helper,helper,north", [4, 5, 1])],
 )
-def test_parties_that_compare_are_named_in_their_order_reserves_last(files, named, comparers):
+def test_parties_that_compare_are_named_in_their_order(files, named, comparers):
     done = run("--disclosure", "labels", "--comparers", named)
     assert done.exit_code == 0, done.stdout
     parameters = json.loads((files / "result/summary.json").read_text())["parameters"]
     assert (parameters["disclosure"], parameters["comparers"]) == ("labels", comparers)
-    for name, labels in zip(LABELS, expected().labels, strict=True):
-        assert [int(row["label"]) for row in read(files / "result" / name)] == labels.tolist()
-
-
-def test_parties_that_recheck_are_named_in_their_order(files):
-    done = run(
-        "--disclosure", "labels", "--comparers", "west,north,south", "--recheck", "helper,helper,helper"
-    )
-    assert done.exit_code == 0, done.stdout
-    parameters = json.loads((files / "result/summary.json").read_text())["parameters"]
-    assert (parameters["comparers"], parameters["recheckers"]) == ([3, 1, 2], [4, 5, 6])
     for name, labels in zip(LABELS, expected().labels, strict=True):
         assert [int(row["label"]) for row in read(files / "result" / name)] == labels.tolist()
 
@@ -182,7 +172,7 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
         (("--consent", "all"), "--consent: only with --reveal-centres"),
         (("--disclosure", "labels", "--comparers", "north,ost"), "--comparers: there is no party 'ost'"),
         (("--disclosure", "labels", "--comparers", "north,west"), "comparers: three different parties"),
-        (("--disclosure", "labels", "--recheck", ""), "--recheck: no party is named"),
+        (("--disclosure", "labels", "--comparers", ""), "--comparers: no party is named"),
         (
             ("--disclosure", "distances", "--comparers", "west,north,south"),
             "comparers: with disclosure 'distances' nobody compares",

@@ -50,7 +50,6 @@ def assert_same(one, other):
             {},
             {"ell": 2},
             {"comparers": (4, 1, 2), "link": "wan"},
-            {"comparers": (4, 1, 2), "recheck": (0, 5, 3)},
             {"init": "separation"},
             {"tol_moved": 0.3},
             PLUS_PLUS,
@@ -64,7 +63,7 @@ def test_drivers_and_disclosures_have_one_result(tmp_path, options, stored):
     one = run(**options)
     assert one.n_iter > 1
     assert_same(one, run(**options, driver="multiprocess", storage=tmp_path if stored else None))
-    without = {name: value for name, value in options.items() if name not in ("comparers", "link", "recheck")}
+    without = {name: value for name, value in options.items() if name not in ("comparers", "link")}
     assert_same(one, run(**without, disclosure="distances"))
     if "init" not in options:
         exact = ExactLloyd(4, init=one.start, tol_moved=options.get("tol_moved", 0)).fit(ROWS)
@@ -219,17 +218,11 @@ WRONG = {
     "one twice": ({"comparers": (0, 1, 1)}, "comparers: three different parties are needed"),
     "two": ({"comparers": (0, 1)}, "comparers: three different parties"),
     "seventeen": ({"comparers": range(17)}, "comparers: positions of parties"),
-    "seventeen at most": ({"comparers": (*range(17),)}, "comparers: .* at most 16 with reserves"),
+    "four": ({"comparers": (*range(4),)}, "comparers: three different parties are needed"),
     "beyond": ({"comparers": (0, 1, 24)}, "comparers: positions of parties, 0 to 4, are needed"),
     "a gap": ({"comparers": (0, 1, 6)}, "comparers: clients have the numbers 1 to 5, helpers 6, 7 and so on"),
     "negative": ({"comparers": (0, 1, -1)}, "comparers: positions of parties"),
     "names": ({"comparers": ("a", "b", "c")}, "comparers: positions of parties"),
-    "rechecks too": ({"recheck": (2, 3, 4)}, "recheck: three different parties are needed that do not"),
-    "rechecks nothing": (
-        {"recheck": (3, 4, 5), "disclosure": "distances"},
-        "recheck: with disclosure 'distances' nobody compares",
-    ),
-    "rechecks beyond": ({"recheck": (3, 4, 30)}, "recheck: positions of parties, 0 to 4, are needed"),
     "another disclosure": (
         {"comparers": (0, 1, 2), "disclosure": "distances"},
         "comparers: with disclosure 'distances' nobody compares",
@@ -329,17 +322,6 @@ def test_a_job_names_three_different_parties(comparers):
 def test_a_comparer_is_a_number_of_a_client(comparers):
     with pytest.raises(ParameterError, match=r"^comparers: "):
         Job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
-
-
-def test_reserves_are_named_on_the_page_and_in_the_warning(tmp_path):
-    names = [f"party {j}" for j in range(5)]
-    with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 4 together learn, once both have"):
-        result = run(t=2, comparers=(0, 5, 6, 3))
-    text = result.report(tmp_path / "r.html", names=names).read_text(encoding="utf-8")
-    assert "party 3, if it replaced a comparer that was lost" in text
-    plain = run(t=2)
-    for mine, theirs in zip(result.labels, plain.labels, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_two_comparers_are_fewer_than_t_so_it_warns():

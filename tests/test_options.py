@@ -52,7 +52,6 @@ DEFAULTS = {
     "link": "lan",
     "comparers": None,
     "committee": None,
-    "recheck": None,
     "deadline": None,
     "threads": None,
     "seed": None,

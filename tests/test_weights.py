@@ -130,12 +130,6 @@ def test_another_party_is_told_its_labels_by_processes_too():
     assert plain(run(driver="multiprocess").labels) == plain(run().labels)
 
 
-def test_rechecked_labels_are_those_of_weighted_means():
-    parties = [*PARTIES, *[rows + 0.5 for rows in PARTIES]]
-    given = {"sample_weight": WEIGHTS * 2, "max_liars": 1}
-    assert plain(run(parties, recheck=[3, 4, 5], **given).labels) == plain(run(parties, **given).labels)
-
-
 def test_an_estimator_takes_weights_and_predicts_by_weighted_means():
     model = SecureKMeans(2, t=1, ell=1, random_state=1, limits=WILLING, init=[[0, 0], [1, 1, 0], [0]])
     weights = [[1, 1], [1, 1, 20], [1]]

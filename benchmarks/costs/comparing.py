@@ -165,7 +165,7 @@ class TrioRounds:
         number = next(self._rounds)
 
         def keys(secret: int) -> Keys:
-            return Keys(bytes([secret]) * 32, run=_RUN, round_=number, attempt=0, phase="iterate")
+            return Keys(bytes([secret]) * 32, run=_RUN, round_=number, phase="iterate")
 
         roles: dict[Comparer, Role] = {
             Comparer.DEALER: Dealer(

@@ -21,7 +21,7 @@ from secfc.agreement.words import to_words
 from secfc.codes import Code
 from secfc.errors import AgreementError, ParameterError
 from secfc.outputs import replace_text
-from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
+from secfc.params import COMPARERS, MAX_CLIENTS
 from secfc.sealing.identity import Roster
 
 _FINGERPRINT = b"secfc roster fingerprint 2"
@@ -44,7 +44,7 @@ class RosterSchema(FileSchema):
 
     coordinator: MemberSchema | None = None
     party: ListOf[MemberSchema] = Field(min_length=1, max_length=MAX_CLIENTS)
-    helper: ListOf[MemberSchema] = Field(default=[], max_length=MAX_COMPARERS + COMPARERS)
+    helper: ListOf[MemberSchema] = Field(default=[], max_length=COMPARERS)
 
 
 @dataclass(frozen=True, kw_only=True)

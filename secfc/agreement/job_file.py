@@ -53,7 +53,6 @@ class ClusteringSchema(FileSchema):
     predict: bool = Job.predict
     init: Literal[Start, "auto"] = ClusterOptions.init
     comparers: ListOf[str] = Field(default=[])
-    recheck: ListOf[str] = Field(default=[])
     reveal_centres: ListOf[str] = Field(default=[])
     reveal_spread: int | None = Job.reveal_spread
     weighted: bool = Job.weighted
@@ -254,7 +253,7 @@ def _agreement(
     if consortium.coordinator is None:
         raise fault("roster: [coordinator] is missing, the party that runs the server (secfc roster add)")
     columns, ranges = _columns(schema, preparation, fault)
-    values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers", "recheck"})
+    values = schema.clustering.model_dump(exclude={"reveal_centres", "comparers"})
     values["compared"] = tuple(schema.clustering.compared)
     if schema.clustering.predict:
         values |= _of_prediction(schema.clustering, fault)
@@ -263,27 +262,27 @@ def _agreement(
         values["n_init"],
         compared=bool(values["compared"]),
     )
-    reveal_to, comparers, recheckers = (
+    reveal_to, comparers = (
         _numbers(getattr(schema.clustering, name), consortium, fault, name=name)
-        for name in ("reveal_centres", "comparers", "recheck")
+        for name in ("reveal_centres", "comparers")
     )
     clients, helpers = len(consortium.members), len(consortium.helpers)
-    compare = [helper for helper in range(clients + 1, clients + helpers + 1) if helper not in recheckers]
+    compare = range(clients + 1, clients + helpers + 1)
     if compare and not comparers and values["disclosure"] == "labels":
         comparers = (*range(1, COMPARERS + 1 - len(compare)), *compare)
-    values |= {"reveal_to": tuple(sorted(reveal_to)), "comparers": comparers, "recheckers": recheckers}
+    values |= {"reveal_to": tuple(sorted(reveal_to)), "comparers": comparers}
     try:
         bound = norm_bound(ranges)
         values["step"] = _step(schema.clustering, preparation, bound)
         job = Job(n=clients, d=len(columns), bound=bound, **values)
     except ParameterError as error:
         name = str(error).split(":", 1)[0]
-        given = name in (*values, "recheck")
+        given = name in values
         keys = ("clustering", name) if given else (name if name == "columns" else "clustering",)
         raise type(error)(*fault(str(error), *keys).args) from None
     if job.helpers != helpers:
         needed = f"the job needs {job.helpers} helpers, the roster has {helpers}"
-        ways = "secfc roster add --helper, clustering.comparers or recheck, or another clustering.disclosure"
+        ways = "secfc roster add --helper, clustering.comparers, or another clustering.disclosure"
         raise fault(f"roster: {needed} ({ways})")
     opened = _opened_by(preparation)
     if opened and job.ids_cap is not None:

@@ -7,10 +7,9 @@ from typing import Any
 from secfc.cli.options import ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
 from secfc.limits import Limits
-from secfc.params import COMPARERS, default_threshold
 
 ALL = "all"
-HELPER = "helper"  # a party without rows, in `--comparers` and `--recheck`
+HELPER = "helper"  # a party without rows, in `--comparers`
 
 
 def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
@@ -27,26 +26,20 @@ def positions(option: str, text: str, names: Sequence[str]) -> list[int]:
 
 
 def comparing(options: ClusteringFiles, names: Sequence[str]) -> dict[str, Any]:
-    """The arguments of `secfc.run` for comparers and recheckers, in the given order."""
-    given = {"comparers": options.compared_by, "recheck": options.rechecked_by}
-    found, helpers = dict[str, Any](), 0
-    # By default with t > 1 the first two helpers compare, so those of --recheck come after them.
-    t, _ = default_threshold(len(names), options.t, options.ell, max_liars=options.max_liars)
-    if options.compared_by is None and t > 1:
-        helpers = COMPARERS - 1
-    for option, said in given.items():
-        if said is None:
-            continue
-        found[option] = list[int]()
-        if not names_of(said):
-            raise ParameterError(f"--{option}: no party is named")
-        for name in names_of(said):
-            if name == HELPER and name not in names:
-                found[option].append(len(names) + helpers)
-                helpers += 1
-            else:
-                found[option] += positions(f"--{option}", name, names)
-    return found
+    """The argument of `secfc.run` for comparers, in the given order."""
+    said = options.compared_by
+    if said is None:
+        return {}
+    if not names_of(said):
+        raise ParameterError("--comparers: no party is named")
+    found, helpers = list[int](), 0
+    for name in names_of(said):
+        if name == HELPER and name not in names:
+            found.append(len(names) + helpers)
+            helpers += 1
+        else:
+            found += positions("--comparers", name, names)
+    return {"comparers": found}
 
 
 def revealing(options: Revealing, names: Sequence[str]) -> dict[str, Any]:

@@ -413,20 +413,10 @@ def _noise(task: "Job") -> list[tuple[str, str]]:
 
 
 def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
-    names, again = (
-        [agreement.names[client - 1] for client in clients]
-        for clients in (agreement.job.comparers, agreement.job.recheckers)
-    )
+    names = [agreement.names[client - 1] for client in agreement.job.comparers]
     if not names:
         return []
-    rechecked = [("who rechecks", f"{', '.join(again)}; no two of them may collude")] if again else []
-    first = len(names) - agreement.job.reserves
-    trio, reserves = ", ".join(names[:first]), names[first:]
-    if not reserves:
-        return [("who compares", f"{trio}; no two of them may collude"), *rechecked]
-    # It is not known in advance which reserve replaces whom, so any two may compare together.
-    replaced = f"if one is lost, {', then '.join(reserves)} replaces it"
-    return [("who compares", f"{trio}; {replaced}; no two of all these may collude"), *rechecked]
+    return [("who compares", f"{', '.join(names)}; no two of them may collude")]
 
 
 def _show_standing(found: dict[str, str]) -> None:

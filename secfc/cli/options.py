@@ -215,17 +215,8 @@ class ClusteringFiles(Running, OfData, ClusterOptions, Threshold, Prepared):
         typer.Option(
             "--comparers",
             help="With --disclosure labels: the three parties that compare, by the names of their files, "
-            "dealer first, separated by commas; 'helper' is a party without rows. Names after the third "
-            "are reserves: if a party is lost, the next reserve replaces it. By default the first three "
-            "parties if t = 1, else the first party and two helpers.",
-        ),
-    ] = None
-    rechecked_by: Annotated[
-        str | None,
-        typer.Option(
-            "--recheck",
-            help="With --disclosure labels: three other parties that compare some labels again before the "
-            "result is sent, named as for --comparers.",
+            "dealer first, separated by commas; 'helper' is a party without rows. By default the first "
+            "three parties if t = 1, else the first party and two helpers.",
         ),
     ] = None
     consent: Annotated[

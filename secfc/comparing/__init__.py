@@ -4,7 +4,7 @@ The evaluators E0 and E1 have y = D + r mod Q. The dealer C has r. They open the
 (docs/proofs.md, "Labels by a trio").
 
 A round: the clients mask their answers (`masking`). All three comparers make the same `Question` (`question`)
-and the keys of this round and attempt (`keys`). Each makes its role (`trio`) and passes it the messages of
+and the keys of this round (`keys`). Each makes its role (`trio`) and passes it the messages of
 the others until the role has ended (`role`). The layers below are batches of rows (`batch`, `plan`,
 `widths`), gates on words of 64 rows (`secfc.kernels.gates`, `slicing`) and memory (`arena`).
 

@@ -2,7 +2,7 @@
 
 ::
 
-    info = "secfc compare 1" | round (4) | attempt (4) | part (4) | phase | purpose | index (4)
+    info = "secfc compare 2" | round (4) | part (4) | phase | purpose | index (4)
     key  = HKDF-SHA256(secret, salt = run, info)
 
 with the length (1) before phase and purpose.
@@ -16,25 +16,23 @@ from secfc.errors import SecFCError
 from secfc.keystream import BitStream
 
 KEY_BYTES = 32
-_LABEL = b"secfc compare 1"
-_PLACE = struct.Struct("<III")  # round, attempt, part
+_LABEL = b"secfc compare 2"
+_PLACE = struct.Struct("<II")  # round, part
 _INDEX = struct.Struct("<I")
 
 
 class Keys:
-    """Keys that the dealer and one other party derive for one attempt at a part of a round.
+    """Keys that the dealer and one other party derive for a part of a round.
 
-    Only these two know the secret, of 32 bytes. Numbers are below 2**32. Dealing again is another attempt. A
+    Only these two know the secret, of 32 bytes. Numbers are below 2**32. A
     part is a group of rows that is compared separately, so that no message is too large.
     """
 
-    def __init__(
-        self, secret: bytes, *, run: bytes, round_: int, attempt: int, phase: str, part: int = 0
-    ) -> None:
+    def __init__(self, secret: bytes, *, run: bytes, round_: int, phase: str, part: int = 0) -> None:
         if len(secret) != KEY_BYTES:
             raise ValueError(f"secret: {len(secret)} bytes given, {KEY_BYTES} needed")
         self._key = hmac.digest(run, secret, "sha256")  # the first step of HKDF (RFC 5869)
-        self._info = _LABEL + _PLACE.pack(round_, attempt, part) + _framed(phase)
+        self._info = _LABEL + _PLACE.pack(round_, part) + _framed(phase)
         self.used: dict[tuple[str, int], None] = {}
         """Purpose and index of every key so far, in order."""
 

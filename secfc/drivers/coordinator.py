@@ -96,7 +96,6 @@ class Coordinator:
         self._done: set[int] = set()  # clients for which the run has ended
         self._doubted: list[int] = []  # those of them that were still waiting to open centres
         self._carried: Counter[tuple[str, int, int]] = Counter()  # messages by type, sender and recipient
-        self._counted_from = 0  # first round that is counted
         self._started = time.monotonic()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._signer = Signer(self._session, identity)
@@ -327,7 +326,6 @@ class Coordinator:
         self._away = set(state["away"])
         for j in self.lost.keys() - self._away:
             self._conversations[j].forget()
-        self._counted_from = self.server.counted_from
         self._carried = Counter({tuple(link): count for *link, count in state["carried"]})
         self.meter.stand(state["meter"])
         self.timeline = [(phase, round_, seconds) for phase, round_, seconds in state["timeline"]]
@@ -393,8 +391,7 @@ class Coordinator:
                 raise MessageError("a message of a preparation, in a job without one")
             self.meter.sent(header, len(data))
             if header.recipient != SERVER:
-                if header.round >= self._counted_from:
-                    self._carried[header.kind, client, header.recipient] += 1
+                self._carried[header.kind, client, header.recipient] += 1
                 self._conversations[header.recipient].put(data)
                 return
             with self.meter.work(header.work, SERVER):
@@ -412,9 +409,6 @@ class Coordinator:
         self._go_on(replies)
 
     def _go_on(self, messages: list[Message]) -> None:
-        if self.server.counted_from != self._counted_from:
-            self._counted_from = self.server.counted_from
-            self._carried.clear()
         for message in messages:
             if message.recipient in self.lost.keys() - self._away:
                 continue

@@ -140,15 +140,8 @@ class CodedPoints:
 
     def answer(self, start: int, stop: int) -> PackedResidues:
         """Coded distances of rows [start, stop) to the mean of every asked set, (residues, sets, rows)."""
-        return self._answer(self._shares, start, stop)
-
-    def answer_about(self, rows: Ints) -> PackedResidues:
-        """The same for any rows, shape (residues, sets, rows)."""
-        return self._answer(np.take(self._shares[: len(self._questions)], rows, axis=2), 0, rows.size)
-
-    def _answer(self, shares: Shares, start: int, stop: int) -> PackedResidues:
         packed = PackedResidues.empty((len(self._questions), self._asked, stop - start))
-        asked = list(zip(self._questions, shares, self._primes, packed.planes(), strict=False))
+        asked = list(zip(self._questions, self._shares, self._primes, packed.planes(), strict=False))
 
         def answer(item: tuple[int, slice]) -> None:
             (matrix, constant), held, p, plane = asked[item[0]]

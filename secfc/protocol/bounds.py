@@ -117,4 +117,4 @@ class Bounds:
     @property
     def witness(self) -> int:
         """Proofs of the result and of all assignments."""
-        return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * self.job.last_round
+        return SHOWN_BYTES + (ROUND_BYTES + SHOWN_BYTES) * self.job.max_rounds

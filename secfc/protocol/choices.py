@@ -9,7 +9,7 @@ holds everything that is checked. So when all values are known, no dealer can ch
 Introductions commit clients to their values, so none can choose its value by those of others.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,17 +28,14 @@ from secfc.sealing.handshake import Session, digest_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Toss:
-    """A coin: who tosses it, and what their signatures of their values are about."""
+    """A coin of the comparers, and what their signatures of their values are about."""
 
     session: Session
     transcript: bytes = field(repr=False)
-    tossing: Sequence[int]
     left_out: Collection[int]
 
     def _statement(self, party: int, value: bytes) -> bytes:
-        return value_statement(
-            self.transcript, party=party, value=value, tossing=self.tossing, left_out=self.left_out
-        )
+        return value_statement(self.transcript, party=party, value=value, left_out=self.left_out)
 
     def tell(self, context: ClientContext, value: bytes) -> list[Message]:
         """The message with a party's own value, signed."""
@@ -49,8 +46,7 @@ class Toss:
         """The party's value of the coin in `told`, which is the value and its signature.
 
         MessageError when the value does not fit the commitment. SealError when the party did not sign it for
-        this coin. Without that signature a server could ask comparers about different ones, and choose
-        between coins when some comparers are lost.
+        this coin. Without that signature a server could ask comparers about different ones.
         """
         value, signature = told[:COIN_BYTES], told[COIN_BYTES:]
         if commitment_to(value, run=self.session.run, party=party) != commitment:
@@ -59,16 +55,14 @@ class Toss:
         self.session.roster.verify(party, signature, signed, what=what)
         return value
 
-    def values_told(self, told: bytes, commitments: Mapping[int, bytes]) -> dict[int, bytes]:
-        """The values of all who toss, concatenated in `told`. Raises what `value_told` does."""
-        for party in self.tossing:
+    def values_told(self, told: Mapping[int, bytes], commitments: Mapping[int, bytes]) -> dict[int, bytes]:
+        """The values of all who toss, from what each told. Raises what `value_told` does."""
+        for party in told:
             if party not in commitments:
                 raise MessageError(f"client {party} tosses the coin and was not introduced")
         return {
-            party: self.value_told(
-                told[TOLD_BYTES * at :][:TOLD_BYTES], party=party, commitment=commitments[party]
-            )
-            for at, party in enumerate(self.tossing)
+            party: self.value_told(one, party=party, commitment=commitments[party])
+            for party, one in told.items()
         }
 
 
@@ -79,34 +73,27 @@ def values_in(
 
     MessageError for another number of values. Raises what `Toss.value_told` does.
     """
-    named, needed = (job.comparers, job.tossers) if job.tosses else ((), 0)
+    named = job.comparers if job.tosses else ()
+    if len(coin) != TOLD_BYTES * len(named):
+        raise MessageError(f"Assignment: {len(coin)} bytes of a coin, {len(named)} values are needed")
     told = {j: coin[TOLD_BYTES * at :][:TOLD_BYTES] for at, j in enumerate(named)}
-    tossing = tuple(j for j in named if any(told[j]))
-    if len(coin) != TOLD_BYTES * len(named) or len(tossing) != needed:
-        raise MessageError(f"Assignment: {len(coin)} bytes of a coin, {needed} values are needed")
-    one = Toss(session=session, transcript=peers.transcript, tossing=tossing, left_out=left_out)
-    return one.values_told(b"".join(told[j] for j in tossing), peers.commitments)
+    one = Toss(session=session, transcript=peers.transcript, left_out=left_out)
+    return one.values_told(told, peers.commitments)
 
 
 def tell(
     message: CoinRequest, context: ClientContext, peers: Peers, *, left_out: Collection[int]
 ) -> list[Message]:
-    """The message with a comparer's value of the coin. If no party tosses, it only confirms its presence.
+    """The message with a comparer's value of the coin.
 
-    MessageError if this party tosses no coin, the tossing parties are impossible, or other clients are left
-    out than this party was told.
+    MessageError if this party tosses no coin, or other clients are left out than this party was told.
     """
-    job, number, tossing = context.job, context.number, message.tossing
+    job, number = context.job, context.number
     if not job.tosses or number not in job.comparers:
         raise MessageError(f"CoinRequest: to client {number}, which tosses no coin")
     if message.left_out != tuple(sorted(left_out)):
         raise MessageError("CoinRequest: without other clients than this one was told are left out")
-    if not tossing:
-        return [Coin(run=context.session.run, sender=number)]
-    named = tuple(j for j in job.comparers if j in tossing)
-    if tossing != named or len(named) != job.tossers or number not in named:
-        raise MessageError(f"CoinRequest: to client {number}, of a coin that {tossing} toss")
-    one = Toss(session=context.session, transcript=peers.transcript, tossing=tossing, left_out=left_out)
+    one = Toss(session=context.session, transcript=peers.transcript, left_out=left_out)
     return one.tell(context, peers.coin)
 
 

@@ -7,7 +7,7 @@ from secfc.errors import MessageError, ParameterError
 from secfc.kernels import Choose, choose
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.protocol.attempt import may_be_sent
+from secfc.protocol.comparers import is_sent
 from secfc.protocol.context import Allocate, ClientContext, Deposited, in_memory
 from secfc.protocol.messages import (
     KINDS,
@@ -199,7 +199,7 @@ class Client:
             case Echo.__name__:  # a report needs a quorum of these, and the others need the report
                 return job.checks_shares and not self._tolerates_liars and isinstance(self.phase, ClientShare)
             case MaskedDistances.__name__ | Compared.__name__:
-                return may_be_sent(kind, job, sender, self.number)
+                return is_sent(kind, job, sender, self.number)
         return kind in _NEEDED and not (kind == Share.__name__ and self._tolerates_liars)
 
     def unreadable(self, header: Envelope) -> list[Message]:

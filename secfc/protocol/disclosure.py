@@ -31,8 +31,6 @@ from secfc.protocol.messages import (
     CodedDistances,
     Finish,
     Message,
-    Recheck,
-    RecheckRequest,
     RoundMessage,
 )
 from secfc.protocol.pairwise import PairwiseMasks
@@ -41,9 +39,7 @@ from secfc.protocol.sharing import ClientSharing
 
 
 def _check_uncompared(message: Assignment | Finish) -> None:
-    """Refuse fields that only comparers use: endorsements, lost comparers, draws and a coin."""
-    if message.lost or message.since != 1:
-        raise MessageError(f"{type(message).__name__}: comparers are lost, nobody compares")
+    """Refuse fields that only comparers use: endorsements, draws and a coin."""
     if isinstance(message, Assignment) and message.draws:
         raise MessageError(f"Assignment: {len(message.draws)} draws, nobody draws by them")
     if isinstance(message, Assignment) and message.coin:
@@ -90,14 +86,6 @@ class ClientCoded:
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Likewise for the result."""
         _check_uncompared(message)
-
-    def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
-        """Take a result that is to be rechecked."""
-        raise MessageError("RecheckRequest: nobody compares")
-
-    def recheck(self, message: Recheck) -> list[Message]:
-        """Take the choice of rechecked labels."""
-        raise MessageError("Recheck: nobody compares")
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin to answer a question modulo `residues` primes. False if this client is not asked."""

@@ -17,7 +17,7 @@ from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, packed_bytes
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.options import MAX_ROWS, MAX_WEIGHT
-from secfc.params import COMPARERS, MAX_CLIENTS, MAX_COMPARERS
+from secfc.params import COMPARERS, MAX_CLIENTS
 from secfc.payload import Payload
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.label_packing import FEW, PackedLabels, bits_of, pack_labels, packed_size
@@ -42,7 +42,7 @@ _INTRODUCTION = struct.Struct(
     f"<I{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s"
 )
 _REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
-_MOST_PARTIES = MAX_CLIENTS + MAX_COMPARERS + COMPARERS
+_MOST_PARTIES = MAX_CLIENTS + COMPARERS
 _ELEMENT_BYTES = 8
 _BIN_BYTES = 4
 
@@ -204,9 +204,9 @@ def _unpack_signatures(reader: Reader, k: int) -> tuple[bytes, ...]:
 SIGNATURES = Encoding(
     lambda value, k: b"".join(value),
     _unpack_signatures,
-    lambda of: (4 if of.job.recheckers else 2) * SIGNATURE_BYTES,
+    lambda of: 2 * SIGNATURE_BYTES,
 )
-"""All remaining bytes: no signatures, or those of both evaluators, then of both that recheck."""
+"""All remaining bytes: no signatures, or those of both evaluators."""
 
 
 DRAWS = _series(_COUNT, lambda of: candidates_of(of.job.k))

@@ -6,7 +6,7 @@ located once all answers that can come have arrived (docs/faults.md, "Liars in t
 the next part of the round to decode.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from secfc.errors import MessageError, TooManyFaultsError
@@ -14,9 +14,6 @@ from secfc.field.packing import PackedResidues
 from secfc.params import Job
 from secfc.protocol.messages import CodedDistances
 from secfc.row_layout import WINDOW
-
-NO_OTHER_COIN = "no other client can toss the coin in its place"
-NOBODY_RECHECKS = "no other party can recheck in its place"
 
 
 class Gathering:
@@ -186,33 +183,13 @@ class Gathering:
             text = f"to decode, n >= R + S: {n} < {threshold} + {n - left}"
         raise TooManyFaultsError(f"too few clients are left: {text}; {self.describe()}")
 
-    def gone(self, comparers: Collection[int]) -> list[int]:
-        """Those of the comparers that are absent or asked nothing."""
-        left = set(self.everybody) - self.absent
-        return [j for j in comparers if j not in left]
-
-    def require_named(self) -> None:
-        """Before the first question: raise TooManyFaultsError if too few are present to compare and toss."""
-        job, named = self._job, len(self._job.comparers)
-        if job.disclosure != "labels":
+    def require_comparers(self) -> None:
+        """Raise TooManyFaultsError if a comparer is absent or asked nothing: no other can take its place."""
+        comparers, left = self._job.comparers, set(self.everybody) - self.absent
+        gone = [j for j in comparers if j not in left]
+        if not gone:
             return
-        if job.tosses:
-            toss = (
-                f"{NO_OTHER_COIN}: {job.tossers} of {named} must toss it, because otherwise the server could "
-                "choose between coins"
-            )
-            self.require_comparers(job.comparers, without=toss, spare=named - job.tossers)
-        self.require_comparers(job.comparers, without="no reserve is left", spare=job.reserves)
-        self.require_comparers(job.recheckers, without=NOBODY_RECHECKS)
-
-    def require_comparers(self, comparers: Sequence[int], *, without: str, spare: int = 0) -> None:
-        """Raise TooManyFaultsError if more than `spare` of the comparers are gone.
-
-        `without` says why no other party can take their place.
-        """
-        gone = self.gone(comparers)
-        if len(gone) <= spare:
-            return
+        without = "no other party can take its place"
         client, who = gone[0], self.describe()
         called = self._job.called(client)
         if client in self.liars:

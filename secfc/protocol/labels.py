@@ -13,7 +13,6 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
-from secfc.protocol.attempt import Attempt
 from secfc.protocol.choices import label_search, values_in
 from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
@@ -28,14 +27,11 @@ from secfc.protocol.messages import (
     Finish,
     MaskedAnswer,
     Message,
-    Recheck,
-    RecheckRequest,
     RoundMessage,
     SpareMasks,
 )
 from secfc.protocol.question import Said, Signed, check_endorsed, question_digest, statement
 from secfc.protocol.range_round import RangeRound, range_asked
-from secfc.protocol.rechecking import Rechecking
 from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.start_round import CandidatesAsked, StartRound
 from secfc.protocol.trio_round import Kept, TrioRound
@@ -81,24 +77,8 @@ class ClientLabels(ClientCoded):
         self._first: LabelSearch | None = None  # set between check and ask of the first question
         # Kind and digest of the last checked question.
         self._asks, self._asked = Said.START, b""
-        self._questions: dict[int, bytes] = {}  # digests by number, the same in every attempt
-        self._begin_attempt(Attempt(comparers=self._job.comparers))
-        self._rechecking = Rechecking(
-            context,
-            peers,
-            members=self._members,
-            left_out=left_out,
-            parts=self._parts,
-            kernels=kernels,
-            weights=self._weights,
-            points=None if sharing is None else sharing.points,
-        )
-
-    def _begin_attempt(self, attempt: Attempt) -> None:
-        """Begin an attempt, and drop everything from earlier ones."""
-        self._attempt = attempt
-        self._deals = self._number == attempt.dealer
-        self._evaluates = self._number in attempt.evaluators
+        dealer, *evaluators = self._job.trio
+        self._deals, self._evaluates = self._number == dealer, self._number in evaluators
         self._compares = self._deals or self._evaluates
         # The dealer's own masks follow from it. Only the dealer draws it, so no other party's masks change.
         own_secret = self._context.masks.octets(KEY_BYTES) if self._deals else bytes(KEY_BYTES)
@@ -125,32 +105,21 @@ class ClientLabels(ClientCoded):
         """Raise MessageError or SealError for a question that is not valid.
 
         The first question must follow from the seed or the coin, later ones from opened labels, by the
-        evaluators' signatures. In a new attempt a question with the same number must be the same.
+        evaluators' signatures.
         """
         if message.responders:
             raise MessageError(
                 f"Assignment: {len(message.responders)} responders, disclosure 'labels' names none"
             )
-        if self._rechecking.begun:
-            raise MessageError("Assignment: the result is being rechecked, no question follows")
-        attempt, said = self._attempt_of(message), Said.START
-        number = attempt.question(message.round)
-        if not 1 <= number <= message.round <= self._job.last_round:
-            raise MessageError(
-                f"Assignment: round {message.round}, the first of this attempt is {message.since}"
-            )
+        number, said = message.round, Said.START
+        if number > self._job.max_rounds:
+            raise MessageError(f"Assignment: round {number}, at most {self._job.max_rounds} are asked")
         digest = question_digest(sets, (), self._left_out, message.draws)
-        if self._questions.get(number, digest) != digest:
-            raise MessageError(f"Assignment: question {number} is another than other comparers were asked")
-        if self._number in attempt.trio and number != 1 and attempt != self._attempt:
-            raise MessageError(f"Assignment: question {number} to new comparers, without those before")
         if number > 1 and message.coin:
             raise MessageError(f"Assignment: a coin in question {number}, it is told in the first")
         if number > 1:
             session = self._context.session
-            said = check_endorsed(
-                message, digest, job=self._job, session=session, attempt=attempt, own=self._signed
-            )
+            said = check_endorsed(message, digest, job=self._job, session=session, own=self._signed)
         elif self._sharing is not None and not self._sharing.seed:
             raise MessageError("Assignment: before shares were checked")
         elif message.endorsements:
@@ -177,23 +146,6 @@ class ClientLabels(ClientCoded):
             )
         self._first = search
 
-    def _attempt_of(self, message: Assignment | Finish) -> Attempt:
-        """The attempt of a message. MessageError unless it is the current one or may follow it."""
-        kind, now = type(message).__name__, self._attempt
-        if (message.lost, message.since) == (now.lost, now.since):
-            return now
-        attempt = Attempt(comparers=self._job.comparers, lost=message.lost, since=message.since)
-        if not self._peers.commitments.keys() >= set(attempt.trio):
-            raise MessageError(f"{kind}: one of {attempt.trio} compares, and was not introduced")
-        if len(attempt.lost) == len(now.lost):
-            raise MessageError(f"{kind}: other comparers are lost than before, or since another round")
-        if not now.precedes(attempt.lost):
-            raise MessageError(f"{kind}: comparers that were lost compare again")
-        # In the round between the attempts, rows are shown to be within the bound.
-        if attempt.since < (self._round + 2 if self._round else 1):
-            raise MessageError(f"{kind}: comparers are lost since round {attempt.since}, after {self._round}")
-        return attempt
-
     def _about_candidates(self, said: Said, sets: Labels) -> bool:
         """Whether a question is about candidates of a start. With k = 1 in a comparison there are none."""
         begins = said is Said.START and self._job.init == "k-means++"
@@ -208,39 +160,19 @@ class ClientLabels(ClientCoded):
 
     def check_end(self, message: Finish, labels: Labels) -> None:
         """Raise MessageError or SealError unless evaluators signed that the result follows from labels."""
-        attempt = self._attempt_of(message)
         question = question_digest(labels, (), message.left_out)
-        check_endorsed(message, question, job=self._job, session=self._context.session, attempt=attempt)
-
-    def tell(self, message: RecheckRequest, labels: Labels) -> list[Message]:
-        """At a party that rechecks: send its value of the coin, once all labels are fixed."""
-        return self._rechecking.tell(message, labels, count=self._count, attempt=self._attempt)
-
-    def recheck(self, message: Recheck) -> list[Message]:
-        """Begin to recheck labels."""
-        return self._rechecking.begin(message, count=self._count, round_=self._round) + self._drain()
-
-    @property
-    def _count(self) -> int:
-        """Number of questions of this attempt so far."""
-        return self._attempt.question(self._round) if self._round else 0
+        check_endorsed(message, question, job=self._job, session=self._context.session)
 
     def ask(self, message: Assignment, sets: Labels, sizes: Ints, residues: int) -> bool:
         """Begin a round. Its keys depend on the whole question."""
-        attempt = self._attempt_of(message)
         super().ask(message, sets, sizes, residues)
-        if attempt != self._attempt:
-            self._begin_attempt(attempt)
         self._mail.round = message.round
-        job, number, digest = self._job, attempt.question(message.round), self._asked
-        self._questions[number] = digest
+        job = self._job
         self._step, begins = _Step.OPEN, self._asks is Said.START
         candidates = self._about_candidates(self._asks, sets)
         if begins:
             self._starts_begun += 1
             self._candidates_asked = self._labels_asked = 0
-        if job.recheckers:
-            self._rechecking.past.note(number, sets, digest=digest, begins=begins, candidates=candidates)
         self._candidates_asked += candidates
         self._labels_asked += not candidates
         if self._evaluates and self._search is None:
@@ -248,12 +180,11 @@ class ClientLabels(ClientCoded):
         self._first = None
         if self._proof is None:
             parts = RangeParts.of(self._parts.layout, job)
-            about = range_asked(job, self._members, parts, self._left_out, attempt)
+            about = range_asked(job, self._members, parts, self._left_out)
             self._proof = RangeRound(self._context, self._peers, about, self._kept, self._sharing)
         common: dict[str, Any] = {
             "round": message.round,
-            "digest": attempt.digest(digest),
-            "attempt": attempt,
+            "digest": self._asked,
             "sets": sets,
             "sizes": sizes[: self._k] if self._compares else sizes,
             "members": self._members,
@@ -321,9 +252,6 @@ class ClientLabels(ClientCoded):
         """The round that takes a message. The current round drops messages of earlier ones."""
         if message.round == self._proof_now.number:
             return self._proof_now
-        again = self._rechecking.round
-        if again is not None and message.round == again.number:
-            return again
         late = self._late
         return late if late is not None and message.round == late.number else self._round_now
 
@@ -334,7 +262,7 @@ class ClientLabels(ClientCoded):
             letter = self._mail.take(self._ready)
             if letter is None:
                 step = self._step
-                messages += self._follow(current) + self._rechecking.sign()
+                messages += self._follow(current)
                 if self._step is step:
                     return messages
                 continue
@@ -391,14 +319,7 @@ class ClientLabels(ClientCoded):
     def _endorse(self, search: LabelSearch, inertia: float | None = None) -> list[Message]:
         self._step = _Step.ENDORSED
         session = self._context.session
-        said = statement(
-            session,
-            search,
-            self._follows,
-            round_=self._round,
-            left_out=self._left_out,
-            attempt=self._attempt,
-        )
+        said = statement(session, search, self._follows, round_=self._round, left_out=self._left_out)
         self._signed = self._number, said, self._context.identity.sign(said)
         return [
             Endorsement(

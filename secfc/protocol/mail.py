@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from secfc.errors import MessageError
 from secfc.params import Job
-from secfc.protocol.attempt import may_be_sent
+from secfc.protocol.comparers import is_sent
 from secfc.protocol.messages import MaskedAnswer, Message, RoundMessage
-from secfc.protocol.recheck import most_parts
 from secfc.protocol.turns import turn_error
 from secfc.row_layout import WINDOW, Layout, RangeParts
 from secfc.sealing.channel import Channel, Sealed
@@ -35,13 +34,9 @@ class Mail:
     def __init__(self, job: Job, me: int, channels: Mapping[int, Channel], layout: Layout) -> None:
         self._job, self._me, self._channels = job, me, channels
         self._before = RangeParts.of(layout, job).answers
-        self._attempts = 1 + job.reserves
-        self._again = 2 * most_parts(job)  # two of each part may wait
         self._held: dict[tuple[int, type[Message]], deque[Letter]] = {}
         self._last: dict[tuple[int, type[Message]], tuple[int, int]] = {}  # round and place
-        # Round of the current question. Without reserves no answer is more than one round ahead. A reserve
-        # that takes a comparer's place gets answers before the questions that it lacks.
-        self.round = 0
+        self.round = 0  # of the current question; no answer is more than one round ahead
         self._closed = False
 
     def __repr__(self) -> str:
@@ -53,7 +48,7 @@ class Mail:
         True if it is the only one kept of its sender and type, so it may be taken next.
         """
         kind, sender = type(message), message.sender
-        if sender not in self._channels or not may_be_sent(kind.__name__, self._job, sender, self._me):
+        if sender not in self._channels or not is_sent(kind.__name__, self._job, sender, self._me):
             raise MessageError(f"{kind.__name__}: client {sender} does not send this to client {self._me}")
         if self._closed:
             return False
@@ -64,12 +59,12 @@ class Mail:
                 f"{last[1]} of round {last[0]}"
             )
         answers = isinstance(message, MaskedAnswer)
-        if answers and message.round > (self._job.last_round if self._attempts > 1 else self.round + 1):
+        if answers and message.round > self.round + 1:
             raise MessageError(
                 f"{kind.__name__}: of round {message.round} from client {sender}, in round {self.round}"
             )
         ahead = len(self._held.get((sender, kind), ()))
-        if ahead == self._attempts * (self._before + (_MOST_ANSWERS if answers else _MOST)) + self._again:
+        if ahead == self._before + (_MOST_ANSWERS if answers else _MOST):
             raise MessageError(f"{kind.__name__}: client {sender} is {ahead} messages ahead")
         data = memoryview(b"")  # stays empty for an answer that could not be read
         if message.sealed.payload or not answers:

@@ -6,7 +6,7 @@ it.
 
 import hashlib
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from enum import Enum
 from math import nan
@@ -16,8 +16,7 @@ from secfc.errors import MessageError, SealError
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.search import LabelResult
 from secfc.params import Job
-from secfc.protocol.attempt import Attempt
-from secfc.protocol.messages import Assignment, Finish, RecheckRequest
+from secfc.protocol.messages import Assignment, Finish
 from secfc.sealing.handshake import Session
 
 _QUESTION = b"secfc question 1"
@@ -40,8 +39,6 @@ class Said(Enum):
     """A question that begins another start."""
     CANDIDATES = 3
     """A question about candidates of a start by k-means++."""
-    RECHECKED = 4
-    """The result, signed by the evaluators that rechecked it."""
 
 
 def question_digest(
@@ -68,7 +65,6 @@ def endorsed(
     question: bytes,
     *,
     round_: int,
-    attempt: Attempt,
     ended: Ending = (0, False, None),
 ) -> bytes:
     """The bytes that both evaluators sign: that a question or the result follows from what they opened.
@@ -78,15 +74,13 @@ def endorsed(
     """
     n_iter, converged, inertia = ended
     place = struct.pack("<BIIBd", said.value, round_, n_iter, converged, nan if inertia is None else inertia)
-    return _ENDORSED + session.agreement + session.run + place + attempt.digest(question)
+    return _ENDORSED + session.agreement + session.run + place + question
 
 
-def result_statement(
-    session: Session, said: Said, best: LabelResult, *, left_out: Collection[int], attempt: Attempt
-) -> bytes:
+def result_statement(session: Session, said: Said, best: LabelResult, *, left_out: Collection[int]) -> bytes:
     """The statement that evaluators sign about a result."""
     question, ended = question_digest(best.labels, (), left_out), (best.n_iter, best.converged, best.opened)
-    return endorsed(session, said, question, round_=0, attempt=attempt, ended=ended)
+    return endorsed(session, said, question, round_=0, ended=ended)
 
 
 def statement(
@@ -96,34 +90,31 @@ def statement(
     *,
     round_: int,
     left_out: Collection[int],
-    attempt: Attempt,
 ) -> bytes:
     """The statement that evaluators sign after a round. `search` has taken what the round opened."""
     if follows is Follows.END:
-        return result_statement(session, Said.RESULT, search.result(), left_out=left_out, attempt=attempt)
+        return result_statement(session, Said.RESULT, search.result(), left_out=left_out)
     said = Said.LABELS if search.choices is None else Said.CANDIDATES
     said = Said.START if follows is Follows.START else said
     question = question_digest(search.sets, (), left_out, search.draws)
-    return endorsed(session, said, question, round_=round_ + 1, attempt=attempt)
+    return endorsed(session, said, question, round_=round_ + 1)
 
 
 def check_endorsed(
-    message: Assignment | Finish | RecheckRequest,
+    message: Assignment | Finish,
     question: bytes,
     *,
     job: Job,
     session: Session,
-    attempt: Attempt,
     own: Signed | None = None,
 ) -> Said:
     """Refuse a question or result without the signatures of both evaluators. Returns what they said of it.
 
-    If labels are rechecked, a `Finish` also needs the signatures of both evaluators that rechecked them.
     `question` is the `question_digest` of the sets and draws, or of the labels, without responders. `own`,
     what this party signed last, is not verified again.
     """
-    again = job.recheckers[1:] if isinstance(message, Finish) else ()
-    signed, needed = len(message.endorsements), len(attempt.evaluators) + len(again)
+    evaluators = job.comparers[1:]
+    signed, needed = len(message.endorsements), len(evaluators)
     if signed != needed:
         raise MessageError(f"{type(message).__name__}: {signed} endorsements, {needed} are needed")
     ended: Ending = (0, False, None)
@@ -138,19 +129,16 @@ def check_endorsed(
     else:
         ended = message.n_iter, message.converged, message.inertia
 
-    def verify(signers: Sequence[int], signatures: Sequence[bytes], said: Said, what: str) -> None:
-        signed = endorsed(session, said, question, round_=round_, attempt=attempt, ended=ended)
-        for client, signature in zip(signers, signatures, strict=True):
+    def verify(said: Said) -> None:
+        signed = endorsed(session, said, question, round_=round_, ended=ended)
+        for client, signature in zip(evaluators, message.endorsements, strict=True):
             if (client, signed, signature) != own:
-                session.roster.verify(client, signature, signed, what=what)
+                session.roster.verify(client, signature, signed, what="what follows from the labels")
 
-    evaluators, about = attempt.evaluators, "what follows from the labels"
-    first, more = message.endorsements[: len(evaluators)], message.endorsements[len(evaluators) :]
     *others, last = possible
     for said in others:
         with suppress(SealError):
-            verify(evaluators, first, said, about)
+            verify(said)
             return said
-    verify(evaluators, first, last, about)
-    verify(again, more, Said.RECHECKED, "what was rechecked")
+    verify(last)
     return last

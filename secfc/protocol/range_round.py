@@ -29,7 +29,7 @@ from secfc.errors import RangeError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import canonical
 from secfc.params import Job
-from secfc.protocol.attempt import Attempt
+from secfc.protocol.comparers import RANGE_ROUND
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.messages import Message
@@ -51,15 +51,14 @@ class RangeAsked(Asked):
 
 
 def range_asked(
-    job: Job, members: tuple[int, ...], parts: RangeParts, left_out: Collection[int], attempt: Attempt
+    job: Job, members: tuple[int, ...], parts: RangeParts, left_out: Collection[int]
 ) -> RangeAsked:
-    """The question about all rows, before the first question of an attempt."""
+    """The question about all rows, before the first question."""
     out = sorted(left_out)
     about = struct.pack(f"<H{len(out)}H", len(out), *out)
     return RangeAsked(
-        round=attempt.range_round,
-        digest=attempt.digest(hashlib.sha256(_QUESTION + about).digest()),
-        attempt=attempt,
+        round=RANGE_ROUND,
+        digest=hashlib.sha256(_QUESTION + about).digest(),
         sets=np.empty(0, dtype=np.int32),
         sizes=np.ones(1, dtype=np.int64),
         members=members,

@@ -114,11 +114,6 @@ class Server:
         """
         return self.phase.overdue(carried)
 
-    @property
-    def counted_from(self) -> int:
-        """The first round whose carried messages count for `overdue`."""
-        return self.phase.counted_from
-
     def receive(self, message: Message) -> list[Message]:
         """Take a message, and return the messages to send.
 
@@ -140,7 +135,7 @@ class Server:
 
         Before the first assignment the client is left out for the rest of the run, with its rows. Later its
         rows stay in, and it may come back: its next answer counts. Raises TooManyFaultsError when too few are
-        left or no party can replace a helper, ParameterError when the remaining rows do not fit the job.
+        left or it compares, ParameterError when the remaining rows do not fit the job.
         """
         if not 1 <= client <= self._job.parties:
             raise ParameterError(f"client: 1 to {self._job.parties}, {client} was given")
@@ -151,7 +146,7 @@ class Server:
             return []
         if client > self._job.n and self.state is not State.ITERATE:
             gathering.absent.add(client)
-            gathering.require_named()
+            gathering.require_comparers()
             if self.state is not State.IDENTIFY:
                 return []  # it takes no part before the first question
         self.phase, messages = self.phase.absent(client)

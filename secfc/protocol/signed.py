@@ -5,8 +5,7 @@
     share  = "secfc share 2" | transcript (32) | dealer (2) | recipient (2) | part (4) | SHA-256 of the share
     report = "secfc report 2" | transcript (32) | reporter (2) | seed (32) | SHA-256 of the columns
              | primes (1) | combinations (4) | columns (4) | SHA-256 of the residues
-    value  = "secfc value 2" | transcript (32) | party (2) | number of those who toss (2) | these (2 each)
-             | clients left out (2 each, ascending) | value (32)
+    value  = "secfc value 3" | transcript (32) | party (2) | clients left out (2 each, ascending) | value (32)
 
 A share is its residues and covers, as they are sealed. A column of a report is dealer (2) | part (4). The
 transcript is that of the handshake. It includes the run's identifier, the agreement and a fresh key of every
@@ -54,9 +53,7 @@ def report_statement(
     return head + about + _SHAPE.pack(*residues.shape) + said
 
 
-def value_statement(
-    transcript: bytes, *, party: int, value: bytes, tossing: Sequence[int], left_out: Collection[int]
-) -> bytes:
+def value_statement(transcript: bytes, *, party: int, value: bytes, left_out: Collection[int]) -> bytes:
     """The statement that a comparer signs with its value of the coin. It is valid for one coin only."""
-    place = (party, len(tossing), *tossing, *sorted(left_out))
-    return b"secfc value 2" + transcript + struct.pack(f"<{len(place)}H", *place) + value
+    place = (party, *sorted(left_out))
+    return b"secfc value 3" + transcript + struct.pack(f"<{len(place)}H", *place) + value

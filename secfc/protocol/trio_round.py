@@ -23,7 +23,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import asked_about
-from secfc.protocol.attempt import Attempt, is_sent
+from secfc.protocol.comparers import places_of
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.decoding import Weights
 from secfc.protocol.mail import Letter
@@ -106,8 +106,7 @@ class Asked:
     """The question of a round, known to all clients."""
 
     round: int
-    digest: bytes  # of the question, and of the attempt
-    attempt: Attempt
+    digest: bytes  # of the question
     sets: Labels
     sizes: Ints
     members: tuple[int, ...]  # clients that are in, ascending
@@ -134,9 +133,8 @@ class TrioRound(ABC):
         self._channels, self._asked, self._kept = peers.all_channels, asked, kept
         self._kernels, self._primes, self.number = kept.kernels, primes_of(asked.residues), asked.round
         self._columns = asked_about(asked.sizes)
-        self._who = asked.attempt.who
+        self._who = places_of(self._job)
         self._secrets: dict[int, bytes] = {}
-        self._placed: dict[tuple[type[Message], int], bool] = {}  # whether a sender may send a type
         self._known = {client: comparer for comparer, client in self._who.items()}
         self._as = self._known.get(self._me)
         self._deals_here = self._as is Comparer.DEALER
@@ -224,8 +222,8 @@ class TrioRound(ABC):
         """Whether a message can be used now, or dropped because it is of an earlier round."""
         if message.round != self._asked.round:
             return message.round < self._asked.round
-        if not self._is_placed(message) or message.part >= self._most(message):
-            return True  # `take` drops or refuses it
+        if message.part >= self._most(message):
+            return True  # `take` refuses it
         if not isinstance(message, Compared):
             return message.part < self._begun
         sender, role = self._known[message.sender], self._roles.get(message.part)
@@ -234,12 +232,12 @@ class TrioRound(ABC):
         return self._is_told(message.part, sender)
 
     def take(self, letter: Letter) -> list[Message]:
-        """Take a message that is ready. Late ones, and ones that their sender may not send, are dropped.
+        """Take a message that is ready. Late ones are dropped.
 
         CheatError when an opened value is impossible, TooManyFaultsError when too few answers are usable.
         """
         message = letter.message
-        if message.round < self._asked.round or not self._is_placed(message):
+        if message.round < self._asked.round:
             return []
         if message.part >= (most := self._most(message)):
             raise MessageError(f"{type(message).__name__}: part {message.part}, there are {most}")
@@ -267,13 +265,6 @@ class TrioRound(ABC):
                 return self._take_answer(message.sender, message.part, residues)
             case _:
                 return self._use_part(message.part, residues)
-
-    def _is_placed(self, message: RoundMessage) -> bool:
-        kind, sender = type(message), message.sender
-        if (kind, sender) not in self._placed:
-            placed = is_sent(kind.__name__, self._asked.attempt.places, self._job.n, sender, self._me)
-            self._placed[kind, sender] = placed
-        return self._placed[kind, sender]
 
     def _take_answer(self, client: int, part: int, residues: PackedResidues) -> list[Message]:
         return self._decoded(self._answers.take(client, part, residues))
@@ -379,8 +370,7 @@ class TrioRound(ABC):
         return self._keys_of(secret, phase=_COMPARE, part=slot)
 
     def _keys_of(self, secret: bytes, *, phase: str, part: int = 0) -> Keys:
-        number, attempt = self._asked.round, len(self._asked.attempt.lost)
-        return Keys(secret, run=self._run, round_=number, attempt=attempt, phase=phase, part=part)
+        return Keys(secret, run=self._run, round_=self._asked.round, phase=phase, part=part)
 
     def _secret(self, client: int) -> bytes:
         """Secret from which this client and another derive keys of this question."""

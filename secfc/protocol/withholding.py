@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection
 
 from secfc.params import Job
-from secfc.protocol.attempt import Attempt
 from secfc.protocol.gathering import Gathering
 from secfc.protocol.messages import PREPARING, MaskedAnswer, SpareMasks
 
@@ -25,14 +24,12 @@ def preparing_late(awaited: Collection[int], *, n: int, carried: Carried) -> tup
     return tuple(awaited)
 
 
-def owing(
-    gathering: Gathering, job: Job, attempt: Attempt, carried: Carried, *, due: int | None = None
-) -> tuple[int, ...]:
+def owing(gathering: Gathering, job: Job, carried: Carried, *, due: int | None = None) -> tuple[int, ...]:
     """Clients that owe the first evaluator an answer, or the dealer if one of them waits for its masks.
 
     Empty if enough clients have sent `due` answers, by default the most that any client has sent.
     """
-    dealer, first, _ = attempt.trio
+    dealer, first, _ = job.trio
     asked = [j for j in range(1, job.n + 1) if j not in gathering.left_out]
     masks = {j: carried(SpareMasks.__name__, dealer, j) for j in asked[job.threshold :] if j != dealer}
     sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}

@@ -12,7 +12,7 @@ from secfc.errors import CheatError, MessageError, SealError
 from secfc.params import MAX_ROUNDS, Job
 from secfc.protocol.bounds import Bounds
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.messages import Assignment, Finish, Message, RecheckRequest, Witness
+from secfc.protocol.messages import Assignment, Finish, Message, Witness
 from secfc.protocol.shown import proof_of, shown, with_evidence
 from secfc.sealing.channel import TAG_BYTES
 from secfc.sealing.handshake import DIGEST_BYTES
@@ -34,7 +34,7 @@ def quorum(job: Job, planned: int) -> int:
     return max(job.threshold, (planned + job.t) // 2 + 1)
 
 
-def check_outcome(finish: Finish | RecheckRequest, job: Job) -> None:
+def check_outcome(finish: Finish, job: Job) -> None:
     """Raise MessageError unless a search can end so. An inertia too large for a float is infinite."""
     inertia = finish.inertia
     known = inertia >= 0.0 if inertia is not None else not job.tells_inertia
@@ -51,7 +51,7 @@ class Witnesses:
 
     def __init__(self, context: ClientContext, peers: Peers) -> None:
         self._me, self._session = context.number, context.session
-        self._last_round, self._most = context.job.last_round, Bounds(context.job).witness + TAG_BYTES
+        self._most_rounds, self._most = context.job.max_rounds, Bounds(context.job).witness + TAG_BYTES
         self._channels = peers.channels
         self._own: dict[int, Proof] = {}  # by round
         self._latest, self._shown = 0, b""  # the last of these rounds, and its proof as it is shown
@@ -104,9 +104,9 @@ class Witnesses:
         sender, sealed, round_ = message.sender, message.sealed.payload, message.round or END
         if sender not in self._channels:
             raise MessageError(f"Witness: from client {sender}, which is no other client of this run")
-        if message.round > self._last_round:
+        if message.round > self._most_rounds:
             # This refuses END too, which is sent as 0, so each message has one encoding.
-            raise MessageError(f"Witness: of round {message.round}, at most {self._last_round} are asked")
+            raise MessageError(f"Witness: of round {message.round}, at most {self._most_rounds} are asked")
         if len(sealed) > self._most:
             raise MessageError(f"Witness: {len(sealed)} sealed bytes from client {sender}")
         channel = self._channels[sender]

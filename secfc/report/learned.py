@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from secfc.params import Job
-from secfc.protocol.recheck import RECHECKED
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,6 @@ def who_learned_what(
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
         coalition += ", except two of those that compare"
-    if job.t > 1 and sum(j <= job.n for j in job.recheckers) > 1:
-        coalition += ", except two of those that recheck"
     if job.ids_cap is None:
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
@@ -116,7 +113,7 @@ def _of_server(job: Job, rounds: int) -> list[Learned]:
 
 
 def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Learned]:
-    dealer, first, second, *reserves = [called[one] for one in job.comparers]
+    dealer, first, second = [called[one] for one in job.comparers]
     distances = f"the exact distance of every row to the centres of all sets of {rounds} rounds"
     inertias = "the inertia of each k, which the summary has, and of one cluster"
     return [
@@ -127,23 +124,7 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
             "one of those that compare, if it lied",
             "possibly every row, from some dozen rounds on; max_liars does not prevent it",
         ),
-        *(
-            Learned(
-                f"{reserve}, if it replaced a comparer that was lost",
-                "with another comparer of that time, what the lost one would have learned with that other",
-            )
-            for reserve in reserves
-        ),
-        *_of_recheckers(job, called),
     ]
-
-
-def _of_recheckers(job: Job, called: Mapping[int, str]) -> list[Learned]:
-    if not job.recheckers:
-        return []
-    who = ", ".join(called[one] for one in job.recheckers)
-    distances = f"the exact distances of the rows of {RECHECKED} labels, or of all labels if there are fewer"
-    return [Learned(f"any two of {who}", distances)]
 
 
 def _opened(columns: Sequence[str]) -> list[Learned]:

@@ -16,18 +16,9 @@ commitment to the next one. The introduction has the commitment to the first val
     seed = SHA-256("secfc check seed 1" | transcript | number of the check (4) | values of clients 1 to n,
            zeros for one that is left out)
 
-Clients that recheck labels use only this coin:
-
-::
-
-    about = SHA-256("secfc recheck 1" | transcript | SHA-256 of the result as it is endorsed
-                    | number of its last question (4))
-    seed  = SHA-256("secfc recheck toss 1" | about | number (2) and value of each who tosses it)
-
 Blum: *Coin flipping by telephone*, 1983. Commitments are in signed introductions, so the transcript fixes all
 of them. One honest value makes the coin uniform. The party that opens its value last can only refuse to open
-it. More than half of the parties that may open a value must do so. So a refusal cannot lead to another coin
-(`Job.tossers`).
+it. All three comparers must open theirs, so a refusal ends the run and cannot lead to another coin.
 """
 
 import hashlib
@@ -44,8 +35,6 @@ _CHECKS = b"secfc checks 1"
 _SEED = b"secfc check seed 1"
 _COMMITMENT = b"secfc commitment 1"
 _TOSS = b"secfc toss 1"
-_RECHECK = b"secfc recheck 1"
-_RECHECK_TOSS = b"secfc recheck toss 1"
 _NUMBER = struct.Struct("<H")
 
 
@@ -80,19 +69,6 @@ def toss(transcript: bytes, values: Mapping[int, bytes], left_out: Collection[in
     """
     out = b"".join(map(_NUMBER.pack, sorted(left_out)))
     return int.from_bytes(hashlib.sha256(_TOSS + transcript + _told(values) + out).digest(), "little")
-
-
-def about_result(transcript: bytes, result: bytes, last: int) -> bytes:
-    """The subject of a coin that chooses labels of a result, 32 bytes. Values opened for one fit no other.
-
-    `result` is the digest of the result, `last` the number of the question whose labels it has.
-    """
-    return hashlib.sha256(_RECHECK + transcript + result + struct.pack("<I", last)).digest()
-
-
-def recheck_seed(about: bytes, values: Mapping[int, bytes]) -> bytes:
-    """The seed for choosing labels to recheck, 32 bytes."""
-    return hashlib.sha256(_RECHECK_TOSS + about + _told(values)).digest()
 
 
 def _told(values: Mapping[int, bytes]) -> bytes:

@@ -31,7 +31,7 @@ def test_a_job_file_and_its_roster_make_an_agreement(organisations):
 
 def test_every_parameter_of_a_job_can_be_agreed_on():
     derived = {"n", "d", "bound"}  # from roster and columns
-    named = {"reveal_centres": "reveal_to", "comparers": "comparers", "recheck": "recheckers"}
+    named = {"reveal_centres": "reveal_to", "comparers": "comparers"}
     named |= {"compared": "compared"}
     derived |= set(named.values())  # from lists
     derived |= {"owners", "deposits"}  # of a committee, in a simulation

@@ -92,7 +92,7 @@ def test_opened_wires_are_balanced_bits():
             assert abs(bits.mean() - 0.5) < 5 * 0.5 * bits.size**-0.5
 
 
-PLACE = {"run": bytes(16), "round_": 1, "attempt": 0, "phase": "iterate"}
+PLACE = {"run": bytes(16), "round_": 1, "phase": "iterate"}
 
 
 class TestKeys:
@@ -107,7 +107,6 @@ class TestKeys:
             {"secret": SECRETS[1]},
             {"run": b"\1" + bytes(15)},
             {"round_": 2},
-            {"attempt": 1},
             {"part": 1},
             {"phase": "predict"},
         ]
@@ -115,7 +114,7 @@ class TestKeys:
             Keys(**{"secret": SECRETS[0]} | PLACE | change).key(purpose, index)
             for change, purpose, index in product([{}, *changes], ("wires", "products"), (0, 1))
         }
-        assert len(found) == 7 * 4
+        assert len(found) == 6 * 4
 
     def test_texts_cannot_run_into_each_other(self):
         one = Keys(SECRETS[0], **PLACE | {"phase": "ab"}).key("c", 0)

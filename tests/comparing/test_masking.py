@@ -26,8 +26,8 @@ PRIMES_OF_ROUND = primes_of(COUNT)
 RADIX = MixedRadix(PRIMES_OF_ROUND)
 
 
-def keys(client: int, *, attempt: int = 0) -> Keys:
-    return Keys(bytes([client]) * 32, run=bytes(16), round_=1, attempt=attempt, phase="iterate")
+def keys(client: int) -> Keys:
+    return Keys(bytes([client]) * 32, run=bytes(16), round_=1, phase="iterate")
 
 
 class Round:

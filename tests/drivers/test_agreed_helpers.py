@@ -5,14 +5,12 @@ import json
 
 import pytest
 from support.organisations import NAMES, Organisations
-from typer.testing import CliRunner
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import agreement_of, read_job
 from secfc.agreement.keys import read_key
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
-from secfc.cli.app import app
 from secfc.drivers.agreed import run_agreed
 from secfc.drivers.coordinator import Coordinator
 from secfc.drivers.flare.jobs import export_job
@@ -86,7 +84,7 @@ def test_labels_are_those_of_distances_and_a_helper_has_a_statement_alone(organi
 class TestWhoCompares:
     @pytest.mark.parametrize(
         ("helpers", "comparers"),
-        [(("a",), (1, 2, 4)), (("a", "b"), (1, 4, 5)), (("a", "b", "c", "d"), (4, 5, 6, 7))],
+        [(("a",), (1, 2, 4)), (("a", "b"), (1, 4, 5)), (("a", "b", "c"), (4, 5, 6))],
     )
     def test_by_default_the_helpers_of_the_roster_behind_as_many_clients_as_are_needed(
         self, tmp_path, helpers, comparers
@@ -101,34 +99,11 @@ class TestWhoCompares:
         organisations.replace(organisations.job, "k = 2", 'k = 2\ncomparers = ["second", "west", "first"]')
         assert organisations.agreement.job.comparers == (5, 3, 4)
 
-    def test_reserves_are_named_where_parties_sign(self, organisations, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "300")
-        names = '["north", "second", "first", "west"]'
-        organisations.replace(organisations.job, "k = 2", f"k = 2\ncomparers = {names}")
-        shown = CliRunner().invoke(app, ["job", "show", str(organisations.job)])
-        assert shown.exit_code == 0, shown.output
-        text = " ".join(shown.output.split())
-        assert "north, second, first; if one is lost, west replaces it; no two of all these may" in text
-
     def test_every_helper_of_the_roster_compares(self, organisations):
         organisations.replace(organisations.job, "k = 2", 'k = 2\ncomparers = ["first", "west", "south"]')
         text = r"roster: the job needs 1 helpers, the roster has 2"
         with pytest.raises(ParameterError, match=text):
             read_job(organisations.job)
-
-    def test_who_rechecks_is_named_too_and_compares_nothing(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "300")
-        made = Organisations(tmp_path)
-        made.add_helpers("a", "b", "c")
-        made.replace(made.job, "k = 2", 'k = 2\nrecheck = ["c", "a", "b"]')
-        job = made.agreement.job
-        assert (job.comparers, job.recheckers) == ((1, 2, 3), (6, 4, 5))
-        shown = CliRunner().invoke(app, ["job", "show", str(made.job)])
-        assert "who rechecks" in shown.output
-        assert "c, a, b; no two of them may collude" in " ".join(shown.output.split())
-        made.replace(made.job, '"c", "a", "b"', '"c", "a", "nobody"')
-        with pytest.raises(ParameterError, match=r"clustering\.recheck: 'nobody' is no party"):
-            read_job(made.job)
 
     def test_without_any_clients_do(self, tmp_path):
         made = Organisations(tmp_path)
@@ -172,7 +147,7 @@ class TestSiteFiles:
 @pytest.mark.processes
 def test_a_party_that_was_lost_is_named_on_the_page_whatever_it_is(tmp_path):
     made = Organisations(tmp_path)
-    made.add_helpers("first", "second", "third", "fourth")  # the last is a reserve
+    made.add_helpers("first", "second", "third")
     made.sign()
     sites = [made.site(name) for name in made.agreement.names]
     run_agreed(made.agreement, file=made.job, sites=sites, summary=tmp_path / "summary.json")

@@ -97,48 +97,12 @@ def test_a_comparer_that_crashes_anywhere_ends_the_run_and_is_named(eight, clien
     assert (ending.clustering, ending.labels) == (None, {})
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("client", "at"), crossed((6, 3, 8), sweep(range(60), keep=range(3, 60, 14)), together=1)
-)
-def test_a_comparer_that_crashes_anywhere_is_replaced_by_the_next_reserve(eight, client, at):
-    setup = eight(disclosure="labels", comparers=(6, 3, 8, 1))
-    ending = run(setup, Fault(kind="crash", client=client, at=at), seed=at)
-    assert ending.error is None
-    assert ending.refused == ()
-    assert_exact(setup, ending)
-    assert client in ending.faults.gone or client in ending.labels
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("at", sweep(range(40), keep=(0, 2, 12, 17, 18, 19, 20, 30)))
-@pytest.mark.parametrize("comparers", [(6, 3, 8, 1), (1, 9, 10, 11)], ids=["clients", "helpers"])
-def test_without_a_seed_one_that_crashes_is_replaced_unless_others_have_told_their_values(
-    eight, comparers, at
-):
-    setup = eight(disclosure="labels", comparers=comparers, seed=None)
-    gone = comparers[1]
-    ending = run(setup, Fault(kind="crash", client=gone, at=at), seed=at)
-    if ending.error is None:
-        assert_exact(setup, ending)
-        return
-    assert isinstance(ending.error, TooManyFaultsError)
-    text = (
-        ", a comparer, is absent, and no other client can toss the coin in its place: the other clients "
-        "were already asked"
-    )
-    assert str(ending.error).startswith(setup.job.called(gone) + text)
-    assert (ending.clustering, ending.labels) == (None, {})
-
-
 UNUSABLE = ("garbage", "cut", "residue")
 """Answers that cannot be opened, have another size, or are no residues."""
 
 
 @pytest.mark.some(4)
-@pytest.mark.parametrize(
-    ("how", "comparers"), crossed(UNUSABLE, [(4, 3, 5), (6, 7, 8), (1, 6, 7, 8)], together=1), ids=str
-)
+@pytest.mark.parametrize(("how", "comparers"), crossed(UNUSABLE, [(4, 3, 5), (6, 7, 8)], together=1), ids=str)
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_who_sends_an_answer_that_cannot_be_used_is_named_where_all_are_needed(
     setup_of, part_rows, how, comparers, at

@@ -207,16 +207,13 @@ def test_a_client_that_gets_no_further_is_absent(stored, starts):
     assert 2 in (*outcome.faults.absent, *outcome.faults.left_out)
 
 
-def test_a_comparer_that_gets_no_further_is_replaced(stored, starts):
-    codes, started = starts
+def test_a_comparer_that_gets_no_further_ends_the_run_by_name(stored, starts):
+    codes, _ = starts
     codes[1] = dying_at_step(60)
     codes |= dict.fromkeys((5, 6, 7), "raise SystemExit(3)")
-    setup = stored("opened labels", counts=(40, 30, 50, 10, 10), comparers=(1, 2, 3, 4))
-    outcome, whole = run_multiprocess(setup), run_in_process(replace(setup, storage=None))
-    assert len(started) == 7
-    assert outcome.faults.absent == (2,)
-    for at in (0, 2, 3, 4):
-        np.testing.assert_array_equal(outcome.labels[at], whole.labels[at])
+    setup = stored("opened labels", counts=(40, 30, 50, 10, 10), comparers=(1, 2, 3))
+    with pytest.raises(TooManyFaultsError, match=r"^client 2, a comparer, is absent, and no other party"):
+        run_multiprocess(setup)
 
 
 @pytest.fixture

@@ -39,7 +39,6 @@ from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.noise import Noise
 from secfc.protocol.pairwise import PairwiseMasks
-from secfc.protocol.rechecking import Rechecking
 from secfc.protocol.trio_round import TrioRound
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.stages import SeriesInput
@@ -112,7 +111,6 @@ class Uses:
             (ShareChecks, "_challenge"),
             (PairwiseMasks, "add"),
             (ClientLabels, "__init__"),
-            (Rechecking, "_own_secret"),
             (BearerMasks, "add"),
             (BearerMasks, "next"),
         ):
@@ -305,7 +303,6 @@ PURPOSES = {
     "scored starts": COMPARED,
     "opened inertia": COMPARED | {"InertiaDealer", "InertiaEvaluator"},
     "several k, opened": COMPARED | {"InertiaDealer", "InertiaEvaluator"},
-    "rechecked": COMPARED | {"Rechecking._own_secret"},
     "liars": CHECKED,
     "spreads": MASKED | {"deal_zeros"},
     "noise": COMPARED | {"Noise.draw"},

@@ -216,15 +216,8 @@ class TestServerThatCheats:
             held[0].coin[96 * at :][:32],
             f"^client {liar}: its value of the coin about these rows is",
         )
-        tossing = net.job.comparers
-        for about in (
-            {"left_out": (6,)},
-            {"transcript": bytes(32)},
-            {"party": 3},
-            {"tossing": (*tossing[:2], 6)},
-        ):
+        for about in ({"left_out": (6,)}, {"transcript": bytes(32)}, {"party": 3}):
             given = {"transcript": net.transcript, "party": liar, "left_out": (), "value": value} | about
-            given = {"tossing": tossing} | given
             signature = net.identities[liar - 1].sign(value_statement(given.pop("transcript"), **given))
             for one in held:
                 coin = bytearray(one.coin)
@@ -352,9 +345,7 @@ class TestWhoTells:
         refuses(
             net.server, coin, SealError, "^client 8: its value of the coin about these rows is not signed"
         )
-        signed = value_statement(
-            net.transcript, party=8, value=coin.value, tossing=net.job.comparers, left_out=()
-        )
+        signed = value_statement(net.transcript, party=8, value=coin.value, left_out=())
         net.deliver(replace(coin, signature=net.identities[7].sign(signed)))
         question = net.hold(Assignment, recipient=8)
         refuses(net.clients[8], question, MessageError, "others are left out than before")
@@ -410,7 +401,7 @@ class TestServer:
         net = wire(trio=trio)
         net.hold(Coin, recipient=SERVER, sender=net.job.comparers[2])
         with pytest.raises(
-            TooManyFaultsError, match="is absent, and no other client can toss the coin in its place"
+            TooManyFaultsError, match="is absent, and no other party can take its place"
         ) as caught:
             net.server.absent(net.job.comparers[2])
         assert caught.value.clients == (net.job.comparers[2],)

@@ -28,12 +28,11 @@ SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().
 SIGNER = Signer(SESSION, COORDINATOR)
 
 LISTS = {
-    messages.Assignment: 18 + 2 * 64,
-    messages.Finish: 8 + 2 * 64,
-    messages.RecheckRequest: 2 + 2 * 64,
+    messages.Assignment: 12 + 2 * 64,
+    messages.Finish: 2 + 2 * 64,
     messages.OpenedLabels: 4,
 }
-"""Bytes of clients, sets, draws, lost comparers and the coin after labels, if none; two endorsements."""
+"""Bytes of clients, sets, draws and the coin after labels, if none; two endorsements."""
 
 KINDS = messages.RUNNING
 NAMES = [kind.__name__ for kind in KINDS]
@@ -65,9 +64,9 @@ def signed(kind, data):
 
 def bodies(kind, k, room):
     """Bodies of this many bytes, for the array that needs the most memory after decoding."""
-    results = (messages.Finish, messages.RecheckRequest, messages.OpenedLabels)
+    results = (messages.Finish, messages.OpenedLabels)
     bits = max(1, (k - (kind in results)).bit_length())
-    before = {messages.Hello: 32 + 228 + 4, messages.Finish: 13, messages.RecheckRequest: 17}.get(kind, 0)
+    before = {messages.Hello: 32 + 228 + 4, messages.Finish: 13}.get(kind, 0)
     before += 4 * (kind is messages.OpenedLabels)
     if kind in (messages.Hello, messages.Assignment, *results):
         count = (room - before - 4 - LISTS.get(kind, 0)) // bits * 8
@@ -93,9 +92,7 @@ def bodies(kind, k, room):
     elif kind is messages.Challenge:
         yield bytes(32) + (room - 36).to_bytes(4, "little") + bytes(room - 36)
     elif kind is messages.CoinRequest:
-        yield ((room - 4) // 2).to_bytes(2, "little") + bytes(room - 2)  # none toss
-    elif kind is messages.Coin:
-        yield (room - 8).to_bytes(4, "little") + bytes(room - 4)
+        yield ((room - 2) // 2).to_bytes(2, "little") + bytes(room - 2)
     elif kind is messages.UnionOpening:
         yield bytes(4) + bytes((room - 4) // 8 * 8)
     else:

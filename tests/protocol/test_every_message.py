@@ -52,7 +52,7 @@ AUTHENTIC = (
 """Sealed or signed, so no flipped bit of the body is accepted. The first 4 bytes of some are the part."""
 
 
-@pytest.fixture(params=["liars", "distances", "labels", "rechecked", "disputes", "membership"])
+@pytest.fixture(params=["liars", "distances", "labels", "disputes", "membership"])
 def run(request, wire, part_rows):
     """A run of five clients in parts of two rows, in each variant that adds types of messages."""
     part_rows(2)
@@ -63,8 +63,6 @@ def run(request, wire, part_rows):
             return wire(FIVE, disclosure="distances")
         case "labels":
             return wire(FIVE, disclosure="labels", comparers=(2, 5, 3), comparison="rounds")
-        case "rechecked":
-            return wire(FIVE, disclosure="labels", comparers=(2, 5, 3), recheckers=(4, 1, 6))
         case "disputes":
             net = wire(FIVE, max_liars=1)
             net.deal_badly(4, (2,))

@@ -104,7 +104,9 @@ class TestRows:
         refuses(net.clients[client], forged, MessageError, f"^Plan: helper {helper} has rows$")
         said[helper - 1] = None
         forged = replace(plan, introductions=tuple(said))
-        refuses(net.clients[client], forged, MessageError, "^Plan: too few of those who are to compare came$")
+        refuses(
+            net.clients[client], forged, MessageError, "^Plan: one of those who are to compare did not come$"
+        )
 
 
 class TestWhoVanishes:

@@ -11,7 +11,6 @@ from support.sweeps import crossed
 from support.wire import Wire
 
 from secfc import keystream
-from secfc.comparing import keys
 from secfc.comparing.keys import Keys
 from secfc.comparing.widths import FEW
 from secfc.errors import CheatError
@@ -192,58 +191,6 @@ def test_two_runs_of_the_same_rows_and_seed_have_no_key_in_common(holders, compa
 
 
 @pytest.mark.some(2)
-@pytest.mark.parametrize(("init", "place", "moment"), crossed(["random", "k-means++"], range(3), [20, 150]))
-def test_no_key_is_for_two_attempts(holders, part_rows, init, place, moment):
-    """A slow comparer that was given up continues with its question while others are asked again."""
-    part_rows(30)
-    net, comparers, left = wired((4, 2, 5, 1), init=init), (4, 2, 5, 1), [0]
-
-    def due():
-        left[0] += net.server.state is State.ITERATE
-        return left[0] > moment
-
-    net.run(until=due)
-    net.post(net.server.absent(comparers[place]))
-    net.run()
-    assert net.server.state is State.DONE
-    dealers = (4, 1 if place == 0 else 4)
-    attempts = defaultdict(set)
-    for uses in holders.uses.values():
-        (one, info, *use), *more = uses
-        assert len(more) <= 1
-        assert all(same == [info, *use] for _, *same in more)
-        _, attempt, _ = keys._PLACE.unpack_from(info, len(keys._LABEL))
-        assert dealers[attempt] in (one, *(two for two, *_ in more)) or not more
-        attempts[attempt].add(info)
-    assert set(attempts) == {0, 1}
-    assert set(holders.begun.values()) <= {1, 2}
-    numbers = [
-        {keys._PLACE.unpack_from(info, len(keys._LABEL))[0] for info in of} for of in attempts.values()
-    ]
-    assert max(numbers[0]) < min(numbers[1])
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("recheckers", "part"), crossed([(3, 1, 6), (1, 6, 7), (6, 3, 1)], [3, 30], together=1)
-)
-def test_no_key_of_what_is_rechecked_is_for_two_uses(holders, part_rows, recheckers, part):
-    part_rows(part)
-    net = wired((4, 2, 5), recheckers=recheckers)
-    net.run()
-    assert net.server.state is State.DONE
-    last, again = net.server.gathering.round + 1, 0
-    for (one, info, *use), (two, *same) in holders.uses.values():
-        assert [info, *use] == same
-        round_, _, _ = keys._PLACE.unpack_from(info, len(keys._LABEL))
-        again += round_ == last
-        assert (recheckers[0] if round_ == last else 4) in (one, two)
-        assert not {one, two} & ({*recheckers[1:]} if round_ != last and use[0] != "answers" else set())
-    assert again > 3
-    assert set(holders.begun.values()) == {2}
-    assert holders.begun.keys() == holders.uses.keys()
-
-
 @pytest.mark.parametrize("what", ["sets", "draws"])
 def test_clients_that_were_asked_other_things_have_no_key_in_common(holders, monkeypatch, what):
     """Even if they accepted questions that do not follow from the seed."""

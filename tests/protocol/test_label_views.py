@@ -32,11 +32,9 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.limits import Limits
 from secfc.payload import Payload
-from secfc.protocol.attempt import Attempt
 from secfc.protocol.client import Client
 from secfc.protocol.label_packing import PackedLabels, labels_of
 from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report
-from secfc.protocol.server import Server
 
 PASSES = 12
 """Largest number of runs until all masks are changed, because what one mask hides can depend on others."""
@@ -285,24 +283,22 @@ def moved_covers(job, first, now):
     return found
 
 
-def moved_keys(first, now, coalition, trios):
+def moved_keys(first, now, coalition, trio):
     """Changes of keystreams that no member of a coalition has, for which masked values stay the same."""
     found = {}
     for used, place in now.places.items():
         if now.holders[used] & coalition:
             continue
-        _, attempt, _ = keys_module._PLACE.unpack_from(place[0], len(keys_module._LABEL))
-        evaluators = trios[attempt][1:]
-        honest = [j for j in evaluators if j not in coalition]
+        honest = [j for j in trio[1:] if j not in coalition]
         purpose = place[1].split()[-1]
         if purpose in ("wires", "masks"):
             # Masks of one honest evaluator. If both are honest, nobody in the coalition sees what they mask.
             hides = {"wires": "wires", "masks": "halves"}[purpose], place
             if len(honest) == 1 and honest[0] in now.holders[used] and hides in now.plain:
                 found[used] = change(first.plain[hides], now.plain[hides])
-        elif purpose == "products" and evaluators[1] in coalition:
+        elif purpose == "products" and trio[2] in coalition:
             found[used] = change(first.plain[used], now.plain[used])
-        elif purpose == "choice" and evaluators[1] in coalition:  # it is dealt what these are taken from
+        elif purpose == "choice" and trio[2] in coalition:  # it is dealt what these are taken from
             found[used] = change(now.plain[used], first.plain[used])
         elif purpose == "shares":
             found[used] = changed_shares(first.dealt[used], now.dealt[used])
@@ -336,11 +332,10 @@ def with_the_same_labels(net_of, first, rows, given, coalition, width):
     raise AssertionError("no such rows were found")
 
 
-def coupled(net_of, rows, given, coalition, *, width=0.02, others=None, lost=()):
+def coupled(net_of, rows, given, coalition, *, width=0.02, others=None):
     """Two runs' views, the second with other rows."""
     first = net_of(rows, given)
     job = first.run.job
-    trios = [Attempt(comparers=job.comparers, lost=lost[:number]).trio for number in range(len(lost) + 1)]
     others = others or with_the_same_labels(net_of, first, rows, given, coalition, width)
     for j, (one, other) in enumerate(zip(rows, others, strict=True), 1):
         assert j in coalition or (quantise(one, job.unit) != quantise(other, job.unit)).any()
@@ -353,7 +348,7 @@ def coupled(net_of, rows, given, coalition, *, width=0.02, others=None, lost=())
         assert told(now) == told(first)
         if view(now, coalition) == seen:
             break
-        before, keys = keys, moved_keys(first, now, coalition, trios)
+        before, keys = keys, moved_keys(first, now, coalition, job.trio)
         if step == 0:
             for dealer, moved in moved_covers(job, first, now).items():
                 shares[dealer] |= moved
@@ -415,59 +410,6 @@ def test_a_helper_and_the_dealer_see_what_depends_on_the_rows(net_of):
     for helper in (6, 7):
         seen, again, _ = coupled(net_of, ROWS, JOB | {"t": 2}, {1, helper})
         assert again != seen
-
-
-@pytest.fixture
-def losing(monkeypatch):
-    """A server that claims wrongly, in the second round of an attempt, that a comparer vanished."""
-
-    receive = Server.receive
-
-    def lose(*lost):
-        def received(server, message):
-            due = lost[len(server.phase.attempt.lost) :] if isinstance(message, Endorsement) else ()
-            if due and message.round == server.phase.attempt.since + 1:
-                return server.absent(due[0])
-            return receive(server, message)
-
-        monkeypatch.setattr(Server, "receive", received)
-
-    return lose
-
-
-RESERVES = (6, 7, 8, 9, 10)
-"""All are helpers. R clients answer, and all of these are reserves."""
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("lost", "company"),
-    [
-        ((6,), (6, 9, 1, 4)),  # dealers
-        ((7,), (7, 9, 2, 3)),  # first evaluators
-        ((8,), (8, 9, 3, 5)),  # second ones
-        ((7, 6), (7, 10, 2, 4)),  # the first evaluated, the second deals later
-        ((6, 8), (6, 10, 1, 3)),  # the first dealt, the second evaluates later
-    ],
-)
-def test_two_that_never_compare_in_one_attempt_see_no_more(net_of, losing, lost, company):
-    losing(*lost)
-    given = JOB | {"t": 2, "comparers": RESERVES}
-    seen, again, keys = coupled(net_of, ROWS, given, {SERVER, *company}, lost=lost)
-    assert again == seen
-    assert bool(keys) == (lost != (6,)), "what dealers see has no mask"
-    assert {dict(one[1:])["lost"] for one in seen if one[0] == "Assignment"} == {
-        lost[:number] for number in range(len(lost) + 1)
-    }
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("company", [(7, 8), (9, 8), (6, 7), (6, 9)])
-def test_two_that_compared_in_one_attempt_see_what_depends_on_the_rows(net_of, losing, company):
-    losing(7)
-    given = JOB | {"t": 2, "comparers": RESERVES}
-    seen, again, _ = coupled(net_of, ROWS, given, set(company), lost=(7,))
-    assert again != seen
 
 
 OTHERS = {

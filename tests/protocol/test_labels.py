@@ -17,7 +17,6 @@ from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.limits import Limits
-from secfc.protocol.attempt import Attempt
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
@@ -199,7 +198,7 @@ def go_on_with(net, message):
 def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
     """Signatures of evaluators for what they said."""
     question = question_digest(labels, (), more.pop("left_out", ()), more.pop("draws", ()))
-    given = {"round_": 2, "attempt": Attempt(comparers=COMPARERS)} | more
+    given = {"round_": 2} | more
     statement = endorsed(session or net.session, said, question, **given)
     return tuple(net.identities[j - 1].sign(statement) for j in by)
 
@@ -630,7 +629,8 @@ class TestLiars:
     def test_a_dealer_that_answers_wrongly_ends_the_run(self, of):
         net = of()
         with pytest.raises(
-            TooManyFaultsError, match=f"^client {DEALER}, a comparer, lied, and no reserve is left$"
+            TooManyFaultsError,
+            match=f"^client {DEALER}, a comparer, lied, and no other party can take its place$",
         ):
             net.run(drop=self.lying(net, (DEALER,)))
 

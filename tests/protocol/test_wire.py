@@ -40,8 +40,6 @@ from secfc.protocol.messages import (
     OpenedLabels,
     Plan,
     Ready,
-    Recheck,
-    RecheckRequest,
     Report,
     Share,
     SpareMasks,
@@ -162,18 +160,8 @@ def examples():
         "Witness": Witness(run=SECRET_RUN, sender=3, recipient=1, round=7, sealed=Sealed(payload=bytes(48))),
         "Assignment": Assignment(**down, round=7, sets=labels(0, 2, -1, 1)),
         "Assignment with coin": Assignment(**down, round=1, sets=labels(0, 2, 1, 1), coin=TOLD),
-        "CoinRequest": CoinRequest(**down, left_out=(1, 3), tossing=(4, 2, 5)),
+        "CoinRequest": CoinRequest(**down, left_out=(1, 3)),
         "Coin": Coin(**up, value=bytes(range(32)), signature=bytes(64)),
-        "RecheckRequest": RecheckRequest(
-            **down,
-            last=4,
-            labels=labels(2, 0, 1),
-            n_iter=5,
-            converged=True,
-            inertia=None,
-            endorsements=SIGNED,
-        ),
-        "Recheck": Recheck(**down, round=7, last=4, result=bytes(range(32)), coin=bytes(288)),
         "CodedDistances": CodedDistances(**up, round=7, part=6, residues=packed((1, 2, 3))),
         "Finish": Finish(**down, labels=labels(2, 0, 1), n_iter=5, converged=True, inertia=0.25),
         "UnionDeal": UnionDeal(
@@ -307,18 +295,13 @@ def messages(draw):
         body = {"part": draw(st.integers(0, U32))}
     elif kind is Assignment:
         body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
-        body |= {"coin": draw(st.binary(max_size=288)), "since": draw(st.integers(0, U32))}
-        body["lost"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
+        body["coin"] = draw(st.binary(max_size=288))
         body["asked"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
     elif kind is CoinRequest:
-        some = st.lists(st.integers(0, U16), max_size=4).map(tuple)
-        body = {"left_out": draw(some), "tossing": draw(some)}
-    elif kind is Recheck:
-        octets = {"result": 32, "coin": 288}
-        body = {name: draw(st.binary(min_size=size, max_size=size)) for name, size in octets.items()}
-        body["last"] = draw(st.integers(0, U32))
+        body = {"left_out": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))}
     elif kind is Coin:
-        body = {"value": draw(st.binary(max_size=32)), "signature": draw(st.binary(max_size=64))}
+        body = {"value": draw(st.binary(min_size=32, max_size=32))}
+        body["signature"] = draw(st.binary(min_size=64, max_size=64))
     elif kind is OpenedLabels:
         body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
     elif kind is Endorsement:
@@ -358,11 +341,6 @@ def messages(draw):
             "inertia": draw(st.none() | st.floats(0, allow_nan=False)),
             "endorsements": draw(endorsements),
         }
-        if kind is RecheckRequest:
-            body["last"] = draw(st.integers(0, U32))
-        else:
-            body["lost"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
-            body["since"] = draw(st.integers(0, U32))
     return kind(**head, **body), k
 
 
@@ -485,36 +463,31 @@ def test_assignment_is_laid_out_as_documented():
     data = encode(examples()["Assignment"], k=3)
     head = b"SFC4\x05" + SECRET_RUN + b"\x00\x00\x02\x00" + b"\x07\x00\x00\x00"
     sets = b"\x04\x00\x00\x00" + bytes([0b01_11_10_00, 0])
-    first = b"\x00\x00\x01\x00\x00\x00"  # nobody is lost, since round 1
-    assert data == head + sets + bytes(6) + first + bytes(2) + bytes(4)
+    assert data == head + sets + bytes(6) + bytes(2) + bytes(4)
     given = {
         "responders": (1, 2, 300),
         "asked": (0, 2),
         "left_out": (3,),
-        "lost": (9, 4),
-        "since": 6,
         "draws": (4, U32),
     }
     named = encode(replace(examples()["Assignment"], **given), k=3)
     responders, left_out = b"\x03\x00\x01\x00\x02\x00\x2c\x01", b"\x01\x00\x03\x00"
     asked = b"\x02\x00\x00\x00\x02\x00"
-    lost, since = b"\x02\x00\x09\x00\x04\x00", b"\x06\x00\x00\x00"
     draws = b"\x02\x00\x04\x00\x00\x00\xff\xff\xff\xff"
-    assert named == head + sets + responders + asked + left_out + lost + since + draws + bytes(4)
+    assert named == head + sets + responders + asked + left_out + draws + bytes(4)
     tossed = encode(replace(examples()["Assignment"], coin=TOLD), k=3)
-    assert tossed == head + sets + bytes(6) + first + bytes(2) + b"\x20\x01\x00\x00" + TOLD
+    assert tossed == head + sets + bytes(6) + bytes(2) + b"\x20\x01\x00\x00" + TOLD
     assert decode(tossed, k=3).coin == TOLD
     assert decode(named, k=3).draws == (4, U32)
     assert decode(named, k=3).responders == (1, 2, 300)
     assert decode(named, k=3).asked == (0, 2)
     assert decode(named, k=3).left_out == (3,)
-    assert (decode(named, k=3).lost, decode(named, k=3).since) == ((9, 4), 6)
 
 
 @pytest.mark.parametrize(("k", "bits"), [(1, 1), (2, 2), (3, 2), (4, 3), (255, 8), (256, 9), (U16, 16)])
 def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
     message = replace(examples()["Assignment"], sets=labels(0, -1, k - 1, *[0] * 13))
-    more = 12 + 6  # responders, sets asked about, left out, draws and coin; lost comparers and round
+    more = 12  # responders, sets asked about, left out, draws and coin
     assert len(encode(message, k=k)) == LABELS + 16 * bits // 8 + more
 
 
@@ -523,7 +496,7 @@ def test_a_set_takes_the_bits_of_the_number_of_clusters(k, bits):
 )
 def test_a_label_takes_the_bits_of_the_last_cluster(k, bits):
     message = replace(examples()["Finish"], labels=labels(0, k - 1, *[0] * 14))
-    more = 2 + 6  # the number left out; lost comparers and round
+    more = 2  # the number left out
     assert len(encode(message, k=k)) == LABELS + 13 + 16 * bits // 8 + more
     assert decode(encode(message, k=k), k=k).labels.unpack().tolist() == [0, k - 1, *[0] * 14]
 
@@ -587,7 +560,6 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         Compared: list(range(HEADER + 8 + 16, len(data))),
         Assignment: unsigned,
         Finish: unsigned,
-        RecheckRequest: unsigned,
         UnionDeal: list(range(HEADER + 4 + 16, len(data))),
         UnionOpening: list(range(HEADER + 4, len(data), 8)),
         UnionFound: list(range(HEADER + 4 + 4 * 4, len(data), 8)),

@@ -43,7 +43,7 @@ How = Literal[
 ]  # fmt: skip
 
 _RANGE_ROUND = 0
-"""Before the first question of an attempt without reserves."""
+"""Before the first question."""
 
 _BY_PURPOSE = {kind.purpose: kind.__name__ for kind in KINDS if kind.purpose}
 

@@ -110,8 +110,8 @@ MUTANTS = (
     Mutant(
         "masks of a round reused in the next",
         "secfc.comparing.keys",
-        "_PLACE.pack(round_, attempt, part)",
-        "_PLACE.pack(0, attempt, part)",
+        "_PLACE.pack(round_, part)",
+        "_PLACE.pack(0, part)",
     ),
     Mutant(
         "no masks",

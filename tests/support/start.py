@@ -104,9 +104,7 @@ class Start:
             for me in (Comparer.DEALER, other):
                 place = me, other, len(self.asked), part
                 if place not in self.keys:
-                    self.keys[place] = Keys(
-                        secret, run=bytes(16), round_=place[2], attempt=0, phase="start", part=part
-                    )
+                    self.keys[place] = Keys(secret, run=bytes(16), round_=place[2], phase="start", part=part)
                 keys[me, other] = self.keys[place]
         shared = {"primes": self.primes, "kernels": self.kernels}
         of_dealer = keys[Comparer.DEALER, Comparer.E0], keys[Comparer.DEALER, Comparer.E1]

@@ -24,12 +24,10 @@ def packed(values: np.ndarray, primes: tuple[int, ...]) -> PackedResidues:
     return PackedResidues(shape=(len(primes), *values.shape), payload=planes.tobytes())
 
 
-def keys(
-    party: Comparer, *, round_: int = 1, attempt: int = 0, secrets: tuple[bytes, bytes] = SECRETS
-) -> Keys:
+def keys(party: Comparer, *, round_: int = 1, secrets: tuple[bytes, bytes] = SECRETS) -> Keys:
     """The keys that the dealer shares with an evaluator."""
     secret = secrets[0] if party is Comparer.E0 else secrets[1]
-    return Keys(secret, run=bytes(16), round_=round_, attempt=attempt, phase="iterate")
+    return Keys(secret, run=bytes(16), round_=round_, phase="iterate")
 
 
 def carry(

@@ -54,8 +54,6 @@ from secfc.protocol.messages import (
     OpenedLabels,
     Plan,
     Ready,
-    Recheck,
-    RecheckRequest,
     Report,
     Share,
     SpareMasks,
@@ -422,10 +420,6 @@ class Wire:
             Challenge: lambda: Challenge(**envelope, seed=bytes(32)),
             CoinRequest: lambda: CoinRequest(**envelope),
             Coin: lambda: Coin(**envelope, value=bytes(32), signature=bytes(64)),
-            RecheckRequest: lambda: RecheckRequest(
-                **envelope, last=1, labels=labels, n_iter=1, converged=True, inertia=None
-            ),
-            Recheck: lambda: Recheck(**envelope, round=1, last=1, result=bytes(32), coin=bytes(288)),
             Echo: lambda: Echo(**envelope, sealed=self._echo(sender, recipient)),
             Report: lambda: self._report(max(sender, 1), envelope),
             Dispute: lambda: Dispute(**envelope, reports=self._reports()),

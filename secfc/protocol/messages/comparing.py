@@ -4,11 +4,9 @@ from dataclasses import field
 from typing import Annotated
 
 from secfc.array_types import Labels
-from secfc.params import COMPARERS
 from secfc.protocol import encodings as enc
 from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages.base import BetweenClients, FromServer, ToServer
-from secfc.protocol.messages.rounds import TOLD_BYTES
 from secfc.protocol.states import State
 from secfc.sealing.channel import Sealed
 from secfc.sealing.coin import COIN_BYTES
@@ -117,8 +115,7 @@ class Endorsement(ToServer, number=32, phase="iterate"):
     `rows` are those that move to emptied clusters, in the order of the clusters. After a question about
     candidates of a start, they are the chosen candidate and the rows asked about next. `best` is the best
     start so far, counted from 0. `inertia` is that of the result if it is opened, else None. `liars` are the
-    clients, ascending, that the first evaluator found lying. In the round in which labels are rechecked,
-    only the signature of the result and `liars` are set.
+    clients, ascending, that the first evaluator found lying.
     """
 
     states = frozenset({State.ITERATE})
@@ -132,60 +129,22 @@ class Endorsement(ToServer, number=32, phase="iterate"):
 
 
 class CoinRequest(FromServer, number=33, phase="iterate"):
-    """A request to a comparer for its value of the coin, sent when all remaining clients hold all shares.
-
-    `tossing` are the parties that toss it, in the job's order. If it is empty, the comparer only confirms its
-    presence. So two different requests are no evidence against the server.
-    """
+    """A request to a comparer for its value of the coin, sent when all remaining clients hold all shares."""
 
     states = frozenset({State.ITERATE})
     with_helpers = True
 
     left_out: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.n)] = ()
-    tossing: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.tossers)] = ()
 
 
 class Coin(ToServer, number=34, phase="iterate"):
     """A comparer's value, to which its introduction commits it.
 
-    The signature covers the tossing parties and the clients left out. Both fields are empty if the comparer
-    only confirms its presence. A party that rechecks sends its value likewise, signed for the result.
+    The signature covers the clients left out.
     """
 
     states = frozenset({State.ITERATE})
     with_helpers = True
 
-    value: Annotated[bytes, enc.counted(lambda of: COIN_BYTES)] = field(default=b"", repr=False)
-    signature: Annotated[bytes, enc.counted(lambda of: SIGNATURE_BYTES)] = field(default=b"", repr=False)
-
-
-class RecheckRequest(FromServer, number=35, phase="iterate"):
-    """The result, endorsed by both evaluators, to a party that rechecks, which answers with its coin value.
-
-    `last` is the number of the question whose labels the result has. `left_out` are the clients left out.
-    """
-
-    states = frozenset({State.ITERATE})
-    alike = with_helpers = True
-
-    last: Annotated[int, enc.COUNT]
-    n_iter: Annotated[int, enc.COUNT]
-    converged: Annotated[bool, enc.flag("RecheckRequest: converged")]
-    inertia: Annotated[float | None, enc.REAL]
-    labels: Annotated[Labels | PackedLabels, enc.LABELS] = field(repr=False)
-    left_out: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.n)] = ()
-    endorsements: Annotated[tuple[bytes, ...], enc.SIGNATURES] = field(default=(), repr=False)
-
-
-class Recheck(FromServer, number=36, phase="iterate"):
-    """A request to answer again about labels that the rechecking parties' values `coin` choose.
-
-    `result` is the digest of the result, `last` the number of the question whose labels it has.
-    """
-
-    states = frozenset({State.ITERATE})
-    rounds = alike = with_helpers = True
-
-    last: Annotated[int, enc.COUNT]
-    result: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
-    coin: Annotated[bytes, enc.octets(COMPARERS * TOLD_BYTES)] = field(repr=False)
+    value: Annotated[bytes, enc.octets(COIN_BYTES)] = field(repr=False)
+    signature: Annotated[bytes, enc.octets(SIGNATURE_BYTES)] = field(repr=False)

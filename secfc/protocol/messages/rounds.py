@@ -24,9 +24,7 @@ class Assignment(FromServer, number=5, phase="iterate"):
     about, ascending, where the server has the distances to others from the round before; () for all. All
     clients are sent the same, and who was left out, ascending, is in it too. With "labels", from the second
     question on, the evaluators' endorsements; `draws`, where candidates of a start are asked about and others
-    are drawn after them; the attempt (`secfc.protocol.attempt`): comparers that were lost, and the round of
-    the first question since then; and in that question, where a coin is tossed, the signed value of each that
-    the job names to compare, zeros for one that did not toss it.
+    are drawn after them; and in the first question, if a coin is tossed, the signed value of each comparer.
     """
 
     states = frozenset({State.ITERATE})
@@ -36,8 +34,6 @@ class Assignment(FromServer, number=5, phase="iterate"):
     responders: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.n if of.job.named else 0)] = ()
     asked: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.k)] = ()
     left_out: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.n)] = ()
-    lost: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.reserves)] = ()
-    since: Annotated[int, enc.COUNT] = 1
     draws: Annotated[tuple[int, ...], enc.DRAWS] = ()
     coin: Annotated[bytes, enc.counted(lambda of: len(of.job.comparers) * TOLD_BYTES)] = field(
         default=b"", repr=False
@@ -71,8 +67,7 @@ class CodedDistances(ToServer, number=6, phase="iterate"):
 class Finish(FromServer, number=7, phase="reveal"):
     """The labels of all rows and how the search ended.
 
-    `left_out`, `lost`, `since` and `endorsements` are as in an Assignment. After these endorsements come
-    those of the evaluators that rechecked the result. `inertia` is None where no party knows it.
+    `left_out` and `endorsements` are as in an Assignment. `inertia` is None where no party knows it.
     """
 
     states = frozenset({State.ITERATE})
@@ -83,8 +78,6 @@ class Finish(FromServer, number=7, phase="reveal"):
     inertia: Annotated[float | None, enc.REAL]
     labels: Annotated[Labels | PackedLabels, enc.LABELS] = field(repr=False)
     left_out: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.n)] = ()
-    lost: Annotated[tuple[int, ...], enc.clients(lambda of: of.job.reserves)] = ()
-    since: Annotated[int, enc.COUNT] = 1
     endorsements: Annotated[tuple[bytes, ...], enc.SIGNATURES] = field(default=(), repr=False)
 
 

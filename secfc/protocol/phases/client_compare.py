@@ -19,8 +19,6 @@ from secfc.protocol.messages import (
     Continue,
     Finish,
     Message,
-    Recheck,
-    RecheckRequest,
     RoundMessage,
 )
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, check_question
@@ -30,7 +28,7 @@ from secfc.row_layout import WINDOW, Layout
 
 
 class ClientCompare(ClientPhase):
-    """From the plan to the result. The helper is a comparer, or a reserve that may become one.
+    """From the plan to the result. The helper is a comparer.
 
     The first question says which clients are left out and, with membership privacy, how many rows there are.
     `layout` has the maximum. Clients compare questions among themselves. A helper need not, because the first
@@ -50,7 +48,6 @@ class ClientCompare(ClientPhase):
         self._mail = Mail(context.job, context.number, peers.all_channels, layout=layout)
         self._disclosure: ClientLabels | None = None
         self._left_out: tuple[int, ...] = tuple(sorted(peers.left_out))
-        self._lost: tuple[int, ...] = ()
         self._round = self._asked = self._parts = 0
         self._told = False  # whether it has sent its value of the coin
 
@@ -63,8 +60,6 @@ class ClientCompare(ClientPhase):
                 return self, self._on_continue(message)
             case CoinRequest():
                 return self, self._on_coin(message)
-            case RecheckRequest() | Recheck():
-                return self, self._on_recheck(message)
             case Finish():
                 return self, self._on_finish(message)
             case RoundMessage():
@@ -75,7 +70,7 @@ class ClientCompare(ClientPhase):
         raise AssertionError(type(message))
 
     def _on_assignment(self, message: Assignment) -> list[Message]:
-        if message.round != (self._round + 1 if message.lost == self._lost else message.since):
+        if message.round != self._round + 1:
             raise MessageError(f"Assignment: round {message.round} after round {self._round}")
         layout = self._layout(message)
         disclosure = self._disclosure
@@ -92,21 +87,21 @@ class ClientCompare(ClientPhase):
             message, disclosure, context=self._context, peers=self._peers, layout=layout
         )
         self._disclosure, self._left_out, self.planned = disclosure, message.left_out, layout
-        self._lost, self._round, self._parts = message.lost, message.round, layout.parts(self._job).answers
+        self._round, self._parts = message.round, layout.parts(self._job).answers
         self._asked = min(WINDOW, self._parts)
         disclosure.ask(message, sets, sizes, self._job.round_residues(sizes, layout.weight))
         return [caused for part in range(self._asked) for caused in disclosure.begin(part)]
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:
-        """Confirm its presence, or send its value. `left_out` is final once the value is sent."""
+        """Send its value. `left_out` is final then."""
         if self._told or self._disclosure is not None:
             raise MessageError("CoinRequest: a second one, or after a question")
         self._check_left_out(message)
         told = tell(message, self._context, self._peers, left_out=message.left_out)
-        self._told, self._left_out = bool(message.tossing), message.left_out
+        self._told, self._left_out = True, message.left_out
         return told
 
-    def _check_left_out(self, message: Assignment | CoinRequest | RecheckRequest) -> None:
+    def _check_left_out(self, message: Assignment | CoinRequest) -> None:
         kind, fixed = type(message).__name__, self._told or self._disclosure is not None
         if fixed and message.left_out != self._left_out:
             raise MessageError(f"{kind}: others are left out than before")
@@ -134,14 +129,6 @@ class ClientCompare(ClientPhase):
         assert self._disclosure is not None  # there is a part
         self._asked += 1
         return self._disclosure.begin(message.part)
-
-    def _on_recheck(self, message: RecheckRequest | Recheck) -> list[Message]:
-        if self._disclosure is None:
-            raise MessageError(f"{type(message).__name__}: before any question")
-        if isinstance(message, Recheck):
-            return self._disclosure.recheck(message)
-        self._check_left_out(message)
-        return self._disclosure.tell(message, labels_of(message.labels))
 
     def _on_finish(self, message: Finish) -> list[Message]:
         if self._disclosure is None:

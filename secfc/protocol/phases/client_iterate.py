@@ -18,8 +18,6 @@ from secfc.protocol.messages import (
     Finish,
     LeaveOut,
     Message,
-    Recheck,
-    RecheckRequest,
     RoundMessage,
     Witness,
 )
@@ -79,11 +77,6 @@ class ClientIterate(ClientPhase):
                 return self, self._on_continue(message.round, message.part)
             case LeaveOut() | Challenge() | Dispute() | CoinRequest():
                 raise MessageError(f"{type(message).__name__}: after round {self.round}")
-            case RecheckRequest():
-                self._check_view(message)
-                return self, self._disclosure.tell(message, labels_of(message.labels))
-            case Recheck():
-                return self, self._on_recheck(message)
             case Finish():
                 return self._on_finish(message)
             case Witness():
@@ -114,7 +107,7 @@ class ClientIterate(ClientPhase):
         self._witnesses.settle(message.round)
         return messages + self._confirmed()
 
-    def _check_view(self, message: Assignment | Finish | RecheckRequest) -> None:
+    def _check_view(self, message: Assignment | Finish) -> None:
         """Refuse a message whose `left_out` is not this client's, so equal messages mean equal views."""
         if message.left_out != tuple(sorted(self._left_out)):
             raise MessageError(
@@ -138,12 +131,6 @@ class ClientIterate(ClientPhase):
         asked = sizes[: asked_about(sizes)]
         self._sharing.points.ask(sets, asked, residues, disclosure.factors, message.asked)
         return [caused for part in range(self.asked) for caused in disclosure.begin(part)]
-
-    def _on_recheck(self, message: Recheck) -> list[Message]:
-        """Answer about past questions, and drop the rest of the last answer."""
-        messages = self._disclosure.recheck(message)
-        self.sent = self.asked = self._parts.answers
-        return messages
 
     def _confirmed(self) -> list[Message]:
         """The first parts of the answer, once enough other clients confirm the same question."""

@@ -58,7 +58,7 @@ def check_question(
     message, sizes = replace(message, sets=sets), layout.divisors(sets, job.k)
     if not sizes.any():
         raise MessageError("Assignment: every set is empty")
-    if job.init == "labels" and (message.round == message.since or job.predict):
+    if job.init == "labels" and (message.round == 1 or job.predict):
         check_start(sets, peers, layout, message.left_out, round_=message.round)
     asked = message.asked
     about = 0 <= min(asked, default=0) <= max(asked, default=0) < sizes.size and all(sizes[list(asked)])
@@ -68,8 +68,8 @@ def check_question(
         raise MessageError("Assignment: asks about some sets, comparers compare all")
     disclosure.check(message, sets)
     hidden = sizes if layout.weights is None else layout.hidden_among(sets, job.k)
-    smallest, question = int(hidden[hidden > 0].min()), message.round - message.since + 1
-    context.limits.enforce(job, client=context.number, smallest=smallest, round_=question)
+    smallest = int(hidden[hidden > 0].min())
+    context.limits.enforce(job, client=context.number, smallest=smallest, round_=message.round)
     return message, sets, sizes
 
 

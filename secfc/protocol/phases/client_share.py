@@ -91,11 +91,11 @@ class ClientShare(ClientPhase):
         return self, self.held.take(message)
 
     def _on_coin(self, message: CoinRequest) -> list[Message]:
-        """Confirm its presence, or send its value of the coin. Afterwards no client may be left out."""
+        """Send its value of the coin. Afterwards no client may be left out."""
         if self._told or not self.sharing.seed:
             raise MessageError("CoinRequest: a second one, or before shares were checked")
         told = tell(message, self._context, self._peers, left_out=self.sharing.left_out)
-        self._told = bool(message.tossing)
+        self._told = True
         return told
 
     def unreadable(self, sender: int) -> list[Message]:

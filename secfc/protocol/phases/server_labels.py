@@ -1,10 +1,6 @@
-"""The phase *iterate* of the server with disclosure "labels": evaluators send labels and sign what follows.
-
-`secfc.protocol.attempt` says what the trio and an attempt are.
-"""
+"""The phase *iterate* of the server with disclosure "labels": evaluators open labels, sign what follows."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -13,14 +9,11 @@ from secfc.codes import Code
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.plus_plus import Choices, candidates_of
-from secfc.protocol.attempt import Attempt
 from secfc.protocol.choices import label_search
-from secfc.protocol.gathering import NOBODY_RECHECKS
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.label_packing import labels_of
-from secfc.protocol.messages import TOLD_BYTES, Endorsement, Message, OpenedLabels
+from secfc.protocol.messages import Endorsement, Message, OpenedLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
-from secfc.protocol.phases.server_recheck import ServerRecheck
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.question import statement
 from secfc.protocol.standing import pack, unpack
@@ -43,40 +36,24 @@ class ServerLabels(ServerRounds):
     ) -> None:
         super().__init__(context, introductions, shared)
         self._told = told
-        self.attempt = Attempt(comparers=context.job.comparers)
-        self._replace()
+        self._gathering.require_comparers()
         self._check_silence()
-        self._begin_attempt()
-
-    def _begin_attempt(self) -> None:
-        """Begin the search again, from the first question on."""
-        job, introductions = self._job, self.introductions
+        job = self._job
         self.search = label_search(
             job,
             layout=self.layout,
-            transcript=introductions.transcript,
+            transcript=self.introductions.transcript,
             left_out=self._gathering.left_out,
             values={j: one[:COIN_BYTES] for j, one in self._told.items()},
             start=introductions.start(self.layout) if job.init == "labels" else None,
         )
         self.endorsements: tuple[bytes, ...] = ()  # of the current question
-        self._lasts: list[int] = []  # the last question of each start that has ended
         self._clear()
 
     @property
     def _evaluators(self) -> tuple[int, int]:
-        return self.attempt.evaluators
-
-    @property
-    def _said(self) -> dict[str, Any]:
-        """Fields of questions and of the result about the comparers."""
-        attempt = self.attempt
-        return {"lost": attempt.lost, "since": attempt.since, "endorsements": self.endorsements}
-
-    @property
-    def counted_from(self) -> int:
-        """See `ServerPhase`."""
-        return self.attempt.range_round
+        _, first, second = self._job.trio
+        return first, second
 
     def _clear(self) -> None:
         # Labels and core by evaluator and part.
@@ -100,9 +77,8 @@ class ServerLabels(ServerRounds):
         if part == self._parts.answers or part in self._opened[self._evaluators[0]]:
             return self.awaited
         before = RangeParts.of(self.layout, self._job).answers
-        asked = self.attempt.question(gathering.round) - 1
-        due = before + asked * self._parts.answers + part + 1
-        return owing(gathering, self._job, self.attempt, carried, due=due) or self.awaited
+        due = before + (gathering.round - 1) * self._parts.answers + part + 1
+        return owing(gathering, self._job, carried, due=due) or self.awaited
 
     def step(self, message: Message) -> ServerStep:
         """Take labels of a part, or the signature of what follows. Continue when both evaluators sent it."""
@@ -114,33 +90,11 @@ class ServerLabels(ServerRounds):
         raise MessageError(f"{type(message).__name__}: out of place in a round of 'labels'")
 
     def absent(self, client: int) -> ServerStep:
-        """Continue without its answers. If it compares, a reserve takes its place."""
+        """Continue without its answers. TooManyFaultsError if it compares."""
         self._gathering.absent.add(client)
-        replaced = self._replace()
+        self._gathering.require_comparers()
         self._gathering.require(len([j for j in self._gathering.members if j not in self._gathering.absent]))
-        return self, self._again() if replaced else []
-
-    def _again(self) -> list[Message]:
-        """Ask all questions again: the new trio lacks what comparers keep from round to round."""
-        self._begin_attempt()
-        self._gathering.begin()  # one extra round: rows are shown to be within the bound
-        return self.ask()
-
-    def _replace(self) -> bool:
-        """Replace lost comparers by reserves. True if that changed the trio.
-
-        TooManyFaultsError when no reserve is left, or a party that rechecks labels is lost.
-        """
-        gathering, attempt = self._gathering, self.attempt
-        since = gathering.round + 2 if gathering.round else 1
-        while gone := gathering.gone(attempt.trio):
-            if len(attempt.lost) == self._job.reserves:
-                gathering.require_comparers(attempt.trio, without="no reserve is left")
-            attempt = attempt.again(gone[0], since)
-        if self._job.recheckers:
-            gathering.require_comparers(Attempt(comparers=self._job.recheckers).trio, without=NOBODY_RECHECKS)
-        replaced, self.attempt = attempt != self.attempt, attempt
-        return replaced
+        return self, []
 
     def _check_silence(self) -> None:
         """TooManyFaultsError if an evaluator cannot find liars: it does not know who is asked nothing."""
@@ -158,9 +112,6 @@ class ServerLabels(ServerRounds):
             {
                 "gathering": self._gathering.standing(),
                 "search": self.search.standing(),
-                "lost": list(self.attempt.lost),
-                "since": self.attempt.since,
-                "lasts": self._lasts,
                 "endorsements": list(self.endorsements),
             }
         )
@@ -170,10 +121,7 @@ class ServerLabels(ServerRounds):
         standing = unpack(state)
         self._gathering.stand(standing["gathering"])
         self.search.stand(standing["search"])
-        lost, since = tuple(standing["lost"]), standing["since"]
-        self.attempt = Attempt(comparers=self._job.comparers, lost=lost, since=since)
         self.endorsements = tuple(bytes(one) for one in standing["endorsements"])
-        self._lasts = list(standing["lasts"])
         self._clear()
         return self._questions()
 
@@ -184,27 +132,22 @@ class ServerLabels(ServerRounds):
         return self._questions()
 
     def _questions(self) -> list[Message]:
-        first = self._gathering.round == self.attempt.since
-        toss = self._told and first
-        coin = b"".join(self._told.get(j, bytes(TOLD_BYTES)) for j in self._job.comparers if toss)
-        return self._assignments(draws=self.search.draws, coin=coin, **self._said)
+        toss = self._told if self._gathering.round == 1 else {}
+        coin = b"".join(toss[j] for j in self._job.comparers if toss)
+        return self._assignments(draws=self.search.draws, coin=coin, endorsements=self.endorsements)
 
-    def _evaluated(self, message: OpenedLabels | Endorsement) -> bool:
-        """MessageError unless an evaluator sent it in this round. False if it is of an earlier attempt."""
+    def _check_evaluated(self, message: OpenedLabels | Endorsement) -> None:
+        """MessageError unless an evaluator sent it in this round."""
         kind = type(message).__name__
-        if self.attempt.lost and message.round < self.attempt.since and message.sender in self._job.comparers:
-            return False
         if message.sender not in self._evaluators:
             raise MessageError(f"{kind}: client {message.sender} is no evaluator")
         if message.round != self._gathering.round:
             raise MessageError(
                 f"{kind}: of round {message.round}, the server is in round {self._gathering.round}"
             )
-        return True
 
     def _take(self, message: OpenedLabels) -> list[Message]:
-        if not self._evaluated(message):
-            return []
+        self._check_evaluated(message)
         opened, part = self._opened[message.sender], message.part
         if part in opened or part >= min(self._parts.answers, self._parts_done + WINDOW):
             raise MessageError(
@@ -250,8 +193,7 @@ class ServerLabels(ServerRounds):
         return found[:rows]
 
     def _on_endorsement(self, message: Endorsement) -> ServerStep:
-        if not self._evaluated(message):
-            return self, []
+        self._check_evaluated(message)
         if message.sender in self._signed or len(self._opened[message.sender]) < self._parts.answers:
             raise MessageError(f"Endorsement: of client {message.sender} out of turn")
         self._signed[message.sender] = message
@@ -262,16 +204,12 @@ class ServerLabels(ServerRounds):
             follows = self.search.end_round(self._moved())
         else:
             follows = self.search.choose(*self._chosen(self.search.choices))
-        if follows is not Follows.QUESTION:
-            self._lasts.append(self.attempt.question(round_))
         self.search.best = self._best(ended=follows is not Follows.QUESTION)
         inertia = self._inertia(ended=follows is not Follows.QUESTION and self.search.last_of_k)
         if inertia is not None:
             self.search.found[self.search.best].opened = inertia
         session = self.context.session
-        signed = statement(
-            session, self.search, follows, round_=round_, left_out=left_out, attempt=self.attempt
-        )
+        signed = statement(session, self.search, follows, round_=round_, left_out=left_out)
         for j in self._evaluators:
             signature = self._signed[j].signature
             try:
@@ -279,29 +217,18 @@ class ServerLabels(ServerRounds):
             except MessageError as error:  # a wrong signature, not always of this message's sender
                 raise CheatError(str(error), code=Code.BAD_MESSAGE) from None
         self.endorsements = tuple(self._signed[j].signature for j in self._evaluators)
-        self.exclude_liars(*(self._signed[j] for j in self._evaluators))
-        if self._replace():
-            return self, self._again()
+        self._exclude_liars(*(self._signed[j] for j in self._evaluators))
+        self._gathering.require_comparers()
         if follows is not Follows.END:
             return self, self.ask()
         self.found, best = self.search.results(), self.search.result()
-        if not self._job.recheckers:
-            return self, self._finish(best, best.opened, **self._said)
-        last = self._lasts[[one is best for one in self.search.found].index(True)]
-        following = ServerRecheck(self, best, last=last)
-        return following, following.ask()
+        return self, self._finish(best, best.opened, endorsements=self.endorsements)
 
-    def rechecked(self, signatures: tuple[bytes, ...]) -> ServerStep:
-        """Send the result with the signatures of the evaluators that rechecked it."""
-        self.endorsements += signatures
-        best = self.search.result()
-        return self, self._finish(best, best.opened, **self._said)
-
-    def exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
+    def _exclude_liars(self, one: Endorsement, other: Endorsement) -> None:
         """Exclude the clients whose answers the first evaluator found wrong.
 
-        CheatError when the evaluators name impossible clients, TooManyFaultsError when all first evaluators
-        together name more than `max_liars`.
+        CheatError when the evaluators name impossible clients, TooManyFaultsError when the first evaluator
+        has named more than `max_liars`.
         """
         gathering, called = self._gathering, self._job.called
         first, second = one.liars, other.liars
@@ -317,7 +244,7 @@ class ServerLabels(ServerRounds):
         if len(gathering.liars) > self._job.max_liars:
             liars = sorted(gathering.liars)
             raise TooManyFaultsError(
-                f"clients {', '.join(map(str, liars))} lied, according to the first evaluators that "
+                f"clients {', '.join(map(str, liars))} lied, according to the first evaluator that "
                 f"received their answers: more than max_liars={self._job.max_liars}",
                 clients=liars,
             )

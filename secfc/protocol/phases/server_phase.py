@@ -90,11 +90,6 @@ class ServerPhase(ABC):
         return self.awaited
 
     @property
-    def counted_from(self) -> int:
-        """The first round whose carried messages count for `overdue`."""
-        return 0
-
-    @property
     def cheats(self) -> tuple[int, ...]:
         """Clients that lied about shares."""
         return self.shared.cheats
@@ -104,10 +99,10 @@ class ServerPhase(ABC):
         """The progress of the run."""
         return Progress(phase=cast(Phase, self.state.value), waiting_for=len(self.awaited))
 
-    def toss(self, transcript: bytes, tossing: Sequence[int]) -> Toss:
+    def toss(self) -> Toss:
         """A coin about the rows that are in."""
         session, left_out = self.context.session, self.context.gathering.left_out
-        return Toss(session=session, transcript=transcript, tossing=tossing, left_out=left_out)
+        return Toss(session=session, transcript=self.introductions.transcript, left_out=left_out)
 
     def check(self, layout: Layout) -> None:
         """Raise ParameterError unless the job can be run on any sets of these rows."""
@@ -123,7 +118,7 @@ class ServerPhase(ABC):
         for client, reason in clients.items():
             self._check_dispensable(client, reason)
         self.context.gathering.leave_out(clients)
-        self.context.gathering.require_named()
+        self.context.gathering.require_comparers()
 
     def _check_dispensable(self, client: int, reason: str) -> None:
         job = self.context.job

@@ -36,7 +36,7 @@ from secfc.errors import (
     PartyError,
     TooManyFaultsError,
 )
-from secfc.protocol.messages import Assignment, CoinRequest, Finish, Plan, Share
+from secfc.protocol.messages import Assignment, Finish, Plan, Share
 from secfc.protocol.wire import HEADER_BYTES, envelope
 from secfc.report.agreed import write_agreed_report
 
@@ -321,55 +321,6 @@ def test_where_labels_alone_are_opened_who_sends_no_answer_is_named_beside_who_s
     with pytest.raises(TooManyFaultsError, match=r"the last: site-2: too-many-faults \(site-1\)") as caught:
         network.run()
     assert caught.value.clients == (1, 2)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("helpers", "comparers", "lost"),
-    [
-        (0, ["site-3", "site-2", "site-1", "site-4"], "site-2"),
-        (0, ["site-2", "site-3", "site-1", "site-4"], "site-2"),
-        (3, ["site-1", "helper-1", "helper-2", "helper-3"], "helper-1"),
-    ],
-)
-def test_where_labels_alone_are_opened_a_reserve_takes_the_place_of_a_lost_comparer(
-    organisations, monkeypatch, helpers, comparers, lost
-):
-    made = organisations(20, 10, 30, 5, disclosure="labels", helpers=helpers, comparers=comparers)
-    number = (*made.sites, *made.helpers).index(lost) + 1
-    network = Network(made, spoil=third_round(monkeypatch, number), deadline=1.0)
-    report = network.run()
-    assert_exact(made, network)
-    assert list(names_of_lost(network)) == [lost]
-    assert report.faults.absent == (number,)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("lost", "kind"),
-    [("helper-1", Plan), ("helper-1", CoinRequest), ("helper-2", CoinRequest), ("site-1", Share)],
-)
-def test_where_labels_alone_are_opened_a_reserve_tosses_in_the_place_of_one_lost_before_the_first_question(
-    organisations, monkeypatch, lost, kind
-):
-    made = organisations(
-        20,
-        10,
-        15,
-        5,
-        disclosure="labels",
-        helpers=3,
-        comparers=["site-1", "helper-1", "helper-2", "helper-3"],
-    )
-    made.job.write_text(made.job.read_text().replace("seed = 3\n", ""))
-    made.sign(made.job)
-    number = (*made.sites, *made.helpers).index(lost) + 1
-    network = Network(made, spoil=vanishes(monkeypatch, kind, number), deadline=1.0)
-    report = network.run()
-    assert made.agreement.job.tosses
-    assert_exact(made, network, left_out=report.faults.left_out and [lost])
-    assert list(names_of_lost(network)) == [lost]
-    assert report.faults.gone == {number}
 
 
 def test_under_masks_without_a_spare_a_lost_responder_ends_the_run_with_the_inequality(

@@ -166,16 +166,11 @@ def test_a_client_that_breaks_in_the_iterations_is_done_without(setup_of, sabota
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["Plan", "CoinRequest"])
-def test_a_helper_that_breaks_before_the_first_question_is_replaced_without_a_seed_too(
-    setup_of, sabotage, kind
-):
-    setup = setup_of((4, 3, 5), k=2, disclosure="labels", comparers=(1, 4, 5, 6), seed=None)
+def test_a_helper_that_breaks_before_the_first_question_ends_the_run_by_name(setup_of, sabotage, kind):
+    setup = setup_of((4, 3, 5), k=2, disclosure="labels", comparers=(1, 4, 5), seed=None)
     sabotage(5, BROKEN.format(kind=kind, round=0, error="ValueError"))
-    outcome = run_multiprocess(setup)
-    exact = ExactLloyd(2, init=np.split(outcome.start, [4, 7]), precision=16, bound=64.0).fit(setup.rows)
-    for ours, theirs in zip(outcome.labels, exact.labels_, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert list(outcome.lost) == [5]
+    with pytest.raises(TooManyFaultsError, match=r"^helper 5, a comparer, is absent, and no other party"):
+        run_multiprocess(setup)
 
 
 @pytest.mark.parametrize("error", ["LimitError", "CheatError"])

@@ -32,12 +32,12 @@ BREAKS = cleandoc("""
 """)
 KINDS = {
     "clients": {},
-    "helpers": {"comparers": [4, 5, 6, 7]},
-    "one helper": {"comparers": [0, 4, 1, 2]},
+    "helpers": {"comparers": [4, 5, 6]},
+    "one helper": {"comparers": [0, 4, 1]},
     "a committee": {"committee": [0, 1, 2, 3, 4]},
-    "a committee and helpers": {"committee": [3, 4, 1], "comparers": [3, 4, 5, 6]},
+    "a committee and helpers": {"committee": [3, 4, 1], "comparers": [3, 4, 5]},
 }
-"""Options of a run of four parties, with reserves where there are helpers."""
+"""Options of a run of four parties."""
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +100,6 @@ def test_nobody_is_named_where_all_did_their_part(results, kind, tmp_path):
 
 
 LOST = [
-    ("helpers", 5, "Assignment", 2, "helper 5 stopped answering"),  # a reserve replaces it
-    ("helpers", 7, "Assignment", 1, "helper 7 stopped answering"),
     ("helpers", 6, "Finish", 0, "helper 6: ValueError"),
     ("helpers", 3, "Assignment", 2, r"parties\[2\] stopped answering"),
     ("clients", 4, "Finish", 0, r"parties\[3\]: ValueError"),
