@@ -138,12 +138,6 @@ MUTANTS = (
         "weights=digit",
     ),
     Mutant(
-        "too many lies located",
-        "secfc.protocol.gathering",
-        "return max(0, min(beyond // 2, beyond - self.spare))",
-        "return max(0, beyond)",
-    ),
-    Mutant(
         "rows of a client left out stay",
         "secfc.protocol.sharing",
         "self.layout, self.parts = remaining, remaining.parts(self._job)",
