@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from benchmarks.faults.lying import LyingClient
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
@@ -31,6 +30,7 @@ from secfc.protocol.decoding import Weights
 from secfc.protocol.label_packing import labels_of
 from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Message
 from secfc.sealing.handshake import DIGEST_BYTES
+from tests.simulator.lying import LyingClient
 
 SETS = 3
 """k of the job."""
@@ -146,7 +146,7 @@ class Bisection:
         return changed
 
 
-class BisectingClient(LyingClient):
+class BisectingClient(LyingClient):  # type: ignore[misc]
     """The first client, with `own_rows`. The server decodes the answers of the first R clients.
 
     `bits` and `smallest` are those of `Bisection`, everything else is as for `Client`.

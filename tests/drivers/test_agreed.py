@@ -7,6 +7,7 @@ import stat
 
 import numpy as np
 import pytest
+from simulator.kills import PLACES
 from support.breaking import breaks_at
 from support.hidden import expected
 from support.organisations import NAMES
@@ -317,13 +318,13 @@ def test_an_id_that_two_sites_hold_ends_the_run_without_the_id(organisations):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("kind", ["UnionFound", "Share"])
+@pytest.mark.parametrize("place", ["union open", "during sharing"])
 def test_a_site_lost_after_the_union_was_opened_ends_the_run_and_says_what_a_new_one_shows(
-    organisations, monkeypatch, kind
+    organisations, monkeypatch, place
 ):
     organisations.hide()
     organisations.sign()
-    killed = breaks_at(monkeypatch, 2, kind)
+    killed = breaks_at(monkeypatch, 2, PLACES[place].message)
     with pytest.raises(TooManyFaultsError, match=r"the union of the new run would show how many rows"):
         run(organisations)
     assert killed

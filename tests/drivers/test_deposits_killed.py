@@ -4,8 +4,9 @@ import json
 import shutil
 
 import pytest
+from simulator.kills import KILLS
 from support.clinics import Clinics
-from support.machines import KILLS, Killed, Machines
+from support.machines import Killed, Machines
 from typer.testing import CliRunner
 
 from secfc.agreement.audit import audit

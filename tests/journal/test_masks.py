@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from support.machines import KILLS
+from simulator.kills import KILLS
 from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.machines import KILLS
+from simulator.kills import KILLS
 from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep, tries
 

@@ -17,10 +17,7 @@ from secfc.drivers.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError, StorageError
 
-SITE_KILLS = ("site before", "site during", "site after")
-COORDINATOR_KILLS = ("coordinator before", "coordinator after")
 DEADLINE = 60.0  # by the run's own clock (support/clock.py)
-KILLS = SITE_KILLS + COORDINATOR_KILLS
 
 
 class Killed(BaseException):
@@ -37,7 +34,7 @@ class Processes:
     names : sequence of str
         Of the clients.
     plan : dict of int to str
-        Which process is killed at which call, counted over all clients.
+        Which process is killed at which call, counted over all clients: of `simulator.kills.KILLS`.
     """
 
     def __init__(self, names, plan=None):

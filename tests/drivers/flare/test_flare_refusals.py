@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from simulator.kills import PLACES
 from support.hidden import is_fixed_point
 
 from secfc.agreement.audit import audit
@@ -171,7 +172,7 @@ def test_a_site_killed_when_the_union_is_open_ends_the_run_and_says_what_a_new_o
     consortium, hidden, tmp_path
 ):
     made, federation = consortium
-    (made.folder / "sabotage.json").write_text(json.dumps({"site-3": ("UnionFound", 1, "site")}))
+    (made.folder / "sabotage.json").write_text(json.dumps({"site-3": (*PLACES["union open"], "site")}))
     export_job(hidden[0], tmp_path / "job", deadline=5.0)
     _, summary = federation.run(tmp_path / "job", timeout=300.0)
     told = ended(summary)

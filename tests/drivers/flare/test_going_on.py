@@ -7,8 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from simulator.kills import COORDINATOR_KILLS, KILLS
 from support.hidden import expected
-from support.machines import COORDINATOR_KILLS, KILLS, Machines
+from support.machines import Machines
 from support.preparing import PreparingSites
 
 from plaintext_baselines import ExactLloyd

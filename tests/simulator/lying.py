@@ -126,7 +126,7 @@ class LyingClient(Client):
         self._lies, self._rng = list(lies), rng
         self._counts: dict[tuple[str, int], int] = {}
         self._before: PackedResidues | None = None
-        self._rows, self._question = 0, (0, 0)  # number of all rows; primes and sets of the last question
+        self._weight, self._question = 0, (0, 0)  # of all rows; primes and sets of the last question
         self.lied: set[str] = set()
         identify = cast(ClientIdentify, self.phase)
         identify.handshake = cast(Handshake, _Handshake(identify.handshake, self._sealed))
@@ -138,11 +138,13 @@ class LyingClient(Client):
     def receive(self, message: Message) -> list[Message]:
         """Take a message; return the messages of the honest role with the client's lies."""
         if isinstance(message, Assignment):
-            sets = labels_of(message.sets)
-            sizes = set_sizes(sets, self._job.k)
-            self._rows = sets.size
-            asked = len(message.asked) or asked_about(sizes)
-            self._question = self._job.round_residues(sizes, sets.size), asked
+            sets, planned = labels_of(message.sets), self.phase.planned
+            assert planned is not None
+            layout = planned.without(message.left_out)
+            self._weight = layout.weight
+            asked = len(message.asked) or asked_about(set_sizes(sets, self._job.k))
+            sizes = layout.divisors(sets, self._job.k)
+            self._question = self._job.round_residues(sizes, layout.weight), asked
         return self._distorted(super().receive(message))
 
     def _drawn(self, what: str, recipient: int, *, sealing: bool) -> list[Lie]:
@@ -183,7 +185,7 @@ class LyingClient(Client):
 
     def _masked(self, at: tuple[int, int], payload: bytes) -> PackedResidues:
         """The residues of an answer."""
-        primes, columns = (self._job.residues(self._rows), 1) if at[0] == _RANGE_ROUND else self._question
+        primes, columns = (self._job.residues(self._weight), 1) if at[0] == _RANGE_ROUND else self._question
         answer = bytearray(payload[_digest_bytes(MaskedAnswer.purpose, at) :])
         shape = primes, columns, len(answer) // (BYTES_PER_RESIDUE * primes * columns)
         return PackedResidues(shape=shape, payload=answer)
@@ -256,6 +258,11 @@ class LyingClient(Client):
                     shape=(*shape[:2], 1), payload=bytearray(BYTES_PER_RESIDUE * prod(shape[:2]))
                 )
                 testimony.keep(column, nothing, bytes(len(message.signature)))
+                if sharing._by_part:
+                    zeros = shape[0], self._job.width, sharing.parts.dealt(*column)
+                    octets = bytearray(BYTES_PER_RESIDUE * prod(zeros))
+                    sharing._held[column] = PackedResidues(shape=zeros, payload=octets)
+                    continue
                 for index in range(shape[0]):
                     sharing._shares(column, index)[...] = 0
         for index, p in enumerate(primes_of(shape[0])):

@@ -11,8 +11,7 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from benchmarks.faults.lying import Lie, LyingClient
-from secfc.array_types import Floats, Labels, Shares
+from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
 from secfc.drivers.taking import take
@@ -24,15 +23,24 @@ from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import LabelResult
 from secfc.protocol.client import Client
 from secfc.protocol.decoding import ResidueError
-from secfc.protocol.messages import SERVER, CodedDistances, Message
+from secfc.protocol.messages import KINDS, SERVER, CodedDistances, FromServer, Message
 from secfc.protocol.progress import Faults
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
-from secfc.protocol.wire import decode, encode, envelope
+from secfc.protocol.wire import Envelope, decode, encode, envelope
 from secfc.row_layout import Layout
 
+from .kills import Place
+from .lying import Lie, LyingClient
+
 Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot"]
-KINDS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot")
+FAULTS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot")
+
+SIGNED = {kind.__name__ for kind in KINDS if issubclass(kind, FromServer)} | {"Report"}
+"""Messages that are refused, and change nothing, unless their signature covers all of them."""
+
+_SENDER = 21
+"""Place of the sender's number in a header."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +50,9 @@ class Fault:
     Attributes
     ----------
     kind : str
-        "crash": the client disappears before it sends message `at`. "mute": message `at` and the `count` - 1
-        after it are lost. "deaf": the same for messages to the client. "delay": with message `at` its link
-        stops for `count` deliveries, so messages of other links overtake its own. "duplicate":
+        "crash": the client disappears before it sends message `at`, or at a `place`. "mute": message `at` and
+        the `count` - 1 after it are lost. "deaf": the same for messages to the client. "delay": with message
+        `at` its link stops for `count` deliveries, so messages of other links overtake its own. "duplicate":
         message `at` arrives twice. "corrupt": one bit of it is flipped. "lie": of the answers among the
         `count` messages from `at` on, each has one wrong residue. "deal": what it deals to `count` others,
         from client `at` modulo n on, lies on no polynomial. "rot": in each of `count` parts of shares that it
@@ -52,30 +60,43 @@ class Fault:
     client : int
         1 to n.
     at, count : int
+    place : Place, optional
+        Where a client crashes, instead of `at`.
     """
 
     kind: Kind
     client: int
-    at: int
+    at: int = 0
     count: int = 1
+    place: Place | None = None
 
     def hits(self, number: int) -> bool:
         """Whether the fault applies to this message of the client."""
         match self.kind:
             case "crash":
-                return number >= self.at
+                return self.place is None and number >= self.at
             case "mute" | "deaf" | "lie" | "rot":
                 return self.at <= number < self.at + self.count
         return number == self.at
 
+    def is_at(self, header: Envelope) -> bool:
+        """Whether the client crashes when it takes this message."""
+        place = self.place
+        here = place is not None and (self.client, place.message) == (header.recipient, header.kind)
+        return here and header.round >= place.round
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A network: the seed of all draws, the faults, and what lying clients do."""
+    """A network: the seed of all draws, the faults, and what lying clients do.
+
+    Before a share `forged` of the signed messages a copy arrives in which the network has changed a byte.
+    """
 
     seed: int = 0
     faults: tuple[Fault, ...] = ()
     lies: tuple[Lie, ...] = ()
+    forged: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +112,11 @@ class Ending:
     layout : Layout or None
         The parties and rows of that result.
     labels : dict of int to ndarray
-        Labels of each client that received them.
+        Labels of each client that received them; of each owner, if owners deposited rows.
+    found : tuple of LabelResult
+        The results for each k that was compared, else the result.
+    union_rows : dict of int to ndarray
+        Numbers of each client's rows in the union, with membership privacy.
     faults : Faults
         What the server noticed.
     lied : tuple of int
@@ -103,6 +128,8 @@ class Ending:
     centres : dict of int to ndarray
         Centres of each client that received them.
     deliveries : int
+    accepted : tuple of str
+        Forged messages that were not refused.
     """
 
     error: SecFCError | None
@@ -115,6 +142,9 @@ class Ending:
     refused_of: tuple[int, ...]
     centres: dict[int, Floats] = field(repr=False)
     deliveries: int
+    accepted: tuple[str, ...] = ()
+    found: tuple[LabelResult, ...] = field(default=(), repr=False)
+    union_rows: dict[int, Ints] = field(default_factory=dict, repr=False)
 
 
 def run_faulty(setup: Setup, scenario: Scenario) -> Ending:
@@ -165,8 +195,10 @@ class _Network:
     """Parties, the links between them, and the faults of the scenario."""
 
     def __init__(self, setup: Setup, scenario: Scenario) -> None:
-        self._job, self._faults = setup.job, scenario.faults
+        self._job, self._faults, self._committee = setup.job, scenario.faults, setup.committee
         self._rng = random.Random(scenario.seed)
+        self._forger, self._forged = random.Random(f"forger {scenario.seed}"), scenario.forged
+        self._accepted: list[str] = []
         self._lies = scenario.lies
         roles = roles_of(setup, self._client)
         self._server, self._clients, self._session, self._signer = roles
@@ -182,7 +214,7 @@ class _Network:
         self._refused: list[str] = []
         self._refused_of: set[int] = set()
         self._carried: Counter[tuple[str, int, int]] = Counter()  # by type, sender and recipient
-        self._deliveries = 0
+        self._deliveries = self._idle = 0  # messages delivered, and deadlines since the last
 
     def run(self) -> Ending:
         """Deliver until no message is left and the server is done."""
@@ -197,19 +229,29 @@ class _Network:
                     self._deadline()
         except SecFCError as stopped:
             error = stopped
-        done, n = self._server.outcome if error is None else None, self._job.n
+        done = self._server.outcome if error is None else None
         return Ending(
             error=error,
             clustering=done,
             layout=None if done is None else self._server.layout,
-            labels={one.number: one.labels for one in self._clients[:n] if one.labels is not None},
+            labels=self._labels(),
             faults=self._server.faults,
             lied=tuple(sorted(self._lied | self._liars())),
             refused=tuple(self._refused),
             refused_of=tuple(sorted(self._refused_of)),
             centres={one.number: one.centres for one in self._clients if one.centres is not None},
             deliveries=self._deliveries,
+            accepted=tuple(self._accepted),
+            found=() if done is None else tuple(self._server.found),
+            union_rows={one.number: one.union_rows for one in self._clients if one.union_rows is not None},
         )
+
+    def _labels(self) -> dict[int, Labels]:
+        clients = self._clients[: self._job.n]
+        if self._committee is None:
+            return {one.number: one.labels for one in clients if one.labels is not None}
+        sealed = {one.number: one.sealed_labels for one in clients}
+        return self._committee.labels({j: one for j, one in sealed.items() if one is not None})
 
     def _client(self, *, number: int, kernels: Choose, **given: Any) -> Client:
         given["kernels"] = lambda run_residues: self._tampered(number, kernels(run_residues))
@@ -282,6 +324,7 @@ class _Network:
         ready = [link for link in links if self._delayed.get(link, 0) <= self._deliveries]
         data = self._links[self._rng.choice(ready or links)].popleft()
         self._deliveries += 1
+        self._idle = 0
         try:
             recipient = envelope(data).recipient
         except MessageError as error:
@@ -295,6 +338,11 @@ class _Network:
                 return
         role = self._server if recipient == SERVER else self._clients[recipient - 1]
         header = envelope(data)
+        if any(fault.is_at(header) for fault in self._faults):
+            self._crashed.add(recipient)
+            return
+        if header.kind in SIGNED and self._forger.random() < self._forged:
+            self._forge(role, data, header)
         try:
             if isinstance(role, Client):
                 self._post(take(role, header, lambda: self._receive(role, data), note=self._refused.append))
@@ -309,9 +357,28 @@ class _Network:
     def _receive(self, role: Server | Client, data: bytes) -> list[Message]:
         return role.receive(decode(data, k=self._job.k, session=self._session, most=role.sizes.most_bytes))
 
+    def _forge(self, role: Server | Client, data: bytes, header: Envelope) -> None:
+        """Deliver a copy with another byte. It must be refused and change nothing."""
+        if header.sender in self._server.faults.left_out:
+            return  # its messages are dropped unread
+        copy = bytearray(data)
+        at = self._forger.choice((_SENDER, self._forger.randrange(len(copy))))
+        copy[at] ^= 1 + self._forger.randrange(255)
+        try:
+            self._receive(role, bytes(copy))
+        except MessageError:
+            return
+        except SecFCError as error:
+            self._accepted.append(f"{header.kind} from {header.sender}, byte {at}: {error}")
+        else:
+            self._accepted.append(f"{header.kind} from {header.sender}, byte {at}")
+
     def _deadline(self) -> None:
         """Report crashed clients as absent or, if none is new, those that the server waits for."""
         awaited = self._server.overdue(lambda *link: self._carried[link])
+        self._idle += 1
+        if self._idle > 2 * self._job.parties:
+            raise PartyError(f"the server still waits for {awaited}")
         gone = sorted(self._crashed - self._told)
         self._told.update(gone)
         for client in gone or awaited:
