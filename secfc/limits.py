@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from secfc.array_types import Ints, Labels
 from secfc.codes import Code
 from secfc.errors import LimitError, ParameterError
-from secfc.field.residues import MAX_ROWS
 from secfc.job_checks import check_smallest_spread
 from secfc.option_checks import check_bool, check_positive, check_share
 from secfc.params import Job
@@ -137,9 +135,8 @@ class Limits:
         """
         if self.largest_share is None or job.predict:
             return
-        allowed = _fraction(self.largest_share)
         for share, party, amount in layout.largest_shares():
-            if share > allowed:
+            if share > self.largest_share:
                 number = f"{'owner' if layout.deposited else 'client'} {party}"
                 raise LimitError(
                     f"{name} allows one party a share of {self.largest_share} of all rows and of all weight "
@@ -197,12 +194,6 @@ class Limits:
                 f"{small[0]} has {sizes[small[0]]}{others}",
                 code=Code.LIMIT_SMALLEST_SET,
             )
-
-
-def _fraction(share: float) -> Fraction:
-    """The fraction that a float is written for, such as 1/3 or 3/10, else the float's own value."""
-    near = Fraction(share).limit_denominator(MAX_ROWS)
-    return near if float(near) == share else Fraction(share)
 
 
 def _names(name: str, given: object) -> tuple[str, ...]:

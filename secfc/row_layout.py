@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -71,10 +70,10 @@ class Layout:
         """The weights of a client's rows."""
         return None if self.weights is None else self.weights[self.rows(client)]
 
-    def largest_shares(self) -> Iterator[tuple[Fraction, int, str]]:
+    def largest_shares(self) -> Iterator[tuple[float, int, str]]:
         """Of all rows, then of all weight: the largest share, who has it, and the amount in words.
 
-        Nothing if rows are common.
+        Nothing if rows are common. A share is the float of its fraction.
         """
         held = {} if self.common else {"{} of {} rows": list(self.counts)}
         if self.weights is not None:
@@ -82,7 +81,7 @@ class Layout:
             held["{} of a total weight of {}"] = [int(weights.sum()) for weights in of_parties]
         for amount, parts in held.items():
             most, total = max(parts), sum(parts)
-            yield Fraction(most, total or 1), parts.index(most) + 1, amount.format(most, total)
+            yield most / (total or 1), parts.index(most) + 1, amount.format(most, total)
 
     def divisors(self, sets: Labels, k: int) -> Ints:
         """The divisor of each set's sum (`secfc.kmeans.sets.set_weights`), shape (k,)."""

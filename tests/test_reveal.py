@@ -338,7 +338,7 @@ def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
             {"parties": [FIVE[0], FIVE[2], FIVE[2]]},
             "centres_epsilon: 1 clients may collude and 0 may vanish, ",
         ),
-        ({"committee": 3, "reveal_centres": None}, "centres_epsilon: only with reveal_centres"),
+        ({"committee": 3, "reveal_centres": None}, "centres_epsilon: not with committee"),
     ],
 )
 def test_noise_that_does_not_fit_the_run_is_refused(options, text):

@@ -370,6 +370,7 @@ def test_start_labels_come_from_each_sites_own_column(organisations):
 
 @pytest.mark.processes
 def test_weights_come_from_each_sites_own_column(organisations):
+    organisations.replace(organisations.job, 'disclosure = "coded"', 'disclosure = "labels"')
     organisations.replace(organisations.job, "k = 2", "k = 2\nweighted = true")
     weights = []
     for name in NAMES:

@@ -204,8 +204,8 @@ def test_each_party_consents_to_a_prediction(made):
     [
         ('init = "k-means++"', "clustering.init: a prediction has 'labels'"),
         ("max_iter = 7", "clustering.max_iter: a prediction has 1"),
-        ("tol_moved = 0.1", "predict: init='labels', max_iter=1, tol_moved=0"),
-        ('reveal_centres = ["north"]', "predict: init='labels', max_iter=1, tol_moved=0"),
+        ("tol_moved = 0.1", "predict: not with tol_moved"),
+        ('reveal_centres = ["north"]', "reveal_centres: not with predict"),
     ],
 )
 def test_a_prediction_is_no_clustering(made, line, text):

@@ -200,11 +200,11 @@ def test_labels_take_the_bits_of_k(setup_of):
     setup = setup_of((5, 0, 7), starts=True)
     outcome = run_in_process(setup)
     sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
-    asked = HEADER + 4 + 2 * sets + 2 + 2 + 2 + 6 + 2 + COUNT + SIGNATURE
+    asked = HEADER + 4 + 2 * sets + 2 + 2 + 2 + COUNT + SIGNATURE
     about = range(setup.job.k + 1)  # how many sets are named; none is if all are asked about
     assert {message.size for message in of_kind(outcome, "Assignment")} <= {asked + 2 * h for h in about}
     assert {message.size for message in of_kind(outcome, "Finish")} == {
-        HEADER + 13 + 4 + 2 * labels + 2 + 6 + SIGNATURE
+        HEADER + 13 + 4 + 2 * labels + 2 + SIGNATURE
     }
     assert [message.size for message in of_kind(outcome, "Hello")] == [
         HEADER + 32 + INTRODUCTION + COUNT + 4 + eights * labels for eights in (1, 0, 1)

@@ -21,6 +21,7 @@ HALF = Limits(largest_share=0.5)
 
 def give_weights(made, *totals):
     """Give rows weights that have these sums."""
+    made.replace(made.job, 'disclosure = "coded"', 'disclosure = "labels"')
     made.replace(made.job, "k = 2", "k = 2\nweighted = true")
     for name, total in zip(NAMES, totals, strict=True):
         header, *lines = (made.folder / f"{name}.csv").read_text().split()

@@ -15,9 +15,9 @@ from simulator.kills import KILLS
 from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep, tries
 
-import secfc
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import StorageError, TooManyFaultsError
+from secfc.journal import run_log
 from secfc.journal.run_log import RunLog
 from secfc.lagrange.sharer import Sharer
 from secfc.limits import Limits
@@ -125,7 +125,7 @@ def test_a_log_of_another_version_run_or_party_is_refused(setup_of, stopped, tmp
     run = stopped(setup_of())
     run_id = run.run_id
     if name == "version":
-        monkeypatch.setattr(secfc, "__version__", "0.0.0")
+        monkeypatch.setattr(run_log, "VERSION", "0.0.0")
     elif name == "run":
         run_id = bytes(16)
     else:

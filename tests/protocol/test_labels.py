@@ -197,7 +197,7 @@ def go_on_with(net, message):
 
 def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
     """Signatures of evaluators for what they said."""
-    question = question_digest(labels, (), more.pop("left_out", ()), more.pop("draws", ()))
+    question = question_digest(labels, more.pop("left_out", ()), more.pop("draws", ()))
     given = {"round_": 2} | more
     statement = endorsed(session or net.session, said, question, **given)
     return tuple(net.identities[j - 1].sign(statement) for j in by)

@@ -8,9 +8,9 @@ import numpy as np
 from secfc.array_types import Floats
 from secfc.drivers.committee import Committee
 from secfc.drivers.setup import Setup
+from secfc.ids import row_ids
 from secfc.limits import Limits
 from secfc.params import Job
-from secfc.psu.tokens import row_ids
 from secfc.rows import largest_norm
 
 CONSENT = Limits(reveal_centres=True, reveal_inertia=True, predict=True)
@@ -59,7 +59,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         "bound": float(largest_norm(np.concatenate(rows), name="rows") * rng.choice((1, 1, 3)) or 1.0),
         "max_iter": rng.choice((1, 2, 3, 20)),
         "tol_moved": rng.choice((0, 0, 0, 0.3)),
-        "init": "labels" if given else rng.choice(("random", "random", "separation", "k-means++")),
+        "init": "labels" if given else rng.choice(("random", "random", "separation", "k-means++" if labels else "random")),
         "n_init": 1 if given else rng.choice((1, 1, 2)),
         "disclosure": "labels" if labels else "coded",
         "comparers": _comparers(rng, size) if labels else (),
@@ -80,8 +80,8 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         if rng.random() < 0.4 and sum(counts) > k:
             _predict(rng, options, starts)
     elif rows_of == "clients" and k > 1 and rng.random() < 0.2 and (not labels or options["reveal_inertia"]):
-        options["compared"] = tuple(sorted({rng.randint(1, k), k}))
-    if rows_of == "clients" and not options.get("compared") and rng.random() < 0.2:
+        options |= {"compared": tuple(sorted({rng.randint(1, k), k})), "init": "random"}
+    if rows_of == "clients" and labels and not options.get("compared") and rng.random() < 0.3:
         options["weighted"] = True
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]
     setup = Setup(

@@ -102,7 +102,7 @@ MUTANTS = (
     ),
     Mutant(
         "threshold one too low",
-        "secfc.params",
+        "secfc.lagrange.points",
         'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 1',
         'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 2',
     ),
@@ -132,10 +132,10 @@ MUTANTS = (
         "link = _LABEL + _LINK.pack(sender, recipient)",
     ),
     Mutant(
-        "weights left out of the inertia",
-        "secfc.kmeans.search",
-        "weights=digit if weights is None else digit * weights",
-        "weights=digit",
+        "weights left out of the divisors",
+        "secfc.row_layout",
+        "return set_weights(sets, k, self.weights)",
+        "return set_weights(sets, k, None)",
     ),
     Mutant(
         "rows of a client left out stay",
