@@ -55,11 +55,12 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
     rows, whole = _rows(rng, counts, d, seed)
     k = rng.randint(1, min(4, sum(counts)))
     given = rows_of == "clients" and rng.random() < 0.25
+    starts_of = "random", "random", "separation", "k-means++" if labels else "random"
     options = {
         "bound": float(largest_norm(np.concatenate(rows), name="rows") * rng.choice((1, 1, 3)) or 1.0),
         "max_iter": rng.choice((1, 2, 3, 20)),
         "tol_moved": rng.choice((0, 0, 0, 0.3)),
-        "init": "labels" if given else rng.choice(("random", "random", "separation", "k-means++" if labels else "random")),
+        "init": "labels" if given else rng.choice(starts_of),
         "n_init": 1 if given else rng.choice((1, 1, 2)),
         "disclosure": "labels" if labels else "coded",
         "comparers": _comparers(rng, size) if labels else (),
