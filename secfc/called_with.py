@@ -1,12 +1,13 @@
-"""Functions that take the fields of a dataclass (the "record") as arguments, with its signature and docs."""
+"""Calls of functions: the fields of a dataclass (the "record") as arguments, and hints for wrong names."""
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from typing import ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-from secfc.described import described
+from secfc.call_values import FLAT
+from secfc.described import described, in_calls
 from secfc.options import types_of
 from secfc.retired import retired_option
 
@@ -30,19 +31,63 @@ def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]]
 
         @wraps(function)
         def call(*given: P.args, **named: P.kwargs) -> R:
-            try:
-                signature.bind(*given, **named)
-            except TypeError as error:  # it names the missing or unknown argument
-                raise TypeError(f"{function.__name__}() {error}{_hint(named, list(types))}") from None
+            _check(function.__name__, signature, given, named)
             return function(record(*given, **named))
 
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
         call.__annotations__["return"] = signature.return_annotation
-        call.__doc__ = described(function.__doc__, record)
+        call.__doc__ = described(function.__doc__, in_calls(record))
         return call
 
     return made
+
+
+def written_out(*records: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """For a function with a written signature: describes its options, and checks its arguments' names."""
+    options = {name: one for record in records for name, one in in_calls(record).items()}
+
+    def made(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def call(*given: P.args, **named: P.kwargs) -> R:
+            _check(function.__name__, signature, given, named)
+            return function(*given, **named)
+
+        here = {name: options[name] for name in signature.parameters if name in options}
+        call.__doc__ = described(function.__doc__, here)
+        return call
+
+    return made
+
+
+def constructed(kind: type[Record]) -> type[Record]:
+    """An estimator's dataclass, whose constructor also says what serves instead of an unknown argument."""
+    made: Callable[..., None] = vars(kind)["__init__"]
+    signature = inspect.signature(made)
+
+    @wraps(made)
+    def construct(self: Record, *given: Any, **named: Any) -> None:
+        _check(type(self).__name__, signature, (self, *given), named, fit=("ids", "sample_weight"))
+        made(self, *given, **named)
+
+    setattr(kind, "__init__", construct)  # noqa: B010 - no type checker knows an assigned constructor
+    return kind
+
+
+def _check(
+    name: str,
+    signature: inspect.Signature,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    fit: Collection[str] = (),
+) -> None:
+    """Raise TypeError for a missing or an unknown argument, with what serves instead; `fit` takes some."""
+    try:
+        signature.bind(*given, **named)
+    except TypeError as error:
+        raise TypeError(f"{name}() {error}{_hint(named, list(signature.parameters), fit)}") from None
 
 
 _INSTEAD = {
@@ -55,11 +100,17 @@ _INSTEAD = {
 }
 """Our names of parameters that other libraries have."""
 
+_GROUPED = {
+    "reveal": "reveal=secfc.Reveal({}=...)",
+    "ids": "ids=secfc.Membership(ids, {}=...)",
+}
+"""How calls give the options that an argument stands for."""
+
 _NOTHING = frozenset({"algorithm", "copy_x"})
 """Parameters of scikit-learn's KMeans without use here: there is one algorithm, and rows are not changed."""
 
 
-def _hint(named: Collection[str], known: list[str]) -> str:
+def _hint(named: Collection[str], known: list[str], fit: Collection[str]) -> str:
     """What serves instead of unknown arguments; empty if that is not known."""
     hints = []
     for name in named:
@@ -68,6 +119,12 @@ def _hint(named: Collection[str], known: list[str]) -> str:
         if instead := retired_option(name):
             hints.append(f"{name}: {instead}")
             continue
+        if grouped := _grouped(name, [*known, *fit]):
+            hints.append(f"use {grouped} instead of {name}")
+            continue
+        if name in fit:
+            hints.append(f"{name} is an argument of fit")
+            continue
         close = get_close_matches(name, [*_INSTEAD, *known], n=1)
         ours = [_INSTEAD.get(one, one) for one in close]
         if name in _NOTHING:
@@ -75,3 +132,14 @@ def _hint(named: Collection[str], known: list[str]) -> str:
         elif ours and ours[0] in known:
             hints.append(f"use {ours[0]} instead of {name}")
     return "".join(f"; {hint}" for hint in hints)
+
+
+def _grouped(name: str, known: list[str]) -> str:
+    """How a call gives an option of the flat record that is no argument; empty for other names."""
+    found = [
+        _GROUPED[argument].format(own)
+        for argument, options in FLAT.items()
+        for own, option in options.items()
+        if option == name and argument in known
+    ]
+    return "".join(found)

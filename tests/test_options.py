@@ -1,17 +1,21 @@
 """The record of options, and what follows from it: calls, the estimator, the job and the command line."""
 
 import inspect
+import sys
 from dataclasses import dataclass, fields
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import typer
 
 import secfc
-from secfc import Job, SecureKMeans
+from secfc import Job, Membership, Reveal, SecureKMeans
 from secfc.api_options import ChooseOptions, PredictOptions, RunOptions
+from secfc.call_values import FLAT, Ids
 from secfc.called_with import called_with, described
 from secfc.cli.app import app
-from secfc.options import AgreedClustering, Threshold, again, choices_of, option, options_of, shared
+from secfc.options import AgreedClustering, Threshold, again, choices_of, option, options_of, shared, types_of
 
 DEFAULTS = {
     "t": None,
@@ -19,33 +23,36 @@ DEFAULTS = {
     "init": "auto",
     "n_init": "auto",
     "max_iter": 300,
-    "tol_moved": 0.0,
-    "precision": 32,
-    "step": None,
-    "bound": None,
-    "ids": None,
-    "id_key": None,
-    "ids_cap": None,
+    "seed": None,
     "disclosure": "labels",
-    "reveal_centres": None,
-    "centres_epsilon": None,
-    "centres_delta": None,
-    "reveal_spread": False,
+    "ids": None,
     "sample_weight": None,
+    "reveal": None,
     "limits": None,
-    "driver": "in-process",
+    "bound": None,
+    "step": None,
+    "precision": 32,
+    "tol_moved": 0.0,
     "max_liars": 0,
-    "reveal_inertia": False,
     "comparers": None,
     "committee": None,
-    "deadline": None,
+    "driver": "in-process",
     "threads": None,
-    "seed": None,
+    "deadline": None,
     "progress": None,
 }
-"""Options of `secfc.run` that users depend on."""
+"""Options of `secfc.run` that users depend on, in their order."""
 
-OPENED = ("reveal_centres", "reveal_spread", "centres_epsilon", "centres_delta")
+CALLS = {
+    secfc.run: (RunOptions, ["parties", "k", "t", "ell"]),
+    secfc.choose_k: (ChooseOptions, ["parties", "ks", "t", "ell"]),
+    secfc.predict: (PredictOptions, ["parties", "labels", "new_rows", "k", "t", "ell"]),
+}
+"""Calls with their record, and their own parameters."""
+
+WRITTEN = (secfc.run, secfc.choose_k)
+GROUPED = {name: argument for argument, options in FLAT.items() for name in options.values()}
+MOST_PARAMETERS = 24
 
 
 def defaults(call):
@@ -61,10 +68,10 @@ def without(*names):
     ("call", "expected"),
     [
         (secfc.run, DEFAULTS),
-        (secfc.choose_k, without(*OPENED, "committee", "sample_weight")),
+        (secfc.choose_k, without("committee", "sample_weight")),
         (
             SecureKMeans,
-            without("seed", "ids", "id_key", "committee", "sample_weight")
+            without("seed", "ids", "committee", "sample_weight")
             | {"n_clusters": 8, "random_state": None, "warm_start": False},
         ),
     ],
@@ -77,27 +84,100 @@ def test_an_estimator_with_no_arguments_has_the_defaults_as_parameters():
     assert SecureKMeans().get_params() == defaults(SecureKMeans)
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "own"),
-    [
-        (secfc.run, RunOptions, ["parties", "k", "t", "ell"]),
-        (secfc.choose_k, ChooseOptions, ["parties", "ks", "t", "ell"]),
-        (secfc.predict, PredictOptions, ["parties", "labels", "new_rows", "k", "t", "ell"]),
-    ],
-)
-def test_a_call_has_its_own_parameters_and_then_its_options_by_keyword(call, kind, own):
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_has_its_own_parameters_and_then_its_options_by_keyword(call):
+    record, own = CALLS[call]
     parameters = inspect.signature(call).parameters
-    assert list(parameters) == [*own, *(one.name for one in fields(kind))]
+    assert list(parameters)[: len(own)] == own
     assert {one.kind for one in list(parameters.values())[len(own) :]} == {inspect.Parameter.KEYWORD_ONLY}
     assert call.__annotations__.keys() == {*parameters, "return"}
+    assert set(list(parameters)[len(own) :]) == {GROUPED.get(name, name) for name in options_of(record)}
 
 
-@pytest.mark.parametrize("where", [secfc.run, secfc.choose_k, secfc.predict, SecureKMeans, Job])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_has_few_parameters(call):
+    assert len(inspect.signature(call).parameters) <= MOST_PARAMETERS
+
+
+@pytest.mark.parametrize("call", WRITTEN)
+def test_a_written_signature_has_the_types_and_defaults_of_the_record(call):
+    record, own = CALLS[call]
+    types = types_of(Threshold) | types_of(record) | {"reveal": Reveal | None, "ids": Ids}
+    values = {one.name: one.default for kind in (Threshold, record) for one in fields(kind)}
+    values |= {"reveal": None}
+    for one in list(inspect.signature(call).parameters.values())[own.index("t") :]:
+        assert (one.name, one.annotation, one.default) == (one.name, types[one.name], values[one.name])
+
+
+def test_the_calls_have_one_order_with_the_daily_options_first():
+    names = list(inspect.signature(secfc.run).parameters)
+    assert names == ["parties", "k", *DEFAULTS]
+    assert names[4:9] == ["init", "n_init", "max_iter", "seed", "disclosure"]
+    chosen = list(inspect.signature(secfc.choose_k).parameters)
+    assert chosen[2:] == [name for name in names[2:] if name in chosen]
+
+
+@pytest.mark.parametrize(
+    ("call", "function"), [(secfc.run, "run_parties"), (secfc.choose_k, "choose_members")]
+)
+def test_a_written_call_gives_every_argument_to_its_record(call, function, monkeypatch):
+    asked = Mock()
+    monkeypatch.setattr(sys.modules[call.__module__], function, asked)
+    record, own = CALLS[call]
+    opened = {"centres": object(), "spread": object(), "epsilon": object(), "delta": object()}
+    reveal = Reveal(inertia=object(), **opened if call is secfc.run else {})
+    ids = secfc.Membership(object(), object(), object())
+    named = {name: object() for name in inspect.signature(call).parameters if name not in own}
+    call([np.zeros((1, 1))], 1, 2, 3, **named | {"reveal": reveal, "ids": ids})
+    given = asked.call_args.args[1]
+    assert isinstance(given, record)
+    for name in options_of(record).keys() - {"ids"}:
+        whole = {"reveal": reveal, "ids": ids}.get(GROUPED.get(name))
+        own_name = next((field for one in FLAT.values() for field, flat in one.items() if flat == name), None)
+        assert getattr(given, name) is (named[name] if whole is None else getattr(whole, own_name))
+    assert given.ids is ids.ids
+    assert asked.call_args.kwargs == {own[1]: 1, "t": 2, "ell": 3}
+
+
+def test_a_group_of_options_has_the_fields_of_the_record():
+    for kind, argument in ((Reveal, "reveal"), (Membership, "ids")):
+        flat = {field: options_of(RunOptions)[name] for field, name in FLAT[argument].items()}
+        ours = options_of(kind)
+        assert ours.keys() == flat.keys()
+        for name, (one, what) in ours.items():
+            assert (one.type, one.default, what) == (flat[name][0].type, flat[name][0].default, flat[name][1])
+
+
+@pytest.mark.parametrize("call", [*CALLS, SecureKMeans, SecureKMeans.fit], ids=lambda call: call.__name__)
+@pytest.mark.parametrize("name", GROUPED)
+def test_a_name_that_a_group_replaced_is_an_error_with_the_group(call, name):
+    (field,) = (own for one in FLAT.values() for own, flat in one.items() if flat == name)
+    group = {"reveal": f"reveal=secfc.Reveal({field}=...)", "ids": f"ids=secfc.Membership(ids, {field}=...)"}
+    with pytest.raises(TypeError) as caught:
+        call(**{name: 1})
+    takes = GROUPED[name] in inspect.signature(call).parameters
+    takes |= call is SecureKMeans and GROUPED[name] == "ids"
+    assert (f"use {group[GROUPED[name]]} instead of {name}" in str(caught.value)) == takes
+
+
+def test_an_estimator_says_which_arguments_fit_takes():
+    with pytest.raises(TypeError, match=r"^SecureKMeans\(\) .*; ids is an argument of fit$"):
+        SecureKMeans(ids=[])
+
+
+def test_comparing_several_k_opens_nothing_but_the_inertia():
+    rows = [np.zeros((2, 1))] * 3
+    with pytest.raises(secfc.ParameterError) as caught:
+        secfc.choose_k(rows, [1], 1, 1, reveal=Reveal(centres="all", epsilon=1.0))
+    assert str(caught.value) == "reveal: choose_k opens only the inertia, centres, epsilon was given"
+
+
+@pytest.mark.parametrize("where", [*CALLS, SecureKMeans, Job, Reveal, Membership])
 def test_docstrings_describe_every_option_once(where):
-    kinds = {secfc.run: RunOptions, secfc.choose_k: ChooseOptions, secfc.predict: PredictOptions}
     doc = inspect.getdoc(where)
     assert "**options" not in doc
-    for name in options_of(kinds.get(where, where)):
+    names = inspect.signature(where).parameters if where in CALLS else options_of(where)
+    for name in names:
         assert doc.count(f"\n{name} : ") == 1
 
 
@@ -214,7 +294,7 @@ def test_options_stand_in_a_docstring_in_place_of_their_line():
         "",
         "Returns",
     ]
-    assert described(None, Few) is None
+    assert described(None, {}) is None
 
 
 def test_an_option_that_is_declared_again_keeps_what_is_not_changed():

@@ -18,11 +18,13 @@ class Options(griffe.Extension):
     """Expands what `secfc.called_with` gives a signature or a docstring."""
 
     def on_function(self, *, func, **_):
-        """Expand a call of one record."""
+        """Expand the signature of a call of one record, and the docstring of any call."""
         shown = _public(func)
-        if shown is not None and [one.name for one in func.parameters] == ["call"]:
+        if shown is None:
+            return
+        if [one.name for one in func.parameters] == ["call"]:
             func.parameters = _parameters(shown)
-            func.docstring.value = inspect.getdoc(shown)
+        func.docstring.value = inspect.getdoc(shown)
 
     def on_class_members(self, *, cls, **_):
         """Expand a class that inherits options."""
