@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import secfc
 from secfc import Limits, Reveal, SecureKMeans
@@ -180,6 +181,12 @@ class TestEstimator:
         model = self.model(reveal=Reveal(centres="all"), limits=WILLING).fit(FIVE)
         with pytest.raises(secfc.DataError, match=r"^X: 2 columns were given, the fit had 3$"):
             model.predict(np.zeros((4, 2)))
+
+    def test_a_clone_opens_the_same(self):
+        model = self.model(reveal=Reveal(centres="all"), limits=WILLING)
+        assert clone(model).get_params() == model.get_params()
+        assert clone(model).set_params(reveal=None).reveal is None
+        assert "reveal=Reveal(centres='all'" in repr(model)
 
     def test_frames_predict_too(self):
         model = self.model(reveal=Reveal(centres="all"), limits=WILLING).fit(FIVE)
