@@ -10,15 +10,15 @@ from typing import Any, Literal
 import numpy as np
 
 from secfc.api_options import ChooseOptions, Driver, RunOptions
+from secfc.arguments import written_out
 from secfc.array_types import Ints
 from secfc.call_values import Ids, Reveal, Revealing, of_ids, opened_of_choice
-from secfc.called_with import written_out
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.measures import knee
 from secfc.limits import Limits
 from secfc.number_texts import number_text
-from secfc.options import AUTO, Auto, Disclosure, Threshold, shared
+from secfc.options import Auto, Disclosure, Threshold, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
 from secfc.protocol.progress import Faults, Progress
@@ -227,8 +227,8 @@ def choose_k(
     t: int | None = None,
     ell: int | None = None,
     *,
-    init: str = AUTO,
-    n_init: int | Auto = AUTO,
+    init: str = "auto",
+    n_init: int | Auto = "auto",
     max_iter: int = 300,
     seed: int | None = None,
     disclosure: Disclosure = "labels",

@@ -17,14 +17,13 @@ _WIDTH = 110
 
 def documented(record: type[Record]) -> type[Record]:
     """Describe a dataclass's options in its own docstring."""
-    record.__doc__ = described(record.__doc__, in_calls(record))
+    record.__doc__ = described(record.__doc__, texts_of(record))
     return record
 
 
-def in_calls(record: type) -> dict[str, Option]:
-    """A record's options in the order of its constructor."""
-    found = sorted(options_of(record).items(), key=lambda item: item[1][0].kw_only is True)
-    return {name: one for name, (_, one) in found}
+def texts_of(record: type) -> dict[str, Option]:
+    """What describes each option of a record."""
+    return {name: one for name, (_, one) in options_of(record).items()}
 
 
 def described(doc: str | None, options: Mapping[str, Option]) -> str | None:

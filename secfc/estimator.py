@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secfc.api_options import Execution, PredictOptions, RunOptions
+from secfc.arguments import constructed, written_out
 from secfc.array_types import Floats, Labels
 from secfc.call_values import Ids, Revealing
-from secfc.called_with import constructed, written_out
 from secfc.codes import Code
 from secfc.described import documented
 from secfc.errors import DataError, ParameterError

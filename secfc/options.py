@@ -3,14 +3,14 @@
 A dataclass field is an option: its type, its default, and an `Option` with its text, its range and its line
 on the command line. These are derived from the fields:
 
-- the arguments of `secfc.predict` (`secfc.called_with`),
-- descriptions of the arguments of `secfc.run` and `secfc.choose_k`, whose written signatures a test compares,
+- descriptions of the arguments of `secfc.run`, `secfc.choose_k` and `secfc.predict` (`secfc.arguments`),
+  whose written signatures are compared by a test,
 - fields of `secfc.SecureKMeans` and `secfc.Job`, which inherit them,
 - options of ``secfc run``, ``choose-k`` and ``predict`` that have a help line (`secfc.cli.grouped`),
 - keys of job files that the parties agree on (`secfc.agreement.job_file`).
 
-To add an option, declare a field in the class that its users inherit. Then write the code that reads it, and
-a test of that code.
+To add an option, declare a field in the class that its users inherit, and write it into the signatures of
+calls. Then write the code that reads it, and a test of that code.
 """
 
 from dataclasses import Field, dataclass, field, fields, replace

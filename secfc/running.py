@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
 import numpy as np
 
 from secfc.api_options import Driver, Execution, RunOptions
+from secfc.arguments import written_out
 from secfc.array_types import Floats, Labels
 from secfc.by_party import (
     check_consent,
@@ -22,7 +23,6 @@ from secfc.by_party import (
     weights_of,
 )
 from secfc.call_values import Ids, Reveal, Revealing, of_ids, opened
-from secfc.called_with import written_out
 from secfc.codes import Code
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
@@ -44,7 +44,7 @@ from secfc.lagrange.points import recovery_threshold
 from secfc.limits import LARGEST_SHARE, Limits
 from secfc.membership import HeldIds, membership
 from secfc.option_checks import check_choice, check_seed
-from secfc.options import AUTO, AgreedClustering, Auto, CentreNoise, Disclosure, Threshold, options_of, shared
+from secfc.options import AgreedClustering, Auto, CentreNoise, Disclosure, Threshold, options_of, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties, in_order, is_frame
 from secfc.protocol.noise import noise_of
@@ -74,8 +74,8 @@ def run(
     t: int | None = None,
     ell: int | None = None,
     *,
-    init: Any = AUTO,
-    n_init: int | Auto = AUTO,
+    init: Any = "auto",
+    n_init: int | Auto = "auto",
     max_iter: int = 300,
     seed: int | None = None,
     disclosure: Disclosure = "labels",

@@ -12,9 +12,10 @@ import typer
 import secfc
 from secfc import Job, Membership, Reveal, SecureKMeans
 from secfc.api_options import ChooseOptions, PredictOptions, RunOptions
+from secfc.arguments import written_out
 from secfc.call_values import FLAT, Ids
-from secfc.called_with import called_with, described
 from secfc.cli.app import app
+from secfc.described import described
 from secfc.options import AgreedClustering, Threshold, again, choices_of, option, options_of, shared, types_of
 
 DEFAULTS = {
@@ -50,7 +51,6 @@ CALLS = {
 }
 """Calls with their record, and their own parameters."""
 
-WRITTEN = (secfc.run, secfc.choose_k)
 GROUPED = {name: argument for argument, options in FLAT.items() for name in options.values()}
 MOST_PARAMETERS = 24
 
@@ -99,7 +99,7 @@ def test_a_call_has_few_parameters(call):
     assert len(inspect.signature(call).parameters) <= MOST_PARAMETERS
 
 
-@pytest.mark.parametrize("call", WRITTEN)
+@pytest.mark.parametrize("call", CALLS)
 def test_a_written_signature_has_the_types_and_defaults_of_the_record(call):
     record, own = CALLS[call]
     types = types_of(Threshold) | types_of(record) | {"reveal": Reveal | None, "ids": Ids}
@@ -113,30 +113,38 @@ def test_the_calls_have_one_order_with_the_daily_options_first():
     names = list(inspect.signature(secfc.run).parameters)
     assert names == ["parties", "k", *DEFAULTS]
     assert names[4:9] == ["init", "n_init", "max_iter", "seed", "disclosure"]
-    chosen = list(inspect.signature(secfc.choose_k).parameters)
-    assert chosen[2:] == [name for name in names[2:] if name in chosen]
+    for call in (secfc.choose_k, secfc.predict):
+        options = list(inspect.signature(call).parameters)[CALLS[call][1].index("t") :]
+        assert options == [name for name in DEFAULTS if name in options]
 
 
 @pytest.mark.parametrize(
-    ("call", "function"), [(secfc.run, "run_parties"), (secfc.choose_k, "choose_members")]
+    ("call", "function", "own"),
+    [
+        (secfc.run, "run_parties", {"k": 1}),
+        (secfc.choose_k, "choose_members", {"ks": 1}),
+        (secfc.predict, "predict_members", {"labels": 1, "new_rows": [np.zeros((1, 1))], "k": 1}),
+    ],
 )
-def test_a_written_call_gives_every_argument_to_its_record(call, function, monkeypatch):
+def test_a_call_gives_every_argument_to_its_record(call, function, own, monkeypatch):
     asked = Mock()
     monkeypatch.setattr(sys.modules[call.__module__], function, asked)
-    record, own = CALLS[call]
-    opened = {"centres": object(), "spread": object(), "epsilon": object(), "delta": object()}
-    reveal = Reveal(inertia=object(), **opened if call is secfc.run else {})
-    ids = secfc.Membership(object(), object(), object())
-    named = {name: object() for name in inspect.signature(call).parameters if name not in own}
-    call([np.zeros((1, 1))], 1, 2, 3, **named | {"reveal": reveal, "ids": ids})
-    given = asked.call_args.args[1]
-    assert isinstance(given, record)
-    for name in options_of(record).keys() - {"ids"}:
-        whole = {"reveal": reveal, "ids": ids}.get(GROUPED.get(name))
-        own_name = next((field for one in FLAT.values() for field, flat in one.items() if flat == name), None)
-        assert getattr(given, name) is (named[name] if whole is None else getattr(whole, own_name))
-    assert given.ids is ids.ids
-    assert asked.call_args.kwargs == {own[1]: 1, "t": 2, "ell": 3}
+    record, positional = CALLS[call]
+    opened = {} if call is secfc.choose_k else {name: object() for name in FLAT["reveal"]}
+    groups = {
+        "reveal": Reveal(**{"inertia": object()} | opened),
+        "ids": Membership(object(), object(), object()),
+    }
+    named = {name: object() for name in inspect.signature(call).parameters if name not in positional}
+    named |= {name: one for name, one in groups.items() if name in named}
+    call([np.zeros((1, 1))], **own, t=2, ell=3, **named)
+    (given,) = (one for one in asked.call_args.args if isinstance(one, record))
+    for name in options_of(record):
+        argument = GROUPED.get(name, name)
+        field = next((field for field, flat in FLAT.get(argument, {}).items() if flat == name), name)
+        group = groups.get(argument)
+        assert getattr(given, name) is (named[name] if group is None else getattr(group, field))
+    assert {"t": 2, "ell": 3}.items() <= asked.call_args.kwargs.items()
 
 
 def test_a_group_of_options_has_the_fields_of_the_record():
@@ -247,13 +255,8 @@ class Larger(Few):
     size: int = again(Few, "size", default=4, text="How large it is here.")
 
 
-@dataclass(frozen=True)
-class Call(Larger):
-    name: str
-
-
-@called_with(Call)
-def call(given: Call) -> str:
+@written_out(Larger)
+def call(name: str, *, size: int = 4) -> str:
     """Do.
 
     Parameters
@@ -266,10 +269,10 @@ def call(given: Call) -> str:
     -------
     str
     """
-    return f"{given.name} {given.size}"
+    return f"{name} {size}"
 
 
-def test_a_function_of_a_record_is_called_with_its_fields():
+def test_a_written_call_is_called_as_it_is_written():
     assert (call("a"), call(name="a", size=5)) == ("a 4", "a 5")
     assert str(inspect.signature(call)) == "(name: str, *, size: int = 4) -> str"
 
@@ -304,5 +307,5 @@ def test_an_option_that_is_declared_again_keeps_what_is_not_changed():
 
 def test_shared_values_are_those_of_fields_that_an_object_has():
     assert shared(Few(size=2), RunOptions) == {}
-    assert shared(Call("a"), Few) == {"size": 4}
+    assert shared(Larger(), Few) == {"size": 4}
     assert shared(SecureKMeans(t=3), Threshold) == {"t": 3, "ell": None}

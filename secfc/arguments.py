@@ -1,14 +1,13 @@
-"""Calls of functions: the fields of a dataclass (the "record") as arguments, and hints for wrong names."""
+"""Arguments of calls: descriptions from the records of options, and what serves instead of a wrong name."""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar
 
 from secfc.call_values import FLAT
-from secfc.described import described, in_calls
-from secfc.options import types_of
+from secfc.described import described, texts_of
 from secfc.retired import retired_option
 
 P = ParamSpec("P")
@@ -16,36 +15,9 @@ R = TypeVar("R")
 Record = TypeVar("Record")
 
 
-def called_with(record: Callable[P, Record]) -> Callable[[Callable[[Record], R]], Callable[P, R]]:
-    """Make a function of one record a function of the fields of that dataclass.
-
-    Type checkers and editors show the record's constructor. `help` and notebooks show the same parameters.
-    """
-    assert isinstance(record, type)
-    types, of_record = types_of(record), inspect.signature(record)
-    parameters = [one.replace(annotation=types[one.name]) for one in of_record.parameters.values()]
-
-    def made(function: Callable[[Record], R]) -> Callable[P, R]:
-        returned = get_type_hints(function)["return"]
-        signature = of_record.replace(parameters=parameters, return_annotation=returned)
-
-        @wraps(function)
-        def call(*given: P.args, **named: P.kwargs) -> R:
-            _check(function.__name__, signature, given, named)
-            return function(record(*given, **named))
-
-        call.__signature__ = signature  # type: ignore[attr-defined]
-        call.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-        call.__annotations__["return"] = signature.return_annotation
-        call.__doc__ = described(function.__doc__, in_calls(record))
-        return call
-
-    return made
-
-
 def written_out(*records: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """For a function with a written signature: describes its options, and checks its arguments' names."""
-    options = {name: one for record in records for name, one in in_calls(record).items()}
+    options = {name: one for record in records for name, one in texts_of(record).items()}
 
     def made(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
