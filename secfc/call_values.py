@@ -86,14 +86,11 @@ def opened(reveal: Reveal | None) -> dict[str, Any]:
 def opened_of_choice(reveal: Reveal | None) -> dict[str, Any]:
     """The same for `choose_k`, which opens nothing but the inertia."""
     found = opened(reveal)
-    others = [
-        own
-        for own in FLAT["reveal"]
-        if own != "inertia" and found and getattr(reveal, own) != getattr(Reveal, own)
-    ]
-    if others:
+    flat = FLAT["reveal"].items()
+    others = [own for own, name in flat if own != "inertia" and found.get(name) is not getattr(Reveal, own)]
+    if found and others:
         raise ParameterError(f"reveal: choose_k opens only the inertia, {', '.join(others)} was given")
-    return {"reveal_inertia": found["reveal_inertia"]} if found else {}
+    return {name: value for name, value in found.items() if name == "reveal_inertia"}
 
 
 def of_ids(ids: Ids) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def _members(parties: Any, new_rows: Any) -> tuple[list[Party], list[Party]]:
     return together[: len(members)], together[len(members) :]
 
 
-def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
+def _labels(labels: Any, members: list[Party], k: int) -> list[Labels]:
     labels = in_order("labels", labels, members)
     check_list("labels", labels, members)
     checked = [
