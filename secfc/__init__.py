@@ -36,6 +36,7 @@ from secfc.errors import (
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
+    from secfc.call_values import Membership, Reveal
     from secfc.choose import Candidate, Choice, choose_k
     from secfc.estimator import SecureKMeans
     from secfc.limits import Limits
@@ -61,6 +62,7 @@ __all__ = [
     "Job",
     "LimitError",
     "Limits",
+    "Membership",
     "MessageError",
     "ParameterError",
     "PartyError",
@@ -71,6 +73,7 @@ __all__ = [
     "Progress",
     "RangeError",
     "Result",
+    "Reveal",
     "SealError",
     "SecFCError",
     "SecureKMeans",
@@ -93,6 +96,7 @@ _LATE = {
     "Job": "secfc.params",
     **dict.fromkeys(("Faults", "Progress"), "secfc.protocol.progress"),
     "Result": "secfc.result",
+    **dict.fromkeys(("Membership", "Reveal"), "secfc.call_values"),
 }
 """Names that are imported at first use: scikit-learn takes a second, the protocol a third of a second."""
 

@@ -28,12 +28,12 @@ class OfData:
 
     ids: Sequence[Any] | None = option(
         None,
-        "sequence of one sequence of row IDs per party, optional",
+        "sequence of one sequence of row IDs per party, or Membership, optional",
         "Switches on membership privacy. First the parties find the union of their IDs (str, int, UUID "
         "or bytes), and nobody learns who holds which ID. Then every party shares a vector for every ID "
         "of the union. If an ID is held twice, the run ends with an error. IDs are compared as text in "
         'Unicode\'s NFC without blanks at either end: 7 equals "7", but "7" and "007" differ, and so do '
-        '"a" and "A".',
+        '"a" and "A". A `Membership` also gives the key that hashes the IDs, and the public cap.',
     )
     id_key: bytes | None = option(
         None,
@@ -168,5 +168,5 @@ class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
         "rows to the committee once, with a proof that its shares are consistent, and then receives "
         "only the labels of its own rows. Members learn all labels. t and ell refer to members, and "
         "`comparers` are positions in the committee. There is one `limits` for all. Not "
-        "with `ids`, given centres or start labels, or `reveal_centres`. By default all parties compute.",
+        "with `ids`, given centres or start labels, or opened centres. By default all parties compute.",
     )

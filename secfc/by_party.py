@@ -75,7 +75,7 @@ def recipients(given: object, members: list[Party], limits: list[Limits]) -> tup
         for at in given if isinstance(given, list | tuple) else [given]:
             if not _is_position(at, len(members)):
                 raise ParameterError(
-                    f"reveal_centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
+                    f"reveal.centres: 'all' or positions of parties, 0 to {len(members) - 1}, are needed"
                 )
             chosen.add(int(at))
     if chosen:
@@ -135,7 +135,7 @@ def _is_position(at: object, count: int) -> TypeGuard[int]:
 
 def smallest_spread(given: object, members: list[Party], limits: list[Limits]) -> int | None:
     """The smallest cluster whose spread is opened, the largest of all limits; None opens no spread."""
-    check_bool("reveal_spread", given)
+    check_bool("reveal.spread", given)
     if not given:
         return None
     check_consent("reveal_spread", members, limits)

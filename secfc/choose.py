@@ -2,24 +2,26 @@
 
 import html
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from secfc.api_options import ChooseOptions, RunOptions
+from secfc.api_options import ChooseOptions, Driver, RunOptions
+from secfc.arguments import written_out
 from secfc.array_types import Ints
-from secfc.called_with import called_with
+from secfc.call_values import Ids, Reveal, Revealing, of_ids, opened_of_choice
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.measures import knee
+from secfc.limits import Limits
 from secfc.number_texts import number_text
-from secfc.options import Threshold, again, shared
+from secfc.options import Auto, Disclosure, Threshold, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties
-from secfc.protocol.progress import Faults
+from secfc.protocol.progress import Faults, Progress
 from secfc.running import run_outcome
 
 HEADINGS = (
@@ -218,23 +220,37 @@ class Choice:
         return figure
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Choose(ChooseOptions):
-    """A call of `choose_k`."""
-
-    parties: Sequence[Any] | Mapping[str, Any]
-    ks: Sequence[int]
-    t: int | None = again(Threshold, "t")
-    ell: int | None = again(Threshold, "ell")
-
-
-@called_with(_Choose)
-def choose_k(call: _Choose) -> Choice:
+@written_out(Threshold, ChooseOptions, Revealing)
+def choose_k(
+    parties: Sequence[Any] | Mapping[str, Any],
+    ks: Sequence[int],
+    t: int | None = None,
+    ell: int | None = None,
+    *,
+    init: str = "auto",
+    n_init: int | Auto = "auto",
+    max_iter: int = 300,
+    seed: int | None = None,
+    disclosure: Disclosure = "labels",
+    ids: Ids = None,
+    reveal: Reveal | None = None,
+    limits: Limits | Sequence[Limits] | None = None,
+    bound: float | None = None,
+    step: float | None = None,
+    precision: int = 32,
+    tol_moved: float = 0.0,
+    max_liars: int = 0,
+    comparers: Sequence[int] | None = None,
+    driver: Driver = "in-process",
+    threads: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[Progress], None] | Literal["bar"] | None = None,
+) -> Choice:
     """Cluster with every k of a range on one sharing, and compare the clusterings.
 
     The comparison uses only the distances of the iterations. For one k the server learns no more than in
     `secfc.run`, but it learns this for every k. With disclosure "labels" it learns the inertia of each k and
-    of one cluster, if every party consents (`reveal_inertia`).
+    of one cluster, if every party consents (``reveal=secfc.Reveal(inertia=True)``).
 
     Parameters
     ----------
@@ -243,7 +259,7 @@ def choose_k(call: _Choose) -> Choice:
     ks : sequence of int
         Numbers of clusters, such as ``range(2, 11)``.
     **options
-        `secfc.options.ChooseOptions`, after `t` and `ell`.
+        As for `secfc.run`, in the order of the signature. `reveal` opens the inertia and nothing else.
 
     Returns
     -------
@@ -259,12 +275,32 @@ def choose_k(call: _Choose) -> Choice:
     >>> import numpy as np, secfc
     >>> rng = np.random.default_rng(0)
     >>> parties = [rng.normal(size=(20, 2)) + rng.integers(3, size=(20, 1)) * 9 for _ in range(3)]
-    >>> consent = secfc.Limits(reveal_inertia=True)
-    >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0, reveal_inertia=True, limits=consent)
+    >>> given = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
+    >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0, **given)
     >>> choice.best, choice[3].sizes.tolist()
     (3, [22, 22, 16])
     """
-    return choose_members(as_parties(call.parties), call, ks=call.ks, t=call.t, ell=call.ell)
+    options = ChooseOptions(
+        init=init,
+        n_init=n_init,
+        max_iter=max_iter,
+        seed=seed,
+        disclosure=disclosure,
+        limits=limits,
+        bound=bound,
+        step=step,
+        precision=precision,
+        tol_moved=tol_moved,
+        max_liars=max_liars,
+        comparers=comparers,
+        driver=driver,
+        threads=threads,
+        deadline=deadline,
+        progress=progress,
+        **of_ids(ids),
+        **opened_of_choice(reveal),
+    )
+    return choose_members(as_parties(parties), options, ks=ks, t=t, ell=ell)
 
 
 def choose_members(

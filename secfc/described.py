@@ -1,10 +1,11 @@
-"""Describes the options of a dataclass (the "record") in docstrings."""
+"""Describes options in docstrings: those of a dataclass (the "record"), or of a call."""
 
 import inspect
+from collections.abc import Mapping
 from textwrap import fill, indent
 from typing import TypeVar
 
-from secfc.options import options_of
+from secfc.options import Option, options_of
 
 Record = TypeVar("Record")
 
@@ -16,19 +17,24 @@ _WIDTH = 110
 
 def documented(record: type[Record]) -> type[Record]:
     """Describe a dataclass's options in its own docstring."""
-    record.__doc__ = described(record.__doc__, record)
+    record.__doc__ = described(record.__doc__, texts_of(record))
     return record
 
 
-def described(doc: str | None, record: type) -> str | None:
-    """The docstring with the record's options in place of ``**options``; None stays None."""
+def texts_of(record: type) -> dict[str, Option]:
+    """What describes each option of a record."""
+    return {name: one for name, (_, one) in options_of(record).items()}
+
+
+def described(doc: str | None, options: Mapping[str, Option]) -> str | None:
+    """The docstring with the options in place of ``**options``; None stays None."""
     if doc is None:  # python -OO
         return None
     before, _, after = inspect.cleandoc(doc).partition(_PLACE)
     lines = after.splitlines(keepends=True)
     own = next((at for at, line in enumerate(lines) if not line.startswith("    ")), len(lines))
-    found = sorted(options_of(record).items(), key=lambda item: item[1][0].kw_only is True)  # as in calls
-    options = [
-        f"{name} : {one.kind}\n{indent(fill(one.text, _WIDTH - 8), ' ' * 4)}\n" for name, (_, one) in found
+    texts = [
+        f"{name} : {one.kind}\n{indent(fill(one.text, _WIDTH - 8), ' ' * 4)}\n"
+        for name, one in options.items()
     ]
-    return before + "".join(options + lines[own:])
+    return before + "".join(texts + lines[own:])

@@ -9,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secfc.api_options import Execution, PredictOptions, RevealOptions, RunOptions
+from secfc.api_options import Execution, PredictOptions, RunOptions
+from secfc.arguments import constructed, written_out
 from secfc.array_types import Floats, Labels
+from secfc.call_values import Ids, Revealing
 from secfc.codes import Code
 from secfc.described import documented
 from secfc.errors import DataError, ParameterError
-from secfc.options import ClusterOptions, Threshold, shared
+from secfc.options import Starting, Threshold, shared
 from secfc.parties import as_parties
 from secfc.predicting import predict
 from secfc.result import Result
@@ -28,8 +30,9 @@ from secfc.scikit import (
 )
 
 
+@constructed
 @dataclass(frozen=True, eq=False, repr=False)
-class _Parameters(Execution, RevealOptions, ClusterOptions, Threshold):
+class _Parameters(Execution, Revealing, Starting, Threshold):
     n_clusters: int = 8
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = None
@@ -51,14 +54,14 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         Seed of public choices (the start). Masks never depend on it.
     warm_start : bool
         Start from ``cluster_centers_`` of the previous fit, if there was one, instead of `init` and `n_init`.
-        They must have been revealed (`reveal_centres`). Columns with names are matched by name.
+        They must have been revealed (`reveal`). Columns with names are matched by name.
     **options
         As for `secfc.run`, with the same defaults.
 
     Notes
     -----
-    `ids` and `id_key` belong to the data, so `fit` takes them. The key is a secret, and parameters are shown
-    in the model's repr.
+    `ids` belong to the data, so `fit` takes them. Their key is a secret, and parameters are shown in the
+    model's repr.
 
     Attributes
     ----------
@@ -66,12 +69,12 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         One array per party; a pandas Series where the party was a DataFrame.
     inertia_ : float
         Sum of squared distances of the rows to their centres, in the data's units squared; with disclosure
-        "labels" only when it was opened (`reveal_inertia`).
+        "labels" only when it was opened (`reveal`).
     n_iter_ : int
     converged_ : bool
     cluster_centers_ : ndarray of shape (n_clusters, d), float64
-        Only if they were revealed (`reveal_centres`), with the noise of `centres_epsilon` if it was given;
-        NaN for a cluster without rows. Revealed spreads (`reveal_spread`) are in ``result_.cluster_std``.
+        Only if they were revealed (`reveal`), with noise if its epsilon was given; NaN for a cluster without
+        rows. Revealed spreads are in ``result_.cluster_std``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (d,), object
         When every party has columns whose names are strings.
@@ -104,14 +107,14 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         tags.input_tags.sparse = True
         return tags
 
+    @written_out()
     def fit(
         self,
         parties: Sequence[ArrayLike],
         y: None = None,
         *,
         sample_weight: Sequence[Any] | None = None,
-        ids: Sequence[Any] | None = None,
-        id_key: bytes | None = None,
+        ids: Ids = None,
     ) -> Self:
         """Cluster the rows of all parties.
 
@@ -120,7 +123,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         parties : sequence of array of shape (m_j, d), DataFrame or sparse matrix
             One per party.
         y : ignored
-        sample_weight, ids, id_key
+        sample_weight, ids
             As for `secfc.run`: weights are public, and giving row IDs switches on membership privacy.
 
         Raises
@@ -130,13 +133,13 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         """
         members = as_parties(parties)
         columns = next((member.columns for member in members if member.columns), ())
-        given = shared(self, RunOptions) | shared(self, Threshold)
+        given = shared(self, RunOptions) | shared(self, Revealing) | shared(self, Threshold)
         if not isinstance(self.warm_start, bool):
             raise ParameterError(f"warm_start: a bool is needed, {type(self.warm_start).__name__} was given")
         if self.warm_start and hasattr(self, "result_"):
             given |= {"init": self._centres_of(columns), "n_init": 1}
         seed = _seed(self.random_state)
-        given |= {"sample_weight": sample_weight, "ids": ids, "id_key": id_key}
+        given |= {"sample_weight": sample_weight, "ids": ids}
         result = run(parties, self.n_clusters, seed=seed, **given)
         self.n_features_in_ = members[0].rows.shape[1]
         self._set_names(parties, members[0].columns)
@@ -157,7 +160,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         AttributeError
             Before a fit, or if the inertia was not opened.
         """
-        known: float = self._opened("inertia_", "inertia", "with disclosure='labels' by reveal_inertia=True")
+        known: float = self._opened(
+            "inertia_", "inertia", "with disclosure='labels' by reveal=secfc.Reveal(inertia=True)"
+        )
         return known
 
     @property
@@ -169,7 +174,9 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         AttributeError
             Before a fit, or if they were not opened.
         """
-        known: Floats = self._opened("cluster_centers_", "cluster_centers", "by reveal_centres")
+        known: Floats = self._opened(
+            "cluster_centers_", "cluster_centers", "by reveal=secfc.Reveal(centres=...)"
+        )
         return known
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -185,7 +192,7 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         DataError
             When the rows cannot be used.
         """
-        how = "by reveal_centres; predict_parties needs none"
+        how = "by reveal=secfc.Reveal(centres=...); predict_parties needs none"
         centres: Floats = self._opened("predict", "cluster_centers", how)
         (member,) = as_parties([X], ["X"], columns=tuple(getattr(self, "feature_names_in_", ())))
         if member.rows.shape[1] != self.n_features_in_:
@@ -281,8 +288,8 @@ class SecureKMeans(ClusterMixin, BaseEstimator, _Parameters):
         centres = self.result_.cluster_centers
         if centres is None:
             raise ParameterError(
-                "warm_start: the centres of the previous fit were not opened; fit with reveal_centres, "
-                "to which every party must consent"
+                "warm_start: the centres of the previous fit were not opened; fit with "
+                "reveal=secfc.Reveal(centres=...), to which every party must consent"
             )
         if not columns or not self._columns:
             return centres

@@ -15,7 +15,7 @@ from secfc.psu.tokens import KEY_BYTES, SALT_BYTES, RowIds, check_key
 
 
 @dataclass(frozen=True, kw_only=True)
-class Membership:
+class HeldIds:
     """IDs of a simulated run."""
 
     ids: list[list[Any]] = field(repr=False)  # of every party's rows
@@ -26,7 +26,7 @@ class Membership:
 
 def membership(
     members: list[Party], ids: Sequence[Any], *, key: bytes | None, cap: int | None, seed: int | None
-) -> Membership:
+) -> HeldIds:
     """Check and hash the IDs, one sequence per party.
 
     By default the key is random; with a seed it is derived from the seed, so that a simulation can be
@@ -44,7 +44,7 @@ def membership(
     ]
     total = max(1, sum(map(len, held)))
     salt = None if seed is None else _of_seed(seed, "salt", SALT_BYTES)
-    return Membership(ids=held, hashed=hashed, salt=salt, cap=total if cap is None else cap)
+    return HeldIds(ids=held, hashed=hashed, salt=salt, cap=total if cap is None else cap)
 
 
 def _as_list(given: Any, member: Party) -> list[Any]:

@@ -3,13 +3,14 @@
 A dataclass field is an option: its type, its default, and an `Option` with its text, its range and its line
 on the command line. These are derived from the fields:
 
-- the arguments of `secfc.run`, `secfc.choose_k` and `secfc.predict` (`secfc.called_with`),
+- descriptions of the arguments of `secfc.run`, `secfc.choose_k` and `secfc.predict` (`secfc.arguments`),
+  whose written signatures are compared by a test,
 - fields of `secfc.SecureKMeans` and `secfc.Job`, which inherit them,
 - options of ``secfc run``, ``choose-k`` and ``predict`` that have a help line (`secfc.cli.grouped`),
 - keys of job files that the parties agree on (`secfc.agreement.job_file`).
 
-To add an option, declare a field in the class that its users inherit. Then write the code that reads it, and
-a test of that code.
+To add an option, declare a field in the class that its users inherit, and write it into the signatures of
+calls. Then write the code that reads it, and a test of that code.
 """
 
 from dataclasses import Field, dataclass, field, fields, replace
@@ -150,8 +151,8 @@ class Agreed:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AgreedClustering(Agreed):
-    """More parameters of a job that clusters."""
+class Iterating(Agreed):
+    """Starts and their iterations."""
 
     n_init: int | Auto = option(
         AUTO,
@@ -174,12 +175,18 @@ class AgreedClustering(Agreed):
         below=1,
         help="Stop when an iteration changes the label of fewer rows than this fraction.",
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AgreedClustering(Iterating):
+    """More parameters of a job that clusters."""
+
     reveal_inertia: bool = option(
         False,
         "bool",
         'With disclosure "labels", whether everybody learns the inertia of the result; with "coded" '
         "everybody learns it in any case. Every party must consent by its `limits`. "
-        "`reveal_spread` implies it. `choose_k` needs it, and opens to the server the inertia of each k "
+        "Opened spreads imply it. `choose_k` needs it, and opens to the server the inertia of each k "
         "and of one cluster.",
         help="With --disclosure labels: everybody learns the inertia of the result.",
         panel=OPENED,
@@ -198,8 +205,8 @@ class AgreedClustering(Agreed):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ClusterOptions(AgreedClustering):
-    """Options of a clustering with one number of clusters or several."""
+class Starting(Iterating):
+    """Starts and how they begin."""
 
     init: Any = option(
         AUTO,
@@ -223,22 +230,27 @@ class ClusterOptions(AgreedClustering):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ClusterOptions(Starting, AgreedClustering):
+    """Options of a clustering with one number of clusters or several."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CentreNoise:
     """Differential privacy of opened centres."""
 
     centres_epsilon: float | None = option(
         None,
         "float, optional",
-        "Opened centres have noise: (epsilon, `centres_delta`)-differential privacy of one row's values, "
+        "Opened centres have noise: (epsilon, delta)-differential privacy of one row's values, "
         "given the labels, which are exact, public and not covered (docs/how-to/centres.md). Only with "
-        'disclosure "labels", and without `reveal_spread` and `reveal_inertia`. None: no noise.',
+        'disclosure "labels", and without spreads and the inertia. None: no noise.',
         help="Centres with noise for differential privacy; labels are exact and not covered by it.",
         panel=OPENED,
     )
     centres_delta: float | None = option(
         None,
         "float, optional",
-        "Only with `centres_epsilon`: far below 1 divided by the number of rows.",
+        "Only with an epsilon: far below 1 divided by the number of rows.",
         help="delta of --centres-epsilon; far below 1 divided by the number of rows.",
         panel=OPENED,
     )

@@ -1,24 +1,25 @@
 """`predict`: the cluster of rows that were not in a run, from the labels of the rows that were."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from secfc.api_options import PredictOptions, RunOptions
+from secfc.api_options import Driver, PredictOptions, RunOptions
+from secfc.arguments import written_out
 from secfc.array_types import Ints, Labels
 from secfc.by_party import check_consent, check_list, limits_of, weights_of
-from secfc.called_with import called_with
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError, each
 from secfc.field.fixed_point import MAX_STEPS
+from secfc.limits import Limits
 from secfc.option_checks import check_positive
-from secfc.options import Threshold, again, shared
+from secfc.options import Disclosure, Threshold, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties, in_order
-from secfc.protocol.progress import Faults
+from secfc.protocol.progress import Faults, Progress
 from secfc.rows import as_labels, check_rows, largest_norm
 from secfc.running import by_position, is_number, run_outcome
 
@@ -51,20 +52,28 @@ class Prediction:
     run_id: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Predict(PredictOptions):
-    """A call of `predict`."""
-
-    parties: Sequence[Any]
-    labels: Sequence[Any]
-    new_rows: Sequence[Any]
-    k: int
-    t: int | None = again(Threshold, "t")
-    ell: int | None = again(Threshold, "ell")
-
-
-@called_with(_Predict)
-def predict(call: _Predict) -> Prediction:
+@written_out(Threshold, PredictOptions)
+def predict(
+    parties: Sequence[Any] | Mapping[str, Any],
+    labels: Sequence[Any] | Mapping[str, Any],
+    new_rows: Sequence[Any] | Mapping[str, Any],
+    k: int,
+    t: int | None = None,
+    ell: int | None = None,
+    *,
+    disclosure: Disclosure = "labels",
+    sample_weight: Sequence[Any] | None = None,
+    limits: Limits | Sequence[Limits] | None = None,
+    bound: float | None = None,
+    step: float | None = None,
+    precision: int = 32,
+    max_liars: int = 0,
+    comparers: Sequence[int] | None = None,
+    driver: Driver = "in-process",
+    threads: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[Progress], None] | Literal["bar"] | None = None,
+) -> Prediction:
     """Find the nearest centre of rows that were not in a run, without revealing these rows or the centres.
 
     The centres are the means of the rows of `parties` by their `labels`; new rows do not change them. All
@@ -86,7 +95,7 @@ def predict(call: _Predict) -> Prediction:
     k : int
         Number of clusters of the run.
     **options
-        `secfc.options.PredictOptions`, after `t` and `ell`.
+        As for `secfc.run`, in the order of the signature.
 
     Returns
     -------
@@ -114,14 +123,28 @@ def predict(call: _Predict) -> Prediction:
     >>> [found.tolist() for found in prediction.labels]
     [[0], [], [1, 0]]
     """
-    members, added = _members(call.parties, call.new_rows)
-    return predict_members(members, added, call.labels, call, k=call.k, t=call.t, ell=call.ell)
+    options = PredictOptions(
+        disclosure=disclosure,
+        sample_weight=sample_weight,
+        limits=limits,
+        bound=bound,
+        step=step,
+        precision=precision,
+        max_liars=max_liars,
+        comparers=comparers,
+        driver=driver,
+        threads=threads,
+        deadline=deadline,
+        progress=progress,
+    )
+    members, added = _members(parties, new_rows)
+    return predict_members(members, added, labels, options, k=k, t=t, ell=ell)
 
 
 def predict_members(
     members: list[Party],
     added: list[Party],
-    labels: Sequence[Any],
+    labels: Sequence[Any] | Mapping[str, Any],
     options: PredictOptions,
     *,
     k: int,
@@ -182,7 +205,7 @@ def _members(parties: Any, new_rows: Any) -> tuple[list[Party], list[Party]]:
     return together[: len(members)], together[len(members) :]
 
 
-def _labels(labels: Sequence[Any], members: list[Party], k: int) -> list[Labels]:
+def _labels(labels: Any, members: list[Party], k: int) -> list[Labels]:
     labels = in_order("labels", labels, members)
     check_list("labels", labels, members)
     checked = [

@@ -28,7 +28,7 @@ class Result(Outcome):
         `max_iter` ended the run.
     inertia : float or None
         Sum of squared distances of the quantised rows to their centres, in the data's units squared. None
-        with disclosure "labels", unless it was opened (`reveal_inertia`); then it is within one in 2**52.
+        with disclosure "labels", unless it was opened (`reveal`); then it is within one in 2**52.
     sizes : ndarray of shape (k,), int64
         Rows of each cluster.
     history : ndarray of shape (n_iter,), float64
@@ -40,11 +40,11 @@ class Result(Outcome):
     union_rows : list of ndarray of shape (m_j,), int64, or None
         The number of each row in the union, with membership privacy.
     cluster_centers : ndarray of shape (k, d), float64, or None
-        Means of the clusters in the data's units, if they were revealed (`reveal_centres`), with the noise
+        Means of the clusters in the data's units, if they were revealed (`reveal`), with the noise
         of `centres_epsilon` if it was given; NaN for a cluster without rows.
     cluster_std : ndarray of shape (k, d), float64, or None
         Population standard deviations of each column in each cluster, in the data's units, if they were
-        revealed (`reveal_spread`); NaN for a cluster without rows.
+        revealed (`reveal`); NaN for a cluster without rows.
     near_ties : int or None
         Comparisons of the best start that floating point could not decide and exact integers did. None with
         disclosure "labels".

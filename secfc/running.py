@@ -4,12 +4,13 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeGuard, TypeVar, cast, get_args
 
 import numpy as np
 
 from secfc.api_options import Driver, Execution, RunOptions
+from secfc.arguments import written_out
 from secfc.array_types import Floats, Labels
 from secfc.by_party import (
     check_consent,
@@ -21,7 +22,7 @@ from secfc.by_party import (
     smallest_spread,
     weights_of,
 )
-from secfc.called_with import called_with
+from secfc.call_values import Ids, Reveal, Revealing, of_ids, opened
 from secfc.codes import Code
 from secfc.drivers.committee import Committee
 from secfc.drivers.in_process import run_in_process
@@ -41,12 +42,13 @@ from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.points import recovery_threshold
 from secfc.limits import LARGEST_SHARE, Limits
-from secfc.membership import Membership, membership
+from secfc.membership import HeldIds, membership
 from secfc.option_checks import check_choice, check_seed
-from secfc.options import AgreedClustering, Auto, CentreNoise, Threshold, again, options_of, shared
+from secfc.options import AgreedClustering, Auto, CentreNoise, Disclosure, Threshold, options_of, shared
 from secfc.params import Job
 from secfc.parties import Party, as_parties, in_order, is_frame
 from secfc.protocol.noise import noise_of
+from secfc.protocol.progress import Progress
 from secfc.result import Result
 from secfc.rounding import few_steps, rounded_away
 from secfc.row_layout import Layout
@@ -65,18 +67,34 @@ _DRIVERS: dict[Driver, Callable[[Setup, OnProgress | None], Outcome]] = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Run(RunOptions):
-    """A call of `run`."""
-
-    parties: Sequence[Any] | Mapping[str, Any]
-    k: int
-    t: int | None = again(Threshold, "t")
-    ell: int | None = again(Threshold, "ell")
-
-
-@called_with(_Run)
-def run(call: _Run) -> Result:
+@written_out(Threshold, RunOptions, Revealing)
+def run(
+    parties: Sequence[Any] | Mapping[str, Any],
+    k: int,
+    t: int | None = None,
+    ell: int | None = None,
+    *,
+    init: Any = "auto",
+    n_init: int | Auto = "auto",
+    max_iter: int = 300,
+    seed: int | None = None,
+    disclosure: Disclosure = "labels",
+    ids: Ids = None,
+    sample_weight: Sequence[Any] | None = None,
+    reveal: Reveal | None = None,
+    limits: Limits | Sequence[Limits] | None = None,
+    bound: float | None = None,
+    step: float | None = None,
+    precision: int = 32,
+    tol_moved: float = 0.0,
+    max_liars: int = 0,
+    comparers: Sequence[int] | None = None,
+    committee: int | Sequence[int] | None = None,
+    driver: Driver = "in-process",
+    threads: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[Progress], None] | Literal["bar"] | None = None,
+) -> Result:
     """Cluster the rows of all parties as Lloyd's k-means would if they were pooled (SecFC).
 
     Parameters
@@ -88,7 +106,7 @@ def run(call: _Run) -> Result:
     k : int
         Number of clusters.
     **options
-        `secfc.options.RunOptions`, after `t` and `ell`.
+        In the order of the signature.
 
     Returns
     -------
@@ -125,16 +143,38 @@ def run(call: _Run) -> Result:
     >>> [labels.tolist() for labels in result.labels]
     [[0, 0], [1, 1], [0]]
     """
+    options = RunOptions(
+        init=init,
+        n_init=n_init,
+        max_iter=max_iter,
+        seed=seed,
+        disclosure=disclosure,
+        sample_weight=sample_weight,
+        limits=limits,
+        bound=bound,
+        step=step,
+        precision=precision,
+        tol_moved=tol_moved,
+        max_liars=max_liars,
+        comparers=comparers,
+        committee=committee,
+        driver=driver,
+        threads=threads,
+        deadline=deadline,
+        progress=progress,
+        **of_ids(ids),
+        **opened(reveal),
+    )
     try:
-        return run_parties(as_parties(call.parties), call, k=call.k, t=call.t, ell=call.ell)
+        return run_parties(as_parties(parties), options, k=k, t=t, ell=ell)
     except ThresholdError as error:
-        if call.t is None or call.ell is None:
+        if t is None or ell is None:
             raise
-        n = len(committee_of(call.committee, len(call.parties)))
-        fits = fitting(n, call.t, call.ell)
-        if not fits or n >= recovery_threshold(call.t, call.ell):
+        n = len(committee_of(committee, len(parties)))
+        fits = fitting(n, t, ell)
+        if not fits or n >= recovery_threshold(t, ell):
             raise
-        fit = f"secfc.run(parties, k={call.k}, t={fits[0][0]}, ell={fits[0][1]})"
+        fit = f"secfc.run(parties, k={k}, t={fits[0][0]}, ell={fits[0][1]})"
         raise ThresholdError(f"{error}: {fit}") from None
 
 
@@ -148,7 +188,7 @@ def run_parties(
 
 def run_outcome(
     members: list[Party], options: RunOptions, **parameters: Any
-) -> tuple[Outcome, Job, Membership | None]:
+) -> tuple[Outcome, Job, HeldIds | None]:
     """The driver's outcome, the job and the IDs.
 
     `parameters` are those of the job that are no options: k, t, ell, and `compared` or `predict`.
@@ -169,9 +209,6 @@ def run_outcome(
         own.check_columns(member.columns, name=member.name)
     if progress is not None and progress != "bar" and not callable(progress):
         raise ParameterError(f"progress: 'bar' or a callable is needed, {type(progress).__name__} was given")
-    of_ids = ("id_key", "ids_cap")
-    if options.ids is None and any(getattr(options, one) != getattr(RunOptions, one) for one in of_ids):
-        raise ParameterError(f"{', '.join(of_ids)}: only with ids")
     held = None
     if options.ids is not None:
         held = membership(members, options.ids, key=options.id_key, cap=options.ids_cap, seed=seed)
@@ -253,7 +290,7 @@ def _setup(
     members: list[Party],
     options: RunOptions,
     *,
-    held: Membership | None,
+    held: HeldIds | None,
     limits: list[Limits],
     parameters: dict[str, Any],
 ) -> Setup:
@@ -401,7 +438,7 @@ def _as_centres(init: Any, members: list[Party], job: Job) -> Floats:
     return given.rows
 
 
-def _result(outcome: Outcome, members: list[Party], job: Job, held: Membership | None) -> Result:
+def _result(outcome: Outcome, members: list[Party], job: Job, held: HeldIds | None) -> Result:
     bins = len(outcome.histogram)
     return Result(
         **shared(outcome, Result)

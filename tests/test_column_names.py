@@ -62,7 +62,7 @@ def test_a_run_has_the_labels_of_the_arrays():
 @pytest.mark.filterwarnings("ignore::secfc.ColumnWarning")
 def test_a_model_knows_its_columns_by_name():
     limits = secfc.Limits(reveal_centres=True)
-    options = {"t": 1, "ell": 1, "random_state": 1, "reveal_centres": "all", "limits": limits}
+    options = {"t": 1, "ell": 1, "random_state": 1, "reveal": secfc.Reveal(centres="all"), "limits": limits}
     model = secfc.SecureKMeans(2, **options).fit(frames())
     assert tuple(model.feature_names_in_) == NAMES
     expected = model.predict(ROWS[1])

@@ -86,7 +86,7 @@ def test_a_job_file_decides_by_the_rule(case, organisations):
 
 def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
     consent = secfc.Limits(reveal_inertia=True)
-    job = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, reveal_inertia=True, limits=consent).job
+    job = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, reveal=secfc.Reveal(inertia=True), limits=consent).job
     more = "seed = 7\ncompared = [1, 2]\nreveal_inertia = true"
     organisations.replace(organisations.job, "seed = 7", more)
     for one in (job, read_job(organisations.job).job):

@@ -272,7 +272,9 @@ def test_a_job_that_would_move_or_open_centres_is_no_prediction(changes, text):
 
 def test_an_estimator_without_centres_predicts_with_all_parties():
     model = SecureKMeans(3, t=1, ell=1, limits=WILLING, random_state=1).fit(OLD)
-    with pytest.raises(AttributeError, match=r"by reveal_centres; predict_parties needs none$"):
+    with pytest.raises(
+        AttributeError, match=r"by reveal=secfc.Reveal\(centres=...\); predict_parties needs none$"
+    ):
         model.predict(OLD[0])
     found = predicted(OLD, model.labels_, NEW, 3)
     assert plain(model.predict_parties(OLD, NEW)) == plain(found.labels)

@@ -18,11 +18,13 @@ ROWS = [np.zeros((3, 2))] * 3
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("call", [secfc.run, secfc.choose_k, secfc.predict], ids=lambda call: call.__name__)
+@pytest.mark.parametrize(
+    "call", [secfc.run, secfc.choose_k, secfc.predict, secfc.SecureKMeans], ids=lambda call: call.__name__
+)
 def test_an_argument(name, call):
     assert name not in signature(call).parameters
     with pytest.raises(TypeError, match=re.escape(f"{name}: it was retired: {OPTIONS[name]}")):
-        call(ROWS, 2, **{name: 1})
+        call(*(() if call is secfc.SecureKMeans else (ROWS, 2)), **{name: 1})
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -253,9 +253,10 @@ ARGUMENTS = {
     "limits a dict": ({"limits": {"smallest_set": 2}}, "limits: "),
     "progress not callable": ({"progress": 3}, "progress: "),
     "ids a number": ({"ids": 3}, "ids: a list with one sequence of row IDs per party is needed"),
-    "reveal_centres bool": (
-        {"reveal_centres": True},
-        "reveal_centres: 'all' or positions of parties, 0 to 2, are needed",
+    "reveal a bool": ({"reveal": True}, "reveal: a secfc.Reveal is needed, bool was given"),
+    "reveal.centres bool": (
+        {"reveal": secfc.Reveal(centres=True)},
+        "reveal.centres: 'all' or positions of parties, 0 to 2, are needed",
     ),
 }
 

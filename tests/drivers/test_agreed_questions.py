@@ -82,7 +82,7 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
         seed=7,
         n_init=2,
         disclosure=disclosure,
-        reveal_inertia=disclosure == "labels",
+        reveal=secfc.Reveal(inertia=disclosure == "labels"),
         limits=limits,
     )
     assert outcome.k == result["k"] == choice.best

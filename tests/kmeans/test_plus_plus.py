@@ -76,7 +76,7 @@ def test_the_start_of_a_result_is_one_row_for_each_cluster():
 
 
 def test_starts_share_once_and_the_best_is_kept():
-    options = {"init": "k-means++", "seed": 0, "reveal_inertia": True}
+    options = {"init": "k-means++", "seed": 0, "reveal": secfc.Reveal(inertia=True)}
     options["limits"] = secfc.Limits(reveal_inertia=True)
     one = secfc.run(ROWS, 6, 1, 2, **options)
     many = secfc.run(ROWS, 6, 1, 2, **options, n_init=5)

@@ -124,7 +124,7 @@ def test_other_options_work_with_a_committee():
         2,
         max_liars=1,
         comparers=[2, 4, 9],
-        reveal_inertia=True,
+        reveal=secfc.Reveal(inertia=True),
         limits=Limits(reveal_inertia=True, most_rows=28),
         **shared,
     )
@@ -140,7 +140,10 @@ class TestRefusals:
             ("ids", {"ids": [[str(i) for i in range(len(one))] for one in PARTIES]}),
             ("init by labels or centres", {"init": np.zeros((3, 3))}),
             ("init by labels or centres", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
-            ("reveal_centres", {"reveal_centres": "all", "limits": Limits(reveal_centres=True)}),
+            (
+                "reveal_centres",
+                {"reveal": secfc.Reveal(centres="all"), "limits": Limits(reveal_centres=True)},
+            ),
         ],
     )
     def test_what_does_not_work_is_refused_by_name_before_anything_is_dealt(self, monkeypatch, name, more):
