@@ -16,8 +16,8 @@ from benchmarks.shown import show_rows
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError, missing
-from secfc.options import Agreed
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import Agreed
 
 _COSTS, _ATTACKS = "Costs", "Attacks"
 _RESULTS = "Results and papers"

@@ -12,8 +12,8 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.choose import HEADINGS
-from secfc.cli.choose import choice_table
+from secfc.api.choose_k import HEADINGS
+from secfc.cli.choose_command import choice_table
 from secfc.kmeans.measures import histogram, knee
 
 _RNG = np.random.default_rng(8)

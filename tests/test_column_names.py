@@ -13,11 +13,11 @@ import pytest
 from test_cli import secfc_command
 
 import secfc
-from secfc.column_names import left_out, normal
-from secfc.parties import as_parties
 from secfc.prepare.tables import as_table
-from secfc.sources.query import Origin, Query
-from secfc.tables import load_table, read_table, read_tables
+from secfc.tables.column_names import left_out, normal
+from secfc.tables.parties import as_parties
+from secfc.tables.reading import load_table, read_table, read_tables
+from secfc.tables.sources.query import Origin, Query
 
 NAMES = ("Größe", "dose", "blood pressure")
 WRITTEN = (unicodedata.normalize("NFD", "Größe"), " dose ", "blood\u00a0 pressure")

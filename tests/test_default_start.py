@@ -13,9 +13,9 @@ from plaintext_baselines import ExactLloyd
 from secfc import SecureKMeans
 from secfc.agreement.job_file import read_job
 from secfc.cli.app import app
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.thresholds import COMPARED_STARTS
 from secfc.report.learned import who_learned_what
-from secfc.thresholds import COMPARED_STARTS
 
 _RNG = np.random.default_rng(2)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 5 for m in (9, 7, 8)]

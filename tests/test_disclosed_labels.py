@@ -11,9 +11,9 @@ from test_cli import ARGUMENTS, COLUMNS, files, read_labels, rows, secfc_command
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.errors import ParameterError
-from secfc.number_texts import number_text
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.protocol.server import Server
+from secfc.tables.number_texts import number_text
 
 __all__ = ["files", "rows"]  # fixtures
 

@@ -1,7 +1,7 @@
 """Every keystream and every nonce of whole runs is recorded: none is used twice, with any options.
 
 A keystream starts at counter zero and only moves forward, so it is enough that no key starts two keystreams.
-For restarted parties see tests/journal/test_masks.py.
+For restarted parties see tests/logs/test_masks.py.
 """
 
 import numpy as np
@@ -10,9 +10,9 @@ import pytest
 from simulator.traffic import Records
 
 import secfc
-from secfc import randomness
-from secfc.limits import Limits
+from secfc.crypto import randomness
 from secfc.prepare import Column, Schema
+from secfc.protocol.job.limits import Limits
 
 _RNG = np.random.default_rng(6)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 8, 7, 5)]

@@ -10,10 +10,11 @@ from support.sweeps import tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc import Membership, row_layout
+from secfc import Membership
 from secfc.field.primes import PRIMES
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
+from secfc.protocol.job import row_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 

@@ -11,12 +11,21 @@ import typer
 
 import secfc
 from secfc import Job, Membership, Reveal, SecureKMeans
-from secfc.api_options import ChooseOptions, PredictOptions, RunOptions
-from secfc.arguments import written_out
-from secfc.call_values import FLAT, Ids
+from secfc.api.arguments import written_out
+from secfc.api.call_values import FLAT, Ids
+from secfc.api.options import ChooseOptions, PredictOptions, RunOptions
 from secfc.cli.app import app
-from secfc.described import described
-from secfc.options import AgreedClustering, Threshold, again, choices_of, option, options_of, shared, types_of
+from secfc.protocol.job.described import described
+from secfc.protocol.job.options import (
+    AgreedClustering,
+    Threshold,
+    again,
+    choices_of,
+    option,
+    options_of,
+    shared,
+    types_of,
+)
 
 DEFAULTS = {
     "t": None,

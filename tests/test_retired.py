@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import secfc
-from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.cli.app import app
-from secfc.options import Disclosure
-from secfc.retired import CHOICES, COMMANDS, OPTIONS
+from secfc.protocol.job.options import Disclosure
+from secfc.protocol.job.retired import CHOICES, COMMANDS, OPTIONS
+from secfc.tables.toml_file import FileSchema, TomlFile
 
 ROWS = [np.zeros((3, 2))] * 3
 

@@ -10,10 +10,10 @@ from sklearn.base import clone
 import secfc
 from secfc import Limits, Reveal, SecureKMeans
 from secfc.drivers import in_process
-from secfc.number_texts import number_text
 from secfc.protocol.client import Client
-from secfc.protocol.revealing import CentreOpening
+from secfc.protocol.opening.revealing import CentreOpening
 from secfc.report.learned import who_learned_what
+from secfc.tables.number_texts import number_text
 
 _RNG = np.random.default_rng(8)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 0, 7, 8)]

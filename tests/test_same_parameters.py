@@ -1,4 +1,4 @@
-"""`run`, `choose_k` and `SecureKMeans` do the same with the options that they share (`secfc.options`)."""
+"""`run`, `choose_k` and `SecureKMeans` do the same with the options that they share."""
 
 from dataclasses import replace
 from unittest.mock import Mock

@@ -17,19 +17,19 @@ import numpy as np
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc.array_types import Floats, Labels, Objects
+from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.field.array_types import Floats, Labels, Objects
 from secfc.field.fixed_point import quantise
+from secfc.field.label_packing import labels_of
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kmeans.sets import set_sizes
-from secfc.limits import Limits
-from secfc.options import Disclosure
-from secfc.params import Job
+from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.client import Client
-from secfc.protocol.decoding import Weights
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Message
-from secfc.sealing.handshake import DIGEST_BYTES
 from tests.simulator.lying import LyingClient
 
 SETS = 3

@@ -6,7 +6,7 @@ from dataclasses import is_dataclass
 import griffe
 
 import secfc
-from secfc.options import options_of
+from secfc.protocol.job.options import options_of
 
 _KINDS = {
     inspect.Parameter.POSITIONAL_OR_KEYWORD: griffe.ParameterKind.positional_or_keyword,
@@ -15,7 +15,7 @@ _KINDS = {
 
 
 class Options(griffe.Extension):
-    """Expands what `secfc.described` gives a docstring, and a constructor of a dataclass."""
+    """Expands what `secfc.protocol.job.described` gives a docstring, and a constructor of a dataclass."""
 
     def on_function(self, *, func, **_):
         """Expand the docstring of a call."""

@@ -15,16 +15,16 @@ from support.organisations import NAMES
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import write_new_ids_key, write_new_key
+from secfc.agreement.key_files import write_new_ids_key, write_new_key
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT, read_summary
-from secfc.codes import Code
-from secfc.drivers.agreed import run_agreed
-from secfc.drivers.conversation import Conversation
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.participant import Participant
-from secfc.drivers.processes import ForkServer
+from secfc.crypto.handshake import transcript_of
+from secfc.drivers.calls.conversation import Conversation
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.processes import ForkServer
+from secfc.drivers.sites.agreed_run import run_agreed
+from secfc.drivers.sites.participant import Participant
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -34,8 +34,8 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.protocol.wire import decode, envelope
-from secfc.sealing.handshake import transcript_of
+from secfc.errors.codes import Code
+from secfc.protocol.messages.wire import decode, envelope
 
 RUN = bytes(16)
 

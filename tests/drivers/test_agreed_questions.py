@@ -14,8 +14,8 @@ from secfc.agreement.job_file import agreement_of, read_job
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
-from secfc.drivers.agreed import run_agreed
-from secfc.report.agreed import write_agreed_report
+from secfc.drivers.sites.agreed_run import run_agreed
+from secfc.report.agreed_page import write_agreed_report
 
 pytestmark = pytest.mark.processes
 SITES = {"labels": "reveal_inertia = true", "coded": "smallest_set = 1"}

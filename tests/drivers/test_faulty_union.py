@@ -15,7 +15,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import SecFCError, TooManyFaultsError
-from secfc.ids import row_ids
+from secfc.tables.ids import row_ids
 
 COUNTS = (3, 2, 1, 3, 0, 2, 1, 2)
 """Eight clients, of which five answers are enough with t=1, ell=2; one has no rows. Parts have four rows."""

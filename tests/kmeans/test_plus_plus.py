@@ -14,7 +14,7 @@ from plaintext_baselines import ExactLloyd
 from plaintext_baselines._plus_plus import plus_plus_rows
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import asked_about
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 
 
 def distances(rows, row):

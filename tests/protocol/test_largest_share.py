@@ -3,7 +3,7 @@
 import pytest
 
 from secfc.errors import LimitError
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, CodedDistances, Plan, Share
 from secfc.protocol.states import State
 

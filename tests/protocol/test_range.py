@@ -16,9 +16,9 @@ from support.dealing import (
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import RangeError
+from secfc.field.label_packing import labels_of
 from secfc.kmeans.in_range import RangeCheck
-from secfc.limits import Limits
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Assignment, Continue, Finish
 from secfc.protocol.states import State
 

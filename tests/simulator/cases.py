@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from secfc import row_layout
 from secfc.drivers.setup import Setup
-from secfc.params import Job
+from secfc.protocol.job import row_layout
+from secfc.protocol.job.job import Job
 
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
 from .jobs import draw_setup, draw_size

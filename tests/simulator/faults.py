@@ -11,24 +11,24 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from secfc.array_types import Floats, Ints, Labels, Shares
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
 from secfc.drivers.taking import take
 from secfc.errors import MessageError, PartyError, SecFCError
+from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
 from secfc.kernels.interface import Bytes, EncodingTransform, Kernels
 from secfc.kmeans.search import LabelResult
+from secfc.protocol.answers.decoding import ResidueError
 from secfc.protocol.client import Client
-from secfc.protocol.decoding import ResidueError
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import KINDS, SERVER, CodedDistances, FromServer, Message
+from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
 from secfc.protocol.progress import Faults
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
-from secfc.protocol.wire import Envelope, decode, encode, envelope
-from secfc.row_layout import Layout
 
 from .kills import Place
 from .lying import Lie, LyingClient

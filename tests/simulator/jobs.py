@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from secfc.array_types import Floats
-from secfc.drivers.committee import Committee
+from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.setup import Setup
-from secfc.ids import row_ids
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.rows import largest_norm
+from secfc.field.array_types import Floats
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.sharing.row_checks import largest_norm
+from secfc.tables.ids import row_ids
 
 CONSENT = Limits(reveal_centres=True, reveal_inertia=True, predict=True)
 KEY, SALT = bytes(32), bytes(16)

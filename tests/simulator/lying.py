@@ -12,14 +12,17 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from secfc.crypto.channel import TAG_BYTES, Channel, Channels, Sealed
+from secfc.crypto.handshake import DIGEST_BYTES, Handshake
+from secfc.crypto.identity import Identity
+from secfc.field.label_packing import labels_of
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import reduce
 from secfc.kmeans.sets import asked_about, set_sizes
 from secfc.lagrange.points import evaluation_points
-from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import (
     KINDS,
     SERVER,
@@ -33,9 +36,6 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.signed import report_statement
-from secfc.sealing.channel import TAG_BYTES, Channel, Channels, Sealed
-from secfc.sealing.handshake import DIGEST_BYTES, Handshake
-from secfc.sealing.identity import Identity
 
 How = Literal[
     "withhold", "repeat", "stale", "garbage", "cut", "inside", "residue", "one", "all", "codeword", "sets",

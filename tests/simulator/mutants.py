@@ -47,7 +47,7 @@ MUTANTS = (
     # Ten kinds of mistakes:
     Mutant(
         "wrong recipient",
-        "secfc.protocol.sharing",
+        "secfc.sharing.client_shares",
         "sender=self._number, recipient=j, part=part, sealed=sealed)",
         "sender=self._number, recipient=max(self.received), part=part, sealed=sealed)",
     ),
@@ -60,13 +60,13 @@ MUTANTS = (
     ),
     Mutant(
         "dropped check",
-        "secfc.protocol.dealing",
+        "secfc.sharing.dealing",
         "code.contains(reduce(self._values[:, index].reshape(count, -1), p))",
         "True",
     ),
     Mutant(
         "part off by one",
-        "secfc.row_layout",
+        "secfc.protocol.job.row_layout",
         "return max(1, -(-max(self.layout.counts) // self.share))",
         "return max(1, max(self.layout.counts) // self.share)",
     ),
@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         "lost client counted",
-        "secfc.protocol.gathering",
+        "secfc.protocol.answers.gathering",
         "return set(self.asked) - self.absent | self._answers.get(self.head, {}).keys()",
         "return set(self.asked) | self._answers.get(self.head, {}).keys()",
     ),
@@ -90,13 +90,13 @@ MUTANTS = (
     ),
     Mutant(
         "unverified signature",
-        "secfc.protocol.wire",
+        "secfc.protocol.messages.wire",
         "    proof.verify(session)\n",
         "",
     ),
     Mutant(
         "late message taken",
-        "secfc.protocol.gathering",
+        "secfc.protocol.answers.gathering",
         "return at >= (self.round, self.head)",
         "return True",
     ),
@@ -109,7 +109,7 @@ MUTANTS = (
     # More of them:
     Mutant(
         "masks of a round reused in the next",
-        "secfc.comparing.keys",
+        "secfc.operations.dealer_keys",
         "_PLACE.pack(round_, part)",
         "_PLACE.pack(0, part)",
     ),
@@ -121,25 +121,25 @@ MUTANTS = (
     ),
     Mutant(
         "unverified report",
-        "secfc.protocol.checks",
+        "secfc.sharing.share_checks",
         'self._plan.session.roster.verify(sender, message.signature, statement, what="its report")',
         "pass",
     ),
     Mutant(
         "seals of all purposes alike",
-        "secfc.sealing.channel",
+        "secfc.crypto.channel",
         "link = _LABEL + _LINK.pack(sender, recipient) + purpose",
         "link = _LABEL + _LINK.pack(sender, recipient)",
     ),
     Mutant(
         "weights left out of the divisors",
-        "secfc.row_layout",
+        "secfc.protocol.job.row_layout",
         "return set_weights(sets, k, self.weights)",
         "return set_weights(sets, k, None)",
     ),
     Mutant(
         "rows of a client left out stay",
-        "secfc.protocol.sharing",
+        "secfc.sharing.client_shares",
         "self.layout, self.parts = remaining, remaining.parts(self._job)",
         "self.parts = remaining.parts(self._job)",
     ),

@@ -10,9 +10,9 @@ import numpy as np
 from plaintext_baselines import ExactLloyd
 from plaintext_baselines._exact import ExactRows
 from plaintext_baselines._quantise import quantise
-from secfc.array_types import Floats, Labels
 from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, TooManyFaultsError
+from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult, SearchResult
 
 from .cases import Case
@@ -78,7 +78,7 @@ def _unfounded(case: Case, ending: Ending, honest: set[int], there: set[int]) ->
 
 
 def _too_few(case: Case, ending: Ending) -> bool:
-    """Whether unreadable shares may end the run without naming a party (`secfc.protocol.unread`)."""
+    """Whether unreadable shares may end the run without naming a party (`secfc.sharing.unread`)."""
     job = case.setup.job
     more = (job.max_liars + (job.disclosure == "labels")) ** 2 // 4
     enough = job.threshold + len(case.unreliable) + 2 * job.max_liars + more

@@ -8,8 +8,8 @@ from simulator.lying import Lie
 from simulator.oracle import broken_promises
 
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 
 
 def lie(client, what, how, **given):

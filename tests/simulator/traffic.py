@@ -15,11 +15,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from secfc import keystream, randomness
+from secfc.crypto import channel, keystream, randomness
+from secfc.crypto.keystream import BitStream, ResidueStream
 from secfc.errors import SealError
-from secfc.keystream import BitStream, ResidueStream
 from secfc.protocol.messages import KINDS, CentreShare, MaskedAnswer, MaskedDistances, Share, SpareMasks
-from secfc.sealing import channel
 
 _PURPOSES = sorted({kind.purpose for kind in KINDS} - {b""})
 _SECRET = 12  # bytes of residues that never repeat by chance

@@ -16,14 +16,14 @@ from sklearn.datasets import load_digits
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.keys import COORDINATOR_KEY
+from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import Federation
 from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
 

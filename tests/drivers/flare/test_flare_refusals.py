@@ -18,7 +18,7 @@ from support.hidden import is_fixed_point
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import COORDINATOR_KEY
+from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation as module
 from secfc.drivers.flare.federation import Federation

@@ -13,14 +13,14 @@ from support.machines import Machines
 from support.preparing import PreparingSites
 
 from plaintext_baselines import ExactLloyd
-from secfc.agreement.keys import COORDINATOR_KEY, read_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
-from secfc.codes import Code
-from secfc.drivers.callee import Callee
-from secfc.drivers.calls import Kind, decode_answer, decode_call
-from secfc.drivers.participant import Participant
-from secfc.drivers.site_files import SiteFiles
+from secfc.drivers.calls.callee import Callee
+from secfc.drivers.calls.envelopes import Kind, decode_answer, decode_call
+from secfc.drivers.sites.participant import Participant
+from secfc.drivers.sites.site_files import SiteFiles
 from secfc.errors import LimitError, MessageError, StorageError, TooManyFaultsError
+from secfc.errors.codes import Code
 from secfc.protocol.states import State
 
 pytestmark = pytest.mark.usefixtures("clock")
