@@ -16,10 +16,10 @@ from benchmarks.shown import show_rows
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError, missing
-from secfc.options import Agreed
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import Agreed
 
-_COSTS, _FAULTS = "Costs", "Attacks and faults"
+_COSTS, _ATTACKS = "Costs", "Attacks"
 _RESULTS = "Results and papers"
 Precision = Annotated[int, typer_option(Agreed, "precision")]
 HERE = Path(__file__).resolve().parent
@@ -283,7 +283,7 @@ def rehearsal(
 
 
 @app.command(
-    rich_help_panel=_FAULTS,
+    rich_help_panel=_ATTACKS,
     epilog="Example: python -m benchmarks privacy --only k,l",
 )
 def privacy(
@@ -297,21 +297,6 @@ def privacy(
     from benchmarks.privacy.measure import FULL, QUICK, measure_attacks
 
     show_rows("privacy", measure_attacks(QUICK if quick else FULL, _several(only)), as_json)
-
-
-@app.command(rich_help_panel=_FAULTS, epilog="Example: python -m benchmarks liars --runs 5000")
-def liars(
-    runs: Annotated[int, typer.Option(help="Runs to draw.")] = 100,
-    first: Annotated[int, typer.Option(help="Seed of the first run.")] = 0,
-    beyond: Annotated[
-        bool, typer.Option("--beyond", help="One liar more than max_liars: count wrong labels.")
-    ] = False,
-) -> None:
-    """Search for runs in which at most max_liars liars cause a wrong label or have an honest party blamed."""
-    from benchmarks.faults.liars import search
-
-    if search(runs=runs, first=first, beyond=beyond):
-        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=_RESULTS)

@@ -31,7 +31,7 @@ def registries() -> tuple[list[np.ndarray], list[list[str]]]:
 def main() -> None:
     """Cluster, and say who can tell what."""
     rows, ids = registries()
-    result = secfc.run(rows, k=3, t=1, ell=1, ids=ids, ids_cap=500, init="separation", seed=1)
+    result = secfc.run(rows, k=3, t=1, ell=1, ids=secfc.Membership(ids, cap=500), init="separation", seed=1)
     print(f"{sum(result.sizes)} patients in clusters of {sorted(result.sizes.tolist())}")
     for name, own, labels in zip(NAMES, ids, result.labels, strict=True):
         print(f"{name} looks up its own patients: {own[0]} is in cluster {labels[0]}")
@@ -40,7 +40,7 @@ def main() -> None:
 
     ids[2][0] = ids[0][5]  # the west treats a patient of the north, too
     try:
-        secfc.run(rows, k=3, t=1, ell=1, ids=ids, ids_cap=500, seed=1)
+        secfc.run(rows, k=3, t=1, ell=1, ids=secfc.Membership(ids, cap=500), seed=1)
     except secfc.DuplicateIdError as error:
         print(f"a patient in two registries: {error}")
 

@@ -36,15 +36,16 @@ from secfc.errors import (
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
-    from secfc.choose import Candidate, Choice, choose_k
-    from secfc.estimator import SecureKMeans
-    from secfc.limits import Limits
-    from secfc.params import Job
-    from secfc.predicting import Prediction, predict
-    from secfc.prepare.transformer import Prepare
+    from secfc.api.call_values import Membership, Reveal
+    from secfc.api.choose_k import Candidate, Choice, choose_k
+    from secfc.api.estimator import SecureKMeans
+    from secfc.api.predict import Prediction, predict
+    from secfc.api.result import Result
+    from secfc.api.run import run
+    from secfc.api.transformer import Prepare
+    from secfc.protocol.job.job import Job
+    from secfc.protocol.job.limits import Limits
     from secfc.protocol.progress import Faults, Progress
-    from secfc.result import Result
-    from secfc.running import run
 
 __version__ = VERSION
 
@@ -61,6 +62,7 @@ __all__ = [
     "Job",
     "LimitError",
     "Limits",
+    "Membership",
     "MessageError",
     "ParameterError",
     "PartyError",
@@ -71,6 +73,7 @@ __all__ = [
     "Progress",
     "RangeError",
     "Result",
+    "Reveal",
     "SealError",
     "SecFCError",
     "SecureKMeans",
@@ -84,15 +87,16 @@ __all__ = [
 ]
 
 _LATE = {
-    **dict.fromkeys(("Prediction", "predict"), "secfc.predicting"),
-    "run": "secfc.running",
-    **dict.fromkeys(("Candidate", "Choice", "choose_k"), "secfc.choose"),
-    "SecureKMeans": "secfc.estimator",
-    "Prepare": "secfc.prepare.transformer",
-    "Limits": "secfc.limits",
-    "Job": "secfc.params",
+    **dict.fromkeys(("Prediction", "predict"), "secfc.api.predict"),
+    "run": "secfc.api.run",
+    **dict.fromkeys(("Candidate", "Choice", "choose_k"), "secfc.api.choose_k"),
+    "SecureKMeans": "secfc.api.estimator",
+    "Prepare": "secfc.api.transformer",
+    "Limits": "secfc.protocol.job.limits",
+    "Job": "secfc.protocol.job.job",
     **dict.fromkeys(("Faults", "Progress"), "secfc.protocol.progress"),
-    "Result": "secfc.result",
+    "Result": "secfc.api.result",
+    **dict.fromkeys(("Membership", "Reveal"), "secfc.api.call_values"),
 }
 """Names that are imported at first use: scikit-learn takes a second, the protocol a third of a second."""
 

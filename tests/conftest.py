@@ -57,7 +57,9 @@ def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with pytest.MonkeyPatch.context() as patches:
         warm.patch(patches)
-        patches.setattr("secfc.drivers.conversation.PAUSE_SECONDS", 0.02)  # before a party is called again
+        patches.setattr(
+            "secfc.drivers.calls.conversation.PAUSE_SECONDS", 0.02
+        )  # before a party is called again
         yield
 
 

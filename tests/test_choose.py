@@ -12,8 +12,8 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.choose import HEADINGS
-from secfc.cli.choose import choice_table
+from secfc.api.choose_k import HEADINGS
+from secfc.cli.choose_command import choice_table
 from secfc.kmeans.measures import histogram, knee
 
 _RNG = np.random.default_rng(8)
@@ -77,7 +77,7 @@ def test_one_k_alone_gives_the_labels_of_a_run():
 @pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_tolerance_ends_every_start_of_every_k(disclosure):
     rows = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
-    consent = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
+    consent = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
     given = {"disclosure": disclosure, **(consent if disclosure == "labels" else {})}
     choice = choose(rows, [2, 4], n_init=2, tol_moved=0.1, **given)
     rng = np.random.default_rng(0)

@@ -120,7 +120,7 @@ def test_membership_privacy_writes_a_label_per_row_beside_its_id(files, rows):
     )
     assert done.returncode == 0, done.stderr
     ids = np.split(np.array([f"p{i}" for i in range(21)]), [9, 15])
-    expected = secfc.run(np.split(rows, [9, 15]), 2, 1, 1, seed=1, ids=ids, ids_cap=30)
+    expected = secfc.run(np.split(rows, [9, 15]), 2, 1, 1, seed=1, ids=secfc.Membership(ids, cap=30))
     found = [read_labels(files / "result" / f"{name}.labels.csv") for name in "abc"]
     written = {row["patient"]: int(row["label"]) for part in found for row in part}
     assert written == expected.by_id()

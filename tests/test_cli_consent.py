@@ -69,7 +69,7 @@ LABELS = [f"{name}.labels.csv" for name in NAMES]
 
 def expected():
     return secfc.run(
-        OLD, 2, 1, 1, seed=1, reveal_centres="all", reveal_spread=True,
+        OLD, 2, 1, 1, seed=1, reveal=secfc.Reveal(centres="all", spread=True),
         limits=secfc.Limits(reveal_centres=True, reveal_spread=10),
     )  # fmt: skip
 

@@ -13,11 +13,11 @@ import pytest
 from test_cli import secfc_command
 
 import secfc
-from secfc.column_names import left_out, normal
-from secfc.parties import as_parties
 from secfc.prepare.tables import as_table
-from secfc.sources.query import Origin, Query
-from secfc.tables import load_table, read_table, read_tables
+from secfc.tables.column_names import left_out, normal
+from secfc.tables.parties import as_parties
+from secfc.tables.reading import load_table, read_table, read_tables
+from secfc.tables.sources.query import Origin, Query
 
 NAMES = ("Größe", "dose", "blood pressure")
 WRITTEN = (unicodedata.normalize("NFD", "Größe"), " dose ", "blood\u00a0 pressure")
@@ -62,7 +62,7 @@ def test_a_run_has_the_labels_of_the_arrays():
 @pytest.mark.filterwarnings("ignore::secfc.ColumnWarning")
 def test_a_model_knows_its_columns_by_name():
     limits = secfc.Limits(reveal_centres=True)
-    options = {"t": 1, "ell": 1, "random_state": 1, "reveal_centres": "all", "limits": limits}
+    options = {"t": 1, "ell": 1, "random_state": 1, "reveal": secfc.Reveal(centres="all"), "limits": limits}
     model = secfc.SecureKMeans(2, **options).fit(frames())
     assert tuple(model.feature_names_in_) == NAMES
     expected = model.predict(ROWS[1])

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from plaintext_baselines import ExactLloyd
-from secfc.api_options import RunOptions
-from secfc.combinations import APART, FEATURES
+from secfc.api.options import RunOptions
+from secfc.api.run import run_outcome
 from secfc.errors import ParameterError
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.parties import as_parties
-from secfc.running import run_outcome
+from secfc.protocol.job.combinations import APART, FEATURES
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.tables.parties import as_parties
 
 _RNG = np.random.default_rng(7)
 M = 24  # rows of each party: enough for spreads

@@ -168,7 +168,9 @@ def test_a_committee_gives_every_owner_its_labels():
 
 def test_opened_centres_are_means():
     rows = blobs(13, 9, 8, 9)
-    result = secfc.run(rows, 3, t=1, ell=1, limits=CONSENT, reveal_centres="all", init="random", seed=1)
+    result = secfc.run(
+        rows, 3, t=1, ell=1, limits=CONSENT, reveal=secfc.Reveal(centres="all"), init="random", seed=1
+    )
     pooled, labels = np.concatenate(rows), np.concatenate(result.labels)
     means = [pooled[labels == h].mean(axis=0) for h in range(3)]
     np.testing.assert_allclose(result.cluster_centers, means, rtol=1e-7, atol=1e-7)
@@ -190,7 +192,7 @@ def test_predictions_are_the_nearest_means():
 def test_several_numbers_of_clusters_on_one_sharing():
     rows = blobs(16, 12, 11, 12)
     choice = secfc.choose_k(
-        rows, [2, 3, 4], t=1, ell=1, init="random", seed=5, reveal_inertia=True, limits=CONSENT
+        rows, [2, 3, 4], t=1, ell=1, init="random", seed=5, reveal=secfc.Reveal(inertia=True), limits=CONSENT
     )
     pooled = np.concatenate(rows)
     for one in choice:

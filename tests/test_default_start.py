@@ -13,9 +13,9 @@ from plaintext_baselines import ExactLloyd
 from secfc import SecureKMeans
 from secfc.agreement.job_file import read_job
 from secfc.cli.app import app
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.thresholds import COMPARED_STARTS
 from secfc.report.learned import who_learned_what
-from secfc.thresholds import COMPARED_STARTS
 
 _RNG = np.random.default_rng(2)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 5 for m in (9, 7, 8)]
@@ -86,7 +86,7 @@ def test_a_job_file_decides_by_the_rule(case, organisations):
 
 def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
     consent = secfc.Limits(reveal_inertia=True)
-    job = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, reveal_inertia=True, limits=consent).job
+    job = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, reveal=secfc.Reveal(inertia=True), limits=consent).job
     more = "seed = 7\ncompared = [1, 2]\nreveal_inertia = true"
     organisations.replace(organisations.job, "seed = 7", more)
     for one in (job, read_job(organisations.job).job):

@@ -6,7 +6,7 @@ from test_cli import secfc_command
 
 import secfc
 from secfc.lagrange.points import recovery_threshold
-from secfc.thresholds import default_threshold
+from secfc.protocol.job.thresholds import default_threshold
 
 rng = np.random.default_rng(0)
 MANY = [rng.normal(size=(4, 2)) for _ in range(12)]

@@ -11,9 +11,9 @@ from test_cli import ARGUMENTS, COLUMNS, files, read_labels, rows, secfc_command
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.errors import ParameterError
-from secfc.number_texts import number_text
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.protocol.server import Server
+from secfc.tables.number_texts import number_text
 
 __all__ = ["files", "rows"]  # fixtures
 
@@ -80,7 +80,7 @@ def test_no_distance_is_in_the_result():
     assert kinds >= {"MaskedAnswer", "MaskedDistances", "Compared", "OpenedLabels", "Endorsement"}
 
 
-CONSENT = {"reveal_inertia": True, "limits": secfc.Limits(reveal_inertia=True)}
+CONSENT = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
 
 
 @pytest.mark.some(1)
@@ -110,7 +110,7 @@ def test_with_ids_too():
 
 def test_spreads_imply_the_inertia():
     limits = secfc.Limits(reveal_centres=True, reveal_spread=10)
-    result = run(k=2, reveal_centres=[0], reveal_spread=True, limits=limits)
+    result = run(k=2, reveal=secfc.Reveal(centres=[0], spread=True), limits=limits)
     told = run(k=2, disclosure="coded")
     assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
     within = (result.cluster_std**2 * result.sizes[:, np.newaxis]).sum()
@@ -124,7 +124,7 @@ def test_without_the_consent_of_one_nothing_is_sent(monkeypatch):
     with pytest.raises(
         secfc.LimitError, match=r"^reveal_inertia: parties\[3\] did not consent; .*nothing was"
     ):
-        run(reveal_inertia=True, limits=limits)
+        run(reveal=secfc.Reveal(inertia=True), limits=limits)
     assert made == []
 
 
@@ -137,7 +137,7 @@ def test_a_client_that_does_not_consent_refuses_by_itself():
 
 def test_whether_the_inertia_is_opened_is_a_bool():
     with pytest.raises(ParameterError, match=r"^reveal_inertia: a bool is needed, int was given"):
-        run(**CONSENT | {"reveal_inertia": 1})
+        run(**CONSENT | {"reveal": secfc.Reveal(inertia=1)})
 
 
 def test_a_model_has_an_inertia_only_where_it_was_opened():
@@ -148,7 +148,7 @@ def test_a_model_has_an_inertia_only_where_it_was_opened():
     model.fit(ROWS)
     assert not hasattr(model, "inertia_")
     for ask in (lambda: model.inertia_, lambda: model.score(ROWS)):
-        with pytest.raises(AttributeError, match=r"^inertia_: .* reveal_inertia=True"):
+        with pytest.raises(AttributeError, match=r"^inertia_: .* reveal=secfc.Reveal\(inertia=True\)"):
             ask()
     opened = secfc.SecureKMeans(4, **given, **CONSENT).fit(ROWS)
     assert opened.inertia_ == -opened.score(ROWS) == opened.result_.inertia
@@ -244,7 +244,7 @@ class TestSeveralK:
     )
     def test_are_what_they_are_with_distances(self, init, ks):
         ours = self.choose(ks, init=init)
-        plain = self.choose(ks, init=init, disclosure="coded", reveal_inertia=False)
+        plain = self.choose(ks, init=init, disclosure="coded", reveal=secfc.Reveal(inertia=False))
         for one, other in zip(ours, plain, strict=True):
             assert (one.k, one.n_iter, one.sizes.tolist()) == (other.k, other.n_iter, other.sizes.tolist())
             for mine, theirs in zip(one.labels, other.labels, strict=True):
@@ -283,7 +283,7 @@ class TestSeveralK:
         with pytest.raises(
             ParameterError, match=r"^reveal_inertia: True is needed to compare several k with"
         ):
-            self.choose(reveal_inertia=False)
+            self.choose(reveal=secfc.Reveal(inertia=False))
         with pytest.raises(secfc.LimitError, match=r"^reveal_inertia: .* did not consent"):
             self.choose(limits=None)
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from scipy.stats import chisquare, kstest, norm
 
-from secfc.discrete_gaussian import _below, discrete_gaussian
+from secfc.crypto.discrete_gaussian import _below, discrete_gaussian
 
 SAMPLES = 4000
 

@@ -15,7 +15,7 @@ from support import warm
 
 from secfc.agreement.job_file import JobSchema
 from secfc.agreement.site_file import SiteSchema
-from secfc.agreement.toml_file import FileSchema
+from secfc.tables.toml_file import FileSchema
 
 PAGE = (Path(__file__).parent.parent / "docs" / "agreeing-on-a-job.md").read_text()
 BLOCKS = re.findall(r"^```(bash|toml|)\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)

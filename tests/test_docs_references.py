@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

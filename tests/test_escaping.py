@@ -5,10 +5,10 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secfc.agreement.toml_file import shown_keys
 from secfc.cli.endings import plain_endings
 from secfc.errors import MessageError
-from secfc.escaping import MOST_SHOWN, shown
+from secfc.errors.escaping import MOST_SHOWN, shown
+from secfc.tables.toml_file import shown_keys
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class Dealt(SecureKMeans):
             random_state=random_state,
             max_iter=max_iter,
             disclosure="coded",  # has a score
-            reveal_centres="all",  # predicts
+            reveal=secfc.Reveal(centres="all"),  # predicts
             limits=secfc.Limits(reveal_centres=True),
         )
 
@@ -168,12 +168,15 @@ def test_names_of_columns_are_kept():
 @pytest.mark.parametrize(
     ("name", "option"),
     [
-        ("cluster_centers_", r"^cluster_centers_: cluster centers not opened; .*: by reveal_centres$"),
+        (
+            "cluster_centers_",
+            r"^cluster_centers_: cluster centers not opened; .*: by reveal=secfc.Reveal\(centres=...\)$",
+        ),
         (
             "predict",
-            r"^predict: cluster centers not opened; .*: by reveal_centres; predict_parties needs none$",
+            r"^predict: cluster centers not opened; .*: by reveal=.*; predict_parties needs none$",
         ),
-        ("inertia_", r"^inertia_: inertia not opened; .* by reveal_inertia=True$"),
+        ("inertia_", r"^inertia_: inertia not opened; .* by reveal=secfc.Reveal\(inertia=True\)$"),
     ],
 )
 def test_what_was_not_opened_names_the_option_that_opens_it(name, option):

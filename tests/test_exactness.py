@@ -10,7 +10,7 @@ from support.sweeps import crossed, sweep, tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.row_layout import Layout
+from secfc.protocol.job.row_layout import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 

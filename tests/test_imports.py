@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import secfc
-from secfc.outputs import check_report
+from secfc.tables.outputs import check_report
 
 PACKAGE = Path(secfc.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -71,25 +71,20 @@ def module_name(path):
 MODULES = {module_name(path): path for path in SOURCES}
 
 
-def imported_first(body):
-    """Imports that run when the module is imported: not in functions, not for type checkers only."""
-    for node in body:
+def imported(tree):
+    """All that a module imports, also in functions and for type checkers only."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in MODULES)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield from (name for name in (inner if inner in MODULES else node.module,) if name in MODULES)
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for part in ("body", "orelse", "finalbody", "handlers"):
-                yield from imported_first(getattr(node, part, []))
+                yield inner if inner in MODULES else node.module
 
 
 def import_graph():
     return {
-        name: set(imported_first(ast.parse(path.read_text(encoding="utf-8")).body)) - {name}
+        name: set(imported(ast.parse(path.read_text(encoding="utf-8")))) & MODULES.keys() - {name}
         for name, path in MODULES.items()
     }
 
@@ -98,9 +93,60 @@ def test_no_module_imports_itself_by_way_of_others():
     assert len(tuple(TopologicalSorter(import_graph()).static_order())) == len(MODULES)
 
 
-def test_what_the_roles_use_does_not_import_the_whole_package():
-    whole = {name for name, imported in import_graph().items() if "secfc" in imported}
-    assert {name.split(".")[1] for name in whole} <= {"cli", "drivers", "journal"}
+def test_only_commands_import_the_whole_package():
+    whole = {name for name, found in import_graph().items() if "secfc" in found}
+    assert {name.split(".")[1] for name in whole} <= {"cli"}
+
+
+CORE = {
+    "field",
+    "lagrange",
+    "crypto",
+    "sharing",
+    "operations",
+    "comparing",
+    "kmeans",
+    "protocol",
+    "psu",
+    "kernels",
+}
+BESIDE = {"errors", "version"}
+LIBRARIES = {"numpy", "cryptography", "gmpy2", "numba", "llvmlite", "_cffi_backend"}
+
+
+def test_the_trusted_core_imports_only_itself_and_the_libraries_that_an_auditor_knows():
+    beyond = {
+        f"{name}: {other}"
+        for name, path in MODULES.items()
+        if name.split(".")[1:2] and name.split(".")[1] in CORE | BESIDE
+        for other in imported(ast.parse(path.read_text(encoding="utf-8")))
+        if not _is_known(other)
+    }
+    assert beyond == set()
+
+
+def _is_known(name):
+    first, *rest = name.split(".")
+    if first == "secfc":
+        return bool(rest) and rest[0] in CORE | BESIDE
+    return first in LIBRARIES | sys.stdlib_module_names
+
+
+LEGACY = (
+    [line for line in (PACKAGE.parent / "legacy.txt").read_text().splitlines() if not line.startswith("#")]
+    if (PACKAGE.parent / "legacy.txt").exists()
+    else []
+)
+
+
+def test_folders_are_small():
+    """No folder of the package has more than 15 files, but for those that own labels will replace."""
+    old = {PACKAGE.parent / line for line in LEGACY}
+    assert all(path.is_file() for path in old)
+    folders = {path.parent for path in SOURCES} - {PACKAGE}
+    counts = {folder: sum(path not in old for path in folder.glob("*.py")) for folder in folders}
+    assert {folder.name: count for folder, count in counts.items() if count > 15} == {}
+    assert len({path.relative_to(PACKAGE).parts[0] for path in SOURCES} | {"py.typed"}) <= 22
 
 
 def test_relative_imports_do_not_escape_the_graph():

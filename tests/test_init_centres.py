@@ -26,7 +26,7 @@ PARTIES = np.split(POOLED, [15, 15, 26])
 
 CENTRES = np.arange(4)[:, None] * np.array([9.0, -7.0, 5.0])
 OVERLAPPING = np.split(_RNG.normal(size=(60, 3)), [20, 41])
-WILLING = {"reveal_centres": "all", "limits": Limits(reveal_centres=True)}
+WILLING = {"reveal": secfc.Reveal(centres="all"), "limits": Limits(reveal_centres=True)}
 ENTRIES = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.25, 0.1, 1.0, 2.0, 1e-310, 7.0])
 
 
@@ -277,7 +277,8 @@ def test_columns_of_the_fit_before_are_matched_by_name():
 def test_a_fit_whose_centres_were_not_opened_is_not_continued():
     found = model(warm_start=True).fit(OVERLAPPING)
     with pytest.raises(
-        secfc.ParameterError, match=r"^warm_start: the centres .* not opened; fit with reveal_centres"
+        secfc.ParameterError,
+        match=r"^warm_start: the centres .* not opened; fit with reveal=secfc.Reveal\(centres=...\)",
     ):
         found.fit(OVERLAPPING)
 

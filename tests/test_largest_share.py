@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import secfc
 from secfc.errors import LimitError, ParameterError
 from secfc.field.residues import MAX_ROWS
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.row_layout import Layout
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import Layout
 
 pytestmark = pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 
@@ -107,7 +107,7 @@ class TestRun:
     def test_it_is_refused_by_name_before_a_party_is_started(
         self, monkeypatch, driver, counts, weights, amount
     ):
-        monkeypatch.setattr("secfc.running._DRIVERS", {})
+        monkeypatch.setattr("secfc.api.run._DRIVERS", {})
         given = {} if weights is None else {"sample_weight": weighted(*weights)}
         text = (
             "parties[2] allows one party a share of 0.5 of all rows and of all weight "
@@ -159,7 +159,7 @@ class TestRun:
     def test_owners_of_a_committees_rows_are_parties_too(self, monkeypatch):
         with pytest.warns(secfc.PrivacyWarning, match=r"^parties\[3\] has 6 of 11 rows"):
             run(parties(1, 2, 2, 6), committee=range(4, 7))
-        monkeypatch.setattr("secfc.running.Committee", None)  # it deals rows
+        monkeypatch.setattr("secfc.api.run.Committee", None)  # it deals rows
         with pytest.raises(LimitError, match=r"but parties\[3\] has 6 of 11 rows$"):
             run(parties(1, 2, 2, 6), committee=range(4, 7), limits=HALF)
 

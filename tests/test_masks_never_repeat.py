@@ -1,77 +1,22 @@
 """Every keystream and every nonce of whole runs is recorded: none is used twice, with any options.
 
 A keystream starts at counter zero and only moves forward, so it is enough that no key starts two keystreams.
-For restarted parties see tests/journal/test_masks.py.
+For restarted parties see tests/logs/test_masks.py.
 """
-
-import os
-from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from simulator.traffic import Records
 
 import secfc
-from secfc import keystream, randomness
-from secfc.limits import Limits
+from secfc.crypto import randomness
 from secfc.prepare import Column, Schema
-from secfc.sealing import channel
+from secfc.protocol.job.limits import Limits
 
 _RNG = np.random.default_rng(6)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 8, 7, 5)]
 IDS = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(FIVE)]
-
-
-class Records:
-    """Keys of all started keystreams, and places of all seals."""
-
-    def __init__(self, monkeypatch):
-        self.fresh, self.given = Counter(), Counter()
-        self.shared, self.sealed = Counter(), Counter()
-        self._drawn = set()
-        urandom = os.urandom
-        keystream.faster_mode()  # its measurement masks nothing
-
-        def drawn(size):
-            key = urandom(size)
-            self._drawn.add(key)
-            return key
-
-        monkeypatch.setattr(os, "urandom", drawn)
-        monkeypatch.setattr(randomness, "Cipher", self._of_a_source)
-        monkeypatch.setattr(keystream, "Cipher", self._of_a_pair)
-        records = self
-
-        class Recorded:
-            """AES-GCM that records each nonce it seals under."""
-
-            def __init__(self, key):
-                self._key, self._real = key, AESGCM(key)
-
-            def encrypt(self, nonce, *rest):
-                records.sealed[self._key, bytes(nonce)] += 1
-                return self._real.encrypt(nonce, *rest)
-
-            def encrypt_into(self, nonce, *rest):
-                records.sealed[self._key, bytes(nonce)] += 1
-                return self._real.encrypt_into(nonce, *rest)
-
-            def decrypt(self, *given):
-                return self._real.decrypt(*given)
-
-        monkeypatch.setattr(channel, "AESGCM", Recorded)
-
-    def _of_a_source(self, algorithm, mode):
-        assert mode.nonce == bytes(16)
-        (self.fresh if algorithm.key in self._drawn else self.given)[algorithm.key] += 1
-        return Cipher(algorithm, mode)
-
-    def _of_a_pair(self, algorithm, mode):
-        assert mode in keystream._MODES
-        self.shared[algorithm.key] += 1
-        return Cipher(algorithm, mode)
 
 
 @pytest.fixture
@@ -96,18 +41,15 @@ SCENES = {
     "starts": lambda: run(n_init=3),
     "liars": lambda: run(disclosure="coded", max_liars=1),
     "series": lambda: run(ids=IDS),
-    "centres": lambda: run(reveal_centres="all", limits=Limits(reveal_centres=True)),
+    "centres": lambda: run(reveal=secfc.Reveal(centres="all"), limits=Limits(reveal_centres=True)),
     "spreads": lambda: run(
         [np.concatenate([rows] * 6) for rows in FIVE],
-        reveal_centres="all",
-        reveal_spread=True,
+        reveal=secfc.Reveal(centres="all", spread=True),
         limits=Limits(reveal_centres=True, reveal_spread=10),
     ),
     "noise": lambda: run(
         disclosure="labels",
-        reveal_centres="all",
-        centres_epsilon=1,
-        centres_delta=1e-6,
+        reveal=secfc.Reveal(centres="all", epsilon=1, delta=1e-6),
         limits=Limits(reveal_centres=True),
     ),
     "several k": lambda: secfc.choose_k(FIVE, [2, 3], 1, 1, seed=3, disclosure="coded"),
@@ -121,13 +63,11 @@ SCENES = {
 def test_two_runs_alike_repeat_no_mask_and_no_nonce(records, scene):
     scene()
     scene()
-    assert max(records.fresh.values()) == 1
-    assert max(records.sealed.values()) == 1
+    assert records.fresh
+    assert records.sealed
+    assert records.repeated() == []
     # Each end of a pair has one keystream.
     assert set(records.shared.values()) <= {2, 1}
-    assert not records.fresh.keys() & records.shared.keys()
-    assert not records.fresh.keys() & records.given.keys()
-    assert not {key for key, _ in records.sealed} & (records.fresh.keys() | records.shared.keys())
 
 
 def test_only_the_public_coefficients_of_the_check_come_from_a_key_that_was_not_drawn(records):

@@ -10,10 +10,11 @@ from support.sweeps import tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc import row_layout
+from secfc import Membership
 from secfc.field.primes import PRIMES
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
+from secfc.protocol.job import row_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
@@ -59,7 +60,7 @@ def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(ow
 @pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_tolerance_is_a_fraction_of_the_rows_of_the_union(disclosure):
     parties = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
-    given = {"ids": named(parties), "seed": 1, "disclosure": disclosure, "ids_cap": 500}
+    given = {"ids": Membership(named(parties), cap=500), "seed": 1, "disclosure": disclosure}
     whole, result = (secfc.run(parties, 4, 1, 1, **given, tol_moved=few) for few in (0.0, 0.1))
     assert result.converged
     assert 1 < result.n_iter < whole.n_iter
@@ -81,7 +82,7 @@ def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels, disclo
 def test_both_drivers_give_the_same():
     parties = np.array_split(np.random.default_rng(1).normal(size=(40, 3)), 3)
     results = [
-        secfc.run(parties, 3, 1, 1, ids=named(parties), seed=2, driver=driver, ids_cap=64)
+        secfc.run(parties, 3, 1, 1, ids=Membership(named(parties), cap=64), seed=2, driver=driver)
         for driver in ("in-process", "multiprocess")
     ]
     for one, other in zip(results[0].union_rows, results[1].union_rows, strict=True):
@@ -178,15 +179,18 @@ class TestBadInput:
         with pytest.raises(secfc.SecFCError, match=text):
             self.run(ids)
 
-    @pytest.mark.parametrize("options", [{"id_key": bytes(32)}, {"ids_cap": 9}], ids=str)
-    def test_options_of_ids_without_ids(self, options):
-        with pytest.raises(secfc.ParameterError, match="only with ids"):
-            self.run(None, **options)
+    @pytest.mark.parametrize("given", [{}, {"key": bytes(32)}, {"cap": 9}], ids=str)
+    def test_a_membership_without_ids(self, given):
+        with pytest.raises(secfc.ParameterError, match=r"^ids: .* needs the IDs of every party"):
+            self.run(Membership(None, **given))
 
-    @pytest.mark.parametrize("options", [{"ids_cap": 0}, {"ids_cap": 1.5}, {"id_key": b""}])
-    def test_options_that_cannot_be(self, options):
+    @pytest.mark.parametrize("given", [{"cap": 0}, {"cap": 1.5}, {"key": b""}])
+    def test_a_key_or_a_cap_that_cannot_be(self, given):
         with pytest.raises(secfc.ParameterError):
-            self.run([["a", "b"], ["c", "d"], ["e"]], **options)
+            self.run(Membership([["a", "b"], ["c", "d"], ["e"]], **given))
+
+    def test_its_repr_shows_neither_ids_nor_key(self):
+        assert repr(Membership([["secret"]], bytes(32), 9)) == "Membership(cap=9)"
 
     def test_start_labels(self):
         with pytest.raises(secfc.ParameterError, match="which party has which rows"):

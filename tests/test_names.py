@@ -50,7 +50,7 @@ class TestParties:
 
     def test_choose_k_predict_and_the_estimator_take_a_dict(self):
         consent = secfc.Limits(reveal_inertia=True, predict=True)
-        given = {"t": 1, "ell": 1, "seed": 1, "init": "random", "reveal_inertia": True}
+        given = {"t": 1, "ell": 1, "seed": 1, "init": "random", "reveal": secfc.Reveal(inertia=True)}
         named = secfc.choose_k(PARTIES, [2, 3], limits=dict.fromkeys(PARTIES, consent), **given)
         plain = secfc.choose_k(list(PARTIES.values()), [2, 3], limits=consent, **given)
         assert lists(named[2].labels) == lists(plain[2].labels)
@@ -96,7 +96,7 @@ class TestEmptyClusters:
     def test_choose_k_warns(self):
         with pytest.warns(secfc.ConvergenceWarning, match="clusters have no rows"):
             secfc.choose_k(
-                [self.ROWS] * 3, [3, 4], t=1, ell=1, init="random", seed=0, reveal_inertia=True,
+                [self.ROWS] * 3, [3, 4], t=1, ell=1, init="random", seed=0, reveal=secfc.Reveal(inertia=True),
                 limits=secfc.Limits(reveal_inertia=True),
             )  # fmt: skip
 
@@ -133,7 +133,7 @@ def shown(text: str) -> list[str]:
 def test_representations_show_only_what_is_there():
     result = secfc.run(PARTIES, **GIVEN)
     consent = secfc.Limits(reveal_inertia=True, predict=True)
-    choice = secfc.choose_k(PARTIES, [2], t=1, ell=1, limits=consent, reveal_inertia=True)
+    choice = secfc.choose_k(PARTIES, [2], t=1, ell=1, limits=consent, reveal=secfc.Reveal(inertia=True))
     new = [np.zeros((1, 2))] * 3
     found = secfc.predict(PARTIES, result.labels, new, k=2, t=1, ell=1, limits=consent)
     for one in (result, result.costs, result.faults, result.job, choice, choice[2], found, consent):

@@ -1,17 +1,31 @@
 """The record of options, and what follows from it: calls, the estimator, the job and the command line."""
 
 import inspect
+import sys
 from dataclasses import dataclass, fields
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import typer
 
 import secfc
-from secfc import Job, SecureKMeans
-from secfc.api_options import ChooseOptions, PredictOptions, RunOptions
-from secfc.called_with import called_with, described
+from secfc import Job, Membership, Reveal, SecureKMeans
+from secfc.api.arguments import written_out
+from secfc.api.call_values import FLAT, Ids
+from secfc.api.options import ChooseOptions, PredictOptions, RunOptions
 from secfc.cli.app import app
-from secfc.options import AgreedClustering, Threshold, again, choices_of, option, options_of, shared
+from secfc.protocol.job.described import described
+from secfc.protocol.job.options import (
+    AgreedClustering,
+    Threshold,
+    again,
+    choices_of,
+    option,
+    options_of,
+    shared,
+    types_of,
+)
 
 DEFAULTS = {
     "t": None,
@@ -19,33 +33,35 @@ DEFAULTS = {
     "init": "auto",
     "n_init": "auto",
     "max_iter": 300,
-    "tol_moved": 0.0,
-    "precision": 32,
-    "step": None,
-    "bound": None,
-    "ids": None,
-    "id_key": None,
-    "ids_cap": None,
+    "seed": None,
     "disclosure": "labels",
-    "reveal_centres": None,
-    "centres_epsilon": None,
-    "centres_delta": None,
-    "reveal_spread": False,
+    "ids": None,
     "sample_weight": None,
+    "reveal": None,
     "limits": None,
-    "driver": "in-process",
+    "bound": None,
+    "step": None,
+    "precision": 32,
+    "tol_moved": 0.0,
     "max_liars": 0,
-    "reveal_inertia": False,
     "comparers": None,
     "committee": None,
-    "deadline": None,
+    "driver": "in-process",
     "threads": None,
-    "seed": None,
+    "deadline": None,
     "progress": None,
 }
-"""Options of `secfc.run` that users depend on."""
+"""Options of `secfc.run` that users depend on, in their order."""
 
-OPENED = ("reveal_centres", "reveal_spread", "centres_epsilon", "centres_delta")
+CALLS = {
+    secfc.run: (RunOptions, ["parties", "k", "t", "ell"]),
+    secfc.choose_k: (ChooseOptions, ["parties", "ks", "t", "ell"]),
+    secfc.predict: (PredictOptions, ["parties", "labels", "new_rows", "k", "t", "ell"]),
+}
+"""Calls with their record, and their own parameters."""
+
+GROUPED = {name: argument for argument, options in FLAT.items() for name in options.values()}
+MOST_PARAMETERS = 24
 
 
 def defaults(call):
@@ -61,10 +77,10 @@ def without(*names):
     ("call", "expected"),
     [
         (secfc.run, DEFAULTS),
-        (secfc.choose_k, without(*OPENED, "committee", "sample_weight")),
+        (secfc.choose_k, without("committee", "sample_weight")),
         (
             SecureKMeans,
-            without("seed", "ids", "id_key", "committee", "sample_weight")
+            without("seed", "ids", "committee", "sample_weight")
             | {"n_clusters": 8, "random_state": None, "warm_start": False},
         ),
     ],
@@ -77,27 +93,108 @@ def test_an_estimator_with_no_arguments_has_the_defaults_as_parameters():
     assert SecureKMeans().get_params() == defaults(SecureKMeans)
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "own"),
-    [
-        (secfc.run, RunOptions, ["parties", "k", "t", "ell"]),
-        (secfc.choose_k, ChooseOptions, ["parties", "ks", "t", "ell"]),
-        (secfc.predict, PredictOptions, ["parties", "labels", "new_rows", "k", "t", "ell"]),
-    ],
-)
-def test_a_call_has_its_own_parameters_and_then_its_options_by_keyword(call, kind, own):
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_has_its_own_parameters_and_then_its_options_by_keyword(call):
+    record, own = CALLS[call]
     parameters = inspect.signature(call).parameters
-    assert list(parameters) == [*own, *(one.name for one in fields(kind))]
+    assert list(parameters)[: len(own)] == own
     assert {one.kind for one in list(parameters.values())[len(own) :]} == {inspect.Parameter.KEYWORD_ONLY}
     assert call.__annotations__.keys() == {*parameters, "return"}
+    assert set(list(parameters)[len(own) :]) == {GROUPED.get(name, name) for name in options_of(record)}
 
 
-@pytest.mark.parametrize("where", [secfc.run, secfc.choose_k, secfc.predict, SecureKMeans, Job])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_has_few_parameters(call):
+    assert len(inspect.signature(call).parameters) <= MOST_PARAMETERS
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_written_signature_has_the_types_and_defaults_of_the_record(call):
+    record, own = CALLS[call]
+    types = types_of(Threshold) | types_of(record) | {"reveal": Reveal | None, "ids": Ids}
+    values = {one.name: one.default for kind in (Threshold, record) for one in fields(kind)}
+    values |= {"reveal": None}
+    for one in list(inspect.signature(call).parameters.values())[own.index("t") :]:
+        assert (one.name, one.annotation, one.default) == (one.name, types[one.name], values[one.name])
+
+
+def test_the_calls_have_one_order_with_the_daily_options_first():
+    names = list(inspect.signature(secfc.run).parameters)
+    assert names == ["parties", "k", *DEFAULTS]
+    assert names[4:9] == ["init", "n_init", "max_iter", "seed", "disclosure"]
+    for call in (secfc.choose_k, secfc.predict):
+        options = list(inspect.signature(call).parameters)[CALLS[call][1].index("t") :]
+        assert options == [name for name in DEFAULTS if name in options]
+
+
+@pytest.mark.parametrize(
+    ("call", "function", "own"),
+    [
+        (secfc.run, "run_parties", {"k": 1}),
+        (secfc.choose_k, "choose_members", {"ks": 1}),
+        (secfc.predict, "predict_members", {"labels": 1, "new_rows": [np.zeros((1, 1))], "k": 1}),
+    ],
+)
+def test_a_call_gives_every_argument_to_its_record(call, function, own, monkeypatch):
+    asked = Mock()
+    monkeypatch.setattr(sys.modules[call.__module__], function, asked)
+    record, positional = CALLS[call]
+    opened = {} if call is secfc.choose_k else {name: object() for name in FLAT["reveal"]}
+    groups = {
+        "reveal": Reveal(**{"inertia": object()} | opened),
+        "ids": Membership(object(), object(), object()),
+    }
+    named = {name: object() for name in inspect.signature(call).parameters if name not in positional}
+    named |= {name: one for name, one in groups.items() if name in named}
+    call([np.zeros((1, 1))], **own, t=2, ell=3, **named)
+    (given,) = (one for one in asked.call_args.args if isinstance(one, record))
+    for name in options_of(record):
+        argument = GROUPED.get(name, name)
+        field = next((field for field, flat in FLAT.get(argument, {}).items() if flat == name), name)
+        group = groups.get(argument)
+        assert getattr(given, name) is (named[name] if group is None else getattr(group, field))
+    assert {"t": 2, "ell": 3}.items() <= asked.call_args.kwargs.items()
+
+
+def test_a_group_of_options_has_the_fields_of_the_record():
+    for kind, argument in ((Reveal, "reveal"), (Membership, "ids")):
+        flat = {field: options_of(RunOptions)[name] for field, name in FLAT[argument].items()}
+        ours = options_of(kind)
+        assert ours.keys() == flat.keys()
+        for name, (one, what) in ours.items():
+            assert (one.type, one.default, what) == (flat[name][0].type, flat[name][0].default, flat[name][1])
+
+
+@pytest.mark.parametrize("call", [*CALLS, SecureKMeans, SecureKMeans.fit], ids=lambda call: call.__name__)
+@pytest.mark.parametrize("name", GROUPED)
+def test_a_name_that_a_group_replaced_is_an_error_with_the_group(call, name):
+    (field,) = (own for one in FLAT.values() for own, flat in one.items() if flat == name)
+    group = {"reveal": f"reveal=secfc.Reveal({field}=...)", "ids": f"ids=secfc.Membership(ids, {field}=...)"}
+    with pytest.raises(TypeError) as caught:
+        call(**{name: 1})
+    takes = GROUPED[name] in inspect.signature(call).parameters
+    takes |= call is SecureKMeans and GROUPED[name] == "ids"
+    assert (f"use {group[GROUPED[name]]} instead of {name}" in str(caught.value)) == takes
+
+
+def test_an_estimator_says_which_arguments_fit_takes():
+    with pytest.raises(TypeError, match=r"^SecureKMeans\(\) .*; ids is an argument of fit$"):
+        SecureKMeans(ids=[])
+
+
+def test_comparing_several_k_opens_nothing_but_the_inertia():
+    rows = [np.zeros((2, 1))] * 3
+    with pytest.raises(secfc.ParameterError) as caught:
+        secfc.choose_k(rows, [1], 1, 1, reveal=Reveal(centres="all", epsilon=1.0))
+    assert str(caught.value) == "reveal: choose_k opens only the inertia, centres, epsilon was given"
+
+
+@pytest.mark.parametrize("where", [*CALLS, SecureKMeans, Job, Reveal, Membership])
 def test_docstrings_describe_every_option_once(where):
-    kinds = {secfc.run: RunOptions, secfc.choose_k: ChooseOptions, secfc.predict: PredictOptions}
     doc = inspect.getdoc(where)
     assert "**options" not in doc
-    for name in options_of(kinds.get(where, where)):
+    names = inspect.signature(where).parameters if where in CALLS else options_of(where)
+    for name in names:
         assert doc.count(f"\n{name} : ") == 1
 
 
@@ -167,13 +264,8 @@ class Larger(Few):
     size: int = again(Few, "size", default=4, text="How large it is here.")
 
 
-@dataclass(frozen=True)
-class Call(Larger):
-    name: str
-
-
-@called_with(Call)
-def call(given: Call) -> str:
+@written_out(Larger)
+def call(name: str, *, size: int = 4) -> str:
     """Do.
 
     Parameters
@@ -186,10 +278,10 @@ def call(given: Call) -> str:
     -------
     str
     """
-    return f"{given.name} {given.size}"
+    return f"{name} {size}"
 
 
-def test_a_function_of_a_record_is_called_with_its_fields():
+def test_a_written_call_is_called_as_it_is_written():
     assert (call("a"), call(name="a", size=5)) == ("a 4", "a 5")
     assert str(inspect.signature(call)) == "(name: str, *, size: int = 4) -> str"
 
@@ -214,7 +306,7 @@ def test_options_stand_in_a_docstring_in_place_of_their_line():
         "",
         "Returns",
     ]
-    assert described(None, Few) is None
+    assert described(None, {}) is None
 
 
 def test_an_option_that_is_declared_again_keeps_what_is_not_changed():
@@ -224,5 +316,5 @@ def test_an_option_that_is_declared_again_keeps_what_is_not_changed():
 
 def test_shared_values_are_those_of_fields_that_an_object_has():
     assert shared(Few(size=2), RunOptions) == {}
-    assert shared(Call("a"), Few) == {"size": 4}
+    assert shared(Larger(), Few) == {"size": 4}
     assert shared(SecureKMeans(t=3), Threshold) == {"t": 3, "ell": None}

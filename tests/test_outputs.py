@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 import secfc
-from secfc.outputs import check_file, check_new_file, check_new_folder, replace_text, whole_folder
+from secfc.tables.outputs import check_file, check_new_file, check_new_folder, replace_text, whole_folder
 
 
 def test_a_folder_appears_whole_with_the_folders_above_it(tmp_path):

@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as arrays
 
 import secfc
 from secfc.field.fixed_point import quantise, scale_exponent
-from secfc.rounding import rounded_away
-from secfc.rows import largest_norm
+from secfc.sharing.row_checks import largest_norm
+from secfc.tables.rounding import rounded_away
 
 LARGEST = 100.0
 

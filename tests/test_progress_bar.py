@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import secfc
-from secfc.progress_bar import Remaining, progress_bar
+from secfc.api.progress_bar import Remaining, progress_bar
 from secfc.protocol.progress import Progress
 
 ROWS = [np.random.default_rng(2).normal(size=(m, 2)) * 1.2345 for m in (30, 20, 25)]

@@ -10,11 +10,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from secfc import errors
 from secfc.agreement.statement import COMPLETE, LEFT_OUT, MISSED, Ending
-from secfc.codes import Code
-from secfc.drivers.failures import as_error
+from secfc.drivers.calls.failures import as_error
 from secfc.errors import CheatError, PartyError, SecFCError, StorageError
-from secfc.protocol.decoding import ResidueError
-from secfc.public_errors import TYPES, PublicError, is_ending
+from secfc.errors.codes import Code
+from secfc.protocol.answers.decoding import ResidueError
+from secfc.protocol.public_errors import TYPES, PublicError, is_ending
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "errors.md"
 

@@ -13,10 +13,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import secfc
-from secfc.array_types import Floats
+from secfc.crypto.randomness import KEY_BYTES, MaskSource
 from secfc.errors import SecFCError
+from secfc.field.array_types import Floats
 from secfc.field.primes import PRIMES
-from secfc.randomness import KEY_BYTES, MaskSource
 
 KEY = bytes(range(KEY_BYTES))
 REAL = [prime.p for prime in PRIMES]
@@ -267,11 +267,11 @@ class TestWide:
 
 def test_every_place_that_makes_masks_is_one_whose_masks_are_proven_not_to_repeat():
     # Where each is tested. MaskSource, one key and keystream per client and run: test_masks_never_repeat.py;
-    # journaled keys, only for the same plaintexts: tests/journal/test_masks.py; coefficients from public
+    # journaled keys, only for the same plaintexts: tests/logs/test_masks.py; coefficients from public
     # seeds: test_dealing.py, comparing/test_bounded.py; coefficients that hide nothing, fresh for each check:
     # psu/field_sharing.py; deposits, a fresh key each, and their coefficients from public seeds:
     # protocol/test_deposits.py; keys that the dealer shares:
-    # protocol/test_label_keystreams.py; sealing's nonces, and a fresh key of each box: tests/sealing/; the
+    # protocol/test_label_keystreams.py; sealing's nonces, and a fresh key of each box: tests/crypto/; the
     # server's coefficients, from its log: drivers/flare/test_going_on.py. A new place needs its own test
     # first.
     package = Path(secfc.__file__).parent

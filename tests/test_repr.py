@@ -16,6 +16,7 @@ PUBLIC = {
         "inverse_roots",
     },  # follow from n, t and ell
     "Quotients": {"sizes"},
+    "Outcome": {"sizes"},
     "Result": {"sizes"},
     "RunTerms": {"digest"},
     "Signature": {"digest", "signature"},

@@ -9,20 +9,22 @@ import pytest
 from typer.testing import CliRunner
 
 import secfc
-from secfc.agreement.toml_file import FileSchema, TomlFile
 from secfc.cli.app import app
-from secfc.options import Disclosure
-from secfc.retired import CHOICES, COMMANDS, OPTIONS
+from secfc.protocol.job.options import Disclosure
+from secfc.protocol.job.retired import CHOICES, COMMANDS, OPTIONS
+from secfc.tables.toml_file import FileSchema, TomlFile
 
 ROWS = [np.zeros((3, 2))] * 3
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("call", [secfc.run, secfc.choose_k, secfc.predict], ids=lambda call: call.__name__)
+@pytest.mark.parametrize(
+    "call", [secfc.run, secfc.choose_k, secfc.predict, secfc.SecureKMeans], ids=lambda call: call.__name__
+)
 def test_an_argument(name, call):
     assert name not in signature(call).parameters
     with pytest.raises(TypeError, match=re.escape(f"{name}: it was retired: {OPTIONS[name]}")):
-        call(ROWS, 2, **{name: 1})
+        call(*(() if call is secfc.SecureKMeans else (ROWS, 2)), **{name: 1})
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -1,18 +1,19 @@
 """Centres by consent through `secfc.run` and `SecureKMeans`."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import secfc
-from secfc import Limits, SecureKMeans
+from secfc import Limits, Reveal, SecureKMeans
 from secfc.drivers import in_process
-from secfc.number_texts import number_text
 from secfc.protocol.client import Client
-from secfc.protocol.revealing import CentreOpening
+from secfc.protocol.opening.revealing import CentreOpening
 from secfc.report.learned import who_learned_what
+from secfc.tables.number_texts import number_text
 
 _RNG = np.random.default_rng(8)
 FIVE = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 6 for m in (9, 6, 0, 7, 8)]
@@ -22,7 +23,9 @@ ROUNDING = 1e-8
 
 
 def reveal(parties=FIVE, k=3, **more):
-    return secfc.run(parties, k, 1, 1, **{"seed": 4, "reveal_centres": [1], "limits": WILLING} | more)
+    """A run; `more` are options, or fields of `secfc.Reveal`."""
+    opened = {"centres": [1]} | {one.name: more.pop(one.name) for one in fields(Reveal) if one.name in more}
+    return secfc.run(parties, k, 1, 1, **{"seed": 4, "reveal": Reveal(**opened), "limits": WILLING} | more)
 
 
 def assert_means(result, parties=FIVE):
@@ -81,7 +84,7 @@ def test_centres_are_in_the_units_of_the_data(scale):
     ("named", "recipients"), [("all", {1, 2, 3, 4, 5}), ([3], {4}), ((0, 4), {1, 5}), ([], set())]
 )
 def test_only_those_who_are_named_are_sent_anything(named, recipients):
-    result = reveal(reveal_centres=named)
+    result = reveal(centres=named)
     kinds = {one.recipient for one in result.costs.messages if one.kind == "CentreShare"}
     assert kinds == recipients
     assert (result.cluster_centers is None) == (not recipients)
@@ -90,9 +93,9 @@ def test_only_those_who_are_named_are_sent_anything(named, recipients):
 @pytest.mark.parametrize("named", [5, -1, [True], ["north"], 1.0, "some", [0, None]])
 def test_other_recipients_are_refused(named):
     with pytest.raises(
-        secfc.ParameterError, match=r"^reveal_centres: 'all' or positions of parties, 0 to 4, are"
+        secfc.ParameterError, match=r"^reveal.centres: 'all' or positions of parties, 0 to 4, are"
     ):
-        reveal(reveal_centres=named)
+        reveal(centres=named)
 
 
 def test_who_does_not_consent_is_named_and_nothing_is_sent(monkeypatch):
@@ -156,29 +159,37 @@ class TestEstimator:
         return SecureKMeans(3, t=1, ell=1, random_state=4, **more)
 
     def test_it_has_centres_and_predicts_only_where_they_were_revealed(self):
-        model = self.model(reveal_centres="all", limits=WILLING).fit(FIVE)
+        model = self.model(reveal=Reveal(centres="all"), limits=WILLING).fit(FIVE)
         np.testing.assert_array_equal(model.cluster_centers_, model.result_.cluster_centers)
         for rows, labels in zip(FIVE, model.labels_, strict=True):
             assert rows.shape[0] == 0 or model.predict(rows).tolist() == labels.tolist()
-        model.set_params(reveal_centres=None).fit(FIVE)
+        model.set_params(reveal=None).fit(FIVE)
         assert not hasattr(model, "cluster_centers_")
-        with pytest.raises(AttributeError, match="reveal_centres"):
+        with pytest.raises(AttributeError, match="Reveal"):
             model.predict(FIVE[0])
 
     @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
     def test_it_predicts_no_cluster_without_rows(self):
         parties = [np.zeros((3, 1)), np.zeros((2, 1)), np.zeros((2, 1))]
         start = [[1, 0, 1], [0, 0], [1, 1]]
-        model = SecureKMeans(2, t=1, ell=1, init=start, reveal_centres=[0], limits=WILLING).fit(parties)
+        model = SecureKMeans(2, t=1, ell=1, init=start, reveal=Reveal(centres=[0]), limits=WILLING).fit(
+            parties
+        )
         assert model.predict([[5.0]]).tolist() == [0]
 
     def test_other_widths_are_refused(self):
-        model = self.model(reveal_centres="all", limits=WILLING).fit(FIVE)
+        model = self.model(reveal=Reveal(centres="all"), limits=WILLING).fit(FIVE)
         with pytest.raises(secfc.DataError, match=r"^X: 2 columns were given, the fit had 3$"):
             model.predict(np.zeros((4, 2)))
 
+    def test_a_clone_opens_the_same(self):
+        model = self.model(reveal=Reveal(centres="all"), limits=WILLING)
+        assert clone(model).get_params() == model.get_params()
+        assert clone(model).set_params(reveal=None).reveal is None
+        assert "reveal=Reveal(centres='all'" in repr(model)
+
     def test_frames_predict_too(self):
-        model = self.model(reveal_centres="all", limits=WILLING).fit(FIVE)
+        model = self.model(reveal=Reveal(centres="all"), limits=WILLING).fit(FIVE)
         assert model.predict(pd.DataFrame(FIVE[0])).tolist() == model.labels_[0].tolist()
 
 
@@ -189,7 +200,7 @@ class TestSpread:
     WILLING = Limits(reveal_centres=True, reveal_spread=10)
 
     def open(self, parties=MANY, **more):
-        return reveal(parties, **{"reveal_spread": True, "limits": self.WILLING} | more)
+        return reveal(parties, **{"spread": True, "limits": self.WILLING} | more)
 
     def assert_spreads(self, result, parties=MANY):
         rows, labels = np.concatenate(parties), np.concatenate(result.labels)
@@ -234,12 +245,12 @@ class TestSpread:
     @pytest.mark.parametrize(
         ("more", "text"),
         [
-            ({"reveal_spread": 10}, "a bool is needed, int was given"),
-            ({"reveal_centres": None}, "only with reveal_centres"),
+            ({"spread": 10}, "a bool is needed, int was given"),
+            ({"centres": None}, "only with reveal_centres"),
         ],
     )
     def test_what_it_does_not_go_with_is_refused(self, more, text):
-        with pytest.raises(secfc.ParameterError, match=rf"^reveal_spread: .*{text}"):
+        with pytest.raises(secfc.ParameterError, match=rf"^reveal[._]spread: .*{text}"):
             self.open(**more)
 
     def test_with_membership_privacy_it_is_refused(self):
@@ -263,7 +274,7 @@ class TestSpread:
         with pytest.raises(secfc.ParameterError, match=r"^columns: 3 names are needed, 1 were given$"):
             reveal().cluster_report(["a"])
         with pytest.raises(secfc.ParameterError, match=r"^reveal_centres: centres were not revealed"):
-            reveal(reveal_centres=None).cluster_report()
+            reveal(centres=None).cluster_report()
 
     def test_the_page_shows_it_to_its_recipients_alone(self, tmp_path):
         result = self.open()
@@ -278,7 +289,7 @@ class TestSpread:
 
     def test_the_estimator_takes_it(self):
         model = SecureKMeans(
-            3, t=1, ell=1, random_state=4, reveal_centres="all", reveal_spread=True, limits=self.WILLING
+            3, t=1, ell=1, random_state=4, reveal=Reveal(centres="all", spread=True), limits=self.WILLING
         )
         self.assert_spreads(model.fit(MANY).result_)
 
@@ -286,7 +297,7 @@ class TestSpread:
 # With noise
 
 
-NOISE = {"centres_epsilon": 1.0, "centres_delta": 1e-6}
+NOISE = {"epsilon": 1.0, "delta": 1e-6}
 
 
 @pytest.mark.some(1)
@@ -301,7 +312,7 @@ def test_with_centres_epsilon_centres_have_noise_and_labels_none(driver, options
 
 def test_noise_is_as_large_as_epsilon_says():
     """With a large epsilon centres are nearly exact; noise falls as its square root."""
-    off = abs(reveal(centres_epsilon=1e12, centres_delta=1e-6).cluster_centers - reveal().cluster_centers)
+    off = abs(reveal(epsilon=1e12, delta=1e-6).cluster_centers - reveal().cluster_centers)
     assert 0 < off.max() < 1e-3
 
 
@@ -319,10 +330,8 @@ def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
         t=1,
         ell=1,
         random_state=4,
-        reveal_centres="all",
+        reveal=Reveal(centres="all", epsilon=50, delta=1e-6),
         limits=WILLING,
-        centres_epsilon=50,
-        centres_delta=1e-6,
     ).fit(FIVE)
     distances = ((FIVE[0][:, np.newaxis] - model.cluster_centers_) ** 2).sum(axis=2)
     np.testing.assert_array_equal(model.predict(FIVE[0]), distances.argmin(axis=1))
@@ -331,14 +340,14 @@ def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"centres_delta": None}, "centres_epsilon: only with centres_delta"),
-        ({"reveal_centres": None}, "centres_epsilon: only with reveal_centres"),
-        ({"centres_epsilon": "1"}, "centres_epsilon: a number above 0 is needed, '1' was given"),
+        ({"delta": None}, "centres_epsilon: only with centres_delta"),
+        ({"centres": None}, "centres_epsilon: only with reveal_centres"),
+        ({"epsilon": "1"}, "centres_epsilon: a number above 0 is needed, '1' was given"),
         (
             {"parties": [FIVE[0], FIVE[2], FIVE[2]]},
             "centres_epsilon: 1 clients may collude and 0 may vanish, ",
         ),
-        ({"committee": 3, "reveal_centres": None}, "centres_epsilon: only with reveal_centres"),
+        ({"committee": 3, "centres": None}, "centres_epsilon: not with committee"),
     ],
 )
 def test_noise_that_does_not_fit_the_run_is_refused(options, text):

@@ -10,8 +10,8 @@ from support.sweeps import crossed
 
 import secfc
 from secfc import DataError, ParameterError, ThresholdError
-from secfc.codes import Code
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.calls.processes import ForkServer
+from secfc.errors.codes import Code
 
 SOME = np.arange(8.0).reshape(4, 2)
 GOOD = [SOME, SOME + 1, SOME + 2]
@@ -253,9 +253,10 @@ ARGUMENTS = {
     "limits a dict": ({"limits": {"smallest_set": 2}}, "limits: "),
     "progress not callable": ({"progress": 3}, "progress: "),
     "ids a number": ({"ids": 3}, "ids: a list with one sequence of row IDs per party is needed"),
-    "reveal_centres bool": (
-        {"reveal_centres": True},
-        "reveal_centres: 'all' or positions of parties, 0 to 2, are needed",
+    "reveal a bool": ({"reveal": True}, "reveal: a secfc.Reveal is needed, bool was given"),
+    "reveal.centres bool": (
+        {"reveal": secfc.Reveal(centres=True)},
+        "reveal.centres: 'all' or positions of parties, 0 to 2, are needed",
     ),
 }
 
@@ -408,7 +409,7 @@ def test_columns_never_shared_must_be_names(value):
 
 def test_a_column_that_is_never_shared_ends_the_run_before_it_begins(monkeypatch):
     pd = pytest.importorskip("pandas")
-    monkeypatch.setattr("secfc.running._DRIVERS", {})
+    monkeypatch.setattr("secfc.api.run._DRIVERS", {})
     frames = [pd.DataFrame({"age": [1.0, 2.0], "income": [3.0, 4.0]}) for _ in range(3)]
     text = r"^parties\[0\]: the party's limits forbid sharing column 'income'"
     with pytest.raises(secfc.LimitError, match=text):

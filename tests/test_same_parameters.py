@@ -1,4 +1,4 @@
-"""`run`, `choose_k` and `SecureKMeans` do the same with the options that they share (`secfc.options`)."""
+"""`run`, `choose_k` and `SecureKMeans` do the same with the options that they share."""
 
 from dataclasses import replace
 from unittest.mock import Mock
@@ -79,15 +79,15 @@ def plain(labels):
 
 
 def test_an_estimator_with_ids_gives_the_labels_of_the_run():
-    result = secfc.run(FIVE, 3, 1, 1, ids=IDS, id_key=KEY, ids_cap=40, seed=0)
-    model = SecureKMeans(3, t=1, ell=1, ids_cap=40, random_state=0)
-    assert plain(model.fit_predict(FIVE, ids=IDS, id_key=KEY)) == plain(result.labels)
+    result = secfc.run(FIVE, 3, 1, 1, ids=secfc.Membership(IDS, KEY, 40), seed=0)
+    model = SecureKMeans(3, t=1, ell=1, random_state=0)
+    assert plain(model.fit_predict(FIVE, ids=secfc.Membership(IDS, KEY, 40))) == plain(result.labels)
     assert model.result_.by_id() == result.by_id()
     assert model.result_.job.ids_cap == 40
 
 
 def test_the_key_of_ids_is_in_neither_repr_nor_parameters():
-    model = SecureKMeans(3, t=1, ell=1, random_state=0).fit(FIVE, ids=IDS, id_key=KEY)
+    model = SecureKMeans(3, t=1, ell=1, random_state=0).fit(FIVE, ids=secfc.Membership(IDS, KEY))
     for text in (repr(model), repr(model.get_params()), repr(vars(model))):
         assert repr(KEY) not in text
         assert KEY.hex() not in text

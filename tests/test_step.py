@@ -198,8 +198,7 @@ def test_opened_centres_and_spreads_are_those_of_the_rows(disclosure):
         seed=1,
         step=0.01,
         disclosure=disclosure,
-        reveal_centres="all",
-        reveal_spread=True,
+        reveal=secfc.Reveal(centres="all", spread=True),
         limits=WILLING,
     )
     pooled, labels = np.concatenate(rows), np.concatenate(result.labels)

@@ -16,13 +16,13 @@ from sqlalchemy import create_engine
 
 import secfc
 from secfc.errors import DataError
-from secfc.ids import row_ids as hashed
 from secfc.prepare.draft import draft_schema
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.tables import as_table, checked, read
-from secfc.sources.query import Origin, Query
-from secfc.tables import read_table, row_ids
-from secfc.texts import MISSING, SPELLINGS
+from secfc.tables.ids import row_ids as hashed
+from secfc.tables.reading import read_table, row_ids
+from secfc.tables.sources.query import Origin, Query
+from secfc.tables.texts import MISSING, SPELLINGS
 
 INDEX_NAMES = [
     *("Unnamed: 0", "Unnamed: 12", "Unnamed: 0.1", "Unnamed: 0_level_1", "__index_level_0__"),

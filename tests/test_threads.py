@@ -11,24 +11,24 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import secfc
-from secfc import keystream, randomness, threads
-from secfc.comparing import bounded, question
+from secfc.crypto import handshake, keystream, randomness
+from secfc.crypto.identity import Identity
+from secfc.crypto.randomness import MaskSource
 from secfc.drivers import in_process, post
 from secfc.drivers.setup import Setup
 from secfc.field.primes import primes_of
+from secfc.kernels import threads
+from secfc.kernels.threads import Threads, Turns, cores, parts
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans import coded_distance
 from secfc.lagrange import sharer
 from secfc.lagrange.sharer import Sharer
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.operations import bounded, question
 from secfc.protocol import testimony
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 from secfc.psu.compiled import CompiledUnionKernels
 from secfc.psu.prime import P
-from secfc.randomness import MaskSource
-from secfc.sealing import handshake
-from secfc.sealing.identity import Identity
-from secfc.threads import Threads, Turns, cores, parts
 
 COUNTS = (1, 2, 5)
 

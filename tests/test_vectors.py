@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import secfc.errors
-from secfc.array_types import Floats
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
@@ -22,8 +23,7 @@ from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.basis import decoding_weights, lagrange_basis
 from secfc.lagrange.points import evaluation_points, recovery_threshold
 from secfc.lagrange.sharing import recover, share, split
-from secfc.params import Job
-from secfc.randomness import MaskSource
+from secfc.protocol.job.job import Job
 
 FOLDER = Path(__file__).parent / "vectors"
 TEXT = (FOLDER / "lagrange.json").read_text(encoding="utf-8")

@@ -49,7 +49,7 @@ def test_labels_are_those_of_exact_lloyd_with_weights(init, problem, n_init, see
     parties, weights, k = problem
     options = {"init": init, "n_init": n_init, "precision": 20}
     exact = ExactLloyd(k, random_state=seed, **options).fit(parties, sample_weight=weights)
-    opened = {"reveal_inertia": True, "limits": WILLING}
+    opened = {"reveal": secfc.Reveal(inertia=True), "limits": WILLING}
     found = run(parties, k, sample_weight=weights, seed=seed, **options, **opened)
     assert plain(found.labels) == plain(exact.labels_)
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
@@ -58,7 +58,7 @@ def test_labels_are_those_of_exact_lloyd_with_weights(init, problem, n_init, see
 
 def test_rows_of_weight_w_count_as_w_rows_at_one_place():
     repeated = [np.repeat(rows, of, axis=0) for rows, of in zip(PARTIES, WEIGHTS, strict=True)]
-    given = {"init": "k-means++", "reveal_inertia": True, "limits": WILLING}
+    given = {"init": "k-means++", "reveal": secfc.Reveal(inertia=True), "limits": WILLING}
     once, often = run(**given), run(repeated, sample_weight=None, **given)
     assert plain(often.labels) == plain(map(np.repeat, once.labels, WEIGHTS))
     assert once.inertia == often.inertia
@@ -84,7 +84,7 @@ def test_opened_centres_and_spreads_are_weighted():
     rng = np.random.default_rng(3)
     parties = [np.vstack([rng.normal(0, 1, (12, 2)), rng.normal(9, 1, (12, 2))]) for _ in range(3)]
     weights = [rng.integers(1, 9, 24) for _ in parties]
-    opened = {"reveal_centres": "all", "reveal_spread": True, "reveal_inertia": True, "limits": WILLING}
+    opened = {"reveal": secfc.Reveal(centres="all", spread=True, inertia=True), "limits": WILLING}
     found = run(parties, sample_weight=weights, **opened)
     rows, w, labels = np.vstack(parties), np.concatenate(weights), np.concatenate(found.labels)
     for h in range(2):
@@ -145,7 +145,7 @@ class TestSetsThatAreTooSmall:
     def test_centres_are_not_opened_of_such_a_cluster(self):
         parties = [np.array([[0.0], [0.1]]), np.array([[9.0], [9.1]]), np.array([[0.2], [9.2]])]
         limits = Limits(reveal_centres=True, smallest_set=2)
-        given = {"init": [[0, 0], [1, 1], [0, 1]], "reveal_centres": [2], "limits": limits}
+        given = {"init": [[0, 0], [1, 1], [0, 1]], "reveal": secfc.Reveal(centres=[2]), "limits": limits}
         run(parties, sample_weight=[[1, 1], [5, 5], [1, 5]], **given)
         # Without the recipient's row, one row has five sixths of the weight.
         with pytest.raises(LimitError, match=r"cluster 1 has 1 that are not client 3's, who gets it$"):

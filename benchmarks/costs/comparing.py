@@ -14,16 +14,16 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs, plaintext_steps
 from benchmarks.costs.setting import Case, median, quartiles
-from secfc.array_types import Ints, Labels
-from secfc.comparing.keys import Keys
 from secfc.comparing.question import Question
-from secfc.comparing.role import Arena, Comparer, Role, Sending
-from secfc.comparing.trio import Dealer, Evaluator
-from secfc.comparing.widths import GateWidths
 from secfc.errors import ParameterError, SecFCError
+from secfc.field.array_types import Ints, Labels
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import choose
+from secfc.operations.dealer_keys import Keys
+from secfc.operations.role import Arena, Comparer, Role, Sending
+from secfc.operations.trio import Dealer, Evaluator
+from secfc.operations.widths import GateWidths
 
 SIZES = ((1_000, 4), (10_000, 4), (10_000, 16), (100_000, 16))
 QUICK_SIZES = ((200, 3),)

@@ -26,14 +26,14 @@ from benchmarks.costs.setting import run_apart, split_evenly
 from benchmarks.shown import print_table
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import norm_bound, read_job
-from secfc.agreement.keys import COORDINATOR_KEY, write_new_key
+from secfc.agreement.key_files import COORDINATOR_KEY, write_new_key
 from secfc.agreement.signatures import collect, sign_job, signatures_path
 from secfc.agreement.statement import read_summary
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
 from secfc.errors import ParameterError
-from secfc.options import Disclosure
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import Disclosure
 from secfc.protocol.progress import Progress
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from benchmarks.costs.iteration import take_turns
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, stated
 from plaintext_baselines import KFED
 from plaintext_baselines.generators import secfc_blobs
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.lagrange.points import recovery_threshold
-from secfc.rows import largest_norm
+from secfc.sharing.row_checks import largest_norm
 
 DEFAULTS = {"n": 10, "d": 20, "m": 1000}
 CLUSTERS, LOCAL_CLUSTERS = 4, 2

@@ -31,13 +31,13 @@ from benchmarks.costs.setting import (
     split_evenly,
     stated,
 )
-from secfc.array_types import Floats, Labels
+from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.start import random_partition
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SERVER
+from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.progress import Progress
-from secfc.protocol.wire import Envelope
-from secfc.rows import largest_norm
+from secfc.sharing.row_checks import largest_norm
 
 SIDE = 1000
 

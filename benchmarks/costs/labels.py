@@ -24,15 +24,15 @@ from benchmarks.costs.setting import (
     split_evenly,
     stated,
 )
-from secfc.array_types import Floats, Labels
 from secfc.drivers.setup import Outcome
+from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.start import random_partition
-from secfc.options import Disclosure
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import Disclosure
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Compared
-from secfc.protocol.wire import Envelope
-from secfc.row_layout import Layout
-from secfc.rows import largest_norm
+from secfc.protocol.messages.wire import Envelope
+from secfc.sharing.row_checks import largest_norm
 
 CASES = (
     Case(m=1_000, d=20, k=4, n=3, t=1, ell=1),

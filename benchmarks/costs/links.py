@@ -15,13 +15,13 @@ from benchmarks.costs.iteration import blobs
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, same_kernels, split_evenly, stated
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
-from secfc.options import Disclosure
-from secfc.params import Job
 from secfc.protocol.client import Client
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages.wire import decode, encode
 from secfc.protocol.server import Server
-from secfc.protocol.wire import decode, encode
-from secfc.rows import largest_norm
+from secfc.sharing.row_checks import largest_norm
 
 ITERATIONS = 8
 ROUND_TRIP = 0.02

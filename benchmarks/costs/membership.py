@@ -23,9 +23,9 @@ from benchmarks.costs.setting import (
     residues_of_rounds,
     stated,
 )
-from secfc.array_types import Floats
 from secfc.drivers.costs import Costs
 from secfc.errors import ParameterError
+from secfc.field.array_types import Floats
 
 CLUSTER_STD = 4.0
 """With this deviation clusters touch, and runs take tens of iterations."""

@@ -32,8 +32,8 @@ from benchmarks.costs.setting import (
     residues_of_rounds,
     stated,
 )
-from secfc.array_types import Floats
 from secfc.errors import ParameterError
+from secfc.field.array_types import Floats
 
 ITERATIONS = 2
 INTERVAL = 0.02
@@ -43,8 +43,8 @@ _LIST_EVERY = 10
 """Samples between two searches for new processes, which all start at the beginning."""
 
 _BLOCK_ROWS = 1 << 14
-_PROCESS = b"secfc.drivers.fork_server"
-_IDLE = "import secfc.drivers.party_process; print(open('/proc/self/status').read())"
+_PROCESS = b"secfc.drivers.calls.fork_server"
+_IDLE = "import secfc.drivers.calls.party_process; print(open('/proc/self/status').read())"
 
 CASES = (Case(m=200_000, d=100, k=16, n=11, t=4, ell=2),)
 

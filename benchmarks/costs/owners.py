@@ -14,16 +14,16 @@ from threadpoolctl import threadpool_limits
 from benchmarks.costs.iteration import blobs
 from benchmarks.costs.scaling import fit_exponent
 from benchmarks.costs.setting import PRECISION, Case, Setting, run_apart, same_kernels, stated
-from secfc.drivers.committee import Committee
+from secfc.crypto.identity import check_signature
 from secfc.drivers.costs import Sent
+from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
-from secfc.protocol import deposits
-from secfc.protocol.deposits import Owner
-from secfc.protocol.wire import Envelope
-from secfc.rows import largest_norm
-from secfc.sealing.identity import check_signature
-from secfc.threads import Threads, cores
+from secfc.kernels.threads import Threads, cores
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.messages.wire import Envelope
+from secfc.sharing import deposits
+from secfc.sharing.deposits import Owner
+from secfc.sharing.row_checks import largest_norm
 
 OWNERS, QUICK_OWNERS = (1000, 10_000, 100_000), (20, 40)
 ROWS = 10

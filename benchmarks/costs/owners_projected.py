@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from benchmarks.costs.owners import ROWS, Deposited, Ran, deposit, run
 from benchmarks.costs.setting import PRECISION, Case, same_kernels
-from secfc.protocol.deposits import label_bytes
 from secfc.protocol.messages import SERVER
+from secfc.sharing.deposits import label_bytes
 
 MEASURED, QUICK_MEASURED = 10_000, 40
 """Owners of the measured run."""

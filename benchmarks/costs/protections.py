@@ -17,10 +17,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.costs.iteration import blobs, take_turns
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, stated
 from benchmarks.costs.sharing import share_once
+from secfc.crypto.proof import Proof, Signer
 from secfc.field import primes
 from secfc.kmeans.in_range import RangeCheck
-from secfc.rows import largest_norm
-from secfc.sealing.proof import Proof, Signer
+from secfc.sharing.row_checks import largest_norm
 
 ITERATIONS = 8
 TURNS = 3

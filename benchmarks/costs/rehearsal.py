@@ -32,9 +32,9 @@ from plaintext_baselines import ExactLloyd
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.errors import missing
-from secfc.options import Disclosure
+from secfc.protocol.job.options import Disclosure
+from secfc.protocol.job.thresholds import default_threshold
 from secfc.protocol.messages import SERVER
-from secfc.thresholds import default_threshold
 
 _SAMPLE_SECONDS = 0.05
 

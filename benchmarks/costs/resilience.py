@@ -19,19 +19,19 @@ import numpy as np
 
 from benchmarks.costs.iteration import blobs
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, run_apart, split_evenly, stated
-from benchmarks.faults.faulty import Fault, Kind, Scenario, run_faulty
-from benchmarks.faults.liars import exact
-from secfc.array_types import Floats
 from secfc.drivers.setup import Outcome, Setup
+from secfc.field.array_types import Floats
 from secfc.field.primes import primes_of
-from secfc.ids import row_ids
-from secfc.params import Job
-from secfc.protocol.consistency import combinations_for
+from secfc.protocol.answers.consistency import combinations_for
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SEED_BYTES, Phase
 from secfc.protocol.range_round import RangeRound
-from secfc.protocol.sharing import ClientSharing
 from secfc.psu.tokens import KEY_BYTES, SALT_BYTES
-from secfc.rows import largest_norm
+from secfc.sharing.client_shares import ClientSharing
+from secfc.sharing.row_checks import largest_norm
+from secfc.tables.ids import row_ids
+from tests.simulator.faults import Fault, Kind, Scenario, run_faulty
+from tests.simulator.oracle import exact
 
 RUNS, QUICK_RUNS = 100, 3
 """Scenarios of each kind."""

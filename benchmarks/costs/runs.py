@@ -35,11 +35,11 @@ from benchmarks.costs.setting import (
     residues_of_rounds,
     stated,
 )
-from secfc.api_options import Driver
-from secfc.array_types import Floats
+from secfc.api.options import Driver
+from secfc.api.result import Result
+from secfc.field.array_types import Floats
 from secfc.kmeans.plus_plus import candidates_of
-from secfc.options import Disclosure
-from secfc.result import Result
+from secfc.protocol.job.options import Disclosure
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
 DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.costs.iteration import blobs, take_turns
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, same_kernels, stated
 from benchmarks.costs.sharing import share_once
-from secfc.params import Job
-from secfc.rows import largest_norm
+from secfc.protocol.job.job import Job
+from secfc.sharing.row_checks import largest_norm
 
 BASE = Case(m=16_000, d=64, k=8, n=23, t=4, ell=2)
 SWEEPS: dict[str, tuple[int, ...]] = {

@@ -15,19 +15,19 @@ from unittest.mock import patch
 import numpy as np
 
 import secfc
-from secfc.array_types import Floats
+from secfc.api.result import Result
+from secfc.crypto import handshake, identity
 from secfc.drivers import in_process
 from secfc.drivers.costs import MessageRecord
 from secfc.drivers.in_process import OnDelivery, run_in_process
 from secfc.drivers.setup import OnProgress, Outcome, Setup
 from secfc.errors import ConvergenceWarning, ParameterError
+from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import VARIABLE, chosen_name
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.result import Result
-from secfc.row_layout import Layout
-from secfc.sealing import handshake, identity
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import Layout
 
 PRECISION: int = Job.precision
 """The default of secfc. It is measured unless a command sets another."""

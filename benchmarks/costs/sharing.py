@@ -16,16 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs, plaintext_steps
 from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, stated
-from secfc.array_types import Floats
+from secfc.crypto.channel import Channel, Channels
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Floats
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels, choose
 from secfc.kmeans.start import random_partition
 from secfc.lagrange.sharer import Sharer
-from secfc.params import Job
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout
-from secfc.rows import largest_norm
-from secfc.sealing.channel import Channel, Channels
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
+from secfc.sharing.row_checks import largest_norm
 
 PASSES = 9
 """Passes over the rows. One more pass before them, which may load compiled code, is not counted."""

@@ -28,14 +28,14 @@ from benchmarks.costs.setting import (
     split_evenly,
     stated,
 )
-from secfc.array_types import Floats
 from secfc.drivers import setup
-from secfc.options import Disclosure
-from secfc.params import Job
+from secfc.field.array_types import Floats
+from secfc.kernels.threads import Threads, Turns
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER
-from secfc.protocol.wire import Envelope
-from secfc.rows import largest_norm
-from secfc.threads import Threads, Turns
+from secfc.protocol.messages.wire import Envelope
+from secfc.sharing.row_checks import largest_norm
 
 CASES = (Case(m=100_000, d=100, k=16, n=11, t=4, ell=2),)
 QUICK_CASES = (Case(m=20_000, d=40, k=8, n=3, t=1, ell=1),)

@@ -23,9 +23,9 @@ from benchmarks.costs.setting import (
 )
 from secfc.drivers.costs import MessageRecord
 from secfc.drivers.in_process import run_in_process
-from secfc.params import Job
 from secfc.protocol import messages
-from secfc.rows import largest_norm
+from secfc.protocol.job.job import Job
+from secfc.sharing.row_checks import largest_norm
 
 ITERATIONS = 3
 RESIDUE_BITS = 24

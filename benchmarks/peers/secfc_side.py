@@ -22,10 +22,10 @@ from benchmarks.costs.iteration import take_turns
 from benchmarks.costs.labels import timed_rounds
 from benchmarks.costs.setting import PRECISION, Case, same_kernels
 from benchmarks.peers.data import ITERATIONS, SIZES, PeerRow, lloyd_step, load, row
-from secfc.array_types import Floats
-from secfc.params import Job
+from secfc.field.array_types import Floats
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import Compared, Endorsement, MaskedAnswer, OpenedLabels, SpareMasks
-from secfc.rows import largest_norm
+from secfc.sharing.row_checks import largest_norm
 
 PARTIES = ((3, 1, 1), (11, 4, 2))
 STARTS = 3

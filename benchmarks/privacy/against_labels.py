@@ -15,9 +15,9 @@ from benchmarks.privacy import cheating, coalition, coded, distances, integers
 from benchmarks.privacy.comparers import Coalition, from_labels_alone, seen_by, wires
 from benchmarks.privacy.rows import ANSWERED, TOLD_APART, AttackRow
 from benchmarks.privacy.view import FIRST_ROUNDS, Watched, watch
-from secfc.array_types import Floats
-from secfc.options import Disclosure
-from secfc.params import Job
+from secfc.field.array_types import Floats
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER
 
 ALONE = "labels alone"

@@ -14,23 +14,23 @@ from typing import Any, cast
 
 import numpy as np
 
-from benchmarks.faults.lying import LyingClient
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc.array_types import Floats, Labels, Objects
+from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.field.array_types import Floats, Labels, Objects
 from secfc.field.fixed_point import quantise
+from secfc.field.label_packing import labels_of
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kmeans.sets import set_sizes
-from secfc.limits import Limits
-from secfc.options import Disclosure
-from secfc.params import Job
+from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.client import Client
-from secfc.protocol.decoding import Weights
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import Assignment, CodedDistances, MaskedAnswer, Message
-from secfc.sealing.handshake import DIGEST_BYTES
+from tests.simulator.lying import LyingClient
 
 SETS = 3
 """k of the job."""
@@ -146,7 +146,7 @@ class Bisection:
         return changed
 
 
-class BisectingClient(LyingClient):
+class BisectingClient(LyingClient):  # type: ignore[misc]
     """The first client, with `own_rows`. The server decodes the answers of the first R clients.
 
     `bits` and `smallest` are those of `Bisection`, everything else is as for `Client`.

@@ -14,8 +14,8 @@ from scipy.stats import norm
 
 from benchmarks.privacy.rows import NEAR, AttackRow
 from benchmarks.privacy.view import watch
-from secfc.array_types import Floats, Labels
-from secfc.params import Job
+from secfc.field.array_types import Floats, Labels
+from secfc.protocol.job.job import Job
 
 _RANGE = 3.0
 """Others' rows are taken to be within so many deviations of their mean."""

@@ -9,8 +9,8 @@ from benchmarks.privacy.distances import seen
 from benchmarks.privacy.geometry import placed, procrustes_error
 from benchmarks.privacy.rows import ANSWERED, PAIRS, PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc.array_types import Floats, Labels
-from secfc.limits import Limits
+from secfc.field.array_types import Floats, Labels
+from secfc.protocol.job.limits import Limits
 
 
 def single_rows(m: int, d: int, k: int) -> list[Labels]:

@@ -16,14 +16,14 @@ from benchmarks.privacy.lattice import SmallSolutions
 from benchmarks.privacy.modular import row_reduced
 from benchmarks.privacy.rows import EQUATIONS, EXACT, P_VALUE, TOLD_APART, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.field.fixed_point import quantise
 from secfc.field.primes import PRIMES
 from secfc.field.residues import centred
 from secfc.lagrange.basis import basis_residues
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 
 _BINS = 64
 

@@ -8,7 +8,7 @@ from benchmarks.privacy.geometry import memberships, placed, procrustes_error
 from benchmarks.privacy.modular import solution
 from benchmarks.privacy.rows import COORDINATES, EXACT, PLACED, AttackRow
 from benchmarks.privacy.view import Watched
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.field.fixed_point import quantise
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.privacy.geometry import aligned, error, memberships, observed, placed, procrustes_error
 from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import Watched
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 
 
 def seen(watched: Watched) -> tuple[Floats, Floats]:

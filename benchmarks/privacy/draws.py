@@ -17,9 +17,9 @@ from scipy.optimize import linprog
 
 from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import watch
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.kmeans.plus_plus import DRAW_BITS
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 
 _K = 8
 """k of the job, which has four draws a question."""

@@ -14,7 +14,7 @@ from benchmarks.privacy.view import Watched
 from plaintext_baselines import DWF, FKM, KFED
 from plaintext_baselines.dwf import local_update
 from plaintext_baselines.fkm import client_step
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 
 ROUNDS = 8
 Upload = tuple[Floats, Ints | None]

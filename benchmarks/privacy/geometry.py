@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Labels
+from secfc.field.array_types import Floats, Ints, Labels
 
 
 def memberships(questions: list[Labels], k: int) -> Floats:

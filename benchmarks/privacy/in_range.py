@@ -15,10 +15,10 @@ from benchmarks.privacy.geometry import error, procrustes_error
 from benchmarks.privacy.label_fit import Round, averaged, centres_of, fitted
 from benchmarks.privacy.rows import CENTRES, EXACT, PLACED, AttackRow
 from benchmarks.privacy.view import Watched, watch
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.field.fixed_point import quantised_radius
 from secfc.field.primes import primes_of
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 
 _ROUNDS_OF_A_START = 10
 

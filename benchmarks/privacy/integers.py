@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.privacy.lattice import lll
 from benchmarks.privacy.rows import EXACT, AttackRow
 from benchmarks.privacy.view import Watched
-from secfc.array_types import Bools, Floats, Objects
+from secfc.field.array_types import Bools, Floats, Objects
 from secfc.field.fixed_point import quantise
 
 

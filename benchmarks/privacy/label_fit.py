@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 
 Round = tuple[Ints, Ints]
 """Sets and the labels that followed, each for all rows."""

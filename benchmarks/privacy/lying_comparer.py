@@ -14,11 +14,11 @@ import numpy as np
 from benchmarks.privacy.bisection import Bisection, watched_with
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
-from secfc.array_types import Floats
-from secfc.comparing.role import Comparer
+from secfc.field.array_types import Floats
+from secfc.field.label_packing import labels_of
 from secfc.field.packing import PackedResidues
+from secfc.operations.role import Comparer
 from secfc.protocol.client import Client
-from secfc.protocol.label_packing import labels_of
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import Assignment, Message
 from secfc.protocol.phases.client_iterate import ClientIterate

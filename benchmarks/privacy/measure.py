@@ -29,12 +29,12 @@ from benchmarks.privacy import (
 from benchmarks.privacy.rows import AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
-from secfc.array_types import Floats
-from secfc.comparing.role import Comparer
 from secfc.errors import ParameterError
-from secfc.limits import Limits
-from secfc.options import Disclosure
-from secfc.thresholds import SMALLEST_SPREAD
+from secfc.field.array_types import Floats
+from secfc.operations.role import Comparer
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import Disclosure
+from secfc.protocol.job.thresholds import SMALLEST_SPREAD
 
 SIGMA = 6.0
 """Deviation of the clusters. They overlap, so that runs take about ten rounds."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Ints
+from secfc.field.array_types import Ints
 
 
 def row_reduced(matrix: Ints, columns: int, p: int) -> tuple[Ints, list[int]]:

@@ -11,7 +11,7 @@ from benchmarks.privacy.distances import seen
 from benchmarks.privacy.geometry import error, placed
 from benchmarks.privacy.rows import DISCLOSED, EXACT, PLACED, AttackRow
 from benchmarks.privacy.view import Watched
-from secfc.array_types import Floats, Objects
+from secfc.field.array_types import Floats, Objects
 from secfc.kmeans.sets import set_sizes
 
 RECIPIENT = 1

@@ -16,9 +16,9 @@ import numpy as np
 
 import secfc
 from benchmarks.privacy.rows import CENTRES, AttackRow
-from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import LimitError
-from secfc.limits import Limits
+from secfc.field.array_types import Floats, Ints, Labels
+from secfc.protocol.job.limits import Limits
 
 ATTACKER = 0
 """The party that chooses new rows."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from benchmarks.costs.setting import Setting, stated
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 
 
 @dataclass(frozen=True, kw_only=True)

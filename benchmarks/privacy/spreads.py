@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.privacy.opened import RECIPIENT
 from benchmarks.privacy.rows import UNKNOWN_BITS, AttackRow
 from benchmarks.privacy.view import Watched
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 
 
 def ways(levels: int, count: int) -> Floats:

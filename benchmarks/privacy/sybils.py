@@ -12,10 +12,10 @@ import numpy as np
 
 import secfc
 from benchmarks.privacy.rows import PLACED, AttackRow
-from secfc.array_types import Floats, Labels
 from secfc.errors import LimitError
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.field.array_types import Floats, Labels
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 
 _WIDE = 10.0
 """The row is uniform in [0, _WIDE)."""

@@ -8,27 +8,27 @@ from typing import Any, cast
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Objects
+from secfc.crypto.handshake import DIGEST_BYTES, Session
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.proof import Signer
+from secfc.crypto.randomness import KEY_BYTES, MaskSource
 from secfc.errors import LimitError, MessageError
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
+from secfc.field.label_packing import labels_of
 from secfc.field.packing import unpack
 from secfc.field.primes import PRIMES
 from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Search, SearchResult
 from secfc.kmeans.sets import set_sizes
-from secfc.limits import Limits
-from secfc.params import Job
 from secfc.protocol.client import Client
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Assignment, CodedDistances, Message, RoundMessage
+from secfc.protocol.messages.wire import decode, encode
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.server import Server
-from secfc.protocol.wire import decode, encode
-from secfc.randomness import KEY_BYTES, MaskSource
-from secfc.sealing.handshake import DIGEST_BYTES, Session
-from secfc.sealing.identity import Identity, Roster
-from secfc.sealing.proof import Signer
 
 FIRST_ROUNDS = 2
 """With disclosure "labels" a cheating server tries its questions in these rounds. The first has no labels."""

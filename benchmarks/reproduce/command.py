@@ -14,7 +14,7 @@ from rich.text import Text
 from secfc.cli import INTERRUPTED
 from secfc.cli.render import console, error_console
 from secfc.errors import ParameterError
-from secfc.outputs import check_file
+from secfc.tables.outputs import check_file
 
 if TYPE_CHECKING:
     from benchmarks.reproduce.common import FigureRow

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 
 _T = TypeVar("_T")
 Verdict = Literal["agrees", "differs", "holds", "fails", "no figure"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints
 from secfc.errors import DataError
+from secfc.field.array_types import Floats, Ints
 
 FKM_REPOSITORY = "folder data/ of github.com/swiergarst/fedKMeans"
 DWF_REPOSITORY = 'folder "data femnist/" of github.com/PatrickITWM/DWF-k-means (in its history)'

@@ -22,7 +22,7 @@ from benchmarks.reproduce.parts import Part
 from plaintext_baselines import DWF, EWF, KFED, partition
 from plaintext_baselines.generators import dwf_blobs
 from plaintext_baselines.metrics import k_means_score, majority_accuracy, v_measure
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 
 MEASURES = ("score", "accuracy", "v-measure")
 METHODS = ("k-means", "EWF", "DWF", "k-FED")

@@ -26,7 +26,7 @@ from plaintext_baselines.metrics import (
     outside_sse,
     within_sse,
 )
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 
 CODE: dict[str, Any] = {"local_iter": None, "weights": "memberships", "movement": "frobenius"}
 METHODS = ("central", "avg1", "avg2")

@@ -18,7 +18,7 @@ from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, c
 from benchmarks.reproduce.parts import Part, one_part
 from plaintext_baselines import FKM, KFED
 from plaintext_baselines.metrics import client_weighted_ari, pooled_ari, silhouette, simplified_silhouette
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 
 CLUSTERS = 16
 WRITERS_CLUSTERS = 60

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchmarks.reproduce.common import Context, FigureRow
 from secfc.errors import DataError
-from secfc.outputs import replace_text
+from secfc.tables.outputs import replace_text
 from secfc.version import VERSION
 
 

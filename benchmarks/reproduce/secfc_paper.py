@@ -12,7 +12,7 @@ from benchmarks.reproduce.parts import Part
 from plaintext_baselines import KFED, Lloyd, partition
 from plaintext_baselines.generators import rotated_images, secfc_blobs
 from plaintext_baselines.metrics import hungarian_accuracy
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 
 # (k, k'): accuracy in % and its standard deviation, of centralized Lloyd, k-FED and SecFC.
 Figures = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]

@@ -1,4 +1,4 @@
-"""Shows the options of a call or a class in the API, from its signature and docstring at run time."""
+"""Shows the options of a call or a class in the API, from its docstring and constructor at run time."""
 
 import inspect
 from dataclasses import is_dataclass
@@ -6,7 +6,7 @@ from dataclasses import is_dataclass
 import griffe
 
 import secfc
-from secfc.options import options_of
+from secfc.protocol.job.options import options_of
 
 _KINDS = {
     inspect.Parameter.POSITIONAL_OR_KEYWORD: griffe.ParameterKind.positional_or_keyword,
@@ -15,13 +15,12 @@ _KINDS = {
 
 
 class Options(griffe.Extension):
-    """Expands what `secfc.called_with` gives a signature or a docstring."""
+    """Expands what `secfc.protocol.job.described` gives a docstring, and a constructor of a dataclass."""
 
     def on_function(self, *, func, **_):
-        """Expand a call of one record."""
+        """Expand the docstring of a call."""
         shown = _public(func)
-        if shown is not None and [one.name for one in func.parameters] == ["call"]:
-            func.parameters = _parameters(shown)
+        if shown is not None and func.docstring is not None:
             func.docstring.value = inspect.getdoc(shown)
 
     def on_class_members(self, *, cls, **_):

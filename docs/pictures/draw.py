@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from secfc.protocol.messages import Message
 from secfc.protocol.states import State
-from secfc.protocol.turns import CLIENT_TAKES, SERVER_TAKES
+from secfc.protocol.messages.turns import CLIENT_TAKES, SERVER_TAKES
 
 STYLE = """
 .card { fill: #fff; stroke: #d0d7de; }

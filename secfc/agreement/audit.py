@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from secfc.agreement.audited_deposits import check_deposits
+from secfc.agreement.deposits.audited_deposits import check_deposits
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded
 from secfc.agreement.statement import MOST_SUMMARY, SignedStatement, Statement, Summary, difference
-from secfc.agreement.toml_file import read_text
 from secfc.errors import AgreementError, MessageError, SealError, StorageError
 from secfc.protocol.contradiction import Contradiction
-from secfc.protocol.wire import run_of
-from secfc.public_errors import COMPLETE
+from secfc.protocol.messages.wire import run_of
+from secfc.protocol.public_errors import COMPLETE
+from secfc.tables.toml_file import read_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from secfc.agreement.admission import own_certificate
+from secfc.agreement.deposits.admission import own_certificate
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import read_ids_key, read_key
+from secfc.agreement.key_files import read_ids_key, read_key
 from secfc.agreement.rows import SiteRows, read_rows
 from secfc.agreement.site_file import Site
+from secfc.crypto.identity import Identity
 from secfc.errors import DataError, SecFCError, all_of
-from secfc.ids import row_ids
-from secfc.sealing.identity import Identity
-from secfc.tables import check_ids_differ
+from secfc.tables.ids import row_ids
+from secfc.tables.reading import check_ids_differ
 
 
 @dataclass(frozen=True, kw_only=True)

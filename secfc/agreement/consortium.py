@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import Field
 
-from secfc.agreement.keys import key_bytes, key_text, key_words
-from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile, as_toml, read_text
+from secfc.agreement.key_files import key_bytes, key_text, key_words
 from secfc.agreement.words import to_words
-from secfc.codes import Code
+from secfc.crypto.identity import Roster
 from secfc.errors import AgreementError, ParameterError
-from secfc.outputs import replace_text
-from secfc.sealing.identity import Roster
-from secfc.thresholds import COMPARERS, MAX_CLIENTS
+from secfc.errors.codes import Code
+from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
+from secfc.tables.outputs import replace_text
+from secfc.tables.toml_file import FileSchema, ListOf, TomlFile, as_toml, read_text
 
 _FINGERPRINT = b"secfc roster fingerprint 2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from pathlib import Path
 
-from secfc.agreement.files import write_new
 from secfc.agreement.job_file import JobSchema
-from secfc.agreement.toml_file import TomlFile, as_toml
+from secfc.agreement.secret_files import write_new
 from secfc.errors import ParameterError
+from secfc.tables.toml_file import TomlFile, as_toml
 
 _MOST_DAYS = 3650
 

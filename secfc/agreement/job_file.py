@@ -16,22 +16,22 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from secfc.agreement.consortium import Consortium, RosterSchema, consortium_of, read_roster
-from secfc.agreement.store import checked_store, store_of
-from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, TomlFile, check_values, number
-from secfc.codes import Code
-from secfc.column_names import normal
+from secfc.agreement.deposits.store import checked_store, store_of
+from secfc.agreement.schemas import with_options
+from secfc.crypto.handshake import Session
 from secfc.errors import AgreementError, ParameterError
+from secfc.errors.codes import Code
 from secfc.field.fixed_point import step_of
 from secfc.field.residues import MAX_ROWS
-from secfc.limits import SINGLETON_STARTS, Limits
-from secfc.options import AgreedClustering, CentreNoise, ClusterOptions
-from secfc.params import Job
 from secfc.prepare.schema import Schema
-from secfc.protocol.dealing import covers_of
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import SINGLETON_STARTS, Limits
+from secfc.protocol.job.options import AgreedClustering, CentreNoise, ClusterOptions
+from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, Start, default_start
 from secfc.protocol.messages import Phase
-from secfc.schemas import with_options
-from secfc.sealing.handshake import Session
-from secfc.thresholds import COMPARERS, MAX_OWNERS, Start, default_start
+from secfc.sharing.dealing import covers_of
+from secfc.tables.column_names import normal
+from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile, check_values, number
 from secfc.version import PROTOCOL_BYTES
 
 Range = tuple[float, float]  # least and largest value

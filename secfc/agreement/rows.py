@@ -10,19 +10,27 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from secfc.agreement.job_file import Agreement
+from secfc.agreement.logs.beginning import as_bytes
+from secfc.agreement.logs.disk import Buffer
 from secfc.agreement.site_file import Site, Source
-from secfc.array_types import Ints, Labels
-from secfc.codes import Code
 from secfc.errors import DataError, ParameterError, SecFCError, all_of
-from secfc.ids import id_text
-from secfc.journal.beginning import as_bytes
-from secfc.journal.disk import Buffer
-from secfc.params import Job
+from secfc.errors.codes import Code
+from secfc.field.array_types import Ints, Labels
+from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
-from secfc.prepare.transform import Preparation
-from secfc.rows import check_rows
-from secfc.tables import Table, chosen_columns, id_values, load_table, no_column, weights_in, written_of
+from secfc.protocol.job.job import Job
+from secfc.sharing.row_checks import check_rows
+from secfc.tables.ids import id_text
+from secfc.tables.reading import (
+    Table,
+    chosen_columns,
+    id_values,
+    load_table,
+    no_column,
+    weights_in,
+    written_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from secfc.agreement.files import of_base64
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile
-from secfc.codes import Code
+from secfc.agreement.secret_files import of_base64
+from secfc.crypto.identity import SIGNATURE_BYTES, Identity
 from secfc.errors import AgreementError, SealError
-from secfc.outputs import replace_text
-from secfc.sealing.identity import SIGNATURE_BYTES, Identity
-from secfc.thresholds import MAX_CLIENTS
+from secfc.errors.codes import Code
+from secfc.protocol.job.thresholds import MAX_CLIENTS
+from secfc.tables.outputs import replace_text
+from secfc.tables.toml_file import FileSchema, ListOf, TomlFile
 
 _SIGNED = b"secfc job signature 1"
 _DIGEST_BYTES = 32

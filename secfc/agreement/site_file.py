@@ -9,17 +9,17 @@ from pathlib import Path
 from pydantic import Field
 
 from secfc.agreement.job_file import Agreement
-from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, TomlFile
-from secfc.codes import Code
-from secfc.column_names import normal, normal_all
+from secfc.agreement.schemas import with_options
 from secfc.errors import LimitError, ParameterError
-from secfc.limits import LARGEST_SHARE
-from secfc.options import MAX_THREADS, Computing, Disclosure, shared
-from secfc.schemas import with_options
-from secfc.sources.csv_file import TEXTS, kind_of
-from secfc.sources.query import Origin, Query
-from secfc.sources.text_format import FOUND, TextFormat
-from secfc.thresholds import SMALLEST_SPREAD
+from secfc.errors.codes import Code
+from secfc.protocol.job.limits import LARGEST_SHARE
+from secfc.protocol.job.options import MAX_THREADS, Computing, Disclosure, shared
+from secfc.protocol.job.thresholds import SMALLEST_SPREAD
+from secfc.tables.column_names import normal, normal_all
+from secfc.tables.sources.csv_file import TEXTS, kind_of
+from secfc.tables.sources.query import Origin, Query
+from secfc.tables.sources.text_format import FOUND, TextFormat
+from secfc.tables.toml_file import FileSchema, ListOf, TableOf, TomlFile
 
 _CONSENTS = {"reveal_centres", "reveal_inertia", "reveal_spread", "open_statistics", "predict"}
 """Limits that are consents: if only these are broken, the error code is NO_CONSENT."""

@@ -21,11 +21,11 @@ from pydantic import AfterValidator, Field
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.toml_file import MAX_BYTES, FileSchema, ListOf, TableOf, check_values, read_json
-from secfc.outputs import replace_text
-from secfc.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
-from secfc.sealing.identity import Identity
-from secfc.thresholds import MAX_CLIENTS
+from secfc.crypto.identity import Identity
+from secfc.protocol.job.thresholds import MAX_CLIENTS
+from secfc.protocol.public_errors import COMPLETE, LEFT_OUT, MISSED, is_ending
+from secfc.tables.outputs import replace_text
+from secfc.tables.toml_file import MAX_BYTES, FileSchema, ListOf, TableOf, check_values, read_json
 from secfc.version import VERSION
 
 _SIGNED = b"secfc statement 1"

@@ -7,16 +7,24 @@ from typing import Annotated
 import typer
 
 import secfc
-from secfc.cli.consortium import consortium
-from secfc.cli.deposit import deposit
+from secfc.cli.agreed.consortium_command import consortium
+from secfc.cli.agreed.deposit_command import deposit
+from secfc.cli.agreed.job_command import audit, job
+from secfc.cli.agreed.keys_command import ids_key, keygen, roster
+from secfc.cli.command_options import (
+    ONE_FILE_PER_PARTY,
+    Choosing,
+    Files,
+    Predicting,
+    Queries,
+    Revealing,
+    Urls,
+)
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import grouped
-from secfc.cli.job import audit, job
-from secfc.cli.keys import ids_key, keygen, roster
-from secfc.cli.options import ONE_FILE_PER_PARTY, Choosing, Files, Predicting, Queries, Revealing, Urls
-from secfc.cli.prepare import prepare
+from secfc.cli.prepare_command import prepare
 from secfc.errors import missing
-from secfc.options import OPENED
+from secfc.protocol.job.options import OPENED
 
 _CLUSTER, _AGREE = "Cluster", "Agree across organisations"
 
@@ -61,8 +69,8 @@ def run(
     options: Revealing,
 ) -> None:
     """Cluster the rows of several files as if they were pooled; write labels per file and a summary."""
-    from secfc.cli.files import run_files
     from secfc.cli.inputs import sources
+    from secfc.cli.run_command import run_files
 
     parties = sources(files or [], urls or [], queries or [], options.text_format)
     run_files(parties, k, options, out=out, report=report)
@@ -104,7 +112,7 @@ def predict(
     distances decides. k, t, ell, precision and other agreed options are those of the run.
     """
     from secfc.cli.inputs import sources
-    from secfc.cli.predict import predict_files
+    from secfc.cli.predict_command import predict_files
 
     parties = sources(files or [], urls or [], queries or [], options.text_format)
     predict_files(parties, run, new, consent, options, out=out)
@@ -115,7 +123,7 @@ def demo(seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 
     """Cluster handwritten digits of eleven clients that do not pool them; each party is a process."""
     if find_spec("sklearn") is None:
         raise missing("scikit-learn", "secfc demo", "sklearn")
-    from secfc.cli.demo import run_demo
+    from secfc.cli.demo_command import run_demo
 
     run_demo(seed=seed)
 
@@ -136,7 +144,7 @@ def choose_k(
     options: Choosing,
 ) -> None:
     """Compare numbers of clusters on one sharing: inertia and its knee, and three measures."""
-    from secfc.cli.choose import print_choice
+    from secfc.cli.choose_command import print_choice
     from secfc.cli.inputs import sources
 
     print_choice(sources(files, [], [], options.text_format), range(first, last + 1), options, plot=plot)

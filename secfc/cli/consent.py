@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from secfc.cli.options import ClusteringFiles, Revealing, names_of
+from secfc.cli.command_options import ClusteringFiles, Revealing, names_of
 from secfc.errors import ParameterError
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 ALL = "all"
 HELPER = "helper"  # a party without rows, in `--comparers`

@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 import secfc
 from secfc.cli import INTERRUPTED
 from secfc.cli.render import error_console
-from secfc.escaping import shown
-from secfc.retired import retired_choice, retired_command, retired_option
+from secfc.errors.escaping import shown
+from secfc.protocol.job.retired import retired_choice, retired_command, retired_option
 
 _REFUSED = 2
 _MOST_OF_LINE = 5000  # characters of an error's line, which may list the columns of a wide file

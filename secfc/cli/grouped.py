@@ -11,14 +11,14 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from secfc.options import AUTO, Auto, choices_of, options_of, types_of
+from secfc.protocol.job.options import AUTO, Auto, choices_of, options_of, types_of
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose last parameter, a dataclass, is shown by Typer as one option per field.
 
-    All fields are keyword-only and have defaults. Fields are options of `secfc.options`, shown if they have a
-    help line, or are ``Annotated`` for Typer. The command is called with an instance.
+    All fields are keyword-only and have defaults. Fields are options of `secfc.protocol.job.options`, shown
+    if they have a help line, or are ``Annotated`` for Typer. The command is called with an instance.
     """
     *own, group = inspect.signature(command, eval_str=True).parameters.values()
     kind = group.annotation
@@ -41,7 +41,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def typer_option(of: type, name: str) -> Any:
-    """An option of a class of `secfc.options`, for a command that shows only this one."""
+    """An option of a class of `secfc.protocol.job.options`, for a command that shows only this one."""
     one, option = options_of(of)[name]
     flag = ["--" + name.replace("_", "-")] if one.default is False else []  # without it Typer adds --no-...
     parser = _number_or_auto if Auto in get_args(types_of(of)[name]) else None

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from secfc.cli.options import ClusteringFiles, names_of
+from secfc.cli.command_options import ClusteringFiles, names_of
 from secfc.cli.render import error_console, our_warnings
 from secfc.errors import ParameterError
-from secfc.parties import Party, as_parties
-from secfc.sources.query import Origin, Query
-from secfc.sources.text_format import TextFormat
-from secfc.tables import Table, party_names, read_tables
+from secfc.tables.parties import Party, as_parties
+from secfc.tables.reading import Table, party_names, read_tables
+from secfc.tables.sources.query import Origin, Query
+from secfc.tables.sources.text_format import TextFormat
 
 
 def sources(

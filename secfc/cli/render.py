@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from secfc.api.progress_bar import plain_console
 from secfc.drivers.costs import Costs
 from secfc.errors import (
     ColumnWarning,
@@ -19,10 +20,9 @@ from secfc.errors import (
     PrecisionWarning,
     PrivacyWarning,
 )
-from secfc.number_texts import bytes_text
-from secfc.params import Job
-from secfc.progress_bar import plain_console
+from secfc.protocol.job.job import Job
 from secfc.protocol.progress import Faults
+from secfc.tables.number_texts import bytes_text
 
 _OURS = (ColumnWarning, ConvergenceWarning, FaultWarning, PrecisionWarning, PrivacyWarning)
 

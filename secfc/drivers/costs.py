@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from secfc.errors import MessageError
 from secfc.protocol.messages import PHASES, SERVER
-from secfc.protocol.wire import Envelope
+from secfc.protocol.messages.wire import Envelope
 
 Role = Literal["client", "server"]
 

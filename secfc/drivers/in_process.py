@@ -5,6 +5,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from secfc.crypto.handshake import PairSecrets, Session
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.proof import Signer
+from secfc.crypto.randomness import MaskSource
 from secfc.drivers.costs import Meter
 from secfc.drivers.post import Post, Posted
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
@@ -12,12 +16,8 @@ from secfc.drivers.watch import Watch
 from secfc.kernels import Kernels, choose
 from secfc.protocol.client import Client
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Message
+from secfc.protocol.messages.wire import Envelope, decode, encode, envelope_of
 from secfc.protocol.server import Server
-from secfc.protocol.wire import Envelope, decode, encode, envelope_of
-from secfc.randomness import MaskSource
-from secfc.sealing.handshake import PairSecrets, Session
-from secfc.sealing.identity import Identity, Roster
-from secfc.sealing.proof import Signer
 
 OnDelivery = Callable[[Envelope, float], None]
 

@@ -1,8 +1,8 @@
 """A simulation with one OS process per client on this machine. The server is in this process.
 
 The coordinator and the callees are those of runs across machines. Calls go over pipes. A client is lost if
-its process ends, if it breaks (`secfc.drivers.failures.ends_run`), or if it does not answer a call within the
-deadline. The run continues while enough clients are left.
+its process ends, if it breaks (`secfc.drivers.calls.failures.ends_run`), or if it does not answer a call
+within the deadline. The run continues while enough clients are left.
 
 Clients seal their messages to each other. But this process has all rows and gives every client its private
 key, so sealing hides nothing from it.
@@ -14,19 +14,19 @@ from functools import partial
 
 import numpy as np
 
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.pipes import Pipes
+from secfc.crypto.identity import KEY_BYTES, Identity, Roster
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.pipes import Pipes
 from secfc.drivers.setup import OnProgress, Outcome, ServerReport, Setup
 from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
 from secfc.kernels import choose
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
 from secfc.psu.tokens import SALT_BYTES
-from secfc.row_layout import Layout
-from secfc.sealing.identity import KEY_BYTES, Identity, Roster
 
 FOR_EVER = threading.TIMEOUT_MAX / 4  # seconds: stands for no deadline
 

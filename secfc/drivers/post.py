@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from secfc.drivers.setup import Setup
+from secfc.kernels.threads import LEAST
 from secfc.protocol.messages import SERVER
-from secfc.protocol.wire import Envelope
-from secfc.threads import LEAST
+from secfc.protocol.messages.wire import Envelope
 
 _AT_ONCE = 2
 """Messages to different clients that are delivered before what they cause, where answers are large.

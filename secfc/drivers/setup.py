@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Labels
-from secfc.drivers.committee import Committee
 from secfc.drivers.costs import Costs
+from secfc.drivers.deposits.committee import Committee
 from secfc.errors import ParameterError, SecFCError
+from secfc.field.array_types import Floats, Ints, Labels
+from secfc.kernels.threads import Threads, cores
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.kmeans.sets import set_sizes
-from secfc.limits import Limits
-from secfc.options import MAX_THREADS
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import MAX_THREADS
 from secfc.protocol.progress import Faults, Progress
 from secfc.protocol.server import Server
 from secfc.psu.tokens import RowIds
-from secfc.threads import Threads, cores
 
 OnProgress = Callable[[Progress], None]
 

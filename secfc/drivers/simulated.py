@@ -6,21 +6,21 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.drivers import framing
-from secfc.drivers.committee import kernels_of
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import KEY_BYTES as IDENTITY_BYTES
+from secfc.crypto.identity import Identity, Roster
+from secfc.drivers.calls import framing
+from secfc.drivers.deposits.committee import kernels_of
 from secfc.drivers.setup import Setup
 from secfc.drivers.taking import TakingPart
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.protocol.deposits import Call, Intake
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.public_errors import COMPLETE, PublicError
 from secfc.psu.tokens import RowIds
-from secfc.public_errors import COMPLETE, PublicError
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import KEY_BYTES as IDENTITY_BYTES
-from secfc.sealing.identity import Identity, Roster
+from secfc.sharing.deposits import Call, Intake
 
 
 class SimulatedParty(TakingPart):

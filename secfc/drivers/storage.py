@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from secfc.array_types import Shares
+from secfc.agreement.logs.disk import write_all, write_errors
 from secfc.errors import StorageError
-from secfc.journal.disk import write_all, write_errors
+from secfc.field.array_types import Shares
 from secfc.protocol.context import Allocate, in_memory
 
 _OWNER_ONLY = 0o600

@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from secfc.crypto.handshake import Session
+from secfc.crypto.randomness import MaskSource
 from secfc.drivers.costs import Meter
 from secfc.drivers.storage import allocator
 from secfc.errors import MessageError
 from secfc.kernels import choose
-from secfc.params import Job
+from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SERVER, Message
+from secfc.protocol.messages.turns import RepeatedError
+from secfc.protocol.messages.wire import Envelope, decode, encode, envelope
 from secfc.protocol.states import State
-from secfc.protocol.turns import RepeatedError
-from secfc.protocol.wire import Envelope, decode, encode, envelope
-from secfc.randomness import MaskSource
-from secfc.sealing.handshake import Session
-from secfc.threads import Threads
 
 
 def take(

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from secfc.drivers.costs import Meter
 from secfc.drivers.setup import OnProgress
-from secfc.number_texts import bytes_text
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.protocol.progress import Progress
+from secfc.tables.number_texts import bytes_text
 
 logger = logging.getLogger("secfc.run")
 

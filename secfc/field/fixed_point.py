@@ -12,7 +12,7 @@ from math import frexp, isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats
+from secfc.field.array_types import Bools, Floats
 
 _SLACK = Fraction(1, 2**40)
 """Relative tolerance for the rounding of a computed norm: (d + 4) 2**-53 for d <= 2**12 and pairwise sums far

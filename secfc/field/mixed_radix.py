@@ -10,7 +10,7 @@ from operator import mul
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Objects, Shares
+from secfc.field.array_types import Floats, Ints, Objects, Shares
 from secfc.field.residues import canonical, inverse, reduce
 
 

@@ -6,10 +6,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Floats
 from secfc.errors import MessageError
+from secfc.field.array_types import Floats
+from secfc.field.payload import Payload
 from secfc.field.residues import canonical
-from secfc.payload import Payload
 
 BYTES_PER_RESIDUE = 3
 _TRIPLE = np.dtype((np.void, BYTES_PER_RESIDUE))

@@ -7,7 +7,7 @@ without fused multiply-add. So plain BLAS is exact.
 
 import numpy as np
 
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 
 BLOCK = 128
 """Products of reduced residues that a float64 sum holds exactly.

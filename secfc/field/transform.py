@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.field.primes import Prime
 from secfc.field.residues import centred, reduce
 

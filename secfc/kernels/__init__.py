@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from secfc.errors import ParameterError
 from secfc.kernels.interface import Kernels
 from secfc.kernels.loading import NoLoopsError
+from secfc.kernels.threads import ALONE, Threads
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.threads import ALONE, Threads
 
 __all__ = ["Choose", "Kernels", "choose", "chosen_name"]
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Shares
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels.gates import wires_of
 from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
 from secfc.kernels.loading import loops
+from secfc.kernels.threads import ALONE, Threads, parts
 from secfc.kernels.vectorised import VectorisedKernels, check_differences
-from secfc.threads import ALONE, Threads, parts
 
 _FOUR = 4
 _PAIR = 16  # as in secfc.kernels.blocks, which imports Numba

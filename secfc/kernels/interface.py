@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Shares
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.threads import Threads
+from secfc.kernels.threads import Threads
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -247,7 +247,7 @@ class Kernels(Protocol):
 
         The masks of l and e have shape (s * nodes, W), node by node, s from 2 to 6. ANDs have no l. If there
         is one node, that of the lowest places, the last e may be missing: then its output e is not needed.
-        `out` has shape (dealt, nodes, W) (`secfc.comparing.widths.Group`).
+        `out` has shape (dealt, nodes, W) (`secfc.operations.widths.Group`).
         """
 
     def gates(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Bools, Labels
+from secfc.field.array_types import Bools, Labels
 from secfc.kernels.interface import Words
 
 STRIPS = 64

@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Shares
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, triples, unpack
 from secfc.field.residues import centre, matmul, reduce, squared_norms
 from secfc.field.transform import backward, forward
 from secfc.kernels import gates as bitwise
 from secfc.kernels.interface import Bytes, Compared, Differences, EncodingTransform, Words
-from secfc.threads import ALONE, Threads
+from secfc.kernels.threads import ALONE, Threads
 
 _BLOCK_ELEMENTS = 1 << 17
 """float64 elements in a block of rows: 1 MiB, about an L2 cache."""

@@ -14,12 +14,12 @@ from functools import partial
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Labels, Shares
+from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack
 from secfc.field.residues import reduce, squared_norms
 from secfc.kernels import Kernels
+from secfc.kernels.threads import parts
 from secfc.kmeans.sets import set_weights, weight_sums
-from secfc.threads import parts
 
 _FEW = 2
 """If fewer than one row in this many moved, sums are updated by the moved rows only."""

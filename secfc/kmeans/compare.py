@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Objects, Shares
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Compared

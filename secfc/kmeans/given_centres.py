@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Objects
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.fixed_point import in_units, quantise
 
 _BLOCK_ELEMENTS = 1 << 17

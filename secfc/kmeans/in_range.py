@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from secfc.array_types import Bools, Labels
 from secfc.errors import RangeError
+from secfc.field.array_types import Bools, Labels
 from secfc.kmeans.compare import Quotients
 from secfc.kmeans.sets import set_sizes
-from secfc.row_layout import Layout
+from secfc.protocol.job.row_layout import Layout
 
 
 class RangeCheck:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels, Shares
+from secfc.field.array_types import Ints, Labels, Shares
 from secfc.kmeans.sets import asked_about
 
 MOST_BYTES = 1 << 28

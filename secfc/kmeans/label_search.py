@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints, Labels
+from secfc.field.array_types import Bools, Ints, Labels
 from secfc.kmeans.measures import Measures, calinski_harabasz
 from secfc.kmeans.plus_plus import Choices, draws, first_row
 from secfc.kmeans.search import LabelResult, Step, suitability
 from secfc.kmeans.sets import set_weights
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
-from secfc.thresholds import Start
+from secfc.protocol.job.thresholds import Start
 
 
 class Follows(Enum):

@@ -9,7 +9,7 @@ from math import nan
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints, Labels
+from secfc.field.array_types import Floats, Ints, Labels
 
 BINS = 24
 """Bins of the histogram of distances: enough for a chart of about 500 pixels."""

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
+from secfc.field.array_types import Ints, Labels
 
 DRAW_BITS = 32
 """A draw below N is floor(N r / 2**32), r uniform below 2**32: probabilities are multiples of 2**-32.
 
 So the error of each probability is below 2**-32, and a row whose part of N is smaller may never be drawn.
-With few bits, [sum > N r / 2**32] can also be decided on masked sums (`secfc.comparing`).
+With few bits, [sum > N r / 2**32] can also be decided on masked sums (`secfc.operations`).
 """
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels, Shares
+from secfc.field.array_types import Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kmeans.compare import rationals, relative_tolerance
 

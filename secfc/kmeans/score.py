@@ -6,7 +6,7 @@ reciprocals of |S|^2 instead. Every disclosure uses this rule: masked distances 
 
 from collections.abc import Sequence
 
-from secfc.array_types import Ints, Objects
+from secfc.field.array_types import Ints, Objects
 
 
 def score_bits(m: int) -> int:

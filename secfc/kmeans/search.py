@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Ints, Labels, Objects, Shares
+from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects, Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.kernels import Kernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
@@ -23,7 +23,7 @@ from secfc.kmeans.score import score
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
-from secfc.thresholds import Start
+from secfc.protocol.job.thresholds import Start
 
 
 class Step(Enum):

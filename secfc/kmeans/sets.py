@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
+from secfc.field.array_types import Ints, Labels
 
 
 def set_sizes(sets: Labels, k: int) -> Ints:

@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.field.array_types import Labels
 
 
 class After(Enum):

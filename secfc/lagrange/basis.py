@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.field.residues import reduce
 
 

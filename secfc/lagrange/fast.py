@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.field.primes import Prime
 from secfc.field.residues import centred, inverse, reduce
 from secfc.field.transform import backward, bit_reversal, forward, powers_of_root, roots

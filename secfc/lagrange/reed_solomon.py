@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.field.residues import matmul, reduce
 from secfc.lagrange.basis import inverses
 

@@ -8,19 +8,19 @@ from typing import Protocol
 
 import numpy as np
 
-from secfc.array_types import Floats, Objects
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Floats, Objects
 from secfc.field.fixed_point import quantise
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
+from secfc.kernels.threads import Turns, parts
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.fast import encoding_transform
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
-from secfc.randomness import MaskSource
-from secfc.threads import Turns, parts
 
 _AT_ONCE = 1 << 23
 """Values, of eight bytes, that are encoded modulo all primes at once."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.field.residues import matmul
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secfc.column_names import is_index
 from secfc.errors import DataError
 from secfc.prepare.tables import is_numeric
-from secfc.sources.query import Query
-from secfc.sources.text_format import FOUND, TextFormat
-from secfc.tables import are_row_numbers, codes_of, load_table
-from secfc.texts import is_missing
+from secfc.tables.column_names import is_index
+from secfc.tables.reading import are_row_numbers, codes_of, load_table
+from secfc.tables.sources.query import Query
+from secfc.tables.sources.text_format import FOUND, TextFormat
+from secfc.tables.texts import is_missing
 
 MOST_CATEGORIES = 20
 FEWEST_OF_A_CATEGORY = 10  # rarer texts may identify a person

@@ -4,13 +4,13 @@ import secrets
 from collections import deque
 from collections.abc import Sequence
 
-from secfc.prepare.roles import Preparer, Terms
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.randomness import MaskSource
+from secfc.prepare.column_transform import Preparation, sums_of
+from secfc.prepare.opening_role import Preparer, Terms
+from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.tables import Checked
-from secfc.prepare.transform import Preparation, sums_of
-from secfc.prepare.wire import decode, encode
 from secfc.protocol.messages import RUN_ID_BYTES, Message
-from secfc.randomness import MaskSource
-from secfc.sealing.identity import Identity, Roster
 
 
 def open_totals(terms: Terms, tables: Sequence[Checked]) -> Preparation:

@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import PlainValidator
 
-from secfc.agreement.toml_file import FileSchema, ListOf, TomlFile, check_values
-from secfc.column_names import normal
 from secfc.errors import ParameterError
 from secfc.field.fixed_point import MAX_STEPS
 from secfc.field.residues import MAX_ROWS
+from secfc.tables.column_names import normal
+from secfc.tables.toml_file import FileSchema, ListOf, TomlFile, check_values
 
 Scale = Literal["none", "min-max", "standardise", "robust"]
 Missing = Literal["refuse", "mean", "median", "zero"]

@@ -12,9 +12,9 @@ from math import sqrt
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints
-from secfc.codes import Code
 from secfc.errors import CheatError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats, Ints
 from secfc.field.residues import MAX_ROWS
 from secfc.prepare.schema import Column
 

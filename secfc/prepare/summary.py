@@ -7,12 +7,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from secfc.agreement.toml_file import read_json
 from secfc.errors import ParameterError
 from secfc.field.residues import MAX_ROWS
+from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column, Schema
 from secfc.prepare.statistics import Counts, Quartiles, Statistics
-from secfc.prepare.transform import Preparation
+from secfc.tables.toml_file import read_json
 
 SUMMARY = "preparation.json"
 """Name of the file."""

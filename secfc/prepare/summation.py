@@ -11,9 +11,10 @@ from math import prod
 
 import numpy as np
 
-from secfc.array_types import Floats
-from secfc.codes import Code
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, ParameterError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, pack, unpack
 from secfc.field.primes import PRIMES
@@ -22,7 +23,6 @@ from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.lagrange.sharing import share
-from secfc.randomness import MaskSource
 
 _PRIMES = PRIMES[:5]
 """Their product has 120 bits. Sums of 2**29 squares of 2**28 need only 86 bits."""

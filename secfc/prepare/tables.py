@@ -14,18 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from secfc.array_types import Bools, Floats, Ints
-from secfc.codes import Code
-from secfc.column_names import normal_all
 from secfc.errors import DataError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Bools, Floats, Ints
 from secfc.field.fixed_point import off_step
 from secfc.prepare.schema import Column, Schema
-from secfc.rounding import EXACT, is_beyond_exact
-from secfc.sources.csv_file import DECIMAL
-from secfc.sources.query import Query
-from secfc.sources.text_format import FOUND, TextFormat
-from secfc.tables import load_table
-from secfc.texts import MISSING, is_missing
+from secfc.tables.column_names import normal_all
+from secfc.tables.reading import load_table
+from secfc.tables.rounding import EXACT, is_beyond_exact
+from secfc.tables.sources.csv_file import DECIMAL
+from secfc.tables.sources.query import Query
+from secfc.tables.sources.text_format import FOUND, TextFormat
+from secfc.tables.texts import MISSING, is_missing
 
 _ROUNDED = "exact numbers beyond 2^53, which float64 would round"
 _MISSING, _UNKNOWN = -1, -2

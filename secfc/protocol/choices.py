@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secfc.array_types import Labels
+from secfc.crypto.coin import COIN_BYTES, check_seed, commitment_to, toss
+from secfc.crypto.handshake import Session, digest_of
 from secfc.errors import MessageError, SealError
+from secfc.field.array_types import Labels
 from secfc.kmeans.label_search import LabelSearch
-from secfc.params import Job
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import TOLD_BYTES, Challenge, Coin, CoinRequest, Message
 from secfc.protocol.signed import value_statement
-from secfc.row_layout import Layout
-from secfc.sealing.coin import COIN_BYTES, check_seed, commitment_to, toss
-from secfc.sealing.handshake import Session, digest_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

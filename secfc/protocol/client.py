@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 
-from secfc.array_types import Floats, Ints, Labels
+from secfc.crypto.channel import Sealed
+from secfc.crypto.handshake import PairSecrets, Session
+from secfc.crypto.identity import Identity
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError, ParameterError
+from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels import Choose, choose
-from secfc.limits import Limits
-from secfc.params import Job
 from secfc.protocol.comparers import is_sent
 from secfc.protocol.context import Allocate, ClientContext, Deposited, in_memory
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import (
     KINDS,
     Compared,
@@ -20,20 +24,16 @@ from secfc.protocol.messages import (
     UnionCheck,
     UnionDeal,
 )
+from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.turns import check_envelope
+from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_phase import ClientPhase
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import check_ids
-from secfc.protocol.sizes import Sizes
 from secfc.protocol.states import State
-from secfc.protocol.turns import check_envelope
-from secfc.protocol.wire import Envelope
 from secfc.psu.tokens import RowIds
-from secfc.randomness import MaskSource
-from secfc.rows import check_labels, check_rows, check_weights
-from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import PairSecrets, Session
-from secfc.sealing.identity import Identity
+from secfc.sharing.row_checks import check_labels, check_rows, check_weights
 
 _NEEDED = frozenset(kind.__name__ for kind in KINDS if kind.needed)
 """Types of messages without which a run cannot continue."""

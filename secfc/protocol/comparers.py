@@ -1,7 +1,7 @@
 """Who compares with disclosure "labels": a dealer, a first and a second evaluator, together the *trio*."""
 
-from secfc.comparing.role import Comparer
-from secfc.params import Job
+from secfc.operations.role import Comparer
+from secfc.protocol.job.job import Job
 
 RANGE_ROUND = 0
 """Number of the round before the first question, in which rows are shown to be within the bound."""

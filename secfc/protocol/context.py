@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels, Shares
+from secfc.crypto.channel import Channels
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import MessageError
+from secfc.field.array_types import Ints, Labels, Shares
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout, Parts
-from secfc.sealing.channel import Channels
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import Layout, Parts
 
 if TYPE_CHECKING:  # for an interface: deposits import this module, so it cannot import them
     from secfc.kmeans.coded_distance import CodedPoints
@@ -31,7 +31,7 @@ def in_memory(shape: tuple[int, ...]) -> Shares:
 
 
 class Deposited(Protocol):
-    """The deposits that a member of a committee holds: an interface of `secfc.protocol.deposits.Intake`."""
+    """The deposits that a member of a committee holds: an interface of `secfc.sharing.deposits.Intake`."""
 
     def keep(self, job: Job) -> None:
         """Keep only the deposits of a job. ParameterError unless they are those that the job names."""

@@ -8,12 +8,12 @@ only the server can produce it.
 import json
 from dataclasses import dataclass
 
+from secfc.crypto.handshake import DIGEST_BYTES, Session
+from secfc.crypto.identity import SIGNATURE_BYTES, Roster
+from secfc.crypto.proof import Proof
 from secfc.errors import MessageError, SealError
 from secfc.protocol.messages import KINDS, SERVER
-from secfc.protocol.wire import HEADER_BYTES, Envelope, envelope, run_of
-from secfc.sealing.handshake import DIGEST_BYTES, Session
-from secfc.sealing.identity import SIGNATURE_BYTES, Roster
-from secfc.sealing.proof import Proof
+from secfc.protocol.messages.wire import HEADER_BYTES, Envelope, envelope, run_of
 
 _FORMAT = "secfc evidence 1"
 _ALIKE = frozenset(kind.__name__ for kind in KINDS if kind.alike)

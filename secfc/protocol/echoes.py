@@ -8,12 +8,12 @@ in common. One of these does not collude and shows only one seed, so all reports
 
 from collections.abc import Collection, Mapping
 
+from secfc.crypto.channel import TAG_BYTES
+from secfc.crypto.proof import SHOWN_BYTES, Proof
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Challenge, Echo, Message
 from secfc.protocol.shown import proof_of, shown, with_evidence
-from secfc.sealing.channel import TAG_BYTES
-from secfc.sealing.proof import SHOWN_BYTES, Proof
 
 
 class Echoes:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
+from secfc.crypto.handshake import Introduction, Session, digest_of, transcript_of
 from secfc.errors import MessageError
-from secfc.params import Job
-from secfc.protocol.label_packing import labels_of
+from secfc.field.array_types import Ints, Labels
+from secfc.field.label_packing import labels_of
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Hello, Plan
-from secfc.row_layout import Layout
-from secfc.sealing.handshake import Introduction, Session, digest_of, transcript_of
 
 
 class Introductions:

@@ -11,17 +11,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints, Labels
-from secfc.codes import Code
-from secfc.comparing.farthest import FarthestDealer, FarthestEvaluator, own_column
-from secfc.comparing.inertia import InertiaDealer, InertiaEvaluator, WeighedSums
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Data, Role, Sending
-from secfc.comparing.scores import add_to_sums, masked_score, scores_compared
-from secfc.comparing.trio import Evaluator
 from secfc.errors import CheatError, MessageError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Bools, Ints, Labels
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
+from secfc.operations.farthest import FarthestDealer, FarthestEvaluator, own_column
+from secfc.operations.inertia import InertiaDealer, InertiaEvaluator, WeighedSums
+from secfc.operations.role import Comparer, Data, Role, Sending
+from secfc.operations.scores import add_to_sums, masked_score, scores_compared
+from secfc.operations.trio import Evaluator
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Message
 from secfc.protocol.trio_round import Asked, EndedStart, Kept, TrioRound

@@ -5,19 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Ints, Labels
-from secfc.codes import Code
-from secfc.comparing.minima import Minima
+from secfc.crypto.randomness import KEY_BYTES
 from secfc.errors import CheatError, MessageError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Ints, Labels
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.label_search import Follows, LabelSearch
+from secfc.operations.minima import Minima
+from secfc.protocol.answers.consistency import ConsistencyCheck
+from secfc.protocol.answers.decoding import Weights
+from secfc.protocol.answers.disclosure import ClientCoded
 from secfc.protocol.choices import label_search, values_in
-from secfc.protocol.consistency import ConsistencyCheck
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.decoding import Weights
-from secfc.protocol.disclosure import ClientCoded
+from secfc.protocol.job.row_layout import Layout, RangeParts
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail
 from secfc.protocol.masked_answers import Liars
@@ -32,11 +34,9 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.question import Said, Signed, check_endorsed, question_digest, statement
 from secfc.protocol.range_round import RangeRound, range_asked
-from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.start_round import CandidatesAsked, StartRound
 from secfc.protocol.trio_round import Kept, TrioRound
-from secfc.randomness import KEY_BYTES
-from secfc.row_layout import Layout, RangeParts
+from secfc.sharing.client_shares import ClientSharing
 
 _CORE_QUESTION = 2
 """Number of the question of a start by separation that asks for the core."""

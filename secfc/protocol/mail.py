@@ -4,13 +4,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from secfc.crypto.channel import Channel, Sealed
 from secfc.errors import MessageError
-from secfc.params import Job
 from secfc.protocol.comparers import is_sent
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import WINDOW, Layout, RangeParts
 from secfc.protocol.messages import MaskedAnswer, Message, RoundMessage
-from secfc.protocol.turns import turn_error
-from secfc.row_layout import WINDOW, Layout, RangeParts
-from secfc.sealing.channel import Channel, Sealed
+from secfc.protocol.messages.turns import turn_error
 
 _MOST_ANSWERS = 2 * WINDOW
 """Answers kept of each client: one for each part that is asked for, in this round and the next."""

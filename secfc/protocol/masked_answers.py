@@ -1,21 +1,22 @@
 """The masked answers of a round at the first evaluator: which are decoded, and which clients lied.
 
 Masked answers are words of the same code as unmasked ones (docs/proofs.md, "Masked answers stay codewords"),
-so wrong ones are found as at a server (`secfc.protocol.gathering`). If up to A clients lie, R + A answers
-that agree are right, and R + 2A answers show who lied. A client with an unusable answer counts as missing.
+so wrong ones are found as at a server (`secfc.protocol.answers.gathering`). If up to A clients lie, R + A
+answers that agree are right, and R + 2A answers show who lied. A client with an unusable answer counts as
+missing.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from secfc.comparing.masking import DecodingWeights
 from secfc.errors import TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-from secfc.params import Job
-from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.decoding import ResidueError
+from secfc.operations.masking import DecodingWeights
+from secfc.protocol.answers.consistency import ConsistencyCheck
+from secfc.protocol.answers.decoding import ResidueError
+from secfc.protocol.job.job import Job
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import Phase
 
 

@@ -10,13 +10,13 @@ from contextlib import suppress
 from enum import Enum
 from math import nan
 
-from secfc.array_types import Labels
+from secfc.crypto.handshake import Session
 from secfc.errors import MessageError, SealError
+from secfc.field.array_types import Labels
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.search import LabelResult
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import Assignment, Finish
-from secfc.sealing.handshake import Session
 
 _QUESTION = b"secfc question 2"
 _ENDORSED = b"secfc endorsed 1"

@@ -21,22 +21,22 @@ from secfc.comparing.bounded import (
     within_norms,
     within_sums,
 )
-from secfc.comparing.masking import DecodingWeights
 from secfc.comparing.question import Question
-from secfc.comparing.role import Comparer, Role
-from secfc.comparing.trio import Evaluator
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import RangeError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import canonical
-from secfc.params import Job
+from secfc.operations.masking import DecodingWeights
+from secfc.operations.role import Comparer, Role
+from secfc.operations.trio import Evaluator
+from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.comparers import RANGE_ROUND
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.decoding import Weights
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import RangeParts
 from secfc.protocol.messages import Message
-from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.trio_round import Asked, Kept, UnaskedRound
-from secfc.randomness import MaskSource
-from secfc.row_layout import RangeParts
+from secfc.sharing.client_shares import ClientSharing
 
 _MANY = 100  # from this many numbers on, errors list ranges
 _QUESTION = b"secfc range 1"

@@ -2,23 +2,23 @@
 
 from collections.abc import Callable, Sequence
 
+from secfc.crypto.handshake import Session
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError, SecFCError
 from secfc.kernels import Choose, choose
 from secfc.kmeans.search import LabelResult, Search
-from secfc.params import Job
-from secfc.protocol.gathering import Gathering
+from secfc.protocol.answers.gathering import Gathering
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Coin, Message
+from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.turns import check_envelope
 from secfc.protocol.phases.server_identify import ServerIdentify
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.progress import Faults, Progress
-from secfc.protocol.sizes import Sizes
 from secfc.protocol.states import State
-from secfc.protocol.turns import check_envelope
 from secfc.protocol.withholding import Carried
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout
-from secfc.sealing.handshake import Session
 
 
 class Server:

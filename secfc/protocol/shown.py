@@ -6,12 +6,12 @@ Two proofs that differ and hold show that it cheats; one that does not hold is t
 showed it.
 """
 
+from secfc.crypto.handshake import DIGEST_BYTES, Session
+from secfc.crypto.proof import Proof
 from secfc.errors import CheatError
 from secfc.protocol.contradiction import Contradiction
 from secfc.protocol.messages import SERVER, Message
-from secfc.protocol.wire import header_of
-from secfc.sealing.handshake import DIGEST_BYTES, Session
-from secfc.sealing.proof import Proof
+from secfc.protocol.messages.wire import header_of
 
 
 def shown(proof: Proof) -> bytes:

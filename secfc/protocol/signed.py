@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from secfc.field.packing import PackedResidues
-from secfc.protocol.dealing import Column
+from secfc.sharing.dealing import Column
 
 _SHARE = struct.Struct("<HHI")
 _REPORTER = struct.Struct("<H")

@@ -5,16 +5,16 @@ from itertools import accumulate
 
 import numpy as np
 
-from secfc.array_types import Bools, Floats, Shares
+from secfc.crypto.identity import Identity
 from secfc.errors import MessageError, TooManyFaultsError
+from secfc.field.array_types import Bools, Floats, Shares
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
 from secfc.field.residues import reduce
 from secfc.kernels import Kernels
 from secfc.protocol.context import SharePlan
-from secfc.protocol.dealing import Column, Reports, by_part, covers_of, drawn, drawn_together, sizes_of
 from secfc.protocol.messages import Dispute, Evidence, Message, Report
 from secfc.protocol.signed import report_statement, share_statement
-from secfc.sealing.identity import Identity
+from secfc.sharing.dealing import Column, Reports, by_part, covers_of, drawn, drawn_together, sizes_of
 
 SharesOf = Callable[[Column, int], Floats | Shares]
 """The shares of a column modulo the prime of an index: reduced residues, (width, rows)."""

@@ -1,8 +1,9 @@
 """The common part of rounds of disclosure "labels" at one client: masked answers, and roles of the trio.
 
 The *trio* is the dealer and two evaluators. The dealer draws the masks of all answers. The first evaluator
-decodes R answers to y = D + r, and sends y to the second. Then all three run roles of `secfc.comparing`, each
-in a slot. A *bearer* is one of the first R clients: it derives its masks from a key shared with the dealer.
+decodes R answers to y = D + r, and sends y to the second. Then all three run roles of `secfc.operations`,
+each in a slot. A *bearer* is one of the first R clients: it derives its masks from a key shared with the
+dealer.
 """
 
 from abc import ABC, abstractmethod
@@ -10,21 +11,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from secfc.array_types import Floats, Ints, Labels
-from secfc.codes import Code
-from secfc.comparing.keys import Keys
-from secfc.comparing.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
 from secfc.comparing.question import Question
-from secfc.comparing.role import Arena, Comparer, Data, Role, Sending
-from secfc.comparing.trio import Dealer, Evaluator
+from secfc.crypto.channel import Sealed
+from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.errors import CheatError, MessageError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats, Ints, Labels
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import asked_about
+from secfc.operations.dealer_keys import Keys
+from secfc.operations.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
+from secfc.operations.role import Arena, Comparer, Data, Role, Sending
+from secfc.operations.trio import Dealer, Evaluator
+from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.comparers import places_of
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.decoding import Weights
+from secfc.protocol.job.row_layout import Parts
 from secfc.protocol.mail import Letter
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
@@ -37,9 +41,6 @@ from secfc.protocol.messages import (
     SpareMasks,
     place_of,
 )
-from secfc.row_layout import Parts
-from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import DIGEST_BYTES
 
 
 class Slots:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection
 
-from secfc.params import Job
-from secfc.protocol.gathering import Gathering
+from secfc.protocol.answers.gathering import Gathering
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import PREPARING, MaskedAnswer, SpareMasks
 
 Carried = Callable[[str, int, int], int]

@@ -8,16 +8,16 @@ sign. A proof that it did not sign is its sender's fault, and is dropped.
 import struct
 from collections.abc import Collection
 
+from secfc.crypto.channel import TAG_BYTES
+from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.crypto.proof import SHOWN_BYTES, Proof
 from secfc.errors import CheatError, MessageError, SealError
-from secfc.params import Job
-from secfc.protocol.bounds import Bounds
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.thresholds import MAX_ROUNDS
 from secfc.protocol.messages import Assignment, Finish, Message, Witness
+from secfc.protocol.messages.bounds import Bounds
 from secfc.protocol.shown import proof_of, shown, with_evidence
-from secfc.sealing.channel import TAG_BYTES
-from secfc.sealing.handshake import DIGEST_BYTES
-from secfc.sealing.proof import SHOWN_BYTES, Proof
-from secfc.thresholds import MAX_ROUNDS
 
 END = MAX_ROUNDS + 1
 """Number for the end of the run, above every round."""

@@ -6,8 +6,8 @@ from functools import cache
 
 from secfc import kernels as data_kernels
 from secfc.kernels.loading import NoLoopsError
+from secfc.kernels.threads import ALONE, Threads
 from secfc.psu.kernels import UnionKernels
-from secfc.threads import ALONE, Threads
 
 _LOG = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from secfc.array_types import Ints
+from secfc.field.array_types import Ints
 from secfc.kernels.loading import loops
+from secfc.kernels.threads import ALONE, Threads, parts
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements
-from secfc.threads import ALONE, Threads, parts
 
 _loops = loops("secfc.psu.loops")
 _read, _write = _loops.read, _loops.write

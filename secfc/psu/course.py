@@ -7,8 +7,8 @@ fresh table, since two IDs may have had the same bin and pole.
 
 import numpy as np
 
-from secfc.array_types import Ints
 from secfc.errors import DuplicateIdError, UnionError
+from secfc.field.array_types import Ints
 from secfc.psu.found import Found
 from secfc.psu.plan import ATTEMPTS, SMALL_TABLE, TABLES, UnionPlan, UnionTable
 from secfc.psu.stages import CheckStage, SeriesStage, Stage

@@ -17,12 +17,12 @@ from operator import mul
 
 import numpy as np
 
+from secfc.crypto.randomness import MaskSource
 from secfc.lagrange.basis import basis_residues
 from secfc.lagrange.points import recovery_threshold
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements, P, elements, multiply, total
-from secfc.randomness import MaskSource
 
 
 class Sharing:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints
+from secfc.field.array_types import Bools, Ints
 from secfc.psu.plan import UnionTable
 from secfc.psu.prime import Elements, P
 from secfc.psu.tokens import Tokens

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from secfc.array_types import Ints
+from secfc.field.array_types import Ints
 from secfc.psu import prime
 from secfc.psu.prime import Elements
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from secfc.array_types import Ints
 from secfc.errors import ParameterError
+from secfc.field.array_types import Ints
 from secfc.field.residues import MAX_ROWS
 from secfc.psu.prime import Elements, P, add, multiply
 from secfc.psu.tokens import SALT_BYTES, Tokens
@@ -34,7 +34,7 @@ ATTEMPTS = 2
 
 
 def salt_of(transcript: bytes) -> bytes:
-    """The salt of a run, from the digest of all clients' introductions (`secfc.sealing.handshake`).
+    """The salt of a run, from the digest of all clients' introductions (`secfc.crypto.handshake`).
 
     It depends on every client's fresh key. So a party without one honest client's key of another run cannot
     repeat the salt of that run, whatever run identifier the coordinator uses.

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from secfc.array_types import Ints
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, UnionError
+from secfc.field.array_types import Ints
+from secfc.kernels.threads import ALONE, Threads
 from secfc.psu.choice import choose
 from secfc.psu.course import Course
 from secfc.psu.field_sharing import Sharing
@@ -28,8 +30,6 @@ from secfc.psu.stages import (
     ungrouped,
 )
 from secfc.psu.tokens import Tokens
-from secfc.randomness import MaskSource
-from secfc.threads import ALONE, Threads
 
 
 def kernels_for(plan: UnionPlan, threads: Threads = ALONE) -> UnionKernels:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc.array_types import Ints
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Ints
 from secfc.psu.found import Found
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.plan import PART_BYTES, UnionPlan, UnionTable
 from secfc.psu.prime import Elements, elements, multiply, total
 from secfc.psu.tokens import Tokens
-from secfc.randomness import MaskSource
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from math import ceil, log10
 
 import numpy as np
 
-from secfc.array_types import Floats
-from secfc.number_texts import number_text
+from secfc.field.array_types import Floats
+from secfc.tables.number_texts import number_text
 
 WIDTH, HEIGHT = 440, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 38

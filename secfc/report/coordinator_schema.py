@@ -7,9 +7,9 @@ from pydantic import ConfigDict, Field
 
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import Count, Ending, Hex16, Text
-from secfc.agreement.toml_file import FileSchema, ListOf, TableOf, check_values
 from secfc.errors import ParameterError
 from secfc.protocol.progress import Faults
+from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -60,7 +60,7 @@ class FaultsSchema(_Part):
 
 
 class CandidateSchema(_Part):
-    """The best clustering with one of several numbers of clusters, as in `secfc.choose.Candidate`."""
+    """The best clustering with one of several numbers of clusters, as in `secfc.api.choose_k.Candidate`."""
 
     k: Count
     n_iter: Count

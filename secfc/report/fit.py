@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc.array_types import Floats, Labels
+from secfc.drivers.outcome import Outcome
+from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.measures import spreads
 from secfc.kmeans.sets import set_sizes
-from secfc.outcome import Outcome
 
 
 @dataclass(frozen=True)

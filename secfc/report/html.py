@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from secfc.drivers.outcome import Outcome
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.sets import set_sizes
-from secfc.number_texts import bytes_text, number_text
-from secfc.outcome import Outcome
-from secfc.outputs import NO_PAGE, replace_text
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.report.charts import Chart, bars, descent
 from secfc.report.fit import Fit, fit_of, fit_of_all
 from secfc.report.learned import Learned, who_learned_what
 from secfc.report.notes import notes
 from secfc.report.pooled import PooledComparison, compare_with_pooled, rows_of_run
 from secfc.report.profiles import Profile, columns_of, profile
+from secfc.tables.number_texts import bytes_text, number_text
+from secfc.tables.outputs import NO_PAGE, replace_text
 from secfc.version import VERSION
 
 if TYPE_CHECKING:
     from secfc.agreement.audit import Finding
-    from secfc.prepare.transform import Preparation
+    from secfc.prepare.column_transform import Preparation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Figures:
     distances: Chart | None = None
     profile: Profile | None = None
     fit: list[Fit] = field(default_factory=list)
-    compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.choose.Candidate`
+    compared: list[Any] = field(default_factory=list)  # with the attributes of `secfc.api.choose_k.Candidate`
 
     @property
     def convergence(self) -> Chart | None:

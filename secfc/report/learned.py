@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from secfc.array_types import Floats, Labels
+from secfc.drivers.outcome import Outcome
 from secfc.errors import DataError, missing
-from secfc.outcome import Outcome
-from secfc.parties import as_parties
+from secfc.field.array_types import Floats, Labels
+from secfc.tables.parties import as_parties
 
 
 @dataclass(frozen=True, kw_only=True)

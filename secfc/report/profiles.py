@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secfc.array_types import Floats, Ints
 from secfc.errors import ParameterError
-from secfc.number_texts import number_text
+from secfc.field.array_types import Floats, Ints
+from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Column
-from secfc.prepare.transform import Preparation
 from secfc.report.charts import Chart, discs
+from secfc.tables.number_texts import number_text
 
 MOST_DIFFERENT, LEAST_DIFFERENCE, LEAST_SHARE = 3, 0.5, 0.1
 """The most columns named for each cluster; the least difference in them, in deviations of all rows; and, if

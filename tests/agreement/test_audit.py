@@ -5,7 +5,7 @@ import json
 import pytest
 
 from secfc.agreement.audit import audit
-from secfc.agreement.keys import read_key
+from secfc.agreement.key_files import read_key
 from secfc.agreement.statement import (
     Sent,
     Statement,

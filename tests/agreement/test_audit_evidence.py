@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from secfc.agreement.audit import audit_evidence, read_evidence
-from secfc.agreement.keys import read_key
+from secfc.agreement.key_files import read_key
 from secfc.cli.app import app
+from secfc.crypto.identity import Identity
+from secfc.crypto.proof import Signer
 from secfc.protocol.contradiction import Contradiction
 from secfc.protocol.messages import SERVER, Assignment, Challenge, LeaveOut
-from secfc.protocol.wire import decode, encode
-from secfc.sealing.identity import Identity
-from secfc.sealing.proof import Signer
+from secfc.protocol.messages.wire import decode, encode
 
 RUN = bytes(range(16))
 

@@ -8,8 +8,8 @@ from secfc.agreement.check import check_site
 from secfc.agreement.signatures import read_signatures, signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.cli.app import app
-from secfc.codes import Code
 from secfc.errors import DataError, LimitError, SecFCError
+from secfc.errors.codes import Code
 
 
 def command(*words):

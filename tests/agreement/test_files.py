@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from secfc.agreement import files
-from secfc.agreement.files import write_new
+from secfc.agreement import secret_files as files
+from secfc.agreement.secret_files import write_new
 from secfc.errors import ParameterError
 
 

@@ -5,7 +5,7 @@ import stat
 import pytest
 from typer.testing import CliRunner
 
-from secfc.agreement.keys import ids_key_words, read_ids_key, write_new_ids_key
+from secfc.agreement.key_files import ids_key_words, read_ids_key, write_new_ids_key
 from secfc.cli.app import app
 from secfc.errors import ParameterError
 from secfc.psu.tokens import KEY_BYTES

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from secfc.agreement.job_file import ClusteringSchema, agreement_of, norm_bound, read_job
 from secfc.errors import ParameterError, ThresholdError
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 
 
 def test_a_job_file_and_its_roster_make_an_agreement(organisations):

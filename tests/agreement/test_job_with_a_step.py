@@ -11,9 +11,9 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.check import check_site
 from secfc.agreement.job_file import agreement_of, read_job
 from secfc.agreement.site_file import read_site
-from secfc.codes import Code
-from secfc.drivers.agreed import run_agreed
+from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import DataError, LimitError, ParameterError
+from secfc.errors.codes import Code
 
 SCHEMA = """\
 [[column]]

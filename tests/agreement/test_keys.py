@@ -10,11 +10,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from support.bip39 import BIP39_VECTORS
 
 from secfc.agreement.consortium import Consortium, Member, add_members, check_member, read_roster
-from secfc.agreement.files import write_new
-from secfc.agreement.keys import key_bytes, key_text, key_words, read_key, write_new_key
+from secfc.agreement.key_files import key_bytes, key_text, key_words, read_key, write_new_key
+from secfc.agreement.secret_files import write_new
 from secfc.agreement.words import check_words, in_lines, to_words
+from secfc.crypto.identity import Identity
 from secfc.errors import AgreementError, ParameterError
-from secfc.sealing.identity import Identity
 
 # Private key files
 

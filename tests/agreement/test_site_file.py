@@ -10,8 +10,8 @@ import pytest
 
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import read_site
-from secfc.codes import Code
 from secfc.errors import DataError, LimitError, ParameterError
+from secfc.errors.codes import Code
 
 
 def test_paths_are_relative_to_the_site_file(organisations, monkeypatch, tmp_path):

@@ -11,8 +11,8 @@ import pytest
 from support.clinics import OWNERS, Clinics
 
 from plaintext_baselines import ExactLloyd
+from secfc.agreement.deposits.store import Store, checked_store, store_of
 from secfc.agreement.job_file import agreement_of
-from secfc.agreement.store import Store, checked_store, store_of
 from secfc.errors import AgreementError, ParameterError, StorageError
 
 

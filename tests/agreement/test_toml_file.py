@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from secfc.agreement import admission, holdings, signatures, site_file, statement, toml_file
-from secfc.agreement.toml_file import (
+from secfc.agreement import signatures, site_file, statement
+from secfc.agreement.deposits import admission, holdings
+from secfc.drivers.deposits import depositing
+from secfc.errors import ParameterError
+from secfc.report import coordinator_schema
+from secfc.tables import toml_file
+from secfc.tables.toml_file import (
     MAX_BYTES,
     FileSchema,
     ListOf,
@@ -20,9 +25,6 @@ from secfc.agreement.toml_file import (
     check_values,
     shown_keys,
 )
-from secfc.drivers import depositing
-from secfc.errors import ParameterError
-from secfc.report import coordinator_schema
 
 TEXT = """\
 # a comment

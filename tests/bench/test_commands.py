@@ -16,7 +16,7 @@ from benchmarks.costs.traffic import measure_bytes
     "arguments",
     [
         ("iteration", "--cases", "300,6,3,5,1,2"),
-        *((name, "--quick") for name in ("sharing", "protections", "comparing", "disclosure", "owners")),
+        *((name, "--quick") for name in ("sharing", "protections", "comparing", "owners")),
         ("bytes", "--quick"),
     ],
     ids=lambda arguments: arguments[0],

@@ -10,7 +10,7 @@ from benchmarks.privacy import integers, opened
 from benchmarks.privacy.lattice import lll
 from benchmarks.privacy.measure import blobs
 from benchmarks.privacy.view import watch
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 
 @pytest.fixture(scope="module")

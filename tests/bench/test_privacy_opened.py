@@ -10,7 +10,7 @@ import secfc
 from benchmarks.privacy import opened, predicting, spreads
 from benchmarks.privacy.measure import blobs
 from benchmarks.privacy.view import watch
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 ROUNDING = 1e-7
 WILLING = Limits(reveal_centres=True, reveal_spread=10)

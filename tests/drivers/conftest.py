@@ -10,10 +10,10 @@ from support import standstill
 from support.clinics import Clinics
 from support.organisations import Organisations
 
-from secfc import row_layout
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job import row_layout
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 
 
 def make(

@@ -7,6 +7,7 @@ import stat
 
 import numpy as np
 import pytest
+from simulator.kills import PLACES
 from support.breaking import breaks_at
 from support.hidden import expected
 from support.organisations import NAMES
@@ -14,16 +15,16 @@ from support.organisations import NAMES
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import write_new_ids_key, write_new_key
+from secfc.agreement.key_files import write_new_ids_key, write_new_key
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT, read_summary
-from secfc.codes import Code
-from secfc.drivers.agreed import run_agreed
-from secfc.drivers.conversation import Conversation
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.participant import Participant
-from secfc.drivers.processes import ForkServer
+from secfc.crypto.handshake import transcript_of
+from secfc.drivers.calls.conversation import Conversation
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.processes import ForkServer
+from secfc.drivers.sites.agreed_run import run_agreed
+from secfc.drivers.sites.participant import Participant
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -33,8 +34,8 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.protocol.wire import decode, envelope
-from secfc.sealing.handshake import transcript_of
+from secfc.errors.codes import Code
+from secfc.protocol.messages.wire import decode, envelope
 
 RUN = bytes(16)
 
@@ -317,13 +318,13 @@ def test_an_id_that_two_sites_hold_ends_the_run_without_the_id(organisations):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("kind", ["UnionFound", "Share"])
+@pytest.mark.parametrize("place", ["union open", "during sharing"])
 def test_a_site_lost_after_the_union_was_opened_ends_the_run_and_says_what_a_new_one_shows(
-    organisations, monkeypatch, kind
+    organisations, monkeypatch, place
 ):
     organisations.hide()
     organisations.sign()
-    killed = breaks_at(monkeypatch, 2, kind)
+    killed = breaks_at(monkeypatch, 2, PLACES[place].message)
     with pytest.raises(TooManyFaultsError, match=r"the union of the new run would show how many rows"):
         run(organisations)
     assert killed
@@ -369,6 +370,7 @@ def test_start_labels_come_from_each_sites_own_column(organisations):
 
 @pytest.mark.processes
 def test_weights_come_from_each_sites_own_column(organisations):
+    organisations.replace(organisations.job, 'disclosure = "coded"', 'disclosure = "labels"')
     organisations.replace(organisations.job, "k = 2", "k = 2\nweighted = true")
     weights = []
     for name in NAMES:

@@ -8,19 +8,19 @@ from support.organisations import NAMES, Organisations
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import agreement_of, read_job
-from secfc.agreement.keys import read_key
+from secfc.agreement.key_files import read_key
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
-from secfc.drivers.agreed import run_agreed
-from secfc.drivers.coordinator import Coordinator
+from secfc.crypto.channel import Sealed
+from secfc.drivers.calls.coordinator import Coordinator
 from secfc.drivers.flare.jobs import export_job
-from secfc.drivers.participant import Participant
+from secfc.drivers.sites.agreed_run import run_agreed
+from secfc.drivers.sites.participant import Participant
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, MessageError, ParameterError
 from secfc.protocol.messages import Share
-from secfc.protocol.wire import encode
-from secfc.report.agreed import write_agreed_report
-from secfc.sealing.channel import Sealed
+from secfc.protocol.messages.wire import encode
+from secfc.report.agreed_page import write_agreed_report
 
 HELPERS = ("first", "second")
 

@@ -14,8 +14,8 @@ from secfc.agreement.job_file import agreement_of, read_job
 from secfc.agreement.rows import read_rows
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
-from secfc.drivers.agreed import run_agreed
-from secfc.report.agreed import write_agreed_report
+from secfc.drivers.sites.agreed_run import run_agreed
+from secfc.report.agreed_page import write_agreed_report
 
 pytestmark = pytest.mark.processes
 SITES = {"labels": "reveal_inertia = true", "coded": "smallest_set = 1"}
@@ -82,7 +82,7 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
         seed=7,
         n_init=2,
         disclosure=disclosure,
-        reveal_inertia=disclosure == "labels",
+        reveal=secfc.Reveal(inertia=disclosure == "labels"),
         limits=limits,
     )
     assert outcome.k == result["k"] == choice.best
@@ -204,8 +204,8 @@ def test_each_party_consents_to_a_prediction(made):
     [
         ('init = "k-means++"', "clustering.init: a prediction has 'labels'"),
         ("max_iter = 7", "clustering.max_iter: a prediction has 1"),
-        ("tol_moved = 0.1", "predict: init='labels', max_iter=1, tol_moved=0"),
-        ('reveal_centres = ["north"]', "predict: init='labels', max_iter=1, tol_moved=0"),
+        ("tol_moved = 0.1", "predict: not with tol_moved"),
+        ('reveal_centres = ["north"]', "reveal_centres: not with predict"),
     ],
 )
 def test_a_prediction_is_no_clustering(made, line, text):

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from support.clinics import Clinics
 
-from secfc.agreement import audited_deposits
-from secfc.agreement.admission import MAGIC, unpacked
 from secfc.agreement.audit import audit
-from secfc.agreement.holdings import call_of, holding_of, signed_holding
+from secfc.agreement.deposits import audited_deposits
+from secfc.agreement.deposits.admission import MAGIC, unpacked
+from secfc.agreement.deposits.holdings import call_of, holding_of, signed_holding
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import read_key
+from secfc.agreement.key_files import read_key
 from secfc.agreement.statement import read_summary, sign_statement
-from secfc.drivers.participant import Participant
-from secfc.sealing.identity import Identity
+from secfc.crypto.identity import Identity
+from secfc.drivers.sites.participant import Participant
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.holdings import Deposits, Holding, call_of, closed, signed_holding
+from secfc.agreement.deposits.holdings import Deposits, Holding, call_of, closed, signed_holding
 from secfc.agreement.job_file import agreement_of
-from secfc.agreement.keys import key_text, write_new_key
+from secfc.agreement.key_files import key_text, write_new_key
+from secfc.agreement.logs.run_log import RunLog
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
-from secfc.codes import Code
-from secfc.drivers import collecting, shelf
-from secfc.drivers.collecting import Collected
+from secfc.drivers.deposits import collecting, shelf
+from secfc.drivers.deposits.collecting import Collected
 from secfc.drivers.flare.jobs import of_argument, to_argument
 from secfc.errors import (
     AgreementError,
@@ -30,9 +30,9 @@ from secfc.errors import (
     StorageError,
     TooManyFaultsError,
 )
-from secfc.journal.run_log import RunLog
+from secfc.errors.codes import Code
 from secfc.kernels import choose
-from secfc.protocol import deposits
+from secfc.sharing import deposits
 
 RUN = bytes(range(16))
 

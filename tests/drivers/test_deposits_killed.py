@@ -4,17 +4,18 @@ import json
 import shutil
 
 import pytest
+from simulator.kills import KILLS
 from support.clinics import Clinics
-from support.machines import KILLS, Killed, Machines
+from support.machines import Killed, Machines
 from typer.testing import CliRunner
 
 from secfc.agreement.audit import audit
-from secfc.agreement.holdings import deposited
+from secfc.agreement.deposits.holdings import deposited
 from secfc.agreement.statement import read_summary, write_summary
 from secfc.cli.app import app
-from secfc.drivers.collecting import Collected
+from secfc.drivers.deposits.collecting import Collected
 from secfc.drivers.flare.jobs import LOGS, export_job, of_argument
-from secfc.drivers.site_files import SiteFiles
+from secfc.drivers.sites.site_files import SiteFiles
 from secfc.errors import AgreementError
 
 

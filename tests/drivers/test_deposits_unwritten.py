@@ -6,10 +6,10 @@ import shutil
 import pytest
 from support.network import RUN
 
-from secfc.agreement.holdings import Deposits
-from secfc.agreement.store import Store
-from secfc.drivers import collecting
-from secfc.drivers.past_runs import PastRuns
+from secfc.agreement.deposits.holdings import Deposits
+from secfc.agreement.deposits.store import Store
+from secfc.drivers.deposits import collecting
+from secfc.drivers.sites.past_runs import PastRuns
 from secfc.errors import ParameterError, StorageError
 
 LAST = b"\xff" * 16
@@ -45,7 +45,7 @@ def test_a_run_with_labels_is_named_before_others(closed_clinics, monkeypatch):
 def test_a_run_whose_mark_may_be_lost_is_an_error(closed_clinics, monkeypatch):
     member = closed_clinics.member("north")
     past = PastRuns(member.site, member.agreement)
-    monkeypatch.setattr("secfc.drivers.past_runs.sync_folder", cannot)
+    monkeypatch.setattr("secfc.drivers.sites.past_runs.sync_folder", cannot)
     with pytest.raises(StorageError, match="full"):
         past.count(LAST)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulator.faults import FAULTS, Fault, Scenario, run_faulty
+from simulator.lying import Lie
 from support.sweeps import crossed, sweep, tries
 
-from benchmarks.faults.faulty import KINDS, Fault, Scenario, run_faulty
-from benchmarks.faults.lying import Lie
 from plaintext_baselines import ExactLloyd
 from secfc.errors import SecFCError, TooManyFaultsError
 
@@ -352,7 +352,7 @@ def test_within_the_bound_every_run_ends_exact(setup_of, part_rows, case, seed, 
 LOSSES = st.lists(
     st.builds(
         Fault,
-        kind=st.sampled_from([kind for kind in KINDS if kind not in {*LIES, "corrupt"}]),
+        kind=st.sampled_from([kind for kind in FAULTS if kind not in {*LIES, "corrupt"}]),
         client=st.integers(1, 8),
         at=st.integers(0, 60),
         count=st.integers(1, 20),

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulator.faults import FAULTS, Fault, Scenario, run_faulty
 from support.sweeps import sweep, tries
 from support.union import KEY
 
-from benchmarks.faults.faulty import KINDS, Fault, Scenario, run_faulty
 from plaintext_baselines import ExactLloyd
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import SecFCError, TooManyFaultsError
-from secfc.ids import row_ids
+from secfc.tables.ids import row_ids
 
 COUNTS = (3, 2, 1, 3, 0, 2, 1, 2)
 """Eight clients, of which five answers are enough with t=1, ell=2; one has no rows. Parts have four rows."""
@@ -123,7 +123,7 @@ def test_a_client_that_crashes_anywhere_stops_the_run_or_keeps_its_rows_in(eight
     faults=st.lists(
         st.builds(
             Fault,
-            kind=st.sampled_from([kind for kind in KINDS if kind not in {"lie", "deal", "rot", "corrupt"}]),
+            kind=st.sampled_from([kind for kind in FAULTS if kind not in {"lie", "deal", "rot", "corrupt"}]),
             client=st.integers(1, 8),
             at=st.integers(0, 160),
             count=st.integers(1, 20),

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from support.network import RUN
 
-from secfc.agreement.admission import MAGIC, admit, unpacked
-from secfc.agreement.holdings import call_of, closed
-from secfc.agreement.keys import read_key
-from secfc.agreement.store import Store
-from secfc.drivers.past_runs import PastRuns
+from secfc.agreement.deposits.admission import MAGIC, admit, unpacked
+from secfc.agreement.deposits.holdings import call_of, closed
+from secfc.agreement.deposits.store import Store
+from secfc.agreement.key_files import read_key
+from secfc.crypto.identity import Identity
+from secfc.drivers.sites.past_runs import PastRuns
 from secfc.errors import AgreementError, MessageError, SealError, StorageError, TooManyFaultsError
 from secfc.kernels import choose
-from secfc.protocol import deposits as protocol
-from secfc.protocol.deposits import Owner
-from secfc.sealing.identity import Identity
+from secfc.sharing import deposits as protocol
+from secfc.sharing.deposits import Owner
 
 
 def cannot(self, path, most):

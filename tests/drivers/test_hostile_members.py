@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from secfc.agreement.admission import unpacked
 from secfc.agreement.consortium import Member as Party
-from secfc.agreement.holdings import Holding, closed, holding_of, signed_holding
-from secfc.agreement.keys import write_new_key
+from secfc.agreement.deposits.admission import unpacked
+from secfc.agreement.deposits.holdings import Holding, closed, holding_of, signed_holding
+from secfc.agreement.deposits.store import Store
+from secfc.agreement.key_files import write_new_key
 from secfc.agreement.signatures import encoded
 from secfc.agreement.site_file import read_site
-from secfc.agreement.store import Store
-from secfc.drivers.collecting import with_deposits
-from secfc.drivers.depositing import Depositor
+from secfc.drivers.deposits.collecting import with_deposits
+from secfc.drivers.deposits.depositing import Depositor
 from secfc.errors import AgreementError, ParameterError
 
 

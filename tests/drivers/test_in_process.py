@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from benchmarks.costs.setting import run_apart
+from secfc.crypto import identity
 from secfc.drivers import in_process, post
 from secfc.drivers.costs import MessageRecord, Meter
 from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.limits import Limits
-from secfc.protocol.wire import Envelope
-from secfc.row_layout import WINDOW, Layout
-from secfc.sealing import identity
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import WINDOW, Layout
+from secfc.protocol.messages.wire import Envelope
 
 SIGNATURE = 64
 HEADER = 29
@@ -200,11 +200,11 @@ def test_labels_take_the_bits_of_k(setup_of):
     setup = setup_of((5, 0, 7), starts=True)
     outcome = run_in_process(setup)
     sets, labels = setup.job.k.bit_length(), (setup.job.k - 1).bit_length()
-    asked = HEADER + 4 + 2 * sets + 2 + 2 + 2 + 6 + 2 + COUNT + SIGNATURE
+    asked = HEADER + 4 + 2 * sets + 2 + 2 + 2 + COUNT + SIGNATURE
     about = range(setup.job.k + 1)  # how many sets are named; none is if all are asked about
     assert {message.size for message in of_kind(outcome, "Assignment")} <= {asked + 2 * h for h in about}
     assert {message.size for message in of_kind(outcome, "Finish")} == {
-        HEADER + 13 + 4 + 2 * labels + 2 + 6 + SIGNATURE
+        HEADER + 13 + 4 + 2 * labels + 2 + SIGNATURE
     }
     assert [message.size for message in of_kind(outcome, "Hello")] == [
         HEADER + 32 + INTRODUCTION + COUNT + 4 + eights * labels for eights in (1, 0, 1)
@@ -399,7 +399,7 @@ def taken_together(monkeypatch):
 def test_large_answers_are_given_by_some_clients_at_once_and_labels_are_the_same(setup_of, monkeypatch):
     setup = replace(setup_of((40, 30, 50)), threads=2)
     expected = run_in_process(setup)
-    monkeypatch.setattr("secfc.threads.LEAST", 1)
+    monkeypatch.setattr("secfc.kernels.threads.LEAST", 1)
     taken = taken_together(monkeypatch)
     outcome = run_in_process(setup)
     assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in expected.labels]
@@ -419,6 +419,6 @@ def test_messages_are_delivered_one_at_a_time_where_their_seconds_are_asked_for(
 def test_the_first_error_of_clients_that_work_at_once_ends_the_run(setup_of, monkeypatch):
     """Each refuses the plan by its own limits; one is told, as without threads."""
     monkeypatch.setattr(post, "LEAST", 1)
-    monkeypatch.setattr("secfc.threads.LEAST", 1)
+    monkeypatch.setattr("secfc.kernels.threads.LEAST", 1)
     with pytest.raises(LimitError, match=r"^parties\[0\] keeps"):
         run_in_process(replace(setup_of((40, 30, 50)), limits=Limits(most_rows=5), threads=3))

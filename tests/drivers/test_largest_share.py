@@ -5,22 +5,23 @@ import pytest
 from support.organisations import NAMES
 
 from secfc.agreement.statement import read_summary
-from secfc.codes import Code
-from secfc.drivers.agreed import run_agreed
-from secfc.drivers.committee import Committee
+from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
+from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import LimitError
+from secfc.errors.codes import Code
 from secfc.lagrange.sharer import Sharer
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 
 HALF = Limits(largest_share=0.5)
 
 
 def give_weights(made, *totals):
     """Give rows weights that have these sums."""
+    made.replace(made.job, 'disclosure = "coded"', 'disclosure = "labels"')
     made.replace(made.job, "k = 2", "k = 2\nweighted = true")
     for name, total in zip(NAMES, totals, strict=True):
         header, *lines = (made.folder / f"{name}.csv").read_text().split()

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from secfc.drivers.owner_labels import labels_for, most_bytes, owner_labels
-from secfc.protocol.deposits import label_bytes
+from secfc.drivers.deposits.owner_labels import labels_for, most_bytes, owner_labels
+from secfc.sharing.deposits import label_bytes
 
 PARTS = {owner: bytes([owner]) * label_bytes(owner) for owner in (1, 2, 4)}
 

@@ -14,9 +14,9 @@ from support.preparing import SCHEMA, Preparing
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary as read_statements
-from secfc.drivers.agreed import run_agreed
+from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import DataError, LimitError, TooManyFaultsError
-from secfc.prepare.files import prepare_by
+from secfc.prepare.prepared_files import prepare_by
 from secfc.prepare.summary import SUMMARY, read_summary
 
 pytestmark = pytest.mark.processes

@@ -11,12 +11,12 @@ from support.killing import Killer, dying_at_step, patch, process
 from support.organisations import NAMES, Organisations
 from support.sweeps import sweep
 
-from secfc import row_layout
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import COMPLETE, read_summary
-from secfc.drivers.agreed import run_agreed
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.calls.processes import ForkServer
+from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import TooManyFaultsError
+from secfc.protocol.job import row_layout
 
 pytestmark = pytest.mark.processes
 
@@ -92,7 +92,7 @@ def test_a_site_killed_when_it_has_written_the_run_down_states_what_it_wrote(org
     codes, started = starts
     codes[0] = """
 import os, signal
-from secfc.drivers import participant
+from secfc.drivers.sites import participant
 
 real = participant.Participant.close
 
@@ -191,7 +191,7 @@ def test_hundreds_of_runs_with_sites_killed_at_random_are_exact(tmp_path, monkey
 
 DYING_IN_A_FRAME = """
 import os, signal
-from secfc.drivers import framing
+from secfc.drivers.calls import framing
 answers, real = 0, framing.write_frame
 
 def write_frame(stream, kind, payload):

@@ -11,12 +11,12 @@ from secfc.agreement.signatures import signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT
 from secfc.cli.app import app
-from secfc.codes import Code
-from secfc.drivers import past_runs
-from secfc.drivers.agreed import log_path
-from secfc.drivers.participant import Participant
-from secfc.drivers.past_runs import STATEMENT
+from secfc.drivers.sites import past_runs
+from secfc.drivers.sites.agreed_run import log_path
+from secfc.drivers.sites.participant import Participant
+from secfc.drivers.sites.past_runs import STATEMENT
 from secfc.errors import AgreementError, ParameterError
+from secfc.errors.codes import Code
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from support.leaks import CASES, MARK, SITE, VALUE, without_times
 
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary
-from secfc.drivers import framing
-from secfc.drivers.agreed import run_agreed
+from secfc.drivers.calls import framing
+from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import SecFCError
 
 pytestmark = pytest.mark.processes

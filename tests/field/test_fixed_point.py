@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats
 from secfc.field import fixed_point
+from secfc.field.array_types import Floats
 from secfc.field.fixed_point import norm_limit, quantise, quantised_radius, row_norms, scale_exponent, unit_of
 
 LARGEST = 1.7976931348623157e308

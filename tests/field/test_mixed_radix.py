@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
 from secfc.field.residues import centred

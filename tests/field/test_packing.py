@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats
 from secfc.errors import MessageError
+from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack, unpack
+from secfc.field.payload import HEADROOM
 from secfc.field.primes import PRIMES
-from secfc.payload import HEADROOM
 
 MODULI = [prime.p for prime in PRIMES]
 P = MODULI[0]

@@ -9,7 +9,7 @@ from secfc.errors import ParameterError
 from secfc.field.fixed_point import quantised_radius
 from secfc.field.primes import MARGIN_BITS, PRIMES, TWO_ADIC_ORDER, Prime, residues_needed
 from secfc.field.residues import MAX_ROWS
-from secfc.options import MAX_PRECISION
+from secfc.protocol.job.options import MAX_PRECISION
 
 each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats, Objects
+from secfc.field.array_types import Floats, Objects
 from secfc.field.primes import PRIMES
 from secfc.field.residues import BLOCK, canonical, centre, centred, inverse, matmul, reduce, squared_norms
 

@@ -13,7 +13,6 @@ from random import Random
 import numpy as np
 from support.wire import UnionWire, Wire, picture
 
-from secfc import row_layout
 from secfc.errors import (
     CheatError,
     LimitError,
@@ -22,9 +21,10 @@ from secfc.errors import (
     TooManyFaultsError,
     UnionError,
 )
-from secfc.protocol.decoding import ResidueError
+from secfc.protocol.answers.decoding import ResidueError
+from secfc.protocol.job import row_layout
 from secfc.protocol.messages import SERVER
-from secfc.protocol.wire import decode, envelope
+from secfc.protocol.messages.wire import decode, envelope
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 2, 4, 3, 2)]

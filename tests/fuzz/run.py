@@ -18,7 +18,7 @@ from random import Random
 import atheris
 
 with atheris.instrument_imports(
-    include=["secfc.protocol", "secfc.psu", "secfc.sealing", "secfc.field.packing"]
+    include=["secfc.protocol", "secfc.psu", "secfc.crypto", "secfc.field.packing"]
 ):
     from fuzz.harness import Harness, random_input
 

@@ -26,14 +26,13 @@ from support.kernel_samples import (
     some_moduli,
 )
 
-from secfc import threads
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.field.residues import MAX_ROWS
-from secfc.kernels import Kernels, blocks
+from secfc.kernels import Kernels, blocks, threads
 from secfc.kernels.compiled import CompiledKernels
-from secfc.threads import Threads
+from secfc.kernels.threads import Threads
 
 
 class TestSetSums:

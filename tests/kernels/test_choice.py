@@ -19,11 +19,11 @@ from secfc.errors import ParameterError
 from secfc.kernels import choose, chosen_name
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
 from secfc.psu.tokens import SALT_BYTES
-from secfc.row_layout import Layout
 
 PACKAGE = Path(secfc.__file__).resolve().parent
 LARGE = kernels._LARGE

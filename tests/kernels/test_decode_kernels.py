@@ -18,7 +18,7 @@ from support.kernel_samples import (
     some_moduli,
 )
 
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import pack
 from secfc.kernels import Kernels, blocks

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kernel_samples import BOTH, COMPILED, MODULI, NUMPY, ROWS, laws, reduced
 
-from secfc.array_types import Shares
+from secfc.field.array_types import Shares
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
 from secfc.field.residues import MAX_ROWS

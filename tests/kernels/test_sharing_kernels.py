@@ -26,7 +26,7 @@ from support.kernel_samples import (
     some_moduli,
 )
 
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import PRIMES, Prime
 from secfc.kernels import Kernels

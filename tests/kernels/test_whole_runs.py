@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 import secfc
-from secfc import row_layout
+from secfc.protocol.job import row_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 

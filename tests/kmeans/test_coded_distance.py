@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats, Ints, Labels, Shares
+from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import MAX_ROWS, centred

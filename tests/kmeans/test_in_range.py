@@ -16,7 +16,7 @@ from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.compare import SquaredDistances, quotients
 from secfc.kmeans.in_range import RangeCheck, surely_in
-from secfc.row_layout import Layout
+from secfc.protocol.job.row_layout import Layout
 
 KERNELS = [VectorisedKernels(), CompiledKernels()]
 each_kernels = pytest.mark.parametrize("kernels", KERNELS, ids=lambda one: one.name)

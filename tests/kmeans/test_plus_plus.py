@@ -14,7 +14,7 @@ from plaintext_baselines import ExactLloyd
 from plaintext_baselines._plus_plus import plus_plus_rows
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import asked_about
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 
 
 def distances(rows, row):
@@ -76,7 +76,7 @@ def test_the_start_of_a_result_is_one_row_for_each_cluster():
 
 
 def test_starts_share_once_and_the_best_is_kept():
-    options = {"init": "k-means++", "seed": 0, "reveal_inertia": True}
+    options = {"init": "k-means++", "seed": 0, "reveal": secfc.Reveal(inertia=True)}
     options["limits"] = secfc.Limits(reveal_inertia=True)
     one = secfc.run(ROWS, 6, 1, 2, **options)
     many = secfc.run(ROWS, 6, 1, 2, **options, n_init=5)

@@ -17,7 +17,7 @@ from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.score import score, score_bits, score_weights
 from secfc.kmeans.search import Search
-from secfc.row_layout import Layout
+from secfc.protocol.job.row_layout import Layout
 
 
 def test_weights_by_hand():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.field.primes import PRIMES
 from secfc.lagrange.basis import decoding_weights, lagrange_basis
 from secfc.lagrange.points import evaluation_points, recovery_threshold

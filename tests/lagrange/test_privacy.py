@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from support.rank import rank
 
-from secfc import row_layout
-from secfc.array_types import Floats
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Floats
 from secfc.field.packing import PackedResidues, unpack
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, centred
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import recover, share
-from secfc.params import Job
 from secfc.protocol.client import Client
+from secfc.protocol.job import row_layout
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Plan, Share
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity, Roster
 
 RUN = bytes(16)
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Floats
 from secfc.field.fixed_point import quantise
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
@@ -19,8 +20,7 @@ from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.sharing import recover, share, split
-from secfc.params import Job
-from secfc.randomness import MaskSource
+from secfc.protocol.job.job import Job
 
 KEY = bytes(range(32))
 SCHEMES = [(3, 1, 1), (5, 1, 2), (5, 2, 1), (11, 4, 2), (9, 1, 4), (12, 3, 3)]

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
-from secfc.array_types import Floats
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Floats
 from secfc.field.primes import PRIMES, Prime
 from secfc.field.residues import canonical, reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.lagrange.sharing import recover, segment_width, share, split
-from secfc.randomness import MaskSource
 
 laws = tries()
 SCHEMES = [(3, 1, 1), (5, 1, 2), (5, 2, 1), (11, 4, 2), (9, 1, 4), (12, 3, 3)]

@@ -5,12 +5,12 @@ from collections import defaultdict, deque
 import numpy as np
 import pytest
 
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.randomness import MaskSource
 from secfc.prepare import Column, Schema
-from secfc.prepare.roles import Preparer, Terms
+from secfc.prepare.opening_role import Preparer, Terms
+from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.statistics import Sums
-from secfc.prepare.wire import decode, encode
-from secfc.randomness import MaskSource
-from secfc.sealing.identity import Identity, Roster
 
 RUN = bytes(range(16))
 COLUMNS = (

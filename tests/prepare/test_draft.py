@@ -10,7 +10,7 @@ from secfc.cli.app import app
 from secfc.errors import DataError
 from secfc.prepare import Schema
 from secfc.prepare.draft import FEWEST_OF_A_CATEGORY, MOST_CATEGORIES, draft_schema
-from secfc.prepare.files import check_files
+from secfc.prepare.prepared_files import check_files
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import pytest
 from support import warm
 
 import secfc
-from secfc.number_texts import number_text
 from secfc.prepare import Schema
-from secfc.prepare.files import prepare_by, prepare_files
+from secfc.prepare.prepared_files import prepare_by, prepare_files
 from secfc.prepare.summary import SUMMARY, read_summary, summary_of
+from secfc.tables.number_texts import number_text
 
 TOML = """
 [[column]]

@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
+from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import CheatError, LimitError, MessageError, SealError
 from secfc.prepare import Column
-from secfc.prepare.wire import decode, encode
+from secfc.prepare.preparing_wire import decode, encode
 from secfc.protocol.messages import Complete, Deal, Holds, Opening
-from secfc.sealing.channel import TAG_BYTES
 
 AGE = Column(name="age", low=0, high=120, scale="standardise")
 

@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 import secfc
+from secfc.crypto.channel import Sealed
+from secfc.crypto.handshake import digest_of
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import AgreementError, CheatError, LimitError, MessageError, SealError
-from secfc.params import Job
 from secfc.prepare import Column, Schema
-from secfc.prepare.roles import Preparer, Terms
+from secfc.prepare.opening_role import Preparer, Terms
+from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.statistics import Sums
 from secfc.prepare.summation import Summation
-from secfc.prepare.wire import decode, encode
-from secfc.protocol import wire as encoding
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import PREPARING, Complete, Deal, Hello, Holds, Introduce, Opening, Plan, Share
-from secfc.protocol.sizes import Sizes
-from secfc.protocol.wire import envelope, header_of
+from secfc.protocol.messages import wire as encoding
+from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.wire import envelope, header_of
 from secfc.protocol.withholding import preparing_late
-from secfc.randomness import MaskSource
-from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import digest_of
-from secfc.sealing.identity import Identity, Roster
 
 searches = tries(0.5)
 

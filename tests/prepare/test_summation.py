@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from support.sweeps import tries
 
 import secfc
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError
 from secfc.field.primes import PRIMES
 from secfc.lagrange.points import evaluation_points
 from secfc.prepare.summation import LIMIT, Summation
-from secfc.randomness import MaskSource
 
 FIVE_PRIMES = PRIMES[:5]
 

@@ -45,7 +45,7 @@ def pipeline(**options):
 
 
 def opened():
-    return pipeline(reveal_centres="all", limits=CONSENT)
+    return pipeline(reveal=secfc.Reveal(centres="all"), limits=CONSENT)
 
 
 def lists(labels):
@@ -76,9 +76,11 @@ def test_centres_are_restored_to_the_means_of_the_tables():
 
 def test_without_consent_a_pipeline_predicts_nothing_and_the_error_names_the_option():
     model = pipeline().fit(tables())
-    with pytest.raises(AttributeError, match=r"by reveal_centres; predict_parties needs none$"):
+    with pytest.raises(
+        AttributeError, match=r"by reveal=secfc.Reveal\(centres=...\); predict_parties needs none$"
+    ):
         model.predict(tables()[0])
-    with pytest.raises(AttributeError, match=r"by reveal_centres$"):
+    with pytest.raises(AttributeError, match=r"by reveal=secfc.Reveal\(centres=...\)$"):
         _ = model[-1].cluster_centers_
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from support.wire import Wire, picture
 
-from secfc import row_layout
-from secfc.array_types import Labels
 from secfc.errors import MessageError
+from secfc.field.array_types import Labels
 from secfc.kmeans.label_search import LabelSearch
 from secfc.protocol.client import Client
+from secfc.protocol.job import row_layout
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import Assignment, Message
 from secfc.protocol.server import Server

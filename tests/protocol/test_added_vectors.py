@@ -5,9 +5,9 @@ import pytest
 from support.wire import UnionWire
 
 from secfc.errors import RangeError
-from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases import client_union
 from secfc.protocol.states import State
+from secfc.sharing.own_rows import OwnRows
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [0.7]]]
 LIAR = 2

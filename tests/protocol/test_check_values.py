@@ -9,9 +9,9 @@ import pytest
 from support.sweeps import crossed
 from support.wire import RUN, UnionWire, Wire
 
+from secfc.crypto.coin import check_seed
 from secfc.errors import MessageError
 from secfc.protocol.messages import SERVER, Challenge, Ready, Share
-from secfc.sealing.coin import check_seed
 
 _RNG = np.random.default_rng(8)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]

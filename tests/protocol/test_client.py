@@ -10,11 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secfc.crypto.handshake import Session, digest_of
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import DataError, LimitError, MessageError
 from secfc.field.packing import unpack
-from secfc.limits import Limits
-from secfc.params import Job
 from secfc.protocol.client import Client
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -27,9 +30,6 @@ from secfc.protocol.messages import (
     Share,
 )
 from secfc.protocol.states import State
-from secfc.randomness import MaskSource
-from secfc.sealing.handshake import Session, digest_of
-from secfc.sealing.identity import Identity, Roster
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
 STARTS = [[0, 1], [0, 1, 0], [1]]
@@ -380,7 +380,7 @@ def test_rows_too_few_for_sets_of_the_smallest_size_are_refused_before_a_share_i
 
 
 def test_a_start_from_single_rows_is_refused_before_anything_is_sent(wire, monkeypatch):
-    monkeypatch.setattr("secfc.limits.SINGLETON_STARTS", frozenset({"random"}))
+    monkeypatch.setattr("secfc.protocol.job.limits.SINGLETON_STARTS", frozenset({"random"}))
     with pytest.raises(
         LimitError, match=r"^client 1 answers for sets of at least 2 rows, but init='random' uses"
     ):

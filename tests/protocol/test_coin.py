@@ -9,10 +9,12 @@ import pytest
 from support.sweeps import crossed
 from support.wire import RUN, UnionWire, Wire
 
+from secfc.crypto.coin import toss
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
+from secfc.field.label_packing import labels_of
 from secfc.kmeans.start import random_partition
 from secfc.protocol.choices import label_search
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -28,8 +30,6 @@ from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.signed import value_statement
 from secfc.protocol.states import State
-from secfc.row_layout import Layout
-from secfc.sealing.coin import toss
 
 _RNG = np.random.default_rng(4)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4, 2)]

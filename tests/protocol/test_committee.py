@@ -11,10 +11,11 @@ from support.sweeps import crossed, tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc import row_layout
 from secfc.comparing.bounded import ANDED, lines_of, most_bounded_bytes
-from secfc.drivers import committee, in_process
-from secfc.drivers.committee import Committee
+from secfc.crypto.channel import Sealed
+from secfc.drivers import in_process
+from secfc.drivers.deposits import committee
+from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import Roles, roles_of, run_in_process
 from secfc.drivers.setup import Setup
 from secfc.errors import (
@@ -26,16 +27,16 @@ from secfc.errors import (
     ThresholdError,
     TooManyFaultsError,
 )
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
-from secfc.protocol.complete import complete
-from secfc.protocol.deposits import Owner, sealed_labels_of
+from secfc.protocol.job import row_layout
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
 from secfc.protocol.messages import Assignment, Challenge, Finish, Hello, Plan, Share
-from secfc.protocol.wire import decode, encode
-from secfc.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
-from secfc.sealing.channel import Sealed
-from secfc.threads import Threads
+from secfc.protocol.messages.wire import decode, encode
+from secfc.sharing.complete import complete
+from secfc.sharing.deposits import Owner, sealed_labels_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -124,7 +125,7 @@ def test_other_options_work_with_a_committee():
         2,
         max_liars=1,
         comparers=[2, 4, 9],
-        reveal_inertia=True,
+        reveal=secfc.Reveal(inertia=True),
         limits=Limits(reveal_inertia=True, most_rows=28),
         **shared,
     )
@@ -140,7 +141,10 @@ class TestRefusals:
             ("ids", {"ids": [[str(i) for i in range(len(one))] for one in PARTIES]}),
             ("init by labels or centres", {"init": np.zeros((3, 3))}),
             ("init by labels or centres", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
-            ("reveal_centres", {"reveal_centres": "all", "limits": Limits(reveal_centres=True)}),
+            (
+                "reveal_centres",
+                {"reveal": secfc.Reveal(centres="all"), "limits": Limits(reveal_centres=True)},
+            ),
         ],
     )
     def test_what_does_not_work_is_refused_by_name_before_anything_is_dealt(self, monkeypatch, name, more):
@@ -325,7 +329,7 @@ def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
     job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     far = [rows.copy() for rows in PARTIES]
     far[3][2] = 60.0
-    monkeypatch.setattr("secfc.protocol.deposits.check_rows", lambda *_, **__: None)
+    monkeypatch.setattr("secfc.sharing.deposits.check_rows", lambda *_, **__: None)
     with pytest.raises(
         RangeError, match=r"^rows of owners 4 are beyond the public bound, or a client answered"
     ):
@@ -341,7 +345,7 @@ def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch, rows
     job = Job(n=3, k=2, t=1, ell=1, d=1, bound=4.0, seed=0)
     rows = [np.array([[float(j % 3)]]) for j in range(70)]
     rows[41] = np.array([[5.0]])
-    monkeypatch.setattr("secfc.protocol.deposits.check_rows", lambda *_, **__: None)
+    monkeypatch.setattr("secfc.sharing.deposits.check_rows", lambda *_, **__: None)
     names = ["a", "b", "c"]
     made = Committee.of(job, rows, keeps=False)
     setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secfc.api.transformer import Prepare
 from secfc.errors import MessageError, TooManyFaultsError
-from secfc.limits import Limits
 from secfc.prepare import Schema
-from secfc.prepare.transformer import Prepare
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Assignment, LeaveOut, Plan, Ready
 from secfc.protocol.states import State
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import tries
 
+from secfc.crypto.randomness import MaskSource
 from secfc.field.packing import pack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import matmul
@@ -13,10 +14,9 @@ from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
-from secfc.params import Job
-from secfc.protocol.consistency import ConsistencyCheck, combinations_for
-from secfc.protocol.decoding import ResidueError
-from secfc.randomness import MaskSource
+from secfc.protocol.answers.consistency import ConsistencyCheck, combinations_for
+from secfc.protocol.answers.decoding import ResidueError
+from secfc.protocol.job.job import Job
 
 KERNELS = [VectorisedKernels(), CompiledKernels()]
 both = pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.name)

@@ -11,10 +11,10 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES, primes_of
-from secfc.params import Job
-from secfc.protocol.dealing import Reports, combined, covers_of
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Report
 from secfc.protocol.states import State
+from secfc.sharing.dealing import Reports, combined, covers_of
 
 P = PRIMES[0].p
 _RNG = np.random.default_rng(8)

@@ -5,17 +5,18 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.proof import Signer
 from secfc.errors import MessageError
-from secfc.params import Job
-from secfc.protocol import messages, turns
+from secfc.protocol import messages
 from secfc.protocol.client import Client
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.messages import turns
+from secfc.protocol.messages.sizes import Sizes
+from secfc.protocol.messages.wire import HEADER_BYTES, MAGIC, decode, encode, signed_header
 from secfc.protocol.server import Server
-from secfc.protocol.sizes import Sizes
-from secfc.protocol.wire import HEADER_BYTES, MAGIC, decode, encode, signed_header
-from secfc.row_layout import Layout
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity, Roster
-from secfc.sealing.proof import Signer
 
 ROWS = 1 << 18
 """Rows of each of five clients. Labels of all rows are by far the largest part of messages of this job."""
@@ -102,7 +103,7 @@ def bodies(kind, k, room):
 @pytest.fixture(autouse=True)
 def fewer_rows(monkeypatch):
     """Start labels arrive before the number of rows is known."""
-    monkeypatch.setattr("secfc.protocol.bounds.MAX_ROWS", 5 * ROWS)
+    monkeypatch.setattr("secfc.protocol.messages.bounds.MAX_ROWS", 5 * ROWS)
 
 
 @pytest.mark.parametrize("k", [1, 2, 16])

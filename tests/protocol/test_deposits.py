@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity, Roster
 from secfc.errors import (
     DataError,
     MessageError,
@@ -17,13 +19,11 @@ from secfc.errors import (
 from secfc.field.packing import unpack
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
-from secfc.params import Job
-from secfc.protocol import deposit_proof, deposits
-from secfc.protocol.complete import complete
-from secfc.protocol.deposit_proof import COVERS
-from secfc.protocol.deposits import Call, Intake, Owner, copies_of, sealed_labels_of
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity, Roster
+from secfc.protocol.job.job import Job
+from secfc.sharing import deposit_proof, deposits
+from secfc.sharing.complete import complete
+from secfc.sharing.deposit_proof import COVERS
+from secfc.sharing.deposits import Call, Intake, Owner, copies_of, sealed_labels_of
 
 _RNG = np.random.default_rng(51)
 ROWS = [_RNG.normal(size=(m, 3)).round(2) for m in (4, 1, 6, 300)]

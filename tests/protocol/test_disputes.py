@@ -8,12 +8,12 @@ import pytest
 from support.sweeps import crossed
 
 from plaintext_baselines import ExactLloyd
+from secfc.crypto.channel import Sealed
 from secfc.errors import MessageError, SealError, TooManyFaultsError
 from secfc.field.primes import PRIMES
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.messages import SERVER, Assignment, Challenge, Dispute, Evidence, Report, Share
 from secfc.protocol.states import State
-from secfc.sealing.channel import Sealed
 
 _RNG = np.random.default_rng(8)
 NINE = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4, 1, 2)]

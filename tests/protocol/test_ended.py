@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from secfc.errors import CheatError, LimitError, MessageError, TooManyFaultsError
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import (
     RUNNING,
     SERVER,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Assignment, Finish
 
 D, K = 2, 4

@@ -10,11 +10,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from support.sweeps import crossed
 from support.wire import Wire
 
-from secfc import keystream
-from secfc.comparing import question
-from secfc.comparing.keys import Keys
+from secfc.crypto import keystream
 from secfc.errors import CheatError
-from secfc.limits import Limits
+from secfc.operations import question
+from secfc.operations.dealer_keys import Keys
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import Assignment

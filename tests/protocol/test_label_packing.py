@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secfc.errors import MessageError
-from secfc.protocol.label_packing import PackedLabels, pack_labels, packed_size
+from secfc.field.label_packing import PackedLabels, pack_labels, packed_size
 
 
 def unpack_labels(packed: bytes, count: int, bits: int) -> np.ndarray:

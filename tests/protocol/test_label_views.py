@@ -19,21 +19,21 @@ from support.sweeps import crossed, sweep
 from benchmarks.privacy.coalition import encoding_matrix
 from benchmarks.privacy.modular import row_reduced
 from benchmarks.privacy.view import watch
-from secfc import keystream
-from secfc.comparing import batch, inertia, masking, matches
-from secfc.comparing import keys as keys_module
-from secfc.comparing.keys import Keys
+from secfc.crypto import keystream
 from secfc.field.fixed_point import quantise
+from secfc.field.label_packing import PackedLabels, labels_of
 from secfc.field.packing import pack, unpack
+from secfc.field.payload import Payload
 from secfc.field.primes import PRIMES
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
-from secfc.limits import Limits
-from secfc.payload import Payload
+from secfc.operations import batch, inertia, masking, matches
+from secfc.operations import dealer_keys as keys_module
+from secfc.operations.dealer_keys import Keys
 from secfc.protocol.client import Client
-from secfc.protocol.label_packing import PackedLabels, labels_of
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report
 
 PASSES = 12

@@ -11,13 +11,14 @@ from support.sweeps import crossed, tries
 from support.wire import UnionWire, Wire
 
 from plaintext_baselines import ExactLloyd
-from secfc.comparing.inertia import InertiaEvaluator
-from secfc.comparing.role import Comparer
+from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
+from secfc.field.label_packing import labels_of
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
-from secfc.limits import Limits
-from secfc.protocol.label_packing import labels_of
+from secfc.operations.inertia import InertiaEvaluator
+from secfc.operations.role import Comparer
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
     SERVER,
@@ -33,7 +34,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.protocol.states import State
-from secfc.sealing.channel import TAG_BYTES
 
 FITTING = [(3, 1, 1), (4, 1, 1), (5, 1, 1), (5, 2, 1), (5, 1, 2), (6, 1, 1), (6, 2, 1), (6, 1, 2)]
 
@@ -197,7 +197,7 @@ def go_on_with(net, message):
 
 def signed(net, labels, *, by=(FIRST, SECOND), session=None, said=Said.LABELS, **more):
     """Signatures of evaluators for what they said."""
-    question = question_digest(labels, (), more.pop("left_out", ()), more.pop("draws", ()))
+    question = question_digest(labels, more.pop("left_out", ()), more.pop("draws", ()))
     given = {"round_": 2} | more
     statement = endorsed(session or net.session, said, question, **given)
     return tuple(net.identities[j - 1].sign(statement) for j in by)

@@ -3,7 +3,7 @@
 import pytest
 
 from secfc.errors import LimitError
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, CodedDistances, Plan, Share
 from secfc.protocol.states import State
 
@@ -20,7 +20,7 @@ ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1
 def test_a_party_with_a_larger_share_is_refused_by_name_before_a_share_is_made(
     wire, refuses, share, weights, told
 ):
-    net = wire(ROWS, weights=weights, limits=Limits(largest_share=share))
+    net = wire(ROWS, disclosure="labels", weights=weights, limits=Limits(largest_share=share))
     net.replace_client(1, names=("north", "south", "west"), allocate=None)  # calling it would be a TypeError
     text = (
         rf"^client 1 allows one party a share of {share} of all rows .*\(limits\.largest_share\), but {told}$"

@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
+from secfc.crypto.channel import TAG_BYTES, Channels, Sealed
+from secfc.crypto.identity import Identity
 from secfc.errors import MessageError, SealError
 from secfc.lagrange.sharer import Sharer
 from secfc.protocol.messages import (
@@ -23,8 +25,6 @@ from secfc.protocol.messages import (
     SpareMasks,
 )
 from secfc.protocol.states import State
-from secfc.sealing.channel import TAG_BYTES, Channels, Sealed
-from secfc.sealing.identity import Identity
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0]], [[0.2, 1.0], [3.0, 1.0]]]
 STARTS = [[0, 1], [0, 1], [1, 0]]

@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse
 
 import secfc
-from secfc.params import Job
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.randomness import MaskSource
 from secfc.protocol.client import Client
-from secfc.randomness import MaskSource
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity, Roster
+from secfc.protocol.job.job import Job
 
 SECRET = 123456.789
 DIGITS = "123456"

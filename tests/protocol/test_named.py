@@ -11,9 +11,9 @@ from support.wire import Wire
 from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
-from secfc.params import Job
-from secfc.protocol.disclosure import ServerCoded
-from secfc.protocol.gathering import Gathering
+from secfc.protocol.answers.disclosure import ServerCoded
+from secfc.protocol.answers.gathering import Gathering
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
 
 N, NAMED, R = 9, 6, 3
@@ -22,7 +22,7 @@ ROWS = np.random.default_rng(4).integers(-9, 9, size=(30, 2)).astype(float)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr("secfc.job_values._FEW_ANSWER", 4)
+    monkeypatch.setattr("secfc.protocol.job.job_values._FEW_ANSWER", 4)
 
 
 def net_of(n=N, **options):

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from support.wire import Wire
 
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.lagrange.basis import lagrange_basis
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish, Share
-from secfc.protocol.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
-from secfc.protocol.revealing import centres_of
+from secfc.protocol.opening.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
+from secfc.protocol.opening.revealing import centres_of
 from secfc.protocol.states import State
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout
 
 _RNG = np.random.default_rng(3)
 ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(2, size=(m, 1)) * 6).tolist() for m in (6, 5, 7, 4, 6)]

@@ -13,7 +13,7 @@ from support.sweeps import covering, sweep
 from support.wire import UnionWire, Wire
 
 from plaintext_baselines import ExactLloyd
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(11)

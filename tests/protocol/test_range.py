@@ -16,9 +16,9 @@ from support.dealing import (
 
 from plaintext_baselines import ExactLloyd
 from secfc.errors import RangeError
+from secfc.field.label_packing import labels_of
 from secfc.kmeans.in_range import RangeCheck
-from secfc.limits import Limits
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Assignment, Continue, Finish
 from secfc.protocol.states import State
 
@@ -27,8 +27,8 @@ ROWS = [_RNG.uniform(-5, 5, (m, 4)).round(1) for m in (6, 5, 4, 6, 5)]
 LIAR, COLUMN = 1, 2
 
 SETTINGS = {
-    "starts": {"disclosure": "coded", "n_init": 10},
-    "coded": {"max_liars": 1, "n_init": 80, "max_iter": 40},
+    "coded": {"disclosure": "coded", "n_init": 10},
+    "liars": {"max_liars": 1, "n_init": 80, "max_iter": 40},
     "separation": {"disclosure": "coded", "init": "separation"},
     "compared": {"disclosure": "coded", "compared": (2, 3), "k": 3},
     "steps": {"disclosure": "coded", "precision": 32, "step": 0.001},
@@ -108,7 +108,7 @@ def test_what_a_prediction_tells_of_a_row_beyond_the_bound_is_nothing(wire):
 def test_what_is_sent_before_the_end_does_not_tell_which_rows_are_beyond(wire, part_rows, liar):
     part_rows(2)
     rows = [np.zeros_like(part) if j == liar else part for j, part in enumerate(ROWS, 1)]
-    net = small(wire, "starts", rows, k=1)
+    net = small(wire, "coded", rows, k=1)
     deal_integers(net, liar, {(0, 0): 12345678901})
     sent, error = sent_by_server(net)
     assert error is not None

@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import LimitError, MessageError, ParameterError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
@@ -14,13 +15,12 @@ from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish, LeaveOut
-from secfc.protocol.revealing import centres_of, open_sums
+from secfc.protocol.opening.revealing import centres_of, open_sums
 from secfc.protocol.states import State
-from secfc.row_layout import Layout
-from secfc.sealing.channel import TAG_BYTES
 
 ROWS = [
     [[0.0, 1.0], [0.5, -2.0]],

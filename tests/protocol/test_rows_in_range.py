@@ -10,16 +10,16 @@ from support.dealing import add, change_shares, deal_integers, random_integers
 from support.sweeps import crossed
 from support.wire import UnionWire, Wire
 
-from secfc import row_layout
 from secfc.comparing.bounded import most_sum
 from secfc.errors import RangeError
 from secfc.field.primes import PRIMES, primes_of
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.limits import Limits
+from secfc.protocol.job import row_layout
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import RANGE_GROUPS, RANGE_ROWS, Layout, RangeParts
 from secfc.protocol.messages import Assignment, Compared, Finish, MaskedAnswer, OpenedLabels, SpareMasks
 from secfc.protocol.states import State
-from secfc.row_layout import RANGE_GROUPS, RANGE_ROWS, Layout, RangeParts
 
 _RNG = np.random.default_rng(8)
 SIZES = (4, 3, 5, 2, 3)

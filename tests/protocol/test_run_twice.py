@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secfc.crypto import handshake
 from secfc.errors import SealError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
@@ -12,11 +13,10 @@ from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol.dealing import covers_of
 from secfc.protocol.introductions import Introductions
 from secfc.protocol.messages import SERVER, Challenge, Dispute, Evidence, Report
 from secfc.protocol.signed import SignedReport
-from secfc.sealing import handshake
+from secfc.sharing.dealing import covers_of
 
 _RNG = np.random.default_rng(3)
 ROWS = [_RNG.normal(size=(4, 7)).round(2), *[np.empty((0, 7))] * 4]

@@ -10,6 +10,7 @@ import pytest
 from support.sweeps import sweep
 
 from plaintext_baselines import ExactLloyd
+from secfc.crypto.identity import Identity, Roster
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
@@ -17,14 +18,13 @@ from secfc.field.primes import PRIMES, primes_of
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.contradiction import Contradiction
-from secfc.protocol.dealing import coefficients_of, columns_of, covers_of
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Assignment, Challenge, Continue, Dispute, Echo, Report
 from secfc.protocol.phases import client_identify
 from secfc.protocol.shown import shown
 from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
-from secfc.row_layout import Layout
-from secfc.sealing.identity import Identity, Roster
+from secfc.sharing.dealing import coefficients_of, columns_of, covers_of
 
 _RNG = np.random.default_rng(6)
 SIXTEEN = [_RNG.normal(size=(1, 6)).round(3) for _ in range(16)]

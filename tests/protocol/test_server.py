@@ -12,9 +12,9 @@ from support.sweeps import tries
 from secfc.errors import MessageError, ParameterError, RangeError, SealError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready
 from secfc.protocol.states import State
-from secfc.row_layout import Layout
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
 STARTS = [[0, 1], [0, 1, 0], [1]]

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import Identity, Roster
+from secfc.crypto.proof import Signer
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
-from secfc.protocol import wire as encoding
 from secfc.protocol.messages import SERVER, Assignment, Continue, FromServer, UnionContinue
+from secfc.protocol.messages import wire as encoding
 from secfc.protocol.states import State
-from secfc.sealing.handshake import Session
-from secfc.sealing.identity import Identity, Roster
-from secfc.sealing.proof import Signer
 from secfc.version import PROTOCOL
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
@@ -122,5 +122,5 @@ def test_parties_of_different_versions_do_not_run_together(wire, monkeypatch):
     with pytest.raises(MessageError, match=f"of version {PROTOCOL - 1} of the protocol; this"):
         net.decode(older)
     ours = Session.of(job=net.job, roster=net.session.roster, run=bytes(16)).agreement
-    monkeypatch.setattr("secfc.sealing.handshake.PROTOCOL_BYTES", (PROTOCOL - 1).to_bytes(2, "little"))
+    monkeypatch.setattr("secfc.crypto.handshake.PROTOCOL_BYTES", (PROTOCOL - 1).to_bytes(2, "little"))
     assert Session.of(job=net.job, roster=net.session.roster, run=bytes(16)).agreement != ours

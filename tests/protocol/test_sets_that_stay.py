@@ -89,8 +89,8 @@ def test_options_have_the_result_of_rounds_about_all_sets(more, whole):
     rows = rows_of(5)
     given = {"init": "random", "seed": 2, "disclosure": "coded"} | more
     if "ids" in more:
-        given["ids"] = [[f"{at}-{row}" for row in range(len(part))] for at, part in enumerate(rows)]
-        given["id_key"] = bytes(32)
+        ids = [[f"{at}-{row}" for row in range(len(part))] for at, part in enumerate(rows)]
+        given["ids"] = secfc.Membership(ids, bytes(32))
     few = secfc.run(rows, K, 1, 1, **given)
     whole()
     every = secfc.run(rows, K, 1, 1, **given)

@@ -9,11 +9,11 @@ from support.wire import UnionWire, Wire
 
 from secfc.errors import MessageError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
-from secfc.limits import Limits
-from secfc.protocol.dealing import NOT_READ
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Assignment, Dispute, Echo, Report, Share
+from secfc.protocol.messages.wire import envelope
 from secfc.protocol.states import State
-from secfc.protocol.wire import envelope
+from secfc.sharing.dealing import NOT_READ
 
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) for m in (3, 4, 2, 5, 3)]

@@ -16,8 +16,8 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Assignment, CentreShare, Finish, LeaveOut, Witness
 from secfc.protocol.phases import client_identify
 from secfc.protocol.phases.client_iterate import ClientIterate

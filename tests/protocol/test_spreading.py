@@ -8,20 +8,26 @@ import numpy as np
 import pytest
 from support.rank import rank
 
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import LimitError, MessageError, ParameterError, TooManyFaultsError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.limits import Limits
-from secfc.params import Job
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import CentreShare, Finish, Share
-from secfc.protocol.sharing import ClientSharing
-from secfc.protocol.spreading import add_residues, check_inertia, deal_zeros, decode_squares, deviations
+from secfc.protocol.opening.spreading import (
+    add_residues,
+    check_inertia,
+    deal_zeros,
+    decode_squares,
+    deviations,
+)
 from secfc.protocol.states import State
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout
+from secfc.sharing.client_shares import ClientSharing
 
 _RNG = np.random.default_rng(12)
 ROWS = [

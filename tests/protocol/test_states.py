@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from secfc.errors import MessageError
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import (
     SERVER,
     Assignment,

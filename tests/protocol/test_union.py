@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.union import KEY, SALT
 
-from secfc import row_layout
+from secfc.crypto.channel import Sealed
 from secfc.errors import (
     CheatError,
     DataError,
@@ -17,7 +17,7 @@ from secfc.errors import (
     SealError,
     UnionError,
 )
-from secfc.ids import row_ids
+from secfc.protocol.job import row_layout
 from secfc.protocol.messages import (
     SERVER,
     Plan,
@@ -35,7 +35,7 @@ from secfc.protocol.states import State
 from secfc.psu import plan as plan_module
 from secfc.psu.found import Found
 from secfc.psu.prime import P
-from secfc.sealing.channel import Sealed
+from secfc.tables.ids import row_ids
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
 IDS = [["a", "b"], ["c", "d", "e"], ["f", "g"]]

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secfc.protocol.unread import apart, cannot_be_honest, open_pairs
+from secfc.sharing.unread import apart, cannot_be_honest, open_pairs
 
 CLIENTS = range(1, 9)
 

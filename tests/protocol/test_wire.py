@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import sweep, tries
 
+from secfc.crypto.channel import Sealed
+from secfc.crypto.handshake import Introduction, Session
+from secfc.crypto.identity import SIGNATURE_BYTES, Identity, Roster
+from secfc.crypto.proof import Signer
 from secfc.errors import MessageError
+from secfc.field.label_packing import PackedLabels
 from secfc.field.packing import PackedResidues
-from secfc.protocol import encodings, wire
-from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import (
     KINDS,
     RUNNING,
@@ -50,14 +53,12 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
     Witness,
+    encodings,
+    wire,
 )
+from secfc.protocol.messages.wire import MAGIC, envelope
 from secfc.protocol.signed import SignedReport
-from secfc.protocol.wire import MAGIC, envelope
 from secfc.psu.found import Found
-from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import Introduction, Session
-from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
-from secfc.sealing.proof import Signer
 
 COORDINATOR = Identity()
 SESSION = Session(run=bytes(16), agreement=bytes(32), roster=Roster((Identity().public,), COORDINATOR.public))
@@ -797,14 +798,14 @@ def test_repr_of_a_decoded_message_shows_as_little(message):
 @pytest.mark.parametrize("name", ["Assignment", "Finish", "Hello with start"])
 def test_labels_of_more_rows_than_a_run_has_are_refused_before_they_are_unpacked(monkeypatch, name):
     data = encode(examples()[name], k=3)
-    monkeypatch.setattr("secfc.protocol.encodings.MAX_ROWS", 2)
-    monkeypatch.setattr("secfc.protocol.encodings.PackedLabels", None)
+    monkeypatch.setattr("secfc.protocol.messages.encodings.MAX_ROWS", 2)
+    monkeypatch.setattr("secfc.protocol.messages.encodings.PackedLabels", None)
     with pytest.raises(MessageError, match=r"^labels of \d rows, at most 2 are possible$"):
         decode(data, k=3)
 
 
 def test_a_plan_of_more_parties_than_there_can_be_is_refused_before_it_is_taken_apart(monkeypatch):
     data = encode(examples()["Plan"], k=3)
-    monkeypatch.setattr("secfc.protocol.encodings._MOST_PARTIES", 2)
+    monkeypatch.setattr("secfc.protocol.messages.encodings._MOST_PARTIES", 2)
     with pytest.raises(MessageError, match=r"^Plan: of 3 parties, at most 2 are possible$"):
         decode(data, k=3)

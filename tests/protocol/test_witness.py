@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from secfc.crypto.channel import Sealed
+from secfc.crypto.identity import Identity, Roster
 from secfc.errors import CheatError, MessageError, SealError
 from secfc.kmeans.in_range import RangeCheck
 from secfc.protocol.contradiction import Contradiction
@@ -18,8 +20,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 from secfc.protocol.witness import END
-from secfc.sealing.channel import Sealed
-from secfc.sealing.identity import Identity, Roster
 
 ROWS = [[[0.0], [0.5]], [[9.0], [9.5], [8.0]], [[0.2], [7.0]]]
 FIVE = [*ROWS, [[8.5]], [[1.0], [2.0]]]

@@ -5,13 +5,13 @@ import pytest
 from support.union import plan_for, random_elements, tokens_of
 from support.unite import unite
 
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import UnionError
 from secfc.psu.course import Course
 from secfc.psu.found import OVERFULL, Found
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.stages import CheckStage
-from secfc.randomness import MaskSource
 
 
 @pytest.fixture(autouse=True)

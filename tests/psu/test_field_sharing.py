@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from support.union import random_elements
 
+from secfc.crypto.randomness import MaskSource
 from secfc.psu.field_sharing import Sharing
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import P, add, multiply
-from secfc.randomness import MaskSource
 
 GF = galois.GF(P, primitive_element=37, verify=False)
 SIZES = [(3, 1, 1), (5, 1, 2), (7, 2, 1), (11, 4, 2), (12, 4, 2)]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from support.union import Parties, plan_for, tokens_of
 
+from secfc.crypto.randomness import MaskSource
 from secfc.psu.kernels import UnionKernels
 from secfc.psu.prime import Elements, P
 from secfc.psu.roles import UnionClient
 from secfc.psu.stages import SeriesStage
 from secfc.psu.tokens import Tokens
-from secfc.randomness import MaskSource
 
 RUNS = 200
 SIGMAS = 5.0

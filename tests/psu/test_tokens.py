@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from support.union import KEY, SALT
 
 from secfc.errors import DataError, DuplicateIdError, ParameterError
-from secfc.ids import row_ids
 from secfc.psu.prime import P
-from secfc.texts import MISSING
+from secfc.tables.ids import row_ids
+from secfc.tables.texts import MISSING
 
 SEEN = st.characters(
     exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp", "Zs", "Mn", "Cn"),

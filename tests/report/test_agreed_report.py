@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import Summary, read_summary
 from secfc.cli.app import app
-from secfc.drivers.agreed import run_agreed
+from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import AgreementError, DataError, LimitError, ParameterError, SecFCError
-from secfc.number_texts import number_text
-from secfc.report.agreed import write_agreed_report
+from secfc.report.agreed_page import write_agreed_report
 from secfc.report.coordinator_schema import adds_up
 from secfc.report.fit import fit_of
+from secfc.tables.number_texts import number_text
 
 pytestmark = pytest.mark.processes
 

@@ -89,7 +89,7 @@ LIMITS = secfc.Limits(reveal_centres=True)
 
 @pytest.fixture(scope="module")
 def opened():
-    return secfc.run(PARTIES, 3, 1, 1, seed=2, reveal_centres=[1], limits=LIMITS)
+    return secfc.run(PARTIES, 3, 1, 1, seed=2, reveal=secfc.Reveal(centres=[1]), limits=LIMITS)
 
 
 def test_who_has_the_centres_sees_how_its_own_rows_fit(opened, tmp_path):

@@ -199,7 +199,13 @@ def test_the_page_says_where_means_are_geometric(tmp_path):
     model = secfc.Prepare(Schema.of(schema), t=1)
     limits = secfc.Limits(reveal_centres=True, reveal_spread=10)
     result = secfc.run(
-        model.fit_transform(tables), 2, 1, 1, seed=0, reveal_centres=[0], reveal_spread=True, limits=limits
+        model.fit_transform(tables),
+        2,
+        1,
+        1,
+        seed=0,
+        reveal=secfc.Reveal(centres=[0], spread=True),
+        limits=limits,
     )
     page = result.report(tmp_path / "r.html", party=0, columns=model.preparation_).read_text(encoding="utf-8")
     assert "<td>&lt;dose&gt; (mg), geometric mean</td>" in page

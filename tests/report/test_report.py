@@ -9,11 +9,11 @@ import pytest
 from support.browser import drawn
 
 import secfc
-from secfc.number_texts import number_text
-from secfc.params import Job
+from secfc.protocol.job.job import Job
 from secfc.report.charts import bars, descent
 from secfc.report.learned import who_learned_what
 from secfc.report.notes import notes
+from secfc.tables.number_texts import number_text
 
 _RNG = np.random.default_rng(4)
 PARTIES = [_RNG.normal(size=(m, 2)) + _RNG.integers(3, size=(m, 1)) * 7 for m in (40, 25, 31)]

@@ -17,7 +17,9 @@ RECIPIENT = 1
 @pytest.fixture(scope="module")
 def result():
     limits = secfc.Limits(reveal_centres=True, reveal_spread=10)
-    return secfc.run(PARTIES, 2, 1, 1, seed=3, reveal_centres=[RECIPIENT], reveal_spread=True, limits=limits)
+    return secfc.run(
+        PARTIES, 2, 1, 1, seed=3, reveal=secfc.Reveal(centres=[RECIPIENT], spread=True), limits=limits
+    )
 
 
 def opened(result):

@@ -2,11 +2,11 @@
 
 import signal
 
-from secfc.drivers import conversation
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.calls import conversation
+from secfc.drivers.calls.processes import ForkServer
 from secfc.protocol.client import Client
 from secfc.protocol.messages import CodedDistances
-from secfc.protocol.wire import envelope
+from secfc.protocol.messages.wire import envelope
 
 
 def breaks_at(monkeypatch, client, kind, number=signal.SIGKILL):

@@ -7,13 +7,13 @@ import numpy as np
 from support.network import RUN, Network
 from support.organisations import Organisations
 
-from secfc.agreement.admission import admit, read_certificate
 from secfc.agreement.consortium import Member as Party
-from secfc.agreement.holdings import Deposits, deposited
-from secfc.agreement.keys import read_key, write_new_key
+from secfc.agreement.deposits.admission import admit, read_certificate
+from secfc.agreement.deposits.holdings import Deposits, deposited
+from secfc.agreement.key_files import read_key, write_new_key
 from secfc.agreement.site_file import read_site
-from secfc.drivers.collecting import Member
-from secfc.drivers.depositing import Depositor
+from secfc.drivers.deposits.collecting import Member
+from secfc.drivers.deposits.depositing import Depositor
 
 OWNERS = "[owners]\nmost = 4\nmost_rows = 9\n"
 ROWS = (5, 1, 9, 3, 2)  # rows of each clinic

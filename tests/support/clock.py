@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from secfc.drivers import conversation, coordinator
+from secfc.drivers.calls import conversation, coordinator
 
 
 class Clock:

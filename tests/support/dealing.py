@@ -11,9 +11,9 @@ from support.wire import Wire
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import reduce
-from secfc.protocol import sharing
-from secfc.protocol.decoding import Weights
+from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.messages import CodedDistances, Message
+from secfc.sharing import client_shares as sharing
 
 
 def primes(net: Wire) -> tuple[int, ...]:

@@ -8,9 +8,9 @@ from plaintext_baselines import ExactLloyd
 from secfc.agreement.job_file import Agreement
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.ids import row_ids
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 from secfc.psu.plan import salt_of
+from secfc.tables.ids import row_ids
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from secfc.agreement.keys import read_key
+from secfc.agreement.key_files import read_key
 from secfc.cli.app import app
 
 NAMES = ("hospital-a", "hospital-b", "hospital-c")

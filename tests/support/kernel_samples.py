@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.sweeps import tries
 
-from secfc.array_types import Floats
+from secfc.field.array_types import Floats
 from secfc.field.primes import PRIMES
 from secfc.kernels import blocks
 from secfc.kernels.compiled import CompiledKernels

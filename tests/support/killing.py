@@ -9,17 +9,17 @@ from pathlib import Path
 from support import warm
 
 import secfc
-from secfc.drivers import pipes
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.calls import pipes
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.processes import ForkServer
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
-_MAIN = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
+_MAIN = "import sys\nfrom secfc.drivers.calls.party_process import main\nsys.exit(main())\n"
 
 _AT_STEP = """
 import os, signal
-from secfc.journal.run_log import RunLog
+from secfc.agreement.logs.run_log import RunLog
 
 left = {count}
 
@@ -37,7 +37,7 @@ RunLog.append, RunLog.commit = dying(RunLog.append), dying(RunLog.commit)
 """
 
 _SMALL_PARTS = """
-from secfc import row_layout
+from secfc.protocol.job import row_layout
 row_layout.PART_BYTES, row_layout.PART_ROWS = 1, 16
 """
 

@@ -13,8 +13,8 @@ import pyarrow.parquet
 from support.organisations import NAMES, Organisations
 from support.preparing import CONSENT, SCHEMA, Preparing
 
-from secfc.agreement.keys import write_new_key
-from secfc.codes import Code
+from secfc.agreement.key_files import write_new_key
+from secfc.errors.codes import Code
 
 MARK = "q7391"
 """Part of every name that only the site has."""

@@ -7,20 +7,17 @@ from types import SimpleNamespace
 
 from support.network import assert_exact
 
-from secfc.agreement.keys import COORDINATOR_KEY, read_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import COMPLETE
-from secfc.drivers.callee import Callee
-from secfc.drivers.calls import Kind, decode_answer, decode_call
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.coordinator_log import CoordinatorLog
-from secfc.drivers.site_files import SiteFiles
+from secfc.drivers.calls.callee import Callee
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.coordinator_log import CoordinatorLog
+from secfc.drivers.calls.envelopes import Kind, decode_answer, decode_call
+from secfc.drivers.sites.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError, StorageError
 
-SITE_KILLS = ("site before", "site during", "site after")
-COORDINATOR_KILLS = ("coordinator before", "coordinator after")
 DEADLINE = 60.0  # by the run's own clock (support/clock.py)
-KILLS = SITE_KILLS + COORDINATOR_KILLS
 
 
 class Killed(BaseException):
@@ -37,7 +34,7 @@ class Processes:
     names : sequence of str
         Of the clients.
     plan : dict of int to str
-        Which process is killed at which call, counted over all clients.
+        Which process is killed at which call, counted over all clients: of `simulator.kills.KILLS`.
     """
 
     def __init__(self, names, plan=None):

@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 
 from plaintext_baselines import ExactLloyd
-from secfc.agreement.keys import COORDINATOR_KEY, read_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import write_summary
-from secfc.drivers.callee import Callee
-from secfc.drivers.calls import decode_call
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.site_files import SiteFiles
+from secfc.drivers.calls.callee import Callee
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.envelopes import decode_call
+from secfc.drivers.sites.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.protocol.client import Client
 from secfc.protocol.messages import Assignment

@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import Agreement, agreement_of, read_job
-from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_ids_key, write_new_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key, write_new_ids_key, write_new_key
 from secfc.agreement.signatures import Signature, collect, sign_job, signatures_path
 from secfc.cli.app import app
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Outcome, Setup
 from secfc.errors import ParameterError
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 NAMES = ("north", "south", "west")
 

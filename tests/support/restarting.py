@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 from support.machines import DEADLINE, Processes
 
-from secfc.drivers import framing
-from secfc.drivers.callee import Callee
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.coordinator_log import CoordinatorLog
+from secfc.agreement.logs.beginning import as_bytes, open_log
+from secfc.agreement.logs.run_log import RunLog
+from secfc.crypto.identity import Identity, Roster
+from secfc.drivers.calls import framing
+from secfc.drivers.calls.callee import Callee
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.coordinator_log import CoordinatorLog
 from secfc.drivers.simulated import SimulatedParty, give
 from secfc.drivers.terms import RunTerms
-from secfc.journal.beginning import as_bytes, open_log
-from secfc.journal.run_log import RunLog
-from secfc.limits import Limits
-from secfc.sealing.identity import Identity, Roster
+from secfc.protocol.job.limits import Limits
 
 KINDS = {
     "random": {"n_init": 3},
@@ -67,7 +67,7 @@ KINDS = {
     "union, liars": {"ids": True, "counts": (3, 4, 0, 2, 3), "max_liars": 1, "disclosure": "coded"},
     "segments": {"counts": (2, 3, 1, 2, 4), "ell": 2},
 }
-"""Runs of every kind, as arguments of the fixture `setup_of` of tests/journal."""
+"""Runs of every kind, as arguments of the fixture `setup_of` of tests/logs."""
 
 
 class LoggedParty(SimulatedParty):

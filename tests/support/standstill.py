@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from secfc.drivers import conversation, coordinator, pipes
+from secfc.drivers.calls import conversation, coordinator, pipes
 
 _LOOKS = 6
 """Observations in a row that must show a standstill. A thread that has just been woken moves in between."""

@@ -5,10 +5,10 @@ from random import Random
 
 import numpy as np
 
-from secfc.ids import row_ids
 from secfc.psu.plan import UnionPlan
 from secfc.psu.prime import Elements, P
 from secfc.psu.tokens import Tokens
+from secfc.tables.ids import row_ids
 
 KEY = bytes(range(32))
 SALT = bytes(range(100, 116))

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from secfc.array_types import Ints
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Ints
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import UnionClient, UnionServer
 from secfc.psu.tokens import Tokens
-from secfc.randomness import MaskSource
 
 
 @dataclass(frozen=True, kw_only=True)

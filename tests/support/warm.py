@@ -25,7 +25,7 @@ from importlib import import_module
 from pathlib import Path
 
 import secfc
-from secfc.drivers import processes
+from secfc.drivers.calls import processes
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 ADDRESS = "SECFC_TESTS_WARM"
@@ -37,12 +37,12 @@ IMPORTED = (
     "pyarrow.parquet",
     "secfc.agreement.audit",
     "secfc.cli.app",
-    "secfc.drivers.agreed",
+    "secfc.drivers.sites.agreed_run",
     "secfc.drivers.multiprocess",
-    "secfc.drivers.party_process",
-    "secfc.drivers.site_files",
-    "secfc.prepare.files",
-    "secfc.tables",
+    "secfc.drivers.calls.party_process",
+    "secfc.drivers.sites.site_files",
+    "secfc.prepare.prepared_files",
+    "secfc.tables.reading",
 )
 """Modules that start no thread on import: a process with threads cannot be forked."""
 
@@ -141,10 +141,10 @@ def run(args, *, input=None, capture_output=False, check=False, timeout=None, **
 
 
 def start_party(_forks):
-    """Replaces `secfc.drivers.processes.ForkServer.start`."""
+    """Replaces `secfc.drivers.calls.processes.ForkServer.start`."""
     path = os.pathsep.join(filter(None, (PACKAGE, os.environ.get("PYTHONPATH"))))
     return Popen(
-        [sys.executable, "-P", "-m", "secfc.drivers.party_process"],
+        [sys.executable, "-P", "-m", "secfc.drivers.calls.party_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, **processes._ONE_THREAD, "PYTHONPATH": path},

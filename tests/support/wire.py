@@ -17,20 +17,30 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from support.union import KEY
 
+from secfc.crypto.channel import TAG_BYTES, Channels, Sealed
+from secfc.crypto.handshake import (
+    DIGEST_BYTES,
+    Handshake,
+    Introduction,
+    Session,
+    digest_of,
+    transcript_of,
+)
+from secfc.crypto.identity import SIGNATURE_BYTES, Identity, Roster
+from secfc.crypto.proof import SHOWN_BYTES, Proof, Signer
+from secfc.crypto.randomness import MaskSource
+from secfc.field.label_packing import PackedLabels
 from secfc.field.packing import PackedResidues, pack, unpack
+from secfc.field.payload import Payload
 from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
-from secfc.ids import row_ids
-from secfc.limits import Limits
-from secfc.options import Disclosure
-from secfc.params import Job
-from secfc.payload import Payload
-from secfc.protocol import sharing
+from secfc.protocol.answers.consistency import ConsistencyCheck
+from secfc.protocol.answers.decoding import Decoder
 from secfc.protocol.client import Client
-from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.dealing import columns_of, covers_of, most_checks
-from secfc.protocol.decoding import Decoder
-from secfc.protocol.label_packing import PackedLabels
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import Disclosure
+from secfc.protocol.job.row_layout import Layout, Parts
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -61,6 +71,7 @@ from secfc.protocol.messages import (
     Witness,
     place_of,
 )
+from secfc.protocol.messages.wire import decode, encode
 from secfc.protocol.phases.client_identify import ClientIdentify
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.phases.client_share import ClientShare
@@ -69,21 +80,10 @@ from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.server import Server
 from secfc.protocol.shown import shown
 from secfc.protocol.signed import SignedReport, report_statement, share_statement
-from secfc.protocol.wire import decode, encode
 from secfc.protocol.witness import END
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout, Parts
-from secfc.sealing.channel import TAG_BYTES, Channels, Sealed
-from secfc.sealing.handshake import (
-    DIGEST_BYTES,
-    Handshake,
-    Introduction,
-    Session,
-    digest_of,
-    transcript_of,
-)
-from secfc.sealing.identity import SIGNATURE_BYTES, Identity, Roster
-from secfc.sealing.proof import SHOWN_BYTES, Proof, Signer
+from secfc.sharing import client_shares as sharing
+from secfc.sharing.dealing import columns_of, covers_of, most_checks
+from secfc.tables.ids import row_ids
 
 RUN = bytes(range(16))
 MASKED = (SpareMasks, MaskedAnswer, MaskedDistances)

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from nvflare.lighter import utils
 
-from secfc.agreement.toml_file import read_text
 from secfc.drivers.flare.kits import Role, organisation_of
 from secfc.errors import AgreementError, ParameterError
+from secfc.tables.toml_file import read_text
 
 _AUTHORITY_DAYS, _DAYS = 3650, 1095
 _CLOCKS_DIFFER = timedelta(days=1)

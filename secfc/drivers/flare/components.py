@@ -20,21 +20,21 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
-from secfc.agreement.keys import COORDINATOR_KEY, read_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.statement import write_summary
-from secfc.drivers.callee import Callee
-from secfc.drivers.coordinator import Coordinator
-from secfc.drivers.coordinator_log import CoordinatorLog
-from secfc.drivers.failures import as_error, detail
+from secfc.drivers.calls.callee import Callee
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.coordinator_log import CoordinatorLog
+from secfc.drivers.calls.failures import as_error, detail
 from secfc.drivers.flare.jobs import LOGS, SUMMARY, of_argument, take_signatures
 from secfc.drivers.flare.kits import SITE_FILE
-from secfc.drivers.flare.standing import STANDING, StandingFile, at_the_coordinator
-from secfc.drivers.site_files import SiteFiles
+from secfc.drivers.flare.run_state import STANDING, StandingFile, at_the_coordinator
+from secfc.drivers.sites.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.errors import SecFCError
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.protocol.progress import Progress
-from secfc.public_errors import COMPLETE
+from secfc.protocol.public_errors import COMPLETE
 
 _LOG = logging.getLogger(__name__)
 

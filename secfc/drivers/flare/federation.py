@@ -5,10 +5,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from secfc.agreement.keys import COORDINATOR_KEY
+from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.drivers.flare.certificates import Authority
+from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, stop
 from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, Role, check_name, check_path
-from secfc.drivers.flare.processes import KitProcess, ServerProcess, stop
 from secfc.drivers.flare.provision import Address, issue_kit
 from secfc.errors import PartyError
 

@@ -13,14 +13,14 @@ from pydantic import Field
 
 from secfc.agreement.consortium import Consortium, Member, check_member, roster_of
 from secfc.agreement.job_file import JobSchema
-from secfc.agreement.keys import key_bytes, key_text
+from secfc.agreement.key_files import key_bytes, key_text
 from secfc.agreement.signatures import decoded, encoded
-from secfc.agreement.toml_file import FileSchema, TableOf, TomlFile, as_toml, read_text
+from secfc.crypto.identity import Identity, Roster
 from secfc.drivers.flare.kits import check_name
 from secfc.drivers.flare.provision import Address
 from secfc.errors import AgreementError, ParameterError, SealError
-from secfc.sealing.identity import Identity, Roster
-from secfc.thresholds import MAX_CLIENTS
+from secfc.protocol.job.thresholds import MAX_CLIENTS
+from secfc.tables.toml_file import FileSchema, TableOf, TomlFile, as_toml, read_text
 
 JOB, ROSTER, SCHEMA = "job.toml", "roster.toml", "schema.toml"
 """Names of the files in a consortium's folder. A job file names the other two."""

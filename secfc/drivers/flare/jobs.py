@@ -14,10 +14,10 @@ from secfc.agreement.signatures import (
     standing,
 )
 from secfc.agreement.site_file import read_site
-from secfc.agreement.toml_file import MAX_BYTES, read_text
-from secfc.drivers.coordinator_log import agreement_of_run
+from secfc.drivers.calls.coordinator_log import agreement_of_run
 from secfc.drivers.flare.kits import CLASSES
 from secfc.errors import ParameterError
+from secfc.tables.toml_file import MAX_BYTES, read_text
 
 LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
 SUMMARY = "secfc.json"  # the summary of a run, in FLARE's folder of the job

@@ -7,19 +7,19 @@ from datetime import datetime
 from pathlib import Path
 
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import COORDINATOR_KEY, read_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key
 from secfc.agreement.signatures import read_signatures, signatures_path, standing
 from secfc.agreement.site_file import Site, read_site
 from secfc.agreement.statement import statement_of
-from secfc.agreement.toml_file import read_json
 from secfc.drivers.flare.certificates import check_certified
+from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, only_one
 from secfc.drivers.flare.jobs import export_job, least_sites
 from secfc.drivers.flare.kits import SERVER, check_path, use_site_file
-from secfc.drivers.flare.processes import KitProcess, ServerProcess, only_one
+from secfc.drivers.flare.run_state import STANDING, read_standing
 from secfc.drivers.flare.setting_up import KIT
-from secfc.drivers.flare.standing import STANDING, read_standing
-from secfc.drivers.past_runs import STATEMENT
+from secfc.drivers.sites.past_runs import STATEMENT
 from secfc.errors import AgreementError, ParameterError, PartyError
+from secfc.tables.toml_file import read_json
 
 _POLL_SECONDS = 1.0
 _END_SECONDS = 60.0  # for FLARE to end a job whose summary is written

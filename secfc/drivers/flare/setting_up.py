@@ -8,11 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from secfc.agreement.consortium import Consortium, Member, roster_of, roster_text
-from secfc.agreement.files import OWNER_ONLY, read_private_text, write_new
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key, write_new_key
+from secfc.agreement.secret_files import OWNER_ONLY, read_private_text, write_new
 from secfc.agreement.site_file import Site
-from secfc.agreement.toml_file import TomlFile, as_toml, read_text
 from secfc.drivers.flare.certificates import (
     Authority,
     check_certificate,
@@ -37,7 +36,8 @@ from secfc.drivers.flare.hand_overs import (
 from secfc.drivers.flare.kits import ADMIN, SERVER, SITE_FILE, check_path, use_site_file
 from secfc.drivers.flare.provision import Address, issue_kit, make_kit
 from secfc.errors import ParameterError, SecFCError
-from secfc.outputs import check_new_folder, whole_folder
+from secfc.tables.outputs import check_new_folder, whole_folder
+from secfc.tables.toml_file import TomlFile, as_toml, read_text
 
 CONSORTIUM = "consortium.toml"  # the file that the coordinator hands over, in the consortium's folder
 FOLDER = "consortium"  # name of that folder, at the coordinator and at each site

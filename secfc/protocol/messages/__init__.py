@@ -10,7 +10,7 @@ from secfc.protocol.messages.base import TYPES, Message
 from secfc.protocol.messages.comparing import *
 from secfc.protocol.messages.preparing import *
 from secfc.protocol.messages.rounds import *
-from secfc.protocol.messages.sharing import *
+from secfc.protocol.messages.shares import *
 from secfc.protocol.messages.union import *
 
 KINDS: tuple[type[Message], ...] = tuple(sorted(TYPES, key=lambda kind: kind.number))

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from inspect import get_annotations
 from typing import ClassVar, Literal, dataclass_transform
 
+from secfc.crypto.proof import Proof
 from secfc.errors import MessageError, SealError
-from secfc.protocol.encodings import Body
+from secfc.protocol.messages.encodings import Body
 from secfc.protocol.states import State
-from secfc.sealing.proof import Proof
 
 Phase = Literal["prepare", "identify", "union", "share", "check", "iterate", "reveal"]
 PHASES: tuple[Phase, ...] = ("prepare", "identify", "union", "share", "check", "iterate", "reveal")

@@ -3,15 +3,15 @@
 from dataclasses import field
 from typing import Annotated
 
-from secfc.array_types import Labels
-from secfc.protocol import encodings as enc
-from secfc.protocol.label_packing import PackedLabels
+from secfc.crypto.channel import Sealed
+from secfc.crypto.coin import COIN_BYTES
+from secfc.crypto.handshake import DIGEST_BYTES
+from secfc.crypto.identity import SIGNATURE_BYTES
+from secfc.field.array_types import Labels
+from secfc.field.label_packing import PackedLabels
+from secfc.protocol.messages import encodings as enc
 from secfc.protocol.messages.base import BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
-from secfc.sealing.channel import Sealed
-from secfc.sealing.coin import COIN_BYTES
-from secfc.sealing.handshake import DIGEST_BYTES
-from secfc.sealing.identity import SIGNATURE_BYTES
 
 
 class RoundMessage(BetweenClients):

@@ -3,10 +3,10 @@
 from dataclasses import field
 from typing import Annotated
 
-from secfc.protocol import encodings as enc
+from secfc.crypto.channel import Sealed
+from secfc.crypto.handshake import DIGEST_BYTES, Introduction
+from secfc.protocol.messages import encodings as enc
 from secfc.protocol.messages.base import BetweenClients
-from secfc.sealing.channel import Sealed
-from secfc.sealing.handshake import DIGEST_BYTES, Introduction
 
 
 class Introduce(BetweenClients, number=22, phase="prepare"):

@@ -3,15 +3,15 @@
 from dataclasses import field
 from typing import Annotated
 
-from secfc.array_types import Labels
+from secfc.crypto.channel import Sealed
+from secfc.crypto.coin import COIN_BYTES
+from secfc.crypto.identity import SIGNATURE_BYTES
+from secfc.field.array_types import Labels
+from secfc.field.label_packing import PackedLabels
 from secfc.field.packing import PackedResidues
-from secfc.protocol import encodings as enc
-from secfc.protocol.label_packing import PackedLabels
+from secfc.protocol.messages import encodings as enc
 from secfc.protocol.messages.base import BetweenClients, FromServer, ToServer
 from secfc.protocol.states import State
-from secfc.sealing.channel import Sealed
-from secfc.sealing.coin import COIN_BYTES
-from secfc.sealing.identity import SIGNATURE_BYTES
 
 TOLD_BYTES = COIN_BYTES + SIGNATURE_BYTES
 """Bytes of a comparer's value of the coin and its signature."""
@@ -44,7 +44,7 @@ class Assignment(FromServer, number=5, phase="iterate"):
 class Continue(FromServer, number=4, phase="iterate"):
     """A request for a part: of shares in round 0, otherwise of the round's answer.
 
-    Plan and Assignment themselves request the parts before `secfc.row_layout.WINDOW`.
+    Plan and Assignment themselves request the parts before `secfc.protocol.job.row_layout.WINDOW`.
     """
 
     states = frozenset({State.SHARE, State.ITERATE})

@@ -3,14 +3,14 @@
 from dataclasses import field
 from typing import Annotated
 
-from secfc.protocol import encodings as enc
-from secfc.protocol.bounds import MOST_DEALT_BYTES
+from secfc.crypto.channel import Sealed
+from secfc.protocol.messages import encodings as enc
 from secfc.protocol.messages.base import BetweenClients, FromServer, ToServer
+from secfc.protocol.messages.bounds import MOST_DEALT_BYTES
 from secfc.protocol.states import State
 from secfc.psu.found import Found
 from secfc.psu.prime import Elements
 from secfc.psu.stages import CHECKS
-from secfc.sealing.channel import Sealed
 
 
 class UnionDeal(BetweenClients, number=8, phase="union"):
@@ -35,7 +35,7 @@ class UnionOpening(ToServer, number=9, phase="union"):
 
 
 class UnionContinue(FromServer, number=10, phase="union"):
-    """A request to deal this part of the stage. Parts before `secfc.row_layout.WINDOW` need no request."""
+    """A request to deal this part of the stage. Parts before `row_layout.WINDOW` need no request."""
 
     states = frozenset({State.UNION})
     rounds = True

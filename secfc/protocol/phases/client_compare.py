@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from secfc.errors import MessageError, ParameterError
+from secfc.field.label_packing import labels_of
 from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (
@@ -24,7 +25,6 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, check_question
 from secfc.protocol.states import State
 from secfc.protocol.witness import check_outcome
-from secfc.row_layout import WINDOW, Layout
 
 
 class ClientCompare(ClientPhase):

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from secfc.array_types import Floats, Ints
+from secfc.crypto.handshake import Handshake, Introduction, PairSecrets, digest_of
 from secfc.errors import MessageError, SealError
+from secfc.field.array_types import Floats, Ints
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.dealing import most_checks
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Hello, Message, Plan, Share, UnionDeal
-from secfc.protocol.opened import Early, EarlyShares, hold_deal
-from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_compare import ClientCompare
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare
@@ -16,8 +15,9 @@ from secfc.protocol.phases.client_union import ClientUnion
 from secfc.protocol.states import State
 from secfc.protocol.witness import quorum
 from secfc.psu.tokens import RowIds
-from secfc.row_layout import Layout
-from secfc.sealing.handshake import Handshake, Introduction, PairSecrets, digest_of
+from secfc.sharing.dealing import most_checks
+from secfc.sharing.opened import Early, EarlyShares, hold_deal
+from secfc.sharing.own_rows import OwnRows
 
 
 class ClientIdentify(ClientPhase):

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from secfc.array_types import Ints, Labels
 from secfc.errors import MessageError
+from secfc.field.array_types import Ints, Labels
+from secfc.field.label_packing import labels_of
 from secfc.kmeans.sets import asked_about
+from secfc.protocol.answers.disclosure import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.disclosure import ClientCoded
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import (
     Assignment,
@@ -24,7 +25,6 @@ from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held, ch
 from secfc.protocol.phases.client_reveal import ClientReveal
 from secfc.protocol.states import State
 from secfc.protocol.witness import check_outcome
-from secfc.row_layout import WINDOW
 
 
 class ClientIterate(ClientPhase):

@@ -4,19 +4,19 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from secfc.array_types import Floats, Ints, Labels
 from secfc.errors import MessageError
+from secfc.field.array_types import Floats, Ints, Labels
+from secfc.field.label_packing import labels_of
+from secfc.protocol.answers.disclosure import ClientCoded
 from secfc.protocol.choices import check_start
 from secfc.protocol.context import ClientContext, Peers
-from secfc.protocol.disclosure import ClientCoded
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.mail import Mail
 from secfc.protocol.messages import Assignment, CentreShare, Echo, Message, RoundMessage, Share, Witness
-from secfc.protocol.revealing import CentreOpening
-from secfc.protocol.sharing import ClientSharing
+from secfc.protocol.opening.revealing import CentreOpening
 from secfc.protocol.states import State
 from secfc.protocol.witness import Witnesses
-from secfc.row_layout import Layout
+from secfc.sharing.client_shares import ClientSharing
 
 
 class ClientPhase(ABC):

@@ -1,8 +1,8 @@
 """The phase *reveal* of a client: it compares its result with that of others, and opens centres."""
 
-from secfc.array_types import Labels
-from secfc.params import Job
+from secfc.field.array_types import Labels
 from secfc.protocol.context import Peers
+from secfc.protocol.job.job import Job
 from secfc.protocol.messages import Finish, Message
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
 from secfc.protocol.states import State

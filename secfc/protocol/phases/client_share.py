@@ -1,9 +1,10 @@
 """The phase *share* of a client, with the check of shares, until the first question or the result."""
 
-from secfc.array_types import Ints
 from secfc.errors import MessageError, ParameterError
+from secfc.field.array_types import Ints
 from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.mail import Mail
 from secfc.protocol.messages import (
     Assignment,
@@ -15,15 +16,14 @@ from secfc.protocol.messages import (
     LeaveOut,
     Message,
 )
-from secfc.protocol.noise import noise_of
-from secfc.protocol.own_rows import OwnRows
+from secfc.protocol.opening.noise import noise_of
+from secfc.protocol.opening.revealing import CentreOpening
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep, Held
-from secfc.protocol.revealing import CentreOpening
-from secfc.protocol.sharing import ClientSharing
 from secfc.protocol.states import State
 from secfc.protocol.witness import Witnesses
-from secfc.row_layout import Layout
+from secfc.sharing.client_shares import ClientSharing
+from secfc.sharing.own_rows import OwnRows
 
 
 class ClientShare(ClientPhase):

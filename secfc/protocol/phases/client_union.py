@@ -6,11 +6,13 @@ from contextlib import suppress
 
 import numpy as np
 
-from secfc.array_types import Floats
-from secfc.codes import Code
+from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import CheatError, DataError, MessageError, ParameterError, UnionError
-from secfc.params import Job
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import (
     Message,
     Share,
@@ -21,8 +23,6 @@ from secfc.protocol.messages import (
     UnionOpening,
     UnionVerdict,
 )
-from secfc.protocol.opened import Early, EarlyShares, hold_deal
-from secfc.protocol.own_rows import OwnRows
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.states import State
@@ -30,8 +30,8 @@ from secfc.psu.plan import UnionPlan, salt_of
 from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, check_elements
 from secfc.psu.tokens import RowIds
-from secfc.row_layout import WINDOW, Layout
-from secfc.sealing.channel import TAG_BYTES
+from secfc.sharing.opened import Early, EarlyShares, hold_deal
+from secfc.sharing.own_rows import OwnRows
 
 _FOUND = struct.Struct("<I")  # bins
 

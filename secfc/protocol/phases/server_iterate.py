@@ -14,16 +14,16 @@ from secfc.kmeans.in_range import RangeCheck
 from secfc.kmeans.kept import KeptDistances
 from secfc.kmeans.search import Search, suitability
 from secfc.kmeans.sets import asked_about
-from secfc.protocol.consistency import ConsistencyCheck
-from secfc.protocol.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
-from secfc.protocol.disclosure import ServerCoded
+from secfc.protocol.answers.consistency import ConsistencyCheck
+from secfc.protocol.answers.decoding import BLOCK_ELEMENTS, Decoder, ResidueError
+from secfc.protocol.answers.disclosure import ServerCoded
+from secfc.protocol.checkpoint import pack, unpack
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import SEED_BYTES, CodedDistances, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.progress import Progress
-from secfc.protocol.standing import pack, unpack
-from secfc.row_layout import WINDOW
 
 
 class ServerIterate(ServerRounds):

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from secfc.array_types import Bools, Ints, Labels
-from secfc.codes import Code
+from secfc.crypto.coin import COIN_BYTES
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Bools, Ints, Labels
+from secfc.field.label_packing import labels_of
 from secfc.kmeans.label_search import Follows, LabelSearch
 from secfc.kmeans.plus_plus import Choices, candidates_of
+from secfc.protocol.checkpoint import pack, unpack
 from secfc.protocol.choices import label_search
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.label_packing import labels_of
+from secfc.protocol.job.row_layout import WINDOW, RangeParts
 from secfc.protocol.messages import Endorsement, Message, OpenedLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
 from secfc.protocol.phases.server_rounds import ServerRounds
 from secfc.protocol.question import statement
-from secfc.protocol.standing import pack, unpack
 from secfc.protocol.withholding import Carried, owing
-from secfc.row_layout import WINDOW, RangeParts
-from secfc.sealing.coin import COIN_BYTES
 
 
 class ServerLabels(ServerRounds):

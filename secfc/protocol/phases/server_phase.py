@@ -5,23 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from secfc.codes import Code
+from secfc.crypto.handshake import Session
+from secfc.crypto.randomness import MaskSource
 from secfc.errors import TooManyFaultsError
+from secfc.errors.codes import Code
 from secfc.kernels import Choose
 from secfc.kmeans.search import LabelResult, Search
-from secfc.params import Job
-from secfc.protocol.checks import UNION_IS_OPEN
+from secfc.protocol.answers.gathering import Gathering
 from secfc.protocol.choices import Toss
-from secfc.protocol.gathering import Gathering
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Phase
 from secfc.protocol.progress import Progress
 from secfc.protocol.states import State
-from secfc.protocol.unread import Pair
 from secfc.protocol.withholding import Carried
-from secfc.randomness import MaskSource
-from secfc.row_layout import Layout
-from secfc.sealing.handshake import Session
+from secfc.sharing.share_checks import UNION_IS_OPEN
+from secfc.sharing.unread import Pair
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -4,10 +4,10 @@ from abc import abstractmethod
 from collections.abc import Collection
 from typing import Any
 
+from secfc.field.label_packing import PackedLabels
 from secfc.kmeans.label_search import LabelSearch
 from secfc.kmeans.search import LabelResult, Search
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.label_packing import PackedLabels
 from secfc.protocol.messages import Assignment, Continue, Finish, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, Shared
 from secfc.protocol.progress import Progress

@@ -2,23 +2,23 @@
 
 from collections.abc import Collection
 
+from secfc.crypto.coin import COIN_BYTES
 from secfc.errors import MessageError
-from secfc.protocol.checks import ShareChecks
 from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import SharePlan
-from secfc.protocol.dealing import check_after, covers_of
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
-from secfc.protocol.noise import noise_of
+from secfc.protocol.opening.noise import noise_of
 from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_iterate import ServerIterate
 from secfc.protocol.phases.server_labels import ServerLabels
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.states import State
-from secfc.protocol.unread import apart, open_pairs
 from secfc.protocol.withholding import Carried
-from secfc.row_layout import WINDOW, Layout
-from secfc.sealing.coin import COIN_BYTES
+from secfc.sharing.dealing import check_after, covers_of
+from secfc.sharing.share_checks import ShareChecks
+from secfc.sharing.unread import apart, open_pairs
 
 
 class ServerShare(ServerPhase):

@@ -2,13 +2,13 @@
 
 from secfc.errors import MessageError
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import Message, UnionContinue, UnionFound, UnionOpening, UnionVerdict
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.states import State
 from secfc.psu.plan import UnionPlan, salt_of
 from secfc.psu.roles import UnionServer
-from secfc.row_layout import WINDOW, Layout
 
 
 class ServerUnion(ServerPhase):

@@ -13,7 +13,7 @@ import pytest
 
 from secfc.agreement.consortium import Member, add_members
 from secfc.agreement.job_file import Agreement, read_job
-from secfc.agreement.keys import COORDINATOR_KEY, read_key, write_new_ids_key, write_new_key
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key, write_new_ids_key, write_new_key
 from secfc.agreement.signatures import collect, sign_job, signatures_path
 
 _NEED_FLARE = (

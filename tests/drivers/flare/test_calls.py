@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secfc.drivers.calls import Incoming, from_json
+from secfc.drivers.calls.envelopes import Incoming, from_json
 from secfc.errors import MessageError
 
 

@@ -8,14 +8,14 @@ import pytest
 from support.network import RUN, Network, assert_exact
 
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import COORDINATOR_KEY, read_key
-from secfc.drivers import callee as module
-from secfc.drivers import site_files
-from secfc.drivers.callee import Callee
-from secfc.drivers.calls import Call, Incoming, Kind, Place, decode_answer, from_json
-from secfc.drivers.site_files import SiteFiles
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key
+from secfc.drivers.calls import callee as module
+from secfc.drivers.calls.callee import Callee
+from secfc.drivers.calls.envelopes import Call, Incoming, Kind, Place, decode_answer, from_json
+from secfc.drivers.sites import site_files
+from secfc.drivers.sites.site_files import SiteFiles
 from secfc.errors import AgreementError, MessageError
-from secfc.protocol.sizes import Sizes
+from secfc.protocol.messages.sizes import Sizes
 
 pytestmark = pytest.mark.usefixtures("clock")
 

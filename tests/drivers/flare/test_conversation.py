@@ -23,8 +23,8 @@ from secfc.agreement.audit import audit
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
-from secfc.drivers.calls import Kind, decode_answer
-from secfc.drivers.conversation import Conversation
+from secfc.drivers.calls.conversation import Conversation
+from secfc.drivers.calls.envelopes import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job, of_argument
 from secfc.errors import (
     AgreementError,
@@ -37,8 +37,8 @@ from secfc.errors import (
     TooManyFaultsError,
 )
 from secfc.protocol.messages import Assignment, Finish, Plan, Share
-from secfc.protocol.wire import HEADER_BYTES, envelope
-from secfc.report.agreed import write_agreed_report
+from secfc.protocol.messages.wire import HEADER_BYTES, envelope
+from secfc.report.agreed_page import write_agreed_report
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -56,7 +56,7 @@ def test_labels_equal_exact_lloyd_and_each_site_has_its_own(organisations):
 
 
 def test_messages_larger_than_a_piece_are_put_together_again(organisations, monkeypatch):
-    monkeypatch.setattr("secfc.drivers.calls.PIECE_BYTES", 700)
+    monkeypatch.setattr("secfc.drivers.calls.envelopes.PIECE_BYTES", 700)
     made = organisations(200, 100, 300)
     network = Network(made)
     network.run()

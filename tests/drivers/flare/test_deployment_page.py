@@ -19,7 +19,7 @@ from secfc.agreement.job_file import read_job
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import free_port
 from secfc.drivers.flare.kits import CLASSES
-from secfc.drivers.flare.standing import read_standing
+from secfc.drivers.flare.run_state import read_standing
 
 PAGE = (Path(__file__).parents[3] / "docs" / "deployment.md").read_text()
 BLOCKS = re.findall(r"^```sh title=\"([^\n]+)\"\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

@@ -11,18 +11,19 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from simulator.kills import PLACES
 from sklearn.datasets import load_digits
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.keys import COORDINATOR_KEY
+from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import Federation
 from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
 
@@ -123,7 +124,7 @@ def test_labels_equal_exact_lloyd_and_all_sign_what_was_done(consortium, run):
 
 def test_a_site_killed_in_round_3_is_done_without(consortium, run):
     made = consortium[0]
-    _, summary = run(deadline=20.0, site_4=("Assignment", 3, "site"))
+    _, summary = run(deadline=20.0, site_4=(*PLACES["round 3"], "site"))
     assert summary.coordinator["ended"] == "complete", summary
     assert list(summary.coordinator["lost"]) == ["site-4"]
     assert_exact(made, lost=["site-4"])
@@ -133,9 +134,9 @@ def test_a_site_killed_in_round_3_is_done_without(consortium, run):
 def test_three_sites_killed_in_round_3_end_the_run_with_the_inequality(consortium, run):
     _, summary = run(
         deadline=20.0,
-        site_2=("Assignment", 3, "site"),
-        site_4=("Assignment", 3, "site"),
-        site_5=("Assignment", 3, "site"),
+        site_2=(*PLACES["round 3"], "site"),
+        site_4=(*PLACES["round 3"], "site"),
+        site_5=(*PLACES["round 3"], "site"),
     )
     ended = summary.coordinator["ended"]
     assert ended == "TooManyFaultsError: too-many-faults (client 2, client 4, client 5)"
@@ -145,9 +146,9 @@ def test_three_sites_killed_in_round_3_end_the_run_with_the_inequality(consortiu
     assert not (made.written("site-1")[0] / "labels.csv").exists()
 
 
-@pytest.mark.parametrize("message", ["Plan", "Share"], ids=["before sharing", "during sharing"])
-def test_a_site_killed_before_the_iterations_is_left_out(consortium, run, message):
-    _, summary = run(deadline=20.0, site_4=(message, 0, "site"))
+@pytest.mark.parametrize("place", ["before sharing", "during sharing"])
+def test_a_site_killed_before_the_iterations_is_left_out(consortium, run, place):
+    _, summary = run(deadline=20.0, site_4=(*PLACES[place], "site"))
     assert summary.coordinator["ended"] == "complete", summary
     assert summary.coordinator["lost"] == {"site-4": "PartyError: timeout"}
     assert summary.coordinator["result"]["faults"]["left_out"] == [4]
@@ -155,7 +156,7 @@ def test_a_site_killed_before_the_iterations_is_left_out(consortium, run, messag
 
 
 def test_only_a_sites_job_process_killed_is_said_clearly(consortium, run):
-    number, summary = run(deadline=60.0, site_4=("Assignment", 3, "job"))
+    number, summary = run(deadline=60.0, site_4=(*PLACES["round 3"], "job"))
     ended = summary.coordinator["ended"]
     assert ended == "PartyError: stopped (client 4)"
     assert consortium[1].ended(number, timeout=120.0) == "FINISHED:EXECUTION_EXCEPTION"

@@ -11,7 +11,7 @@ from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.postgresql, pytest.mark.timeout(300)]
 

@@ -5,13 +5,13 @@ import pytest
 from support.datasets import mnist
 
 from plaintext_baselines import ExactLloyd
-from secfc.agreement.keys import COORDINATOR_KEY
+from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import Federation
 from secfc.drivers.flare.jobs import export_job
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.data, pytest.mark.timeout(600)]
 

@@ -73,7 +73,7 @@ def test_sites_compare_numbers_of_clusters_as_choose_k_does(up, ran):
         bound=read_job(made.job).job.bound,
         seed=7,
         n_init=2,
-        reveal_inertia=True,
+        reveal=secfc.Reveal(inertia=True),
         limits=secfc.Limits(reveal_inertia=True),
     )
     assert result["k"] == choice.best

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from simulator.kills import PLACES
 from support.hidden import is_fixed_point
 
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import COORDINATOR_KEY
+from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation as module
 from secfc.drivers.flare.federation import Federation
@@ -171,7 +172,7 @@ def test_a_site_killed_when_the_union_is_open_ends_the_run_and_says_what_a_new_o
     consortium, hidden, tmp_path
 ):
     made, federation = consortium
-    (made.folder / "sabotage.json").write_text(json.dumps({"site-3": ("UnionFound", 1, "site")}))
+    (made.folder / "sabotage.json").write_text(json.dumps({"site-3": (*PLACES["union open"], "site")}))
     export_job(hidden[0], tmp_path / "job", deadline=5.0)
     _, summary = federation.run(tmp_path / "job", timeout=300.0)
     told = ended(summary)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simulator.kills import PLACES, SERVERS_PLACE
 from sklearn.datasets import load_digits
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
-from secfc.agreement.keys import COORDINATOR_KEY
+from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare.federation import Federation
 from secfc.drivers.flare.jobs import LOGS, export_job
@@ -20,7 +21,7 @@ from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.errors import PartyError
-from secfc.limits import Limits
+from secfc.protocol.job.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(600)]
 
@@ -112,7 +113,7 @@ def consortium(up):
 
 
 def test_a_site_whose_job_process_was_killed_goes_on_when_the_job_is_submitted_again(consortium):
-    first = consortium.run(site_2=("Assignment", 3, "job"))
+    first = consortium.run(site_2=(*PLACES["round 3"], "job"))
     assert first.coordinator["ended"] == "PartyError: stopped (client 2)"
     assert first.coordinator["interrupted"]
     assert len(consortium.logs) == 5
@@ -120,7 +121,7 @@ def test_a_site_whose_job_process_was_killed_goes_on_when_the_job_is_submitted_a
 
 
 def test_more_sites_killed_than_the_run_can_do_without_go_on_when_they_are_up_again(consortium):
-    killed = {"site_2": ("Assignment", 3, "site"), "site_4": ("Assignment", 3, "site")}
+    killed = {"site_2": (*PLACES["round 3"], "site"), "site_4": (*PLACES["round 3"], "site")}
     first = consortium.run(deadline=15.0, **killed)
     assert sorted(first.coordinator["lost"]) == ["site-2", "site-4"]
     assert first.coordinator["interrupted"]
@@ -129,14 +130,14 @@ def test_more_sites_killed_than_the_run_can_do_without_go_on_when_they_are_up_ag
 
 
 def test_a_coordinator_whose_job_process_was_killed_goes_on(consortium):
-    assert consortium.run(server=("CodedDistances", 3, "job")) is None
+    assert consortium.run(server=(*SERVERS_PLACE, "job")) is None
     summary = consortium.run()
     consortium.assert_complete(summary, summary.coordinator["run"])
 
 
 def test_a_server_of_which_every_process_was_killed_goes_on(consortium):
     with pytest.raises(PartyError):
-        consortium.run(server=("CodedDistances", 3, "site"))
+        consortium.run(server=(*SERVERS_PLACE, "site"))
     assert not consortium.federation.alive(SERVER)
     consortium.federation.start(SERVER)
     summary = consortium.run()

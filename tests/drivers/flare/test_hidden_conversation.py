@@ -11,13 +11,13 @@ from support.hidden import expected
 from support.network import Network, assert_exact, names_of_lost, third_round, vanishes
 
 from secfc.agreement.audit import audit
-from secfc.agreement.keys import write_new_ids_key
+from secfc.agreement.key_files import write_new_ids_key
 from secfc.agreement.statement import read_summary
-from secfc.drivers.calls import Kind, decode_answer
+from secfc.drivers.calls.envelopes import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job
 from secfc.errors import TooManyFaultsError, UnionError
 from secfc.protocol.messages import Plan, Share, UnionDeal, UnionFound
-from secfc.report.agreed import write_agreed_report
+from secfc.report.agreed_page import write_agreed_report
 
 pytestmark = pytest.mark.usefixtures("clock")
 

@@ -8,8 +8,8 @@ import pytest
 from support import network as networks
 from support.network import Network, assert_exact
 
-from secfc.agreement.keys import COORDINATOR_KEY, read_key
-from secfc.drivers.calls import Call, Kind, Place, decode_answer
+from secfc.agreement.key_files import COORDINATOR_KEY, read_key
+from secfc.drivers.calls.envelopes import Call, Kind, Place, decode_answer
 from secfc.errors import AgreementError
 
 pytestmark = pytest.mark.usefixtures("clock")

@@ -9,14 +9,14 @@ from support.preparing import SCHEMA, PreparingSites
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary as read_statements
-from secfc.drivers.calls import Kind
+from secfc.crypto.channel import Sealed
+from secfc.drivers.calls.envelopes import Kind
 from secfc.drivers.flare.jobs import export_job, of_argument, to_argument
-from secfc.drivers.participant import Participant
+from secfc.drivers.sites.participant import Participant
 from secfc.errors import CheatError, DataError, MessageError, TooManyFaultsError
+from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.summary import SUMMARY, read_summary
-from secfc.prepare.wire import decode, encode
 from secfc.protocol.messages import Complete, Deal, Holds, Opening
-from secfc.sealing.channel import Sealed
 
 pytestmark = pytest.mark.usefixtures("clock")
 

@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.statement import read_summary
+from secfc.api.transformer import Prepare
 from secfc.cli.app import app
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
-from secfc.limits import Limits
-from secfc.prepare.transformer import Prepare
+from secfc.protocol.job.limits import Limits
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(300)]
 

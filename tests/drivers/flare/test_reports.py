@@ -7,8 +7,8 @@ from support.network import Network, assert_exact, names_of_lost
 
 from secfc.agreement import statement
 from secfc.agreement.statement import read_summary
-from secfc.drivers.calls import Answer, Kind, decode_answer, from_json
-from secfc.report.agreed import write_agreed_report
+from secfc.drivers.calls.envelopes import Answer, Kind, decode_answer, from_json
+from secfc.report.agreed_page import write_agreed_report
 
 pytestmark = pytest.mark.usefixtures("clock")
 

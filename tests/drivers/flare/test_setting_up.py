@@ -17,12 +17,12 @@ from support.hospitals import JOB, NAMES, accept, command, new, requests, resign
 
 from secfc.agreement.consortium import Member
 from secfc.agreement.job_file import read_job
-from secfc.agreement.keys import read_key
-from secfc.agreement.toml_file import MAX_BYTES
+from secfc.agreement.key_files import read_key
 from secfc.drivers.flare.certificates import Authority, new_key, signing_request
 from secfc.drivers.flare.hand_overs import read_consortium, request_text
 from secfc.drivers.flare.kits import AUTHORIZATION, CLASSES
 from secfc.errors import ParameterError
+from secfc.tables.toml_file import MAX_BYTES
 
 pytestmark = pytest.mark.flare
 

@@ -10,9 +10,9 @@ from support.hospitals import JOB, NAMES, accept, command, requests
 from secfc.agreement.job_file import read_job
 from secfc.agreement.signatures import check_signed, read_signatures, signatures_path
 from secfc.agreement.site_file import read_site
-from secfc.agreement.toml_file import MAX_BYTES
 from secfc.drivers.flare.jobs import export_job, take_signatures
 from secfc.errors import AgreementError, SecFCError
+from secfc.tables.toml_file import MAX_BYTES
 
 pytestmark = pytest.mark.flare
 

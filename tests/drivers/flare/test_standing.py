@@ -9,11 +9,11 @@ from support.hospitals import NAMES, accept, command
 from support.network import Network, assert_exact, names_of_lost
 
 from secfc.agreement.audit import Finding
-from secfc.agreement.keys import COORDINATOR_KEY, write_new_key
-from secfc.cli.job import show_findings
+from secfc.agreement.key_files import COORDINATOR_KEY, write_new_key
+from secfc.cli.agreed.job_command import show_findings
 from secfc.drivers.flare import runs
-from secfc.drivers.flare.processes import ServerProcess
-from secfc.drivers.flare.standing import STANDING, StandingFile, at_the_coordinator, read_standing
+from secfc.drivers.flare.flare_processes import ServerProcess
+from secfc.drivers.flare.run_state import STANDING, StandingFile, at_the_coordinator, read_standing
 from secfc.errors import AgreementError, DataError, PartyError, TooManyFaultsError
 from secfc.protocol.progress import Progress
 

@@ -17,9 +17,9 @@ from support.hospitals import NAMES, accept, command, new, requests, set_up
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation, runs
 from secfc.drivers.flare.federation import Federation, free_port
+from secfc.drivers.flare.flare_processes import KitProcess, ServerProcess, in_use, only_one
 from secfc.drivers.flare.kits import check_name
-from secfc.drivers.flare.processes import KitProcess, ServerProcess, in_use, only_one
-from secfc.drivers.flare.standing import STANDING
+from secfc.drivers.flare.run_state import STANDING
 from secfc.errors import ParameterError, PartyError
 
 pytestmark = pytest.mark.flare
@@ -173,7 +173,7 @@ def test_a_second_start_or_run_is_refused_and_changes_nothing(made, own):
 
 def test_a_lock_ends_with_the_process_that_holds_it(tmp_path):
     code = (
-        "import sys, pathlib\nfrom secfc.drivers.flare.processes import only_one\n"
+        "import sys, pathlib\nfrom secfc.drivers.flare.flare_processes import only_one\n"
         "with only_one(pathlib.Path(sys.argv[1])):\n    print(flush=True)\n    sys.stdin.read()\n"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

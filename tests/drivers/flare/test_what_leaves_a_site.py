@@ -10,11 +10,11 @@ from support.leaks import CASES, MARK, SITE, VALUE, Plain, without_times
 from support.network import Network, on_receive
 
 from secfc.agreement.statement import read_summary
-from secfc.codes import Code
-from secfc.drivers.calls import Kind
+from secfc.drivers.calls.envelopes import Kind
 from secfc.errors import SecFCError
+from secfc.errors.codes import Code
 from secfc.protocol.messages import Assignment
-from secfc.public_errors import is_ending
+from secfc.protocol.public_errors import is_ending
 
 pytestmark = pytest.mark.usefixtures("clock")
 

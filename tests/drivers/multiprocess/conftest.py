@@ -11,8 +11,8 @@ import pytest
 from support import warm
 
 import secfc
-from secfc.drivers import framing
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.calls import framing
+from secfc.drivers.calls.processes import ForkServer
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
@@ -28,7 +28,7 @@ def sabotage(monkeypatch):
         code = codes.get(next(count))
         if code is None:
             return real(forks)
-        main = "import sys\nfrom secfc.drivers.party_process import main\nsys.exit(main())\n"
+        main = "import sys\nfrom secfc.drivers.calls.party_process import main\nsys.exit(main())\n"
         return warm.Popen(
             [sys.executable, "-P", "-c", f"{textwrap.dedent(code)}\n{main}"],
             stdin=subprocess.PIPE,

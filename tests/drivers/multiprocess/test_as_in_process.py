@@ -48,7 +48,8 @@ def test_outcome_and_messages_in_many_parts_are_equal(setup_of, sabotage, part_r
     for party in range(1, 5):
         sabotage(
             party,
-            f"import secfc.row_layout\nsecfc.row_layout.PART_BYTES, secfc.row_layout.PART_ROWS = 1, {rows}",
+            "from secfc.protocol.job import row_layout\n"
+            f"row_layout.PART_BYTES, row_layout.PART_ROWS = 1, {rows}",
         )
     setup = setup_of((5, 0, 7, 4))
     outcome = run_multiprocess(setup)

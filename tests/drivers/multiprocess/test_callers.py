@@ -34,7 +34,7 @@ SCRIPT = """
 import sys
 import numpy as np
 import secfc
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.calls.processes import ForkServer
 
 started, real = [], ForkServer.start
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import secfc
-from secfc.drivers import processes
-from secfc.drivers.agreed import run_agreed
+from secfc.drivers.calls import processes
+from secfc.drivers.calls.processes import ForkServer
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.processes import ForkServer
+from secfc.drivers.sites.agreed_run import run_agreed
 
 PACKAGE = str(Path(secfc.__file__).resolve().parent.parent)
 
@@ -30,8 +30,8 @@ pytestmark = [
 WORK = """
 import glob, json, os, secrets, sys
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from secfc.drivers import fork_server, party_process
-from secfc.randomness import MaskSource
+from secfc.drivers.calls import fork_server, party_process
+from secfc.crypto.randomness import MaskSource
 
 def main():
     sys.stdin.readline()
@@ -269,7 +269,7 @@ def test_where_nothing_can_be_forked_every_party_has_an_interpreter(setup_of, se
 
 ENDING = """
 import atexit, logging.handlers, sys
-from secfc.drivers import fork_server
+from secfc.drivers.calls import fork_server
 atexit.register(print, "finalised")
 logging.getLogger().addHandler(logging.handlers.MemoryHandler(9, target=logging.StreamHandler(sys.stdout)))
 logging.warning("logged")

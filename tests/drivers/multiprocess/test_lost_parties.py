@@ -8,8 +8,8 @@ import pytest
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc.drivers.committee import Committee
-from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
@@ -21,10 +21,10 @@ from secfc.errors import (
     SecFCError,
     TooManyFaultsError,
 )
-from secfc.ids import row_ids
-from secfc.limits import Limits
-from secfc.params import Job
-from secfc.protocol.wire import envelope
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.messages.wire import envelope
+from secfc.tables.ids import row_ids
 
 pytestmark = pytest.mark.processes
 

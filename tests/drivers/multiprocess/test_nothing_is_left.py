@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from support.outcomes import assert_equal
 
-from secfc.drivers import conversation, pipes
+from secfc.drivers.calls import conversation, pipes
+from secfc.drivers.calls.processes import ForkServer
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
-from secfc.drivers.processes import ForkServer
 from secfc.errors import (
     DataError,
     TooManyFaultsError,

@@ -7,7 +7,7 @@ import threading
 import pytest
 from support.outcomes import assert_equal
 
-from secfc.drivers import framing, pipes
+from secfc.drivers.calls import framing, pipes
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
@@ -139,7 +139,7 @@ def test_a_forged_sender_ends_the_run_and_names_the_forger(setup_of, sabotage, m
 @pytest.mark.parametrize("frame", [b"J1", b"Jnull", b"APK\x03\x04 no archive", b'J{"error": 1}'])
 def test_a_frame_whose_content_is_not_ours_ends_the_run_and_does_not_hang_it(setup_of, sabotage, frame):
     code = f"""
-        from secfc.drivers import framing
+        from secfc.drivers.calls import framing
         real = framing.write_frame
 
         def write_frame(stream, kind, payload):

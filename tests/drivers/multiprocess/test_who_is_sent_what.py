@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from secfc.drivers import framing
-from secfc.drivers.calls import Incoming, Kind, decode_call
-from secfc.drivers.coordinator import Coordinator
+from secfc.drivers.calls import framing
+from secfc.drivers.calls.coordinator import Coordinator
+from secfc.drivers.calls.envelopes import Incoming, Kind, decode_call
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.errors import (
     SealError,
 )
-from secfc.protocol.wire import envelope
+from secfc.protocol.messages.wire import envelope
 
 pytestmark = pytest.mark.processes
 

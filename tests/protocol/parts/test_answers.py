@@ -7,6 +7,7 @@ import pytest
 from support.parts import MANY, asked, ending, sharing
 
 from secfc.errors import MessageError
+from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -14,7 +15,6 @@ from secfc.protocol.messages import (
     Continue,
 )
 from secfc.protocol.states import State
-from secfc.row_layout import WINDOW
 
 # Continue
 

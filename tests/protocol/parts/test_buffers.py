@@ -12,6 +12,7 @@ from support.parts import MANY, asked, ending
 from support.sweeps import crossed, sweep
 
 from secfc.errors import MessageError
+from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
@@ -21,7 +22,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.states import State
-from secfc.row_layout import WINDOW
 
 
 @pytest.mark.some(1)

@@ -8,6 +8,7 @@ import numpy as np
 from support.parts import COUNTS, MANY, sharing
 
 from secfc.field.packing import unpack
+from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -18,7 +19,6 @@ from secfc.protocol.messages import (
     Share,
 )
 from secfc.protocol.states import State
-from secfc.row_layout import WINDOW
 
 
 def test_messages_are_as_many_as_parts(many):

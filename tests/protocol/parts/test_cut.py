@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from support.parts import COUNTS, MANY, ending, laws
 from support.sweeps import crossed, sweep
 
-from secfc import row_layout
-from secfc.params import Job
+from secfc.protocol.job import row_layout
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import ANSWER_PARTS, PART_BYTES, PART_ROWS, Layout
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
 )
 from secfc.protocol.states import State
-from secfc.row_layout import ANSWER_PARTS, PART_BYTES, PART_ROWS, Layout
 
 # How rows are cut
 

@@ -10,8 +10,10 @@ import pytest
 from support.parts import MANY, P, ending, sharing
 from support.sweeps import sweep
 
+from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues
+from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
@@ -21,8 +23,6 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.phases import server_iterate
 from secfc.protocol.states import State
-from secfc.row_layout import WINDOW
-from secfc.sealing.channel import TAG_BYTES
 
 # Parts of shares out of turn
 

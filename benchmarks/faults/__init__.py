@@ -1,1 +1,0 @@
-"""Runs on a faulty network with clients that lie: scenarios, and a search for broken promises."""

@@ -1,0 +1,1 @@
+"""Deposits in an agreed job: who may deposit, what is held, where it is stored."""

@@ -1,0 +1,75 @@
+"""Files that are never overwritten, and files of secrets."""
+
+import base64
+import binascii
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+from secfc.agreement.logs.disk import write_errors
+from secfc.errors import ParameterError
+from secfc.tables.toml_file import read_text
+
+OWNER_ONLY = 0o600  # mode of a file that holds a secret
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write a file that must not exist yet. A process that is killed leaves no part of it at the path.
+
+    Raises ParameterError if it exists (it is not changed) or cannot be written.
+    """
+    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}~")
+    with write_errors(str(path)):
+        try:
+            with os.fdopen(os.open(draft, _NEW, mode), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            _give_name(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _give_name(draft: Path, path: Path) -> None:
+    """Move a file to a path where there is none. ParameterError if there is one."""
+    try:
+        os.link(draft, path)
+    except OSError:  # there is a file, or the file system has no links
+        if os.path.lexists(path):
+            raise ParameterError(f"{path}: it exists and is left as it is; name another file") from None
+        os.replace(draft, path)
+
+
+def numbers_in(folder: Path, suffix: str = "") -> list[int]:
+    """Numbers that files in a folder are named by, ascending; none where there is no folder."""
+    names = (path.name.removesuffix(suffix) for path in folder.glob(f"*{suffix}"))
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def of_base64(text: str, size: int, *, kind: str = "") -> bytes | None:
+    """Decode `size` bytes from base64 after the prefix `kind`; None for any other text."""
+    try:
+        data = base64.b64decode(text.removeprefix(kind), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if len(data) == size and kind + base64.b64encode(data).decode() == text else None
+
+
+def read_private_text(path: Path, *, what: str) -> str:
+    """A file of UTF-8 text that only its owner may read; errors call it `what`, such as "a private key".
+
+    Raises ParameterError if it cannot be read, or if others may read it too.
+    """
+    text = read_text(path)
+    if sys.platform != "win32":
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _OTHERS:
+            raise ParameterError(
+                f"{path}: {what} that others may read (mode {mode:04o}); chmod 600 and, if anybody else has "
+                f"had access, make a new one"
+            )
+    return text

@@ -1,0 +1,1 @@
+"""What users call: `run`, `choose_k`, `predict`, `SecureKMeans` and their results."""

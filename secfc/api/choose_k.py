@@ -1,0 +1,349 @@
+"""`choose_k`: clusterings for several numbers of clusters from one sharing, compared by distances only."""
+
+import html
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite, nan
+from typing import Any, Literal
+
+import numpy as np
+
+from secfc.api.arguments import written_out
+from secfc.api.call_values import Ids, Reveal, Revealing, of_ids, opened_of_choice
+from secfc.api.options import ChooseOptions, Driver, RunOptions
+from secfc.api.run import run_outcome
+from secfc.drivers.costs import Costs
+from secfc.errors import ParameterError, missing
+from secfc.field.array_types import Ints
+from secfc.kmeans.measures import knee
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import Auto, Disclosure, Threshold, shared
+from secfc.protocol.progress import Faults, Progress
+from secfc.tables.number_texts import number_text
+from secfc.tables.parties import Party, as_parties
+
+HEADINGS = (
+    "k",
+    "inertia",
+    "silhouette",
+    "Calinski-Harabasz",
+    "Davies-Bouldin",
+    "iterations",
+    "smallest cluster",
+)
+
+_BEST = {"silhouette": 1, "calinski_harabasz": 1, "davies_bouldin": -1}
+"""The measures, with 1 where greater is better and -1 where less is."""
+
+_WHOLE, _LARGE = 1e3, 1e6  # between these measures are shown without decimals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """The best clustering with one number of clusters.
+
+    Attributes
+    ----------
+    k : int
+    inertia : float
+        In the data's units squared.
+    silhouette : float or None
+        Simplified silhouette, 0 to 1. It compares each row's distance to its own centre with the distance to
+        the next centre. Greater is better. None with disclosure "labels".
+    calinski_harabasz : float
+        Greater is better.
+    davies_bouldin : float or None
+        Less is better. None with disclosure "labels".
+    n_iter : int
+    converged : bool
+    sizes : ndarray of shape (k,), int64
+    labels : list of ndarray of shape (m_j,), int32
+        One per party; a Series where the party gave a DataFrame.
+
+    Notes
+    -----
+    The three measures are nan if fewer than two clusters have rows, or if there are as many clusters as rows.
+    """
+
+    k: int
+    inertia: float
+    silhouette: float | None
+    calinski_harabasz: float
+    davies_bouldin: float | None
+    n_iter: int
+    converged: bool
+    sizes: Ints = field(repr=False)
+    labels: list[Any] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Result of `choose_k`: a `Candidate` for each k. Index it by k.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+        By ascending k.
+    best : int
+        The k with the greatest simplified silhouette; with disclosure "labels" the greatest
+        Calinski-Harabasz. Of equal candidates the smallest k. The clients are sent its labels.
+    knee : int or None
+        The k at which the inertia curve bends most.
+    faults : Faults
+        Clients, numbered from 1, that vanished or lied.
+    costs : Costs
+    job : Job
+    """
+
+    candidates: tuple[Candidate, ...]
+    best: int
+    knee: int | None
+    faults: Faults
+    costs: Costs
+    job: Job
+
+    def __getitem__(self, k: int) -> Candidate:
+        for candidate in self.candidates:
+            if candidate.k == k:
+                return candidate
+        raise ParameterError(f"k: {k} was not compared, but {', '.join(str(one.k) for one in self)} were")
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells of the table, under `HEADINGS`; a star marks the best value of each measure."""
+        marked = self._marked()
+        return [
+            (
+                str(one.k) + (" (knee)" if one.k == self.knee else ""),
+                number_text(one.inertia, 6),
+                *(_cell(getattr(one, name), one.k == marked[name]) for name in _BEST),
+                str(one.n_iter) + ("" if one.converged else " (not converged)"),
+                str(int(one.sizes.min())),
+            )
+            for one in self
+        ]
+
+    def _marked(self) -> dict[str, int | None]:
+        """For each measure, the k with the best value."""
+        marked: dict[str, int | None] = {}
+        for name, sign in _BEST.items():
+            defined = [(sign * value, one.k) for one in self if _is_defined(value := getattr(one, name))]
+            marked[name] = max(defined, key=lambda one: one[0])[1] if defined else None
+        return marked
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything except labels and single messages, for JSON; an undefined measure is None."""
+        return {
+            "best": self.best,
+            "knee": self.knee,
+            "candidates": [
+                {
+                    "k": one.k,
+                    "inertia": one.inertia,
+                    **{name: value if _is_defined(value := getattr(one, name)) else None for name in _BEST},
+                    "n_iter": one.n_iter,
+                    "converged": one.converged,
+                    "sizes": one.sizes.tolist(),
+                }
+                for one in self
+            ],
+            "costs": self.costs.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        table = [HEADINGS, *self.rows()]
+        widths = [max(len(row[at]) for row in table) for at in range(len(HEADINGS))]
+        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(one)}</th>" for one in HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
+        )
+        return (
+            f"<table><caption>Numbers of clusters compared on one sharing; * marks the best</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Inertia with its knee, and the three measures, as a matplotlib figure.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; the suffix decides the format.
+
+        Raises
+        ------
+        ParameterError
+            When matplotlib is not installed; the extra "plots" installs it.
+        """
+        try:
+            from matplotlib.figure import Figure  # noqa: PLC0415
+        except ImportError:
+            raise missing("matplotlib", "plot", "plots") from None
+        figure = Figure(figsize=(9, 6), layout="constrained")
+        ks = [one.k for one in self]
+        shown = (
+            ("inertia", "inertia"),
+            ("silhouette", "simplified silhouette (greater is better)"),
+            ("calinski_harabasz", "Calinski-Harabasz (greater is better)"),
+            ("davies_bouldin", "Davies-Bouldin (less is better)"),
+        )
+        marked = self._marked() | {"inertia": self.knee}
+        for axes, (name, title) in zip(figure.subplots(2, 2).flat, shown, strict=True):
+            values = [nan if (value := getattr(one, name)) is None else value for one in self]
+            axes.plot(ks, values, "o-", color="#2a6f97", markersize=4)
+            best = marked[name]
+            if best is not None:
+                axes.axvline(best, color="#c1121f", linewidth=1, linestyle="--")
+                right = best > (ks[0] + ks[-1]) / 2  # keeps the text inside the axes
+                axes.annotate(
+                    f"k = {best}",
+                    (best, 0.5),
+                    xycoords=("data", "axes fraction"),
+                    xytext=(-4 if right else 4, 0),
+                    textcoords="offset points",
+                    ha="right" if right else "left",
+                    color="#c1121f",
+                )
+            axes.set_title(title, fontsize=10)
+            axes.set_xlabel("k")
+            axes.xaxis.get_major_locator().set_params(integer=True)
+        if path is not None:
+            figure.savefig(path, dpi=120)
+        return figure
+
+
+@written_out(Threshold, ChooseOptions, Revealing)
+def choose_k(
+    parties: Sequence[Any] | Mapping[str, Any],
+    ks: Sequence[int],
+    t: int | None = None,
+    ell: int | None = None,
+    *,
+    init: str = "auto",
+    n_init: int | Auto = "auto",
+    max_iter: int = 300,
+    seed: int | None = None,
+    disclosure: Disclosure = "labels",
+    ids: Ids = None,
+    reveal: Reveal | None = None,
+    limits: Limits | Sequence[Limits] | None = None,
+    bound: float | None = None,
+    step: float | None = None,
+    precision: int = 32,
+    tol_moved: float = 0.0,
+    max_liars: int = 0,
+    comparers: Sequence[int] | None = None,
+    driver: Driver = "in-process",
+    threads: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[Progress], None] | Literal["bar"] | None = None,
+) -> Choice:
+    """Cluster with every k of a range on one sharing, and compare the clusterings.
+
+    The comparison uses only the distances of the iterations. For one k the server learns no more than in
+    `secfc.run`, but it learns this for every k. With disclosure "labels" it learns the inertia of each k and
+    of one cluster, if every party consents (``reveal=secfc.Reveal(inertia=True)``).
+
+    Parameters
+    ----------
+    parties : sequence
+        As for `secfc.run`.
+    ks : sequence of int
+        Numbers of clusters, such as ``range(2, 11)``.
+    **options
+        As for `secfc.run`, in the order of the signature. `reveal` opens the inertia and nothing else.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    SecFCError
+        The text names the party, the argument and the wrong number. Nothing has been shared then.
+
+    Examples
+    --------
+    >>> import numpy as np, secfc
+    >>> rng = np.random.default_rng(0)
+    >>> parties = [rng.normal(size=(20, 2)) + rng.integers(3, size=(20, 1)) * 9 for _ in range(3)]
+    >>> given = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
+    >>> choice = secfc.choose_k(parties, range(1, 6), t=1, ell=1, seed=0, **given)
+    >>> choice.best, choice[3].sizes.tolist()
+    (3, [22, 22, 16])
+    """
+    options = ChooseOptions(
+        init=init,
+        n_init=n_init,
+        max_iter=max_iter,
+        seed=seed,
+        disclosure=disclosure,
+        limits=limits,
+        bound=bound,
+        step=step,
+        precision=precision,
+        tol_moved=tol_moved,
+        max_liars=max_liars,
+        comparers=comparers,
+        driver=driver,
+        threads=threads,
+        deadline=deadline,
+        progress=progress,
+        **of_ids(ids),
+        **opened_of_choice(reveal),
+    )
+    return choose_members(as_parties(parties), options, ks=ks, t=t, ell=ell)
+
+
+def choose_members(
+    members: list[Party], options: ChooseOptions, *, ks: Sequence[int], t: int | None, ell: int | None
+) -> Choice:
+    """`choose_k` for parties that already have names."""
+    try:
+        given = np.asarray(list(ks))
+        wanted = sorted(set(given.astype(np.int64, casting="safe").tolist())) if given.size else []
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError("ks: a sequence of integers is needed") from None
+    if not wanted:
+        raise ParameterError("ks: no number of clusters is given")
+    everything = RunOptions(**shared(options, ChooseOptions))
+    outcome, job, _ = run_outcome(members, everything, k=wanted[-1], t=t, ell=ell, compared=tuple(wanted))
+    candidates = []
+    for figures, labels in zip(outcome.found, outcome.found_labels, strict=True):
+        own = outcome.by_party(labels)
+        parts = [member.align(part) for member, part in zip(members, own, strict=True)]
+        sizes = np.array(figures["sizes"], dtype=np.int64)
+        candidates.append(Candidate(**(figures | {"sizes": sizes}), labels=parts))
+    best = max(candidates, key=_suitability)
+    return Choice(
+        candidates=tuple(candidates),
+        best=best.k,
+        knee=knee([one.k for one in candidates], [one.inertia for one in candidates]),
+        faults=outcome.faults,
+        costs=outcome.costs,
+        job=job,
+    )
+
+
+def _is_defined(value: float | None) -> bool:
+    return value is not None and isfinite(value)
+
+
+def _suitability(candidate: Candidate) -> float:
+    value = candidate.calinski_harabasz if candidate.silhouette is None else candidate.silhouette
+    return value if isfinite(value) else -inf
+
+
+def _cell(value: float | None, best: bool) -> str:
+    if value is None:
+        return "- "
+    text = f"{value:,.0f}" if _WHOLE <= value < _LARGE else number_text(value, 4, most=5)
+    return f"{text}{'*' if best else ' '}" if isfinite(value) else "- "

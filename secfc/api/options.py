@@ -1,0 +1,172 @@
+"""Options of calls besides those that the parties agree on (`secfc.protocol.job.options`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
+from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.options import (
+    MACHINE,
+    OPENED,
+    Agreed,
+    CentreNoise,
+    ClusterOptions,
+    Computing,
+    again,
+    option,
+)
+from secfc.protocol.progress import Progress
+
+Driver = Literal["in-process", "multiprocess"]  # both run all parties on one machine
+Recipients = Literal["all"] | Sequence[int] | None  # positions of parties that receive the centres
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OfData:
+    """Options that belong to one data set and not to a model."""
+
+    ids: Sequence[Any] | None = option(
+        None,
+        "sequence of one sequence of row IDs per party, or Membership, optional",
+        "Switches on membership privacy. First the parties find the union of their IDs (str, int, UUID "
+        "or bytes), and nobody learns who holds which ID. Then every party shares a vector for every ID "
+        "of the union. If an ID is held twice, the run ends with an error. IDs are compared as text in "
+        'Unicode\'s NFC without blanks at either end: 7 equals "7", but "7" and "007" differ, and so do '
+        '"a" and "A". A `Membership` also gives the key that hashes the IDs, and the public cap.',
+    )
+    id_key: bytes | None = option(
+        None,
+        "bytes of length 32, optional",
+        "The key that hashes the IDs. All clients have it, and the server must not. By default it is "
+        "random; with a seed it is derived from the seed, so that a simulation can be repeated. A "
+        "deployment must give its own key.",
+    )
+    seed: int | None = option(
+        None,
+        "int, optional",
+        "Seed of public choices (first sets and draws), to repeat a simulation. Who chooses it chooses "
+        "them. Masks never depend on it.",
+        least=0,
+        help="Seed of public choices, to repeat a simulation; masks never depend on it.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RevealOptions(CentreNoise):
+    """What is opened at the end, and to whom."""
+
+    reveal_centres: Recipients = option(
+        None,
+        'None, "all" or sequence of int',
+        "The parties, by position, that receive the centres of the final clusters. They learn the exact "
+        "means (docs/threat-model.md says what follows from them), or means with noise. Every party must "
+        "consent by its `limits`. The server learns nothing about the centres. None: nobody receives them.",
+    )
+    reveal_spread: bool = option(
+        False,
+        "bool",
+        "Whether the same parties also learn each column's standard deviation in each cluster. Every "
+        "party must consent by ``limits.reveal_spread``, the size of the smallest cluster for which it "
+        "consents. The largest of these sizes applies to all. A run that ends with a smaller cluster "
+        "opens nothing and raises LimitError.",
+        help="The same parties also learn standard deviations: NAME.spreads.csv.",
+        panel=OPENED,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Execution(Computing):
+    """How the parties are run on one machine, and what each party refuses."""
+
+    bound: float | None = option(
+        None,
+        "float, optional",
+        "Public bound on the Euclidean norm of a row. By default the largest norm in the data, which only a "
+        "simulation can know.",
+        help="Public bound on a row's norm; by default from the data.",
+    )
+    limits: Limits | Sequence[Limits] | None = option(
+        None,
+        "Limits or sequence of Limits, one per party, optional",
+        "What each client refuses, and what it consents to.",
+    )
+    comparers: Sequence[int] | None = option(
+        None,
+        "sequence of int, optional",
+        'With disclosure "labels" the parties, by position, that compare: dealer, first and '
+        "second evaluator. If one of them is lost, the run ends. Positions from n on are helpers, parties "
+        "without rows and shares. By default the first three "
+        "parties if t = 1, else the first party and two helpers.",
+    )
+    driver: Driver = option(
+        "in-process",
+        '{"in-process", "multiprocess"}',
+        "All parties in this process, or one OS process each.",
+        help="All parties in one process, or a process each.",
+        panel=MACHINE,
+    )
+    deadline: float | None = option(
+        None,
+        "float, optional",
+        "Seconds that a client's process has to answer a call, with the multiprocess driver; after that "
+        "the client is lost. By default a client is lost only if its process has ended.",
+        help="Seconds that a party has to answer; after that it is lost.",
+        panel=MACHINE,
+    )
+    progress: Callable[[Progress], None] | Literal["bar"] | None = option(
+        None,
+        '"bar" or callable, optional',
+        "A bar in the terminal or the notebook, or a function that is called with a `Progress` each "
+        "time the server has accepted a message.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Weights:
+    """How many times each row counts."""
+
+    sample_weight: Sequence[Any] | None = option(
+        None,
+        "sequence of one integer array per party, optional",
+        "How many times each row counts: in means, the inertia, scores of starts and draws of "
+        'k-means++, as in scikit-learn (the first sets of "random" and "separation" do not depend on '
+        f"it). Whole numbers from 1 to {MAX_WEIGHT}, with a sum of {MAX_ROWS} at most. **Weights are "
+        "public**: all parties and the server learn the weight of every row. For `limits` the size of a "
+        "set is its total weight divided by its largest weight, rounded down. docs/optional.md says what "
+        "weights go with.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PredictOptions(Weights, Execution, Agreed):
+    """Options of `secfc.predict`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ChooseOptions(Execution, OfData, ClusterOptions):
+    """Options of `secfc.choose_k`."""
+
+    init: str = again(
+        ClusterOptions,
+        "init",
+        kind='{"auto", "random"}',
+        text='"auto" is "random": several k are compared from random partitions.',
+        help="How the first sets are chosen: at random.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RunOptions(Weights, Execution, RevealOptions, OfData, ClusterOptions):
+    """Options of `secfc.run`."""
+
+    committee: int | Sequence[int] | None = option(
+        None,
+        "int or sequence of int, optional",
+        "The parties that compute, by position; a number c means the first c parties. They may be fewer "
+        "than the parties with rows. Positions from n on are members without rows. Each party deals its "
+        "rows to the committee once, with a proof that its shares are consistent, and then receives "
+        "only the labels of its own rows. Members learn all labels. t and ell refer to members, and "
+        "`comparers` are positions in the committee. There is one `limits` for all. Not "
+        "with `ids`, given centres or start labels, or opened centres. By default all parties compute.",
+    )

@@ -1,0 +1,119 @@
+"""The result of `secfc.run`."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from secfc.drivers.outcome import Outcome
+
+if TYPE_CHECKING:
+    from secfc.prepare.column_transform import Preparation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Outcome):
+    """A clustering of the parties' rows, equal to Lloyd's on the pooled rows.
+
+    Attributes
+    ----------
+    labels : list of ndarray of shape (m_j,), int32
+        Cluster of each row, one array per party; a pandas Series with the DataFrame's index where the party
+        gave a DataFrame. -1 for the rows of a party that was left out.
+    n_iter : int
+        Iterations of the best start, as scikit-learn counts them.
+    converged : bool
+        Whether the last iteration changed no label, or fewer than `tol_moved` allows. False if only
+        `max_iter` ended the run.
+    inertia : float or None
+        Sum of squared distances of the quantised rows to their centres, in the data's units squared. None
+        with disclosure "labels", unless it was opened (`reveal`); then it is within one in 2**52.
+    sizes : ndarray of shape (k,), int64
+        Rows of each cluster.
+    history : ndarray of shape (n_iter,), float64
+        Inertia of each iteration; empty with disclosure "labels".
+    start : list of ndarray of shape (m_j,), int32
+        The sets whose means were the first centres (-1: in no set), one array per party.
+    ids : list of list, or None
+        The IDs of each party's rows, with membership privacy.
+    union_rows : list of ndarray of shape (m_j,), int64, or None
+        The number of each row in the union, with membership privacy.
+    cluster_centers : ndarray of shape (k, d), float64, or None
+        Means of the clusters in the data's units, if they were revealed (`reveal`), with the noise
+        of `centres_epsilon` if it was given; NaN for a cluster without rows.
+    cluster_std : ndarray of shape (k, d), float64, or None
+        Population standard deviations of each column in each cluster, in the data's units, if they were
+        revealed (`reveal`); NaN for a cluster without rows.
+    near_ties : int or None
+        Comparisons of the best start that floating point could not decide and exact integers did. None with
+        disclosure "labels".
+    faults : Faults
+        Clients, numbered from 1, that vanished or lied.
+    distance_counts : ndarray of shape (24,), int64
+        Number of rows by distance to their centre, in equal bins; empty with disclosure "labels".
+    distance_edges : ndarray of shape (25,), float64
+        Ends of the bins, from 0 to the largest distance, in the data's units; empty likewise.
+    cluster_spreads : ndarray of shape (k,), float64
+        Root mean square of the distances of each cluster's rows to its centre, in the data's units, each row
+        counted once whatever its weight; NaN for a cluster without rows; empty likewise.
+    cluster_silhouettes : ndarray of shape (k,), float64
+        Simplified silhouette of each cluster (`secfc.Candidate`); NaN and empty likewise.
+    costs : Costs
+        Messages, bytes and CPU seconds per phase and role.
+    columns : tuple of str
+        Names of the d columns, if parties gave DataFrames or files; else empty.
+    job : Job
+        The public parameters.
+    run_id : str
+        The run's identifier, 32 hexadecimal digits, as in messages and logs.
+    """
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        names: Sequence[str] | None = None,
+        columns: "Sequence[str] | Preparation | None" = None,
+        party: int | None = None,
+        pooled: Sequence[Any] | None = None,
+    ) -> Path:
+        """Write one self-contained HTML page about the run: who learned what, clusters, convergence, costs.
+
+        Parameters
+        ----------
+        path : path
+            Written completely or not at all; an existing file is replaced.
+        names : sequence of str, optional
+            Names of the parties.
+        columns : sequence of str or secfc.prepare.Preparation, optional
+            Names of the columns, by default `columns` of the result. With a preparation, means are in the
+            units of its schema.
+        party : int, optional
+            Position of the party that receives this copy. The copy shows the centres if they were revealed
+            to this party, and with membership privacy its cluster sizes, which are otherwise on every copy.
+            It leaves out the distances, which no party learns. Without `party` the page is for the operator
+            of the server, who learns no mean and no deviation.
+        pooled : sequence, optional
+            The parties' rows, where the run was simulated: Lloyd's algorithm is run on the pooled rows. In a
+            copy that shows centres only the party's own rows are used: it shows how well they fit.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ParameterError, DataError
+            The text names the argument, or the extra of a library that is not installed: `report` for Jinja,
+            `sklearn` for a comparison with the pooled rows.
+        """
+        from secfc.report.html import page_of, write_page  # noqa: PLC0415 - imported only for a page
+
+        page = page_of(self, names=names, columns=columns, party=party, pooled=pooled)
+        return write_page(page, path)
+
+    def _repr_html_(self) -> str:
+        from secfc.report.html import summary_table  # noqa: PLC0415
+
+        return summary_table(self)

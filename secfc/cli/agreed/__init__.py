@@ -1,0 +1,1 @@
+"""Commands for jobs that organisations agree on."""

@@ -1,0 +1,436 @@
+"""`secfc job` and `secfc audit`: the agreement, its signatures, its runs, and the statements about them."""
+
+from collections.abc import Collection, Mapping
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from secfc.api.progress_bar import progress_bar
+from secfc.cli.agreed.deposit_command import named_owners, print_lines
+from secfc.cli.command_options import Deadline
+from secfc.cli.endings import told_which_log
+from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
+from secfc.errors import ParameterError, SecFCError
+from secfc.tables.outputs import check_new_file, check_report
+
+if TYPE_CHECKING:
+    from secfc.agreement.audit import Finding
+    from secfc.agreement.check import Checked
+    from secfc.agreement.job_file import Agreement
+    from secfc.agreement.site_file import Site
+    from secfc.agreement.statement import SignedStatement
+    from secfc.protocol.job.job import Job
+
+job = typer.Typer(
+    help="A job that organisations agree on: show, check, sign, collect, verify, run.",
+    no_args_is_help=True,
+)
+
+_DOES_NOT_HOLD = 1
+
+JobFile = Annotated[Path, typer.Argument(help="The job file.")]
+SiteFiles = Annotated[list[Path], typer.Argument(help="Site files of all parties, in any order.")]
+SummaryFile = Annotated[Path | None, typer.Option(help="The summary to write; by default beside the job.")]
+OwnSite = Annotated[
+    Path, typer.Argument(help="Your site file, with the job, your key, your rows and your limits.")
+]
+Report = Annotated[
+    Path | None, typer.Option(help="Also write one self-contained HTML page of the run; a new file.")
+]
+CoordinatorKey = Annotated[
+    Path | None,
+    typer.Option("--key", help="The coordinator's private key; by default coordinator.key beside the job."),
+]
+
+
+@job.command(
+    epilog="Example: secfc job new job.toml --title Readmissions -k 3 --column age=0:120 --column bmi=10:60"
+)
+def new(
+    file: Annotated[Path, typer.Argument(help="The job file to write; must not exist.")],
+    title: Annotated[str, typer.Option(prompt="Title", help="For people.")],
+    k: Annotated[int, typer.Option("-k", "--clusters", prompt="Clusters", help="Clusters.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--column", help="NAME=LOW:HIGH, a column and the range of its values; repeatable."),
+    ] = None,
+    prepare: Annotated[
+        str | None,
+        typer.Option(help="Instead of --column: the file of a schema, such as schema.toml, beside the job."),
+    ] = None,
+    t: Annotated[
+        int, typer.Option("--t", help="Number of parties that learn nothing even if they collude.")
+    ] = 1,
+    ell: Annotated[int, typer.Option("--ell", help="Number of segments of a row.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Seed of public choices. Who proposes it chooses the first sets; without it a coin does."
+        ),
+    ] = None,
+    days: Annotated[int, typer.Option(help="Days until the job expires.")] = 90,
+) -> None:
+    """Write a job file from answers or flags. The file can say more (docs/agreeing-on-a-job.md)."""
+    from secfc.agreement.job_draft import write_job
+
+    if not columns and prepare is None:
+        columns = typer.prompt("Columns and ranges, such as age=0:120 bmi=10:60").split()
+    write_job(
+        file, title=title, columns=columns or [], prepare=prepare, days=days, k=k, t=t, ell=ell, seed=seed
+    )
+    say(f"{file}: read it, and agree on its other settings")
+
+
+@job.command(epilog="Example: secfc job show job.toml")
+def show(file: JobFile) -> None:
+    """Show what a job file means: parties, parameters, threshold, bound, digest, and who has signed it."""
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.signatures import read_signatures, signatures_path, standing
+
+    agreement, out = read_job(file), console()
+    task = agreement.job
+    out.print(f"{agreement.title}\n{', '.join(agreement.phases)}")
+    out.print(threshold_line(task))
+    table = Table(show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    most_rounds = agreement.limits.most_rounds or task.max_rounds
+    few = (
+        f", until an iteration changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
+    )
+    start = f"{task.init}, {task.n_init} of them, seed {task.seed}"
+    if task.predict:
+        start = (
+            "a prediction: rows keep the labels of the sites; rows without a label get the label of the "
+            "nearest mean"
+        )
+    shown = "not hidden: everybody learns which rows are whose"
+    recipients = ", ".join(agreement.names[client - 1] for client in task.reveal_to)
+    spreads = f"revealed to the same parties, for clusters with at least {task.reveal_spread} rows of others"
+    columns = [f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()]
+    exact = "" if task.step is None else f"multiples of {task.step!r}, exact: "
+    for name, value in (
+        ("digest", agreement.digest.hex()),
+        ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
+        ("clusters", f"k = {', '.join(map(str, task.compared or [task.k]))}"),
+        ("start", start),
+        ("most iterations", f"{task.max_iter} of a start{few}; at most {most_rounds} rounds are answered"),
+        ("smallest set", f"{agreement.limits.smallest_set} rows"),
+        ("disclosure", task.disclosure),
+        *_comparers(agreement),
+        ("centres revealed to", recipients or "nobody"),
+        *_noise(task),
+        ("spreads", "not revealed" if task.reveal_spread is None else spreads),
+        ("weights", "of every row, sent to everybody" if task.weighted else "none"),
+        ("inertia", "sent to everybody" if task.tells_inertia else "not revealed"),
+        ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
+        *_owners(agreement),
+        *_preparation(agreement),
+        ("precision", f"{exact}{task.bits} bits of the bound on a row's norm, {task.bound!r}"),
+        ("columns", f"{task.d}: {', '.join(columns)}"),
+    ):
+        table.add_row(name, value)
+    out.print(table)
+    warning = task.privacy_warning()
+    if warning is not None:
+        out.print(f"note: {warning}")
+    _show_standing(standing(agreement, read_signatures(signatures_path(file))))
+
+
+@job.command(epilog="Example: secfc job check north.toml")
+def check(site: OwnSite) -> None:
+    """Check your rows against the job. Prints everything that is wrong, by column and count, only to you."""
+    from secfc.agreement.check import check_site
+    from secfc.agreement.site_file import read_site
+
+    own = read_site(site)
+    show_checked(own, check_site(own))
+
+
+@job.command(epilog="Example: secfc job sign north.toml")
+def sign(site: OwnSite) -> None:
+    """Sign off a job, if `secfc job check` finds nothing wrong; the signature is added beside the job."""
+    from secfc.agreement.check import check_site
+    from secfc.agreement.signatures import collect, sign_job, signatures_path
+    from secfc.agreement.site_file import read_site
+
+    own = read_site(site)
+    found = check_site(own)
+    agreement, path = found.agreement, signatures_path(own.job)
+    standing = collect(agreement, path, [sign_job(agreement, own.party, found.identity)])
+    say(f"{own.party} signed the job {agreement.digest.hex()}")
+    say(f"{path}: send it to the other parties")
+    _show_standing(standing)
+
+
+@job.command(name="collect", epilog="Example: secfc job collect job.toml from-south/job.signatures")
+def collect_(
+    file: JobFile,
+    others: Annotated[list[Path], typer.Argument(help="Files of signatures that other parties have sent.")],
+) -> None:
+    """Add signatures that others have sent to the file beside the job; wrong ones are refused."""
+    collect_files(file, others)
+
+
+def collect_files(file: Path, others: list[Path]) -> None:
+    """Add signatures from files of others to those beside a job, and show who has signed."""
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.signatures import collect, read_signatures, signatures_path
+
+    agreement = read_job(file)
+    added = []
+    for path in others:
+        if not path.is_file():
+            raise ParameterError(f"{path}: no such file")
+        added += read_signatures(path)
+    _show_standing(collect(agreement, signatures_path(file), added))
+
+
+@job.command(epilog="Example: secfc job verify job.toml")
+def verify(file: JobFile) -> None:
+    """Check that all parties have signed a job."""
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.signatures import check_signed, signatures_path
+
+    agreement = read_job(file)
+    check_signed(agreement, signatures_path(file))
+    say(f"all {agreement.job.n} parties have signed the job {agreement.digest.hex()}")
+
+
+Resumable = Annotated[
+    bool,
+    typer.Option(
+        "--resumable",
+        help="The coordinator keeps a log beside the job, and the same command continues an interrupted run. "
+        "Parties keep their logs in the storage of their site files.",
+    ),
+]
+
+
+@job.command(epilog="Example: secfc job run job.toml north.toml south.toml west.toml")
+def run(
+    file: JobFile,
+    sites: SiteFiles,
+    summary: SummaryFile = None,
+    report: Report = None,
+    key: CoordinatorKey = None,
+    deadline: Deadline = None,
+    resumable: Resumable = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress bar and no table.")] = False,
+) -> None:
+    """Run a job on this machine with a process per party; each reads only its own site file.
+
+    Labels and signed statements go to the paths in the site files, the summary beside the job.
+    """
+    from secfc.agreement.deposits.holdings import Deposits, closed
+    from secfc.agreement.job_file import read_job
+    from secfc.drivers.sites.agreed_run import log_path, run_agreed
+    from secfc.drivers.sites.site_files import own_log
+
+    agreement = read_job(file)
+    path = new_summary(file, summary, report, committee=agreement.owners is not None)
+    names: Mapping[int, str] = {}
+    if agreement.owners is not None:
+        # A run that goes on keeps the deposits with which it began, and does not need the store.
+        goes_on = resumable and log_path(file, agreement).exists()
+        with suppress(SecFCError) if goes_on else nullcontext():
+            found = closed(Deposits.of(agreement))
+            names = found.names
+        if not (goes_on or quiet):
+            print_lines("left out", found.left_out)
+            agreement = found.agreement
+            rows = [one for one in agreement.job.owners or () if one]
+            console().print(f"{len(rows)} owners, {sum(rows)} rows, as all members have signed")
+    task = agreement.job
+    shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
+    bar = nullcontext() if quiet else shown
+    logs = [own_log(site) for site in sites]
+    with our_warnings(), told_which_log(logs), bar as progress, named_owners(names):
+        outcome = run_agreed(
+            agreement,
+            file=file,
+            sites=sites,
+            summary=path,
+            key=key,
+            deadline=deadline,
+            resumable=resumable,
+            on_progress=progress,
+        )
+    write_page(report, path, agreement)
+    if quiet:
+        return
+    out = console()
+    for why in outcome.lost.values():
+        say(f"lost: {why}")
+    out.print(threshold_line(agreement.job))
+    if agreement.job.predict:
+        out.print("rows without a label have the label of the nearest mean")
+    else:
+        end = "converged" if outcome.converged else "stopped at max_iter"
+        out.print(f"{end} after {outcome.n_iter} iterations")
+    if len(outcome.found) > 1:
+        compared = ", ".join(str(one["k"]) for one in outcome.found)
+        say(f"compared k = {compared}; the parties have the labels of {outcome.k}, measures are in {path}")
+    faults_line(out, outcome.faults, agreement.job, agreement.names)
+    out.print(cost_table(outcome.costs, agreement.job))
+    say(f"{path}: secfc audit {path} --job {file}")
+
+
+def audit(
+    summary: Annotated[
+        Path, typer.Argument(help="The summary of a run, or a party's evidence against the coordinator.")
+    ],
+    job: Annotated[Path, typer.Option(help="Your own copy of the job file, with its roster.")],
+    report: Report = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your site file: the page is your copy. It shows what was opened to you and how well your "
+            "rows fit."
+        ),
+    ] = None,
+) -> None:
+    """Check the parties' signatures on a summary; exit status 0 only if everything holds."""
+    from secfc.agreement.audit import audit as audited
+    from secfc.agreement.audit import audit_evidence, read_evidence
+    from secfc.agreement.job_file import read_job
+    from secfc.agreement.site_file import read_site
+    from secfc.agreement.statement import read_summary
+
+    if site is not None and report is None:
+        raise ParameterError("--site: only with --report")
+    agreement = read_job(job)
+    check_report(report, committee=agreement.owners is not None)
+    evidence = read_evidence(summary)
+    if evidence is not None:
+        if report is not None:
+            raise ParameterError(f"--report: {summary} is evidence, which contains no result")
+        show_findings(audit_evidence(evidence, agreement))
+        return
+    read = read_summary(summary)
+    if report is not None:
+        from secfc.report.agreed_page import write_agreed_report
+
+        own = None if site is None else read_site(site)
+        write_agreed_report(read, agreement, report, name=str(summary), site=own)
+    show_findings(audited(read, agreement))
+    _show_sent(agreement, read.statements)
+
+
+def new_summary(job: Path, summary: Path | None, report: Path | None, *, committee: bool = False) -> Path:
+    """The path of the summary of a run; ParameterError unless it and the page can be written."""
+    path = summary or job.with_suffix(".summary.json")
+    check_new_file("--summary", path)
+    check_report(report, committee=committee)
+    return path
+
+
+def write_page(report: Path | None, summary: Path, agreement: "Agreement") -> None:
+    """Write the page of a run from its summary, if a page is wanted."""
+    if report is not None:
+        from secfc.agreement.statement import read_summary
+        from secfc.report.agreed_page import write_agreed_report
+
+        write_agreed_report(read_summary(summary), agreement, report, name=str(summary))
+
+
+def show_checked(site: "Site", found: "Checked") -> None:
+    """Print what a site brings to its job. Only the site sees this."""
+    agreement, rows, out = found.agreement, found.rows, console()
+    text = f"the job {agreement.digest.hex()[:16]}, {agreement.title}"
+    if site.source is None:
+        is_one = "a helper" if agreement.helps(site.party) else "a member of the committee"
+        say(f"{site.party}: {is_one} in {text}; no rows are needed")
+        return
+    say(f"{site.party}: {rows.table.rows.shape[0]} rows fit {text}")
+    if rows.table.written:
+        say(f"  the file has {rows.table.written}")
+    if rows.mended is not None:
+        for what in ("missing", "clipped"):
+            for column, count in rows.mended[what].items():
+                say(f"  {count} values of {column!r} are {what}")
+    if rows.unprepared is not None:
+        opened = ", ".join(agreement.opened)
+        say(f"  prepared during the run, after the means of {opened} are known")
+    elif rows.table.rows.size:
+        table = Table()
+        for heading in ("column", "least", "greatest", "the job's range"):
+            table.add_column(heading, justify="left" if heading == "column" else "right")
+        ends = zip(rows.table.rows.min(axis=0), rows.table.rows.max(axis=0), strict=True)
+        for (name, (low, high)), (least, most) in zip(agreement.columns.items(), ends, strict=True):
+            table.add_row(name, f"{least:g}", f"{most:g}", f"{low:g} to {high:g}")
+        out.print(table)
+
+
+def show_findings(findings: list["Finding"], *, lost: Collection[str] = ()) -> None:
+    """Print the findings; exit with status 1 unless all hold.
+
+    The statement of a party in `lost` may be missing.
+    """
+    out, wrong = console(), False
+    for finding in findings:
+        mark, style = ("holds", "green") if finding.holds else ("DOES NOT HOLD", "bold red")
+        if finding.missing in lost:
+            mark, style = "lost", "yellow"
+        elif not finding.holds:
+            wrong = True
+        out.print(mark, style=style, end="  ")
+        say(finding.text)
+    if wrong:
+        raise typer.Exit(_DOES_NOT_HOLD)
+
+
+def _preparation(agreement: "Agreement") -> list[tuple[str, str]]:
+    """How sites prepare their rows, and what is opened for it."""
+    schema = agreement.preparation
+    if schema is None:
+        return []
+    opened = "nothing"
+    if agreement.opened:
+        holders = f"{agreement.job.t + 2} parties hold {schema.smallest} or more values of each"
+        opened = f"to all parties, means and deviations of {', '.join(agreement.opened)}, if {holders}"
+    return [("prepared from", ", ".join(agreement.inputs)), ("opened first", opened)]
+
+
+def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
+    """Who deposits rows, if the parties are a committee."""
+    owners = agreement.owners
+    if owners is None:
+        return []
+    until = "the parties close deposits" if owners.until is None else f"{owners.until.isoformat()} is over"
+    text = f"each party admits {owners.most} at most, with {owners.most_rows} rows each; until {until}"
+    return [("owners of rows", text), ("store of deposits", owners.store)]
+
+
+def _noise(task: "Job") -> list[tuple[str, str]]:
+    if task.centres_epsilon is None:
+        return []
+    given = f"epsilon {task.centres_epsilon!r}, delta {task.centres_delta!r}, in each run"
+    return [("noise on centres", f"{given}; labels are exact and not covered")]
+
+
+def _comparers(agreement: "Agreement") -> list[tuple[str, str]]:
+    names = [agreement.names[client - 1] for client in agreement.job.comparers]
+    if not names:
+        return []
+    return [("who compares", f"{', '.join(names)}; no two of them may collude")]
+
+
+def _show_standing(found: dict[str, str]) -> None:
+    for name, state in found.items():
+        say(f"  {name}: {state}")
+
+
+def _show_sent(agreement: "Agreement", statements: list["SignedStatement"]) -> None:
+    table = Table(title="Bytes that left each party", title_justify="left")
+    table.add_column("message")
+    for name in agreement.names:
+        table.add_column(name, justify="right")
+    sent = {one.statement.party: one.statement.sent for one in statements}
+    for kind in sorted({kind for one in sent.values() for kind in one}):
+        left = [sent[name].get(kind) for name in agreement.names]
+        table.add_row(kind, *("0" if one is None else str(one.bytes) for one in left))
+    console().print(table)

@@ -1,0 +1,155 @@
+"""`secfc predict`: reads a run's folder, its files and new rows, and writes a folder of labels."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from secfc.agreement.schemas import with_options
+from secfc.api.options import PredictOptions
+from secfc.api.predict import Prediction, predict_members
+from secfc.cli.command_options import Predicting
+from secfc.cli.consent import positions
+from secfc.cli.inputs import label_names, members_of, say_how_written
+from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
+from secfc.cli.run_command import SUMMARY
+from secfc.errors import ParameterError
+from secfc.protocol.job.options import Agreed, shared
+from secfc.sharing.row_checks import largest_norm
+from secfc.tables.outputs import check_new_folder, whole_folder
+from secfc.tables.reading import party_names, read_labels, read_table, read_tables, row_weights, write_labels
+from secfc.tables.sources.query import Query
+
+
+@with_options(Agreed, required=True)
+class _Parameters(BaseModel):
+    """Parameters of the run that a prediction shares."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    n: int
+    k: int
+    t: int
+    ell: int
+    bound: float
+    ids_cap: int | None
+
+
+class _Run(BaseModel):
+    """The used part of a run's summary."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    run: str
+    parameters: _Parameters
+    columns: list[str] = Field(min_length=1)
+    id: str | None
+    weight: str | None
+
+
+def predict_files(
+    files: list[Path | Query],
+    run: Path,
+    new: Sequence[str],
+    consent: str | None,
+    options: Predicting,
+    *,
+    out: Path,
+) -> None:
+    """Predict and write the labels of new rows; after a SecFCError `out` is unchanged."""
+    check_new_folder("--out", out)
+    options.check_prepared(bound=options.bound)
+    before = _read_run(run / SUMMARY)
+    preparation = options.preparation
+    if preparation is not None and list(preparation.names) != before.columns:
+        raise ParameterError(
+            f"--prepared: the columns of {options.prepared} are not those of the run in {run}"
+        )
+    of_run, names = before.parameters, party_names(files)
+    if len(names) != of_run.n:
+        raise ParameterError(f"FILES: {len(names)} parties, the run in {run} had {of_run.n}")
+    paths = _new_files(new, names)
+    limits = [options.refusals()] * len(names)
+    for at in () if consent is None else positions("--consent", consent, names):
+        limits[at] = replace(limits[at], predict=True)
+    given = options.text_format
+    tables = read_tables(
+        files, columns=before.columns, id_column=before.id, weight_column=before.weight, given=given
+    )
+    labels = [read_labels(run / name, one) for name, one in zip(label_names(files), tables, strict=True)]
+    added = {
+        at: read_table(path, columns=before.columns, id_column=before.id, given=given)
+        for at, path in paths.items()
+    }
+    say_how_written([*tables, *added.values()], quiet=options.quiet)
+    members = members_of(tables)
+    new_rows = [replace(one, rows=one.rows[:0]) for one in members]
+    for at, one in zip(added, members_of(list(added.values())), strict=True):
+        new_rows[at] = one
+    bound = options.bound if preparation is None else preparation.bound
+    if bound is None and all(largest_norm(one.rows, name=one.name) <= of_run.bound for one in new_rows):
+        bound = of_run.bound  # so the server learns no new distance of old rows
+    more = {"limits": limits, "bound": bound, "sample_weight": row_weights(tables)} | shared(of_run, Agreed)
+    asked = options.options(PredictOptions, **more)
+    with our_warnings(), log_file(options.log):
+        prediction = predict_members(members, new_rows, labels, asked, k=of_run.k, t=of_run.t, ell=of_run.ell)
+    written = {at: label_names(files)[at] for at in added}
+    summary = {
+        "run": prediction.run_id,
+        "of": before.run,
+        "parameters": asdict(prediction.job) | {"driver": options.driver},
+        "parties": [
+            {"file": str(table.path), "rows": table.rows.shape[0], "labels": written[at]}
+            for at, table in added.items()
+        ],
+        "result": {"near_ties": prediction.near_ties, "faults": asdict(prediction.faults)},
+        "costs": prediction.costs.to_dict(),
+    }
+    with whole_folder("--out", out) as folder:
+        for at, table in added.items():
+            write_labels(folder / written[at], table, prediction.labels[at])
+        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    if options.as_json:
+        print(json.dumps(summary, indent=2))
+    elif not options.quiet:
+        _show(prediction, [one.name for one in members], [str(out / name) for name in written.values()])
+
+
+def _read_run(path: Path) -> _Run:
+    try:
+        before = _Run.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ParameterError(f"--run: {path}: {error.strerror}; name the folder of a secfc run") from None
+    except ValidationError:
+        raise ParameterError(f"--run: {path} is not a summary that secfc run wrote") from None
+    if before.parameters.ids_cap is not None:
+        raise ParameterError(
+            "--run: not possible after a run with --membership, because a prediction discloses how many "
+            "rows each party has"
+        )
+    return before
+
+
+def _new_files(new: Sequence[str], names: Sequence[str]) -> dict[int, Path]:
+    """The files of new rows, by the position of their party."""
+    paths: dict[int, Path] = {}
+    for given in new:
+        name, separator, path = given.partition("=")
+        if not separator or name not in names:
+            raise ParameterError(f"--new: {given!r}: NAME=FILE is needed, NAME of {', '.join(names)}")
+        at = names.index(name)
+        if at in paths:
+            raise ParameterError(f"--new: {name!r} is given twice; put its rows in one file")
+        paths[at] = Path(path)
+    return dict(sorted(paths.items()))
+
+
+def _show(prediction: Prediction, names: list[str], written: list[str]) -> None:
+    out = console()
+    out.print(threshold_line(prediction.job))
+    faults_line(out, prediction.faults, prediction.job, names)
+    out.print(cost_table(prediction.costs, prediction.job))
+    rows = sum(len(labels) for labels in prediction.labels)
+    say(f"{rows} new rows in {prediction.costs.wall_seconds:.2f} s; labels in {', '.join(written)}")

@@ -1,0 +1,154 @@
+"""`secfc run`: reads files and writes a folder of labels and a summary, completely or not at all."""
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import secfc
+from secfc.api.options import RunOptions
+from secfc.api.result import Result
+from secfc.api.run import run_parties
+from secfc.cli.command_options import Revealing
+from secfc.cli.consent import comparing, revealing
+from secfc.cli.inputs import label_names, members_of, tables_of
+from secfc.cli.render import console, cost_table, faults_line, log_file, our_warnings, say, threshold_line
+from secfc.errors import ParameterError
+from secfc.field.array_types import Floats
+from secfc.prepare.column_transform import Preparation
+from secfc.protocol.job.options import choices_of, options_of
+from secfc.tables.number_texts import number_text
+from secfc.tables.outputs import check_new_folder, check_report, whole_folder
+from secfc.tables.reading import (
+    Table,
+    party_names,
+    read_table,
+    row_ids,
+    row_weights,
+    write_centres,
+    write_labels,
+)
+from secfc.tables.sources.query import Query
+
+SUMMARY, CENTRES, SPREADS, PAGE = "summary.json", "centres.csv", "spreads.csv", "report.html"
+
+
+def run_files(
+    files: list[Path | Query], k: int, options: Revealing, *, out: Path, report: Path | None
+) -> None:
+    """Run and write the results; after a SecFCError `out` is unchanged."""
+    check_new_folder("--out", out)
+    check_report(report)
+    options.check()
+    names, called = party_names(files), list(map(str, files))
+    opened = revealing(options, names) | comparing(options, names)
+    preparation = options.preparation
+    tables = tables_of(files, options, weight_column=options.weight_column)
+    with our_warnings(), log_file(options.log):
+        ids = row_ids(tables) if options.membership else None
+        init = _start(options.init, tables[0].columns, preparation)
+        weights = row_weights(tables)
+        given = options.options(RunOptions, ids=ids, init=init, sample_weight=weights, **opened)
+        result = run_parties(members_of(tables), given, k=k, t=options.t, ell=options.ell)
+    summary, rows = _summary(options, tables, result), [table.rows for table in tables]
+    centres, spreads = result.cluster_centers, result.cluster_std
+    if preparation is not None:
+        centres = None if centres is None else preparation.restore(centres)
+        spreads = None if spreads is None else preparation.restore_spreads(spreads)
+    with whole_folder("--out", out) as folder:
+        for table, name, labels in zip(tables, label_names(files), result.labels, strict=True):
+            write_labels(folder / name, table, labels)
+        for name in _recipients(files, result):
+            for kind, opened_values in ((CENTRES, centres), (SPREADS, spreads)):
+                if opened_values is not None:
+                    write_centres(folder / f"{name}.{kind}", tables[0].columns, opened_values)
+            if report is not None:
+                own = folder / f"{name}.{PAGE}"
+                party = names.index(name)
+                result.report(own, names=called, columns=preparation, party=party, pooled=rows)
+        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    if report is not None:
+        result.report(report, names=called, pooled=rows if find_spec("sklearn") else None)
+    if options.as_json:
+        print(json.dumps(summary, indent=2))
+    elif not options.quiet:
+        _show(result, files, out)
+
+
+def _start(init: str, columns: Sequence[str], preparation: Preparation | None) -> str | Floats:
+    """The name of a start, or the centres in a file, in the data's units, with columns matched by name.
+
+    Raises ParameterError if it is neither, and DataError for a file that cannot be used.
+    """
+    names = choices_of(options_of(RunOptions)["init"][0])
+    if init in names:
+        return init
+    if not Path(init).is_file():
+        raise ParameterError(f"--init: {', '.join(names)} or a file is possible; {init!r} is no file")
+    centres = read_table(Path(init), columns=columns).rows
+    return centres if preparation is None else preparation.scale(centres)
+
+
+def _recipients(files: list[Path | Query], result: Result) -> list[str]:
+    """The parties that received the centres; a party that vanished did not."""
+    if result.cluster_centers is None:
+        return []
+    names = party_names(files)
+    return [names[client - 1] for client in result.job.reveal_to if client not in result.faults.gone]
+
+
+def _summary(options: Revealing, tables: list[Table], result: Result) -> dict[str, Any]:
+    job = result.job
+    return {
+        "run": result.run_id,
+        "parameters": asdict(job) | {"driver": options.driver},
+        "threshold": {
+            "answers_needed": job.threshold,
+            "clients": job.n,
+            "inequality": f"n >= 2(ell + t) - 1: {job.n} >= 2({job.ell} + {job.t}) - 1 = {job.threshold}",
+        },
+        "columns": tables[0].columns,
+        "id": options.id_column,
+        "weight": options.weight_column,
+        "parties": [
+            {"file": str(table.path), "rows": table.rows.shape[0], "labels": name}
+            for table, name in zip(tables, label_names([table.path for table in tables]), strict=True)
+        ],
+        "result": {
+            "n_iter": result.n_iter,
+            "converged": result.converged,
+            "inertia": result.inertia,
+            "sizes": result.sizes.tolist(),
+            "history": result.history.tolist(),
+            "near_ties": result.near_ties,
+            "faults": asdict(result.faults),
+        },
+        "costs": result.costs.to_dict(),
+        "versions": {
+            "secfc": secfc.__version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "cryptography", "pyarrow")},
+        },
+    }
+
+
+def _show(result: Result, files: list[Path | Query], out_folder: Path) -> None:
+    out = console()
+    out.print(threshold_line(result.job))
+    end = "converged" if result.converged else "stopped at max_iter"
+    inertia = "not opened" if result.inertia is None else number_text(result.inertia, 6)
+    out.print(
+        f"{end} after {result.n_iter} iterations, inertia {inertia}, "
+        f"cluster sizes {', '.join(map(str, result.sizes.tolist()))}"
+    )
+    faults_line(out, result.faults, result.job, list(map(str, files)))
+    told = _recipients(files, result)
+    if told:
+        what = "centres" if result.cluster_std is None else "centres and standard deviations"
+        say(f"{what} opened to {', '.join(told)}")
+    out.print(cost_table(result.costs, result.job))
+    out.print(f"{result.costs.wall_seconds:.2f} s in all; results in {out_folder}")

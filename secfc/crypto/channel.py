@@ -1,0 +1,172 @@
+"""A sealed channel between two clients: AES-256-GCM under keys that only they can derive.
+
+::
+
+    link  = "secfc seal 1" | sender (2) | recipient (2) | purpose
+    key   = HKDF-SHA256(X25519 secret, salt = transcript, info = link)
+    nonce = round (4) | part (8)
+    associated data = link | 0 | nonce
+
+A key belongs to one session, direction and purpose, and a nonce to one message under that key. This alone
+binds a message to its place. The associated data repeat it.
+"""
+
+import hmac
+import os
+import struct
+from collections.abc import Container, Iterator, Mapping
+from typing import Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from secfc.errors import SealError, SecFCError
+from secfc.field.payload import Payload
+
+TAG_BYTES = 16
+"""Bytes that sealing adds to a payload."""
+
+SMALL = 1 << 13
+"""Fewer bytes are copied faster, with a header before them, than space for a header is reserved."""
+
+_LABEL = b"secfc seal 1"
+_MASK_LABEL = b"secfc mask 2"
+_LINK = struct.Struct("<HH")  # sender, recipient
+_NONCE = struct.Struct("<IQ")  # round, part
+
+
+Sent = dict[bytes, dict[int, int]]
+"""By purpose and peer, the last place sealed for: its round, and its part in the lower 64 bits."""
+
+
+class Sealed(Payload):
+    """A sealed payload: equally many bytes of ciphertext, and a tag."""
+
+    __slots__ = ()
+
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        """Uninitialised, for a payload of this many bytes, with space for a header before it."""
+        return cls._with_room(size + TAG_BYTES)
+
+
+class Channel:
+    """Seals messages from one client to another, and opens messages from that client.
+
+    `Channels` makes it. Places of sealed messages must ascend, so that no nonce is used twice. So a channel
+    also refuses to be copied, pickled or used in a forked process. Opening has no state: the recipient knows
+    the next place.
+    """
+
+    __slots__ = "_key", "_me", "_peer", "_process", "_sealed"
+
+    def __init__(self, key: bytes, me: int, peer: int, sealed: Sent, process: int) -> None:
+        self._key, self._me, self._peer = key, me, peer
+        self._sealed, self._process = sealed, process
+
+    def __repr__(self) -> str:
+        return f"Channel(client {self._me} and client {self._peer})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("a Channel cannot be copied or pickled: its nonces would repeat")
+
+    def seal(
+        self, purpose: bytes, *, part: int, payload: bytes | bytearray | memoryview, round_: int = 0
+    ) -> Sealed:
+        """Seal a payload for a place after all places sealed before. Otherwise SecFCError.
+
+        The purpose is that of the message's type. part < 2**64, round_ < 2**32.
+        """
+        if os.getpid() != self._process:
+            raise SecFCError("a Channel was used in a forked process: its nonces would repeat")
+        # Threads seal to different peers, so what one of them adds must not replace what another added.
+        place, places = round_ << 64 | part, self._sealed.setdefault(purpose, {})
+        if place <= places.get(self._peer, -1):
+            raise SecFCError(
+                f"{purpose.decode()}: part {part} of round {round_} to client {self._peer} is not after the "
+                "last"
+            )
+        places[self._peer] = place
+        nonce = _NONCE.pack(round_, part)
+        cipher, associated = self._cipher(self._me, self._peer, purpose)
+        if len(payload) < SMALL:
+            return Sealed(payload=cipher.encrypt(nonce, payload, associated + nonce))
+        sealed = Sealed.empty(len(payload))
+        cipher.encrypt_into(nonce, payload, associated + nonce, sealed.payload)
+        return sealed
+
+    def open(
+        self, purpose: bytes, *, part: int, sealed: bytes | bytearray | memoryview, round_: int = 0
+    ) -> memoryview:
+        """The payload that the other client sealed for this place. SealError if it sealed no such message."""
+        nonce = _NONCE.pack(round_, part)
+        cipher, associated = self._cipher(self._peer, self._me, purpose)
+        try:
+            return memoryview(cipher.decrypt(nonce, sealed, associated + nonce))
+        except InvalidTag:
+            raise SealError(
+                f"{purpose.decode()}: part {part} of round {round_} from client {self._peer} was not sealed "
+                f"by it for client {self._me} and this place in this run"
+            ) from None
+
+    def mask_key(self, *, round_: int, question: bytes) -> bytes:
+        """A 32-byte key that both clients derive for a round. `question` is a 32-byte digest of its question.
+
+        Keys of the round's masks are derived from it.
+        """
+        pair = _LINK.pack(min(self._me, self._peer), max(self._me, self._peer))
+        return self._derive(_MASK_LABEL + pair + _NONCE.pack(round_, 0) + question)
+
+    def _cipher(self, sender: int, recipient: int, purpose: bytes) -> tuple[AESGCM, bytes]:
+        """The cipher of one direction and purpose, and the start of the associated data of all its messages.
+
+        It is made for each message, in microseconds. Stored ciphers would take kilobytes per pair of clients.
+        """
+        link = _LABEL + _LINK.pack(sender, recipient) + purpose
+        return AESGCM(self._derive(link)), link + b"\0"
+
+    def _derive(self, link: bytes) -> bytes:
+        """The second step of HKDF. 32 bytes are one block."""
+        return hmac.digest(self._key, link + b"\1", "sha256")
+
+
+class Channels(Mapping[int, Channel]):
+    """One client's channels, by other client. Each is made when it is used.
+
+    `secrets` are the X25519 secrets of this client and each other one, `transcript` is the digest of the
+    session and all introductions. A process with all parties of a run has n**2 keys: so it keeps no object
+    for each.
+    """
+
+    __slots__ = "_keys", "_me", "_process", "_sealed", "transcript"
+
+    def __init__(self, *, secrets: Mapping[int, bytes], transcript: bytes, me: int) -> None:
+        # The first step of HKDF (RFC 5869), common to all keys of a pair.
+        self._keys = {peer: hmac.digest(transcript, secret, "sha256") for peer, secret in secrets.items()}
+        self.transcript, self._me = transcript, me
+        self._process, self._sealed = os.getpid(), Sent()
+
+    def __repr__(self) -> str:
+        return f"Channels(client {self._me} and {len(self)} others)"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise SecFCError("Channels cannot be copied or pickled: their nonces would repeat")
+
+    def __getitem__(self, peer: int) -> Channel:
+        return Channel(self._keys[peer], self._me, peer, self._sealed, self._process)
+
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._keys
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def among(self, peers: Container[int]) -> "Channels":
+        """The channels to these clients alone. What they sealed, all others know too."""
+        made = Channels(secrets={}, transcript=self.transcript, me=self._me)
+        made._keys = {peer: key for peer, key in self._keys.items() if peer in peers}
+        made._process, made._sealed = self._process, self._sealed
+        return made

@@ -1,0 +1,173 @@
+"""Keystreams from keys that two parties share, and uniform residues drawn from them."""
+
+import time
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import accumulate
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
+
+from secfc.crypto.randomness import Guarded
+from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+from secfc.kernels.threads import Turns
+
+ZEROS = memoryview(bytes(12 << 16))  # input of the cipher for keystreams, at most this many bytes at a time
+
+_BLOCK_BYTES = 6 << 16
+"""Bytes of residues drawn at a time: with spare words at most the size of `ZEROS`, and a multiple of the
+cipher's block."""
+
+_NONCE = bytes(12)  # each key is used for one keystream only
+
+_MODES: tuple[modes.GCM | modes.CTR, ...] = modes.GCM(_NONCE), modes.CTR(_NONCE + (2).to_bytes(4))
+"""Both give the same bytes: GCM starts its counter at 2 (NIST SP 800-38D, 7.1)."""
+
+
+def keystream(key: bytes) -> CipherContext:
+    """AES-256 in counter mode with the counters of GCM: encrypting zeros gives the stream. No tag is made.
+
+    The key is used for this one keystream only, so no counter block repeats.
+    """
+    return Cipher(algorithms.AES256(key), faster_mode()).encryptor()
+
+
+@cache
+def faster_mode() -> modes.GCM | modes.CTR:
+    """The faster mode of OpenSSL on this machine: GCM with AVX-512, plain CTR without it."""
+
+    def seconds(mode: modes.GCM | modes.CTR) -> float:
+        stream, out = Cipher(algorithms.AES256(bytes(32)), mode).encryptor(), bytearray(len(ZEROS))
+        started = time.perf_counter()
+        stream.update_into(ZEROS, out)
+        return time.perf_counter() - started
+
+    return min(_MODES, key=lambda mode: min(seconds(mode) for _ in range(3)))
+
+
+def spare_words(count: int, p: int) -> int:
+    """Spare 24-bit words for `count` residues: the expected number >= p, plus ten standard deviations."""
+    beyond = count * (1 - p / 2**24)
+    return int(beyond + 10 * beyond**0.5) + 32
+
+
+def _redraw(stream: CipherContext, words: Bytes, spare: Bytes, p: int, kernels: Kernels) -> None:
+    """Make words of the keystream independent, uniform residues below p. Uses up the spare words after them.
+
+    A word of the keystream is uniform below 2**24. Each word that is not below p is replaced by the next
+    spare word below p. So every word is uniform below p, independently of the others.
+    """
+    while not kernels.redraw(words, spare, p):
+        stream.update_into(ZEROS[: spare.size], spare.data)
+
+
+def _redraw_and_add(part: Bytes, stream: CipherContext, drawn: Bytes, p: int, kernels: Kernels) -> None:
+    """Add words to residues. `drawn` has the words and spare ones of the stream.
+
+    The same words are added as after `_redraw`, but in one pass.
+    """
+    done, spare = 0, drawn[part.size :]
+    while (done := kernels.add_drawn(part, drawn, p, done)) < part.size:
+        stream.update_into(ZEROS[: spare.size], spare.data)
+
+
+@lru_cache(maxsize=32)
+def _ends(count: int, primes: tuple[int, ...]) -> tuple[int, ...]:
+    """Byte offsets where the words of each prime begin, and where the last ones end."""
+    sizes = (BYTES_PER_RESIDUE * (count + spare_words(count, p)) for p in primes)
+    return tuple(accumulate(sizes, initial=0))
+
+
+class ResidueStream(Guarded):
+    """Independent, uniform residues modulo primes, from a key of 32 bytes that is used for nothing else.
+
+    Two parties with the same key must draw the same numbers of residues modulo the same primes in each call,
+    because every call also draws spare words. Few words are drawn for all primes at once.
+    """
+
+    def __init__(self, key: bytes, kernels: Kernels) -> None:
+        super().__init__()
+        self._stream, self._kernels = keystream(key), kernels
+
+    def fill(self, out: Bytes, primes: Sequence[int]) -> None:
+        """Write the next residues modulo each prime, packed, to a contiguous array, (P, ..., 3 * count)."""
+        self._draw(out, primes, add=False)
+
+    def add(self, packed: Bytes, primes: Sequence[int]) -> None:
+        """Add the next residues modulo each prime to packed ones below it, of the same shape, in place."""
+        self._draw(packed, primes, add=True)
+
+    def _draw(self, packed: Bytes, primes: Sequence[int], *, add: bool) -> None:
+        self.check_process()
+        if not packed.flags.c_contiguous:
+            raise ValueError("the array is not contiguous")  # reshape would copy it
+        planes, stream, kernels = packed.reshape(len(primes), -1), self._stream, self._kernels
+        size, ends = planes.shape[1], _ends(planes.shape[1] // BYTES_PER_RESIDUE, tuple(primes))
+        if ends[-1] <= len(ZEROS):
+            every = np.empty(ends[-1], dtype=np.uint8)
+            stream.update_into(ZEROS[: ends[-1]], every.data)
+            for plane, p, low, high in zip(planes, primes, ends, ends[1:], strict=False):
+                if add:
+                    _redraw_and_add(plane, stream, every[low:high], p, kernels)
+                else:
+                    _redraw(stream, every[low : low + size], every[low + size : high], p, kernels)
+                    plane[...] = every[low : low + size]
+            return
+        turns, alone = Turns(), kernels.threads.for_work(planes.size // BYTES_PER_RESIDUE) == 1
+
+        def of_piece(item: tuple[int, Bytes, int]) -> None:
+            number, part, p = item
+            size, spare_size = part.size, BYTES_PER_RESIDUE * spare_words(part.size // BYTES_PER_RESIDUE, p)
+            if not add:
+                spare = np.empty(spare_size, dtype=np.uint8)
+                with turns.take(number):
+                    stream.update_into(ZEROS[:size], part.data)
+                    stream.update_into(ZEROS[:spare_size], spare.data)
+                    _redraw(stream, part, spare, p, kernels)
+                return
+            row = np.empty(size + spare_size, dtype=np.uint8)
+            if alone:
+                stream.update_into(ZEROS[: row.size], row.data)
+                _redraw_and_add(part, stream, row, p, kernels)
+                return
+            with turns.take(number):
+                stream.update_into(ZEROS[: row.size], row.data)
+                _redraw(stream, row[:size], row[size:], p, kernels)
+            kernels.add_masks(part, row[:size], p)
+
+        pieces = [
+            (plane[low : low + _BLOCK_BYTES], p)
+            for plane, p in zip(planes, primes, strict=True)
+            for low in range(0, size, _BLOCK_BYTES)
+        ]
+        items = [(number, part, p) for number, (part, p) in enumerate(pieces)]
+        kernels.threads.each(of_piece, items, size=planes.size // BYTES_PER_RESIDUE, turns=turns)
+
+
+class BitStream(Guarded):
+    """Independent, uniform bits, in words of 64, from a key that is used for nothing else."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__()
+        self._stream = keystream(key)
+
+    def fill(self, out: NDArray[np.uint64]) -> None:
+        """Write the next words to a contiguous array."""
+        octets = self._octets(out)
+        for low in range(0, octets.size, len(ZEROS)):
+            part = octets[low : low + len(ZEROS)]
+            self._stream.update_into(ZEROS[: part.size], part.data)
+
+    def add(self, words: NDArray[np.uint64]) -> None:
+        """Add the next words to a contiguous array, in place: ``words ^= next words``."""
+        octets = self._octets(words).data
+        self._stream.update_into(octets, octets)
+
+    def _octets(self, out: NDArray[np.uint64]) -> Bytes:
+        self.check_process()
+        if not out.flags.c_contiguous:
+            raise ValueError("the array is not contiguous")  # reshape would copy it
+        return out.reshape(-1).view(np.uint8)

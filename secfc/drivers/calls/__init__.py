@@ -1,0 +1,1 @@
+"""Calls between a coordinator and the parties' processes."""

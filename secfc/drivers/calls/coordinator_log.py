@@ -1,0 +1,175 @@
+"""The coordinator's log of a run: the answers of sites, for a process that continues the run.
+
+A site's answer is on the disk before it has any effect. The server draws only from the secrets in the log's
+header, so the same answers in the same order cause the same messages to every site. Answers are large. After
+each question of the server, its state (`Server.standing`) and that of every conversation replace them.
+Messages to the server before its first question stay: the server needs them to get there again.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from secfc.agreement.logs.run_log import Entry, RunLog
+from secfc.crypto.randomness import KEY_BYTES, MaskSource
+from secfc.drivers.calls.envelopes import Answer, decode_answer
+from secfc.errors import SecFCError
+from secfc.protocol.checkpoint import pack, unpack
+from secfc.protocol.messages import RUN_ID_BYTES
+from secfc.protocol.public_errors import PublicError
+
+if TYPE_CHECKING:  # this module imports a library that simulations do not need
+    from secfc.agreement.job_file import Agreement
+
+
+class Noted(StrEnum):
+    """Kinds of entries."""
+
+    ANSWER = "answer"  # of a client
+    LOST = "lost"  # a lost client, and why
+    BACK = "back"  # a lost client whose answers are taken again
+    STATE = "state"  # of the coordinator after a question of the server
+    # The next two are messages to the server and losses before its first question. Checkpoints keep them.
+    TO_SERVER = "to server"
+    LEFT = "left"
+
+
+class CoordinatorLog:
+    """An open log."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        header = log.header
+        self.begun: dict[str, Any] = header["begun"]  # the driver's own data for continuing
+        self.run = bytes.fromhex(header["run"])
+        self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position
+        self._asked = log.has(Noted.STATE)
+
+    def __repr__(self) -> str:
+        return f"CoordinatorLog(run={self.run.hex()})"
+
+    @classmethod
+    def begin(cls, path: Path, *, run: bytes, begun: dict[str, Any]) -> Self:
+        """The log of a new run."""
+        header = {"run": run.hex(), "secret": secrets.token_hex(KEY_BYTES), "begun": begun}
+        return cls(RunLog.begin(path, header))
+
+    @classmethod
+    def resume(cls, path: Path) -> Self | None:
+        """The log of a run that has not ended, or None. Raises the errors of `RunLog.resume`."""
+        log = RunLog.resume(path)
+        return None if log is None else cls(log)
+
+    @classmethod
+    def of_job(cls, folder: Path, agreement: "Agreement") -> tuple[Self, "Agreement"]:
+        """The log of the job's run if it has not ended, otherwise of a new run, and the run's agreement.
+
+        A new run is bound to the deposits that members have signed last. A run that goes on stays bound to
+        those with which it began, so the store is not read. Raises the errors of `resume` and `deposited`.
+        """
+        path = folder / log_name(agreement)
+        log = cls.resume(path)
+        agreement = _with_deposits(agreement, None if log is None else log.begun)
+        if log is None:
+            begun = {"deposits": agreement.deposit_values}
+            log = cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun=begun)
+        return log, agreement
+
+    def answers(self, taken: list[tuple[int, Answer]]) -> None:
+        """Write answers of clients in the order in which they take effect. On the disk on return."""
+        for client, answer in taken:
+            self._log.append(Entry(kind=Noted.ANSWER, client=client, body=answer.encode()))
+        self._log.commit()
+
+    def to_server(self, client: int, message: bytes | memoryview) -> None:
+        """Write a message to the server. On the disk with the next commit."""
+        if not self._asked:
+            self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=bytes(message)))
+
+    def lost(self, client: int, error: SecFCError) -> None:
+        """Write that the run will continue without a client. On the disk on return."""
+        body = json.dumps({**PublicError.of(error).to_json(), "text": str(error)}).encode()
+        self._log.append(Entry(kind=Noted.LOST, client=client, body=body))
+        if not self._asked:
+            self._log.append(Entry(kind=Noted.LEFT, client=client, body=body))
+        self._log.commit()
+
+    def not_lost(self) -> None:
+        """Undo the last loss: the run cannot continue without the client."""
+        self._log.drop_last(Noted.LOST)
+        if not self._asked:
+            self._log.drop_last(Noted.LEFT)
+        self._log.commit()
+
+    def back(self, clients: Iterable[int]) -> None:
+        """Write that lost clients are heard again. On the disk on return."""
+        for client in clients:
+            self._log.append(Entry(kind=Noted.BACK, client=client))
+        self._log.commit()
+
+    def checkpoint(self, state: dict[str, Any]) -> None:
+        """Replace the entries so far by a state. On the disk on return."""
+        self._log.drop(Noted.ANSWER, Noted.LOST, Noted.BACK, Noted.STATE)
+        self._log.append(Entry(kind=Noted.STATE, body=bytes(pack(state))))
+        self._log.commit()
+        self._asked = True
+
+    def entries(self) -> Iterator[tuple[Noted, int, Any]]:
+        """The entries that another process applies again, in order: kind, client, value.
+
+        Before the first question the messages to the server are written again while they are applied.
+        """
+        unneeded = {Noted.ANSWER, Noted.LOST} if self._asked else {Noted.TO_SERVER, Noted.LEFT}
+        if not self._asked:
+            self._log.drop(Noted.TO_SERVER, Noted.LEFT)
+        for entry in self._log.entries():
+            kind, value = Noted(entry.kind), None
+            if kind is Noted.STATE:
+                unneeded, value = set(), unpack(entry.body)
+            elif kind in unneeded:
+                continue
+            elif kind is Noted.ANSWER:
+                value = decode_answer(entry.body)
+            elif kind is Noted.TO_SERVER:
+                value = entry.body
+            elif kind is not Noted.BACK:
+                if not self._asked:
+                    self._log.append(Entry(kind=Noted.LEFT, client=entry.client, body=entry.body))
+                said = json.loads(entry.body)
+                kind, value = Noted.LOST, PublicError.read(said).error(said["text"])
+            yield kind, entry.client, value
+
+    def close(self) -> None:
+        """Close the log and keep its file."""
+        self._log.close()
+
+    def remove(self) -> None:
+        """Delete the log: the run has ended."""
+        self._log.remove()
+
+
+def agreement_of_run(agreement: "Agreement", logs: Path | None) -> "Agreement":
+    """The agreement to which `CoordinatorLog.of_job` binds the job's run. It begins no log.
+
+    `logs` is the folder of logs, None for a run without a log. Raises the errors of `RunLog.header_of` and
+    `deposited`.
+    """
+    header = None if logs is None else RunLog.header_of(logs / log_name(agreement))
+    return _with_deposits(agreement, None if header is None else header["begun"])
+
+
+def _with_deposits(agreement: "Agreement", begun: dict[str, Any] | None) -> "Agreement":
+    from secfc.agreement.deposits.holdings import deposited  # noqa: PLC0415 (simulations do not need its library)
+
+    if begun is None:
+        return deposited(agreement)
+    values = begun["deposits"]
+    return agreement.with_deposits(*values) if values else agreement
+
+
+def log_name(agreement: "Agreement") -> str:
+    """The name of the log of a job's run."""
+    return f"{agreement.digest.hex()}.log"

@@ -1,0 +1,1 @@
+"""Deposits as files, and runs of a committee."""

@@ -1,0 +1,90 @@
+"""The values of a run's result, which reports read too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from secfc.drivers.costs import Costs
+from secfc.errors import ParameterError
+from secfc.field.array_types import Floats, Ints, Labels
+from secfc.protocol.job.job import Job
+from secfc.protocol.progress import Faults
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The values of a `secfc.Result`, whose documentation describes them."""
+
+    labels: list[Any] = field(repr=False)
+    n_iter: int
+    converged: bool
+    inertia: float | None
+    sizes: Ints
+    history: Floats = field(repr=False)
+    start: list[Labels] = field(repr=False)
+    ids: list[list[Any]] | None = field(repr=False)
+    union_rows: list[Ints] | None = field(repr=False)
+    cluster_centers: Floats | None = field(repr=False)
+    cluster_std: Floats | None = field(repr=False)
+    near_ties: int | None
+    faults: Faults
+    distance_counts: Ints = field(repr=False)
+    distance_edges: Floats = field(repr=False)
+    cluster_spreads: Floats = field(repr=False)
+    cluster_silhouettes: Floats = field(repr=False)
+    costs: Costs
+    columns: tuple[str, ...] = field(repr=False)
+    job: Job
+    run_id: str
+
+    def by_id(self) -> dict[Any, int]:
+        """The cluster of every ID of the union.
+
+        Raises
+        ------
+        ParameterError
+            If the run had no IDs.
+        """
+        if self.ids is None:
+            raise ParameterError("ids: the run had none")
+        return {
+            name: int(label)
+            for names, labels in zip(self.ids, self.labels, strict=True)
+            for name, label in zip(names, labels, strict=True)
+        }
+
+    def cluster_report(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Mean, count and spread of each column in each cluster, if they were revealed.
+
+        Parameters
+        ----------
+        columns : sequence of d str, optional
+            Names; by default `columns` of the result, or else positions.
+
+        Returns
+        -------
+        list of dict
+            One for each cluster and column, cluster by cluster: cluster, column, count, mean, and std (None
+            if spreads were not revealed). ``pandas.DataFrame`` accepts this list.
+
+        Raises
+        ------
+        ParameterError
+            If centres were not revealed, or the number of names is not d.
+        """
+        if self.cluster_centers is None:
+            raise ParameterError("reveal_centres: centres were not revealed in this run")
+        names = list(columns if columns is not None else self.columns or map(str, range(self.job.d)))
+        if len(names) != self.job.d:
+            raise ParameterError(f"columns: {self.job.d} names are needed, {len(names)} were given")
+        return [
+            {
+                "cluster": h,
+                "column": name,
+                "count": int(self.sizes[h]),
+                "mean": float(self.cluster_centers[h, at]),
+                "std": None if self.cluster_std is None else float(self.cluster_std[h, at]),
+            }
+            for h in range(self.job.k)
+            for at, name in enumerate(names)
+        ]

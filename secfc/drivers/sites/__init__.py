@@ -1,0 +1,1 @@
+"""Parties of agreed jobs: their files, runs and statements."""

@@ -1,0 +1,350 @@
+"""One organisation's side of a run. It reads its own files and writes labels and a signed statement. The
+transport of its messages (a pipe or a federation) calls this object.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.key_files import read_ids_key, read_key
+from secfc.agreement.logs.beginning import open_log
+from secfc.agreement.logs.disk import write_errors
+from secfc.agreement.logs.run_log import RunLog
+from secfc.agreement.rows import SiteRows, read_rows
+from secfc.agreement.signatures import check_signed, signatures_path
+from secfc.agreement.site_file import Site
+from secfc.agreement.statement import (
+    Sent,
+    SignedStatement,
+    Statement,
+    now,
+    sign_statement,
+    statement_by,
+)
+from secfc.crypto.identity import Roster
+from secfc.crypto.randomness import MaskSource
+from secfc.drivers.calls.failures import detail
+from secfc.drivers.deposits.collecting import SEALED, Collected, Member
+from secfc.drivers.sites.past_runs import PastRuns, delete_logs_beside, report_of, write_statement
+from secfc.drivers.taking import TakingPart
+from secfc.errors import AgreementError, CheatError, SecFCError
+from secfc.field.label_packing import labels_of
+from secfc.prepare import preparing_wire as preparing
+from secfc.prepare.column_transform import Preparation, sums_of
+from secfc.prepare.opening_role import Preparer, Terms
+from secfc.prepare.summary import SUMMARY, write_summary
+from secfc.protocol.client import Client
+from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
+from secfc.protocol.messages import Assignment, Finish, Message, Plan
+from secfc.protocol.messages.wire import envelope
+from secfc.protocol.public_errors import COMPLETE, PublicError
+from secfc.psu.tokens import RowIds
+from secfc.tables.ids import row_ids
+from secfc.tables.number_texts import bytes_text
+from secfc.tables.reading import write_centres, write_labels
+
+_LOG = logging.getLogger(__name__)
+
+LABELS, CENTRES, SPREADS = "labels.csv", "centres.csv", "spreads.csv"
+"""Files of a run in the site's results. With a preparation also `secfc.prepare.summary.SUMMARY`."""
+
+EVIDENCE = "evidence.json"
+"""Two contradicting signed messages of the coordinator, if it cheated (`secfc audit`)."""
+
+
+class Participant(TakingPart):
+    """A party from its site file.
+
+    The constructor raises ParameterError for an unusable file, LimitError for a job that exceeds the site's
+    limits, AgreementError if its key is not the roster's or a party has not signed the job.
+    """
+
+    def __init__(self, site: Site, agreement: Agreement) -> None:
+        self._site, self.agreement = site, agreement
+        name, self._identity = site.party, read_key(site.key)
+        number = agreement.consortium.number_of(name, self._identity.public, file=site.key)
+        super().__init__(number=number, name=name, job=agreement.job, log=_LOG)
+        site.check(self.agreement)
+        check_signed(self.agreement, signatures_path(site.job))
+        site.check_inputs(self.agreement)
+        self._past = PastRuns(site, agreement)
+        self._collected: Collected | None = None  # owners' deposits, in a committee
+        self._ids_key = None if site.ids_key is None else read_ids_key(site.ids_key)
+        self.preparation: Preparation | None = None  # of its rows, once it is known
+        self._preparer: Preparer | None = None
+        self._run: bytes | None = None  # set while the run's results are not written
+        self._rows: SiteRows
+        self._of_run: RunLog | None = None  # the log of its calls, if it keeps one
+        self._introductions: str | None = None
+        self._took_part: list[str] = []
+        self._evidence = b""  # that the server cheated; empty if it did not
+        self._round, self._sets = 0, np.empty(0, dtype=np.int32)  # of the last question
+        self._moved = 0  # rows that changed their set since the question before
+        self._iterations: int | None = None
+        self._converged: bool | None = None
+
+    @property
+    def seconds(self) -> list[list[str | float]]:
+        """As of any party. Empty with membership privacy: the time depends on how many rows it has."""
+        return super().seconds if self._job.ids_cap is None else []
+
+    @property
+    def standing(self) -> str:
+        """State of the run here: phase, round, rows of all parties that moved, and bytes sent."""
+        asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
+        written = self._run is None and self._introductions is not None
+        return f"{'close' if written else super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
+
+    def open_log(self, run: bytes) -> RunLog | None:
+        """The log of the calls of a run, new or resumed. None without a folder for it.
+
+        The coordinator begins no other run of a job while one can continue. So logs of other runs of the job
+        are deleted. Raises InUseError while another process of this site works on the run, StorageError for a
+        log of another run or of other rows or one that was changed, and the errors of `open`.
+        """
+        path = self._past.log_path(run)
+        self._read(run, goes_on=path is not None and path.exists())
+        if path is None:
+            return None
+        delete_logs_beside(path)
+        names = ["ephemeral", "masks"]
+        if self.agreement.opened:
+            names += ["prepare-ephemeral", "prepare-masks"]
+        log, self._secrets = open_log(
+            path,
+            run=run.hex(),
+            party=self.number,
+            given=[self.agreement.run_digest, self._ids_key or b"", *self._rows.content()],
+            names=names,
+            more={"deposits": self.agreement.deposit_values},
+        )
+        self._began, self._of_run = log.header["began"], log
+        return log
+
+    def open(self, run: bytes) -> list[bytes | memoryview]:
+        """Take part in a run. Return its first messages, encoded.
+
+        Raises AgreementError before anything is read or sent if this run was already done or the job has
+        expired.
+        """
+        if self._of_run is None:
+            self._read(run)
+        storage = self._site.storage
+        if storage is not None:
+            with write_errors(f"{self.name}: storage: {storage}"):
+                storage.mkdir(parents=True, exist_ok=True)
+        if self._rows.unprepared is None:
+            return self._introduce(run)
+        with self.meter.work("prepare", self.number):
+            job, schema = self._job, self.agreement.preparation
+            assert schema is not None
+            terms = Terms(n=job.n, t=job.t, schema=schema)
+            everybody = self.agreement.consortium.roster
+            roster = Roster(everybody.keys[: job.n], everybody.coordinator)  # helpers prepare nothing
+            self._preparer = Preparer(
+                number=self.number,
+                terms=terms,
+                session=terms.session(run=run, roster=roster, job=self.agreement.digest),
+                identity=self._identity,
+                sums=sums_of(self._rows.unprepared, schema),
+                ephemeral=self._secrets.get("prepare-ephemeral"),
+                masks=MaskSource(self._secrets.get("prepare-masks")),
+            )
+            return self._counted(map(preparing.encode, self._preparer.start()))
+
+    def _introduce(self, run: bytes) -> list[bytes | memoryview]:
+        """Become a client of the run with the rows to cluster. Return its introduction."""
+        rows, number = self._rows, self.number
+        with self.meter.work("identify", number):
+            if self._job.owners is not None and number <= self._job.n:
+                member = Member.of(self._site)
+                signed = member.holding(self.agreement.holdings[number - 1])
+                self._collected = Collected(member, run, signed.holding, self._of_run)
+            messages = self._join(
+                storage=self._site.storage,
+                threads=self._site.threads,
+                names=self.agreement.names,
+                rows=rows.table.rows,
+                identity=self._identity,
+                # These limits are the job's. They are at least as strict as the site's own. The site consents
+                # to what is revealed to whom, otherwise it would have refused the job.
+                limits=replace(
+                    self.agreement.limits,
+                    most_rows=self._site.refuses.most_rows,
+                    largest_share=self._site.refuses.largest_share,
+                    reveal_centres=True,
+                    reveal_inertia=True,
+                    reveal_spread=self._job.reveal_spread,
+                    predict=True,
+                ),
+                start=rows.start,
+                weights=rows.weights,
+                prepared=bool(self.agreement.opened),
+                ids=self._hashed(rows),
+                deposits=self._collected,
+            )
+            self._rows = rows.without_rows()
+            return messages
+
+    def _hashed(self, rows: SiteRows) -> RowIds | None:
+        """Its hashed IDs, with membership privacy. From here on only the run has the key."""
+        key, self._ids_key = self._ids_key, None
+        if rows.ids is None or key is None:
+            return None
+        return row_ids(rows.ids, key=key, name=self.name)
+
+    def _read(self, run: bytes, *, goes_on: bool = False) -> None:
+        """Read its rows, if the run is new or continues."""
+        if not goes_on:
+            self._past.check_date()
+            self._past.check(run)
+            if self._past.has_been(run):  # results are never overwritten
+                raise AgreementError(f"{self.name}: the run {run.hex()} has been: see {self._site.results}")
+        self._run, self._began, self._session = run, now(), self.agreement.session(run)
+        self._rows = read_rows(self._site, self.agreement)
+        if self.agreement.preparation is not None and self._rows.unprepared is None:
+            self.preparation = Preparation(schema=self.agreement.preparation, statistics={})
+
+    @property
+    def most_bytes(self) -> int:
+        """Size limit of the next message that it takes."""
+        return MAX_PREPARE_BYTES if self._client is None else super().most_bytes
+
+    def receive(self, data: bytes | memoryview) -> list[bytes | memoryview]:
+        """Take an encoded message. Return the messages that it causes, encoded."""
+        if self._preparer is not None:
+            return self._prepare(self._preparer, data)
+        return super().receive(data)
+
+    def _receive(self, client: Client, message: Message) -> list[Message]:
+        run = self._run
+        assert run is not None
+        if isinstance(message, Plan):
+            self._past.count(run)
+        try:
+            replies = client.receive(message)
+        except CheatError as error:
+            self._evidence = error.evidence
+            raise
+        if isinstance(message, Plan):
+            assert message.proof is not None
+            self._introductions = message.proof.digest.hex()
+            shown = zip(self.agreement.names, message.introductions, strict=True)
+            self._took_part = [name for name, one in shown if one is not None]
+        if isinstance(message, Assignment):
+            sets = labels_of(message.sets)
+            self._moved = int(np.count_nonzero(sets != self._sets)) if self._round else sets.size
+            self._round, self._sets = message.round, sets
+        if isinstance(message, Finish):
+            self._iterations, self._converged = message.n_iter, message.converged
+        return replies
+
+    def _prepare(self, preparer: Preparer, data: bytes | memoryview) -> list[bytes | memoryview]:
+        """Take a message of another site. After the last one make the rows and begin."""
+        assert self._run is not None
+        with self.meter.work("prepare", self.number):
+            self._past.count(self._run)
+            replies = preparer.receive(preparing.decode(data))
+            messages = self._counted(map(preparing.encode, replies))
+            schema = self.agreement.preparation
+            if schema is None or preparer.statistics is None:
+                return messages
+            self.preparation = Preparation(schema=schema, statistics=preparer.statistics)
+            self._preparer = None
+            self._rows = self._rows.prepared(self.preparation, name=self.name)
+        return messages + self._introduce(self._run)
+
+    def close(self, ended: str) -> SignedStatement | None:
+        """Write labels, own centres and spreads and the signed statement into a folder. Forget the rest.
+
+        `ended` is how the run ended for a party without labels. If writing fails, nothing is forgotten and it
+        can be tried again. None if no run was opened or it is already closed.
+        """
+        if self._run is None:
+            return None
+        run, done = self._run, self._final
+        labels, centres = (None, None) if done is None else (done.labels, done.centres)
+        spreads = None if done is None else done.deviations
+        if self._of_run is not None:  # the process may have been killed after it had written the results
+            written = self._past.statement(run)
+            if written is not None:
+                self._publish(run)
+                self._end()
+                return written
+        stated = self._statement(run, ended if labels is None else COMPLETE)
+        signed, sealed = sign_statement(stated, self._identity), None if done is None else done.sealed_labels
+        with self._past.new_results(run) as folder:
+            if labels is not None and self.agreement.has_rows(self.name):
+                write_labels(folder / LABELS, self._rows.table, labels)
+            if self.preparation is not None:
+                centres = None if centres is None else self.preparation.restore(centres)
+                spreads = None if spreads is None else self.preparation.restore_spreads(spreads)
+            if centres is not None:
+                write_centres(folder / CENTRES, list(self.agreement.columns), centres)
+            if spreads is not None:
+                write_centres(folder / SPREADS, list(self.agreement.columns), spreads)
+            if self.preparation is not None:
+                write_summary(folder / SUMMARY, self.preparation)
+            if self._evidence:
+                (folder / EVIDENCE).write_bytes(self._evidence)
+            if self._collected is not None and sealed is not None:
+                (folder / SEALED).write_bytes(self._collected.labels_file(sealed))
+            write_statement(folder, signed)
+        self._publish(run)
+        self._end()
+        return signed
+
+    def _publish(self, run: bytes) -> None:
+        """Write owners' labels to the store. If it cannot be reached now, the site's own file stays."""
+        path = self._site.results / run.hex() / SEALED
+        if self._collected is None or not path.exists():
+            return
+        try:
+            self._collected.publish()
+        except (SecFCError, OSError) as error:
+            _LOG.error("%s; labels of owners are in %s: secfc deposit close stores them", detail(error), path)
+
+    def end(self, ended: str) -> dict[str, Any]:
+        """Call `close`. Return the report as JSON values."""
+        return report_of(self.close(ended))
+
+    def _end(self) -> None:
+        """Forget the run after its results are written."""
+        self._run = self._preparer = self._client = None
+
+    def ending(self, error: SecFCError) -> str:
+        """How the run ended, by an error of this party."""
+        return replace(PublicError.of(error), party=self.number).ending(self.agreement.names)
+
+    def _encoded(self, messages: list[Message]) -> list[bytes | memoryview]:
+        return self._counted(super()._encoded(messages))
+
+    def _counted(self, messages: Iterable[bytes | memoryview]) -> list[bytes | memoryview]:
+        counted = list(messages)
+        for data in counted:
+            self.meter.sent(envelope(data), len(data))
+        return counted
+
+    def _statement(self, run: bytes, ended: str) -> Statement:
+        sent: dict[str, list[int]] = defaultdict(list)
+        for record in self.meter.costs().messages:
+            sent[record.kind].append(record.size)
+        return statement_by(
+            self.agreement,
+            self.number,
+            run=run,
+            began=self._began,
+            introductions=self._introductions,
+            deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
+            holdings=list(self.agreement.holdings),
+            took_part=self._took_part,
+            sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},
+            ended=ended,
+            iterations=self._iterations,
+            converged=self._converged,
+        )

@@ -1,0 +1,365 @@
+"""Batches of rows through all gates, and the roles that deal for them and open them.
+
+The dealer does a batch in one step, an evaluator exchange by exchange.
+
+A "half" is one of two XOR shares of a product or mask. Both sides use keystreams in the same order: products
+of leaves, of each level of nodes, the lowest bit, of each level of ANDs. Then masks of each exchange's wires.
+"""
+
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Literal, TypedDict, Unpack
+
+import numpy as np
+
+from secfc.errors import CheatError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Bools
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes, Words
+from secfc.kernels.slicing import WORD_BYTES, to_rows
+from secfc.operations.batch_plan import BatchPlan
+from secfc.operations.dealer_keys import Keys
+from secfc.operations.role import Arena, Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
+from secfc.operations.widths import Group
+
+_PIECE = 8192
+"""Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""
+
+
+class DealerTools(TypedDict):
+    """Arguments of all roles of the dealer. The keys are those with E0 and with E1."""
+
+    keys: tuple[Keys, Keys]
+    kernels: Kernels
+    arena: Arena
+
+
+class EvaluatorTools(TypedDict):
+    """Arguments of all roles of an evaluator. The keys are those with the dealer."""
+
+    me: Comparer
+    keys: Keys
+    kernels: Kernels
+    arena: Arena
+
+
+class DealtHalves:
+    """Halves of products that the dealer sent, shape (size,)."""
+
+    def __init__(self, words: Words) -> None:
+        # Compiled loops need aligned words.
+        self._words, self._at = words if words.flags.aligned else words.copy(), 0
+
+    def __repr__(self) -> str:
+        return f"DealtHalves(words={self._words.size})"
+
+    def take(self, shape: tuple[int, ...]) -> Words:
+        """The next words, a view."""
+        start, self._at = self._at, self._at + prod(shape)
+        return self._words[start : self._at].reshape(shape)
+
+
+class Dealing:
+    """The dealer's side of gates: it draws masks of wires and deals products of masks.
+
+    It writes E1's halves of products to `out`, shape (dealt,). E0 draws its own halves.
+    """
+
+    def __init__(self, stage: str, out: Words, *, batch: int = 0, **tools: Unpack[DealerTools]) -> None:
+        keys, kernels, arena = tools["keys"], tools["kernels"], tools["arena"]
+        self._products = keys[0].bits(f"{stage} products", batch)
+        self._wires = [one.bits(f"{stage} wires", batch) for one in keys]
+        self._kernels, self._arena, self._out, self._at = kernels, arena, out, 0
+        self._room = _room(kernels, batch)
+
+    def __repr__(self) -> str:
+        return f"Dealing(words={self._out.size})"
+
+    def outputs(self, plan: BatchPlan, masks: Bytes) -> None:
+        """Deal for a batch. `masks` is r."""
+        self.signs(plan, masks)
+        if plan.conjunction:
+            self.ands(plan.conjunction, _taken(self.masks((plan.wires,)), plan))
+
+    def masks(self, shape: tuple[int, ...]) -> Words:
+        """Masks of the next wires, valid until the next call."""
+        masks = self._arena.words((self._room, "masks"), shape)
+        self._wires[0].fill(masks)
+        self._wires[1].add(masks)
+        return masks
+
+    def signs(self, plan: BatchPlan, masks: Bytes) -> None:
+        """Deal for the outcomes of all pairs. `masks` is r."""
+        bits, parity = _bits(plan, masks, self._kernels, self._arena, self._room, self._room)
+        for low in range(0, bits.shape[1], _PIECE):
+            words = min(_PIECE, bits.shape[1] - low)
+            part = self._next(((1 << plan.widths.chunk) - 1, words))
+            self._kernels.leaf_products(bits, low, part)
+            self._products.add(part)
+        count = plan.chunks
+        for groups in plan.comparison:
+            masks_of = self.masks((2 * count - 1, plan.wires))
+            self.nodes(groups, masks_of[:count], masks_of[count:])
+            count = sum(group.count for group in groups)
+        part = self._next(parity.shape)
+        part[...] = parity
+        self._products.add(part)
+
+    def nodes(self, groups: Sequence[Group], less: Words, equal: Words) -> None:
+        """Deal for a level of nodes, from masks of wires.
+
+        Masks of l have shape (count, words), or (0, words) for ANDs. Masks of e have shape (count, words) or,
+        without the last, (count - 1, words).
+        """
+        for group in groups:
+            part = self._next((group.dealt if less.size else group.dealt_and, group.count, equal.shape[1]))
+            own = slice(group.offset, group.offset + group.count * group.size)
+            self._kernels.gate_products(less[own], equal[own], group.size, part)
+            self._products.add(part)
+
+    def ands(self, levels: Sequence[Sequence[Group]], masks: Words) -> None:
+        """Deal for ANDs of wires, level by level. Their masks have shape (n, words)."""
+        for at, groups in enumerate(levels):
+            if at:
+                masks = self.masks((sum(group.count for group in levels[at - 1]), masks.shape[1]))
+            self.nodes(groups, masks[:0], masks)
+
+    def _next(self, shape: tuple[int, ...]) -> Words:
+        """The place of the next products. Adding E0's halves to them gives E1's halves."""
+        start, self._at = self._at, self._at + prod(shape)
+        return self._out[start : self._at].reshape(shape)
+
+
+class Evaluating:
+    """An evaluator's side of gates. Its steps yield words to send and receive as many words of the other.
+
+    The words to send are valid until the generator resumes. `dealt` is the dealer's message to E1, unused by
+    E0. `batch` also separates this batch's buffers in the arena from those of others.
+    """
+
+    def __init__(self, stage: str, dealt: Bytes, *, batch: int = 0, **tools: Unpack[EvaluatorTools]) -> None:
+        keys, kernels = tools["keys"], tools["kernels"]
+        self.first = tools["me"] is Comparer.E0  # E0 adds the values that both evaluators know
+        self._products = (
+            keys.bits(f"{stage} products", batch) if self.first else DealtHalves(dealt.view(np.uint64))
+        )
+        self._wires = keys.bits(f"{stage} wires", batch)
+        self._kernels, self._arena, self._batch = kernels, tools["arena"], batch
+        self._room = _room(kernels, batch)
+        self._opened = 0
+
+    def __repr__(self) -> str:
+        return f"Evaluating(batch={self._batch})"
+
+    def outputs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
+        """The opened outputs of a batch, shape (outputs, W). `masked` is y."""
+        sign = yield from self.signs(plan, masked)
+        negations = plan.negations()
+        if not plan.conjunction:
+            outputs = _taken(sign, plan, negations if self.first else None)[0]
+        else:
+            deltas, halves = yield from self.open(sign)
+            deltas, halves = _taken(deltas, plan, negations), _taken(halves, plan)
+            outputs = yield from self.ands(plan.conjunction, deltas, halves)
+        others = yield outputs
+        opened: Words = outputs ^ others
+        return opened.reshape(-1, plan.words)
+
+    def open(self, shares: Words) -> Generator[Words, Words, tuple[Words, Words]]:
+        """Open wires under new masks. Return Delta, in place of the shares, and this party's halves of masks.
+
+        The halves stay valid during the next call, but not after it.
+        """
+        self._opened ^= 1
+        halves = self._arena.words((self._batch, "halves", self._opened), shares.shape)
+        self._wires.fill(halves)
+        shares ^= halves
+        others = yield shares
+        shares ^= others.reshape(shares.shape)
+        return shares, halves
+
+    def signs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
+        """Shares of the outcomes of all pairs, shape (pairs * W,). `masked` is y."""
+        bits, parity = _bits(plan, masked, self._kernels, self._arena, self._room, self._batch)
+        shares = self._leaves(plan, bits)
+        count = plan.chunks
+        for at, groups in enumerate(plan.comparison):
+            deltas, halves = yield from self.open(shares[: 2 * count - 1])
+            shares = self.nodes(
+                groups, (deltas[:count], deltas[count:]), (halves[:count], halves[count:]), ("shares", at)
+            )
+            count = sum(group.count for group in groups)
+        sign: Words = shares[0]
+        sign ^= self._halves(sign.shape)
+        if self.first:
+            sign ^= parity
+        return sign
+
+    def nodes(
+        self,
+        groups: Sequence[Group],
+        deltas: tuple[Words, Words],
+        halves: tuple[Words, Words],
+        name: Hashable,
+    ) -> Words:
+        """Shares of a level of nodes, from opened wires l and e in the order of `Dealing.nodes`.
+
+        The result is l of all nodes and then e, shape (2 * nodes, words). For ANDs it is e alone, shape
+        (nodes, words). It is in the arena under this name.
+        """
+        width, compares = deltas[1].shape[1], deltas[0].size > 0
+        nodes, done = sum(group.count for group in groups), 0
+        shares = self._arena.words((self._batch, name), (2 * nodes if compares else nodes, width))
+        less = nodes if compares else 0
+        for group in groups:
+            own = slice(group.offset, group.offset + group.count * group.size)
+            products = self._halves((group.dealt if compares else group.dealt_and, group.count, width))
+            out = slice(done, done + group.count)
+            self._kernels.gates(
+                (deltas[0][own], deltas[1][own]),
+                (halves[0][own], halves[1][own]),
+                group.size,
+                products,
+                self.first,
+                (shares[:less][out], shares[less:][: 0 if group.last else None][out]),
+            )
+            done += group.count
+        return shares
+
+    def ands(
+        self, levels: Sequence[Sequence[Group]], deltas: Words, halves: Words
+    ) -> Generator[Words, Words, Words]:
+        """Shares of ANDs of opened wires, shape (words,), level by level."""
+        shares = deltas
+        for at, groups in enumerate(levels):
+            if at:
+                deltas, halves = yield from self.open(shares)
+            shares = self.nodes(groups, (deltas[:0], deltas), (halves[:0], halves), ("joined", at))
+        found: Words = shares[0]
+        return found
+
+    def _leaves(self, plan: BatchPlan, bits: Words) -> Words:
+        """Shares of the leaves' wires, shape (2 chunks, words): l of all, then e."""
+        shares = self._arena.words((self._batch, "leaves"), (2 * plan.chunks, plan.wires))
+        less, equal = shares.reshape(2, -1)
+        for low in range(0, less.size, _PIECE):
+            part = slice(low, min(low + _PIECE, less.size))
+            products = self._halves(((1 << plan.widths.chunk) - 1, part.stop - low))
+            self._kernels.leaves(bits, low, products, self.first, less[part], equal[part])
+        return shares
+
+    def _halves(self, shape: tuple[int, ...]) -> Words:
+        """Halves of the next products, valid until the next call."""
+        if isinstance(self._products, DealtHalves):
+            return self._products.take(shape)
+        halves = self._arena.words((self._room, "products"), shape)
+        self._products.fill(halves)
+        return halves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """Consecutive batches whose outputs are opened. Residues have shape (P, k, 3 * m)."""
+
+    stage: str
+    plans: Sequence[BatchPlan]
+    residues: Bytes = field(repr=False)
+
+    @property
+    def dealt(self) -> int:
+        """Words that the dealer sends."""
+        return sum(plan.dealt for plan in self.plans)
+
+
+class GateDealer(Role):
+    """C: it deals for gates. The evaluators send it opened bits where it needs them."""
+
+    def __init__(self, steps: Steps, **tools: Unpack[DealerTools]) -> None:
+        self._tools = tools
+        super().__init__(Comparer.DEALER, steps)
+
+    def _deal(self, opening: Opening) -> Sending:
+        dealt, at = np.empty(opening.dealt, dtype=np.uint64), 0
+        batches: list[tuple[Dealing, BatchPlan]] = []
+        for batch, plan in enumerate(opening.plans):
+            out = dealt[at : at + plan.dealt]
+            batches.append((Dealing(opening.stage, out, batch=batch, **self._tools), plan))
+            at += plan.dealt
+
+        def deal(item: tuple[Dealing, BatchPlan]) -> None:
+            item[0].outputs(item[1], opening.residues)
+
+        self._tools["kernels"].threads.each(deal, batches, size=opening.dealt)
+        return Sending(recipient=Comparer.E1, data=dealt.view(np.uint8).data)
+
+    def _told(
+        self, sent: tuple[Sending, ...], size: int, what: str
+    ) -> Generator[Turn, Mapping[Comparer, Data], bytes]:
+        """Send, then receive the same `size` bytes from both evaluators."""
+        told = yield sent, {Comparer.E0: size, Comparer.E1: size}
+        first, second = bytes(told[Comparer.E0]), bytes(told[Comparer.E1])
+        if first != second:
+            raise CheatError(f"the evaluators told the dealer of different {what}", code=Code.BAD_MESSAGE)
+        return first
+
+    def _told_bits(
+        self, opening: Opening, what: str, order: Literal["big", "little"]
+    ) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
+        """Deal, then receive the opened bits, shape (outputs, rows)."""
+        outputs = opening.plans[0].bracket.outputs
+        count = outputs * sum(plan.rows for plan in opening.plans)
+        told = yield from self._told((self._deal(opening),), -(-count // 8), what)
+        bits = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=count, bitorder=order)
+        return bits.reshape(outputs, -1).astype(np.bool_)
+
+
+class GateEvaluator(EvaluatorRole):
+    """E0 or E1: it evaluates gates."""
+
+    def __init__(self, steps: Steps, **tools: Unpack[EvaluatorTools]) -> None:
+        self._tools = tools
+        super().__init__(tools["me"], steps)
+
+    def _opened(self, opening: Opening) -> Generator[Turn, Mapping[Comparer, Data], Bools]:
+        """Open outputs, shape (outputs, rows)."""
+        dealt = yield from self._dealt(WORD_BYTES * opening.dealt)
+        batches, at = [], 0
+        for batch, plan in enumerate(opening.plans):
+            end = at + WORD_BYTES * plan.dealt
+            gates = Evaluating(opening.stage, dealt[at:end], batch=batch, **self._tools)
+            batches.append(gates.outputs(plan, opening.residues))
+            at = end
+        threads = self._tools["kernels"].threads
+        opened = yield from self._exchanged(*batches, threads=threads, size=opening.dealt)
+        bits = [to_rows(words, plan.rows) for words, plan in zip(opened, opening.plans, strict=True)]
+        return np.concatenate(bits, axis=1)
+
+
+def _room(kernels: Kernels, batch: int) -> int:
+    """A number that separates the buffers of steps that run at the same time: threads take batches."""
+    return batch if kernels.threads.count > 1 else 0
+
+
+def _bits(
+    plan: BatchPlan, residues: Bytes, kernels: Kernels, arena: Arena, room: int, batch: int
+) -> tuple[Words, Words]:
+    """Bits of the digits, shape (chunk, chunks * pairs * W), and the integers' lowest bit, (pairs * W,).
+
+    All primes are odd, so an integer is odd if an odd number of its digits is.
+    """
+    pairs = plan.bracket.first.size
+    bits = arena.words((room, "bits"), (plan.widths.chunk, plan.chunks, pairs, plan.words))
+    kernels.difference_bits(residues, plan.start, plan.question, plan.own, bits)
+    parity = arena.words((batch, "parity"), (pairs, plan.words))
+    np.bitwise_xor.reduce(bits[-1, plan.per_digit - 1 :: plan.per_digit], axis=0, out=parity)
+    return bits.reshape(plan.widths.chunk, -1), parity.reshape(-1)
+
+
+def _taken(signs: Words, plan: BatchPlan, negations: Words | None = None) -> Words:
+    """The inputs of the ANDs from the wires of pairs, shape (n, outputs * W)."""
+    found = signs.reshape(-1, plan.words).take(plan.bracket.inputs, axis=0)
+    if negations is not None:
+        found ^= negations
+    return found.reshape(found.shape[0], -1)

@@ -1,0 +1,209 @@
+"""The public plan of a batch of rows: pairs, gates, and how much is dealt and opened."""
+
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
+
+import numpy as np
+
+from secfc.field.array_types import Bools, Ints, Labels
+from secfc.field.mixed_radix import MixedRadix
+from secfc.field.primes import PRIMES
+from secfc.field.residues import centred
+from secfc.kernels.gates import ONES
+from secfc.kernels.interface import Differences, Words
+from secfc.kernels.slicing import WORD_BYTES, at_most, words_of
+from secfc.operations.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """Which pairs of a row's slots are compared, and which ANDs of the outcomes are opened.
+
+    `first` and `second`, shape (pairs,), are as in `Differences`. The outcome of a pair is whether the second
+    strictly beats the first. `inputs` are the pairs that each AND takes, shape (n, outputs). `negated` says
+    whether it takes their negations. Pairs with the own column are negated where the slot is above it.
+    """
+
+    first: Ints = field(repr=False)
+    second: Ints = field(repr=False)
+    inputs: Ints = field(repr=False)
+    negated: Bools = field(repr=False)
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def champion(cls, slots: int) -> "Bracket":
+        """One output: no slot beats the own column."""
+        every = np.arange(slots)
+        return cls(
+            first=np.full(slots, -1),
+            second=every,
+            inputs=every[:, np.newaxis],
+            negated=np.zeros((slots, 1), dtype=np.bool_),
+        )
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def all_pairs(cls, slots: int) -> "Bracket":
+        """One output for each of two or more slots: no other slot beats it, ties to the lowest index."""
+        first, second = np.triu_indices(slots, 1)
+        number = np.zeros((slots, slots), dtype=np.int64)
+        number[first, second] = number[second, first] = np.arange(first.size)
+        slot, other = np.nonzero(~np.eye(slots, dtype=np.bool_))
+        return cls(
+            first=first,
+            second=second,
+            inputs=number[slot, other].reshape(slots, -1).T,
+            negated=(other > slot).reshape(slots, -1).T,
+        )
+
+    @classmethod
+    @cache
+    def pair(cls) -> "Bracket":
+        """One output: of two columns the second strictly beats the first."""
+        return cls(
+            first=np.zeros(1, dtype=np.int64),
+            second=np.ones(1, dtype=np.int64),
+            inputs=np.zeros((1, 1), dtype=np.int64),
+            negated=np.zeros((1, 1), dtype=np.bool_),
+        )
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def least(cls, slots: int) -> "Bracket":
+        """The outputs of all pairs, for one or more slots, and one more: one extra column beats all slots.
+
+        A single slot has only the extra output.
+        """
+        every = np.arange(slots)
+        beaten = {"first": every, "second": np.full(slots, slots), "inputs": every[:, np.newaxis]}
+        if slots == 1:
+            return cls(**beaten, negated=np.zeros((1, 1), dtype=np.bool_))
+        pairs = cls.all_pairs(slots)
+        # Every AND takes equally many inputs, so an output of a slot takes its first pair twice.
+        inputs = np.concatenate([pairs.inputs, pairs.inputs[:1]])
+        negated = np.concatenate([pairs.negated, pairs.negated[:1]])
+        return cls(
+            first=np.concatenate([pairs.first, beaten["first"]]),
+            second=np.concatenate([pairs.second, beaten["second"]]),
+            inputs=np.concatenate([inputs, beaten["inputs"] + pairs.first.size], axis=1),
+            negated=np.concatenate([negated, np.zeros((slots, 1), dtype=np.bool_)], axis=1),
+        )
+
+    @property
+    def outputs(self) -> int:
+        """Opened bits per row."""
+        return int(self.inputs.shape[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchPlan:
+    """A batch: rows of residues from `start` on, each compared as the bracket says.
+
+    `own`, shape (rows,), is an argument of `Kernels.difference_bits`.
+    """
+
+    bracket: Bracket
+    question: Differences
+    own: Labels = field(repr=False)
+    widths: GateWidths
+    start: int = 0
+
+    @classmethod
+    def of_columns(
+        cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths = USUAL
+    ) -> "BatchPlan":
+        """A batch that compares columns directly, all with weight 1."""
+        question = Differences(
+            columns=np.arange(columns),
+            weights=np.array([[float(centred(2, p))] * columns for p in primes]),
+            first=bracket.first,
+            second=bracket.second,
+            radix=MixedRadix(primes),
+        )
+        own = np.full(rows, columns, dtype=np.int32)
+        return cls(bracket=bracket, question=question, own=own, widths=widths)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.own.size
+
+    @cached_property
+    def words(self) -> int:
+        """W, words that hold a bit of each row."""
+        return words_of(self.rows)
+
+    @cached_property
+    def per_digit(self) -> int:
+        """Chunks per mixed-radix digit."""
+        return -(-max(self.question.radix.primes).bit_length() // self.widths.chunk)
+
+    @cached_property
+    def chunks(self) -> int:
+        """Leaves per pair."""
+        return self.per_digit * len(self.question.radix.primes)
+
+    @cached_property
+    def wires(self) -> int:
+        """Words of a wire, over all pairs."""
+        return self.bracket.first.size * self.words
+
+    @cached_property
+    def joined(self) -> int:
+        """Words of a wire, over all outputs."""
+        return self.bracket.outputs * self.words
+
+    @cached_property
+    def comparison(self) -> tuple[tuple[Group, ...], ...]:
+        """Levels above the leaves."""
+        return levels(self.chunks, (self.widths.first_fan, self.widths.fan), compares=True)
+
+    @cached_property
+    def conjunction(self) -> tuple[tuple[Group, ...], ...]:
+        """Levels above the outcomes of pairs."""
+        return levels(self.bracket.inputs.shape[0], (self.widths.fan,))
+
+    @cached_property
+    def dealt(self) -> int:
+        """Words that the dealer sends."""
+        of_pair, of_output = _dealt(self.chunks, self.bracket.inputs.shape[0], self.widths)
+        return of_pair * self.wires + of_output * self.joined
+
+    def negations(self) -> Words:
+        """Words to add to the inputs of the ANDs. The shape broadcasts to (n, outputs, W)."""
+        if self.bracket.first[0] >= 0:
+            return np.where(self.bracket.negated, ONES, np.uint64(0))[..., np.newaxis]
+        return at_most(self.own, self.bracket.first.size)[:, np.newaxis]
+
+
+def most_dealt_bytes(rows: int, k: int, primes: int) -> int:
+    """Upper bound on the bytes of one message of the dealer about labels, or the core, of so many rows.
+
+    It covers all pairs of k centres with the usual widths, few pairs (up to their limit) with wide ones, and
+    for the core the rows by set with the other sets.
+    """
+    slots, words = max(k, 2), words_of(rows)
+    longest = max(prime.p for prime in PRIMES).bit_length()
+    usual, widened = (primes * -(-longest // widths.chunk) for widths in (USUAL, WIDE))
+    of_pair, of_output = _dealt(usual, slots - 1, USUAL)
+    most = words * (slots * (slots - 1) // 2 * of_pair + slots * of_output)
+    core = (words + slots) * ((slots - 1) * of_pair + of_output)
+    for few in range(2, slots + 1):  # sets without rows are not compared
+        pairs = few * (few - 1) // 2
+        if pairs > FEW:
+            break
+        of_pair, of_output = _dealt(widened, few - 1, WIDE)
+        most = max(most, words_of(min(rows, FEW // pairs)) * (pairs * of_pair + few * of_output))
+    return WORD_BYTES * max(most, core)
+
+
+@cache
+def _dealt(chunks: int, joined: int, widths: GateWidths) -> tuple[int, int]:
+    """Dealt words per word of a pair of so many leaves, and of an output that ANDs so many pairs."""
+    nodes = levels(chunks, (widths.first_fan, widths.fan), compares=True)
+    joins = levels(joined, (widths.fan,))
+    leaves = ((1 << widths.chunk) - 1) * chunks
+    return (
+        leaves + sum(group.count * group.dealt for groups in nodes for group in groups) + 1,
+        sum(group.count * group.dealt_and for groups in joins for group in groups),
+    )

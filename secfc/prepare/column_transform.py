@@ -1,0 +1,196 @@
+"""Transform checked columns to the rows that are clustered, in the same way at every party, and back."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import hypot, inf
+from typing import Any
+
+import numpy as np
+
+from secfc.errors import DataError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats
+from secfc.field.fixed_point import step_of
+from secfc.prepare.schema import Column, Schema
+from secfc.prepare.statistics import Counts, Quartiles, Statistics, Sums, of_column
+from secfc.prepare.tables import Checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """A transform that all parties know and apply.
+
+    Attributes
+    ----------
+    schema : Schema
+    statistics : dict from column name to Statistics or Quartiles
+        For each column that is standardised, robust, or filled in.
+    """
+
+    schema: Schema
+    statistics: Mapping[str, Statistics | Quartiles]
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Prepared columns, in order, with the range of their values; a category is "column=value".
+
+        A job lists its columns in this form. Scaling is monotonic in floats too, so ends of ranges stay ends.
+        """
+        ranges: dict[str, tuple[float, float]] = {}
+        for column in self.schema.columns:
+            if column.categories:
+                ranges.update(dict.fromkeys(column.prepared, (0.0, 1.0)))
+            else:
+                low, high = (float(self._scaled(end, column)) for end in column.ends)
+                most = inf if column.deviations is None else column.deviations
+                ranges[column.name] = max(low, -most), min(high, most)
+        return ranges
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Prepared columns, in order."""
+        return tuple(self.ranges)
+
+    @cached_property
+    def bound(self) -> float:
+        """Public bound on the norm of a prepared row. At most one of a category's columns is 1."""
+        ends = [max(map(abs, self.ranges[one.name])) for one in self.schema.columns if not one.categories]
+        return hypot(*ends, *(1.0 for one in self.schema.columns if one.categories))
+
+    @property
+    def step(self) -> float | None:
+        """What every prepared value is a multiple of; None where it is not known or tiny beside the bound."""
+        return step_of(self.schema.multiple_of, self.bound)
+
+    def apply(self, table: Checked, *, name: str) -> Floats:
+        """A party's prepared rows.
+
+        Parameters
+        ----------
+        table : Checked
+        name : str
+            The name of the party in errors.
+
+        Returns
+        -------
+        ndarray of shape (rows, columns), float64
+
+        Raises
+        ------
+        DataError
+            For columns with values beyond the agreed deviations that are not clipped. It names the party, the
+            columns, the numbers of such values and the first rows.
+        """
+        parts, problems = [], []
+        for column in self.schema.columns:
+            if column.categories:
+                at = table.categories[column.name][:, np.newaxis]
+                parts.append((at == np.arange(len(column.categories))).astype(np.float64))
+                continue
+            values = table.numbers[column.name]
+            if column.missing in ("mean", "median"):
+                values = np.where(np.isnan(values), self.statistics[column.name].centre, values)
+            scaled = self._scaled(values, column)
+            if column.deviations is not None:
+                most = column.deviations
+                beyond = np.abs(scaled) > most
+                units = "interquartile ranges from the median" if column.bins else "deviations from the mean"
+                if beyond.any() and not column.clip:
+                    problems.append(
+                        f"column {column.name!r} has {beyond.sum()} values more than {most:g} {units} "
+                        f"of all parties, the first in row {int(beyond.argmax())}"
+                    )
+                scaled = np.clip(scaled, -most, most)
+            parts.append(scaled[:, np.newaxis])
+        if problems:
+            raise DataError(f"{name}: " + "\n  ".join(problems), code=Code.TOO_MANY_DEVIATIONS)
+        return np.ascontiguousarray(np.hstack(parts))
+
+    def restore(self, rows: Floats) -> Floats:
+        """Prepared rows, or centres, in the units of the schema.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, columns), float64
+
+        Returns
+        -------
+        ndarray of that shape, float64
+            Numbers in their units, so a mean of logarithms becomes the geometric mean. Columns of categories
+            are unchanged: a centre has the fraction of rows with that category.
+
+        Raises
+        ------
+        DataError
+            Another number of columns.
+        """
+        return self._by_column(rows, self._restored)
+
+    def restore_spreads(self, spreads: Floats) -> Floats:
+        """Standard deviations of prepared columns, shape (k, columns), in the units of the schema.
+
+        For a column of logarithms it is a factor: one more deviation multiplies a value by it.
+        """
+
+        def restored(values: Floats, column: Column) -> Floats:
+            spread = values * self._zero_and_unit(column)[1]
+            return np.exp(spread) if column.log else spread
+
+        return self._by_column(spreads, restored)
+
+    def scale(self, centres: Floats) -> Floats:
+        """The inverse of `restore`: for instance centres of shape (k, columns) as prepared rows."""
+
+        def scaled(values: Floats, column: Column) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):  # nan and inf are refused later
+                numbers: Floats = self._scaled(np.log(values) if column.log else values, column)
+            return numbers
+
+        return self._by_column(centres, scaled)
+
+    def scale_spreads(self, spreads: Floats) -> Floats:
+        """What `restore_spreads` gives, shape (k, columns), in the units of prepared rows again."""
+
+        def scaled(values: Floats, column: Column) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                numbers: Floats = np.log(values) if column.log else values
+            return numbers / self._zero_and_unit(column)[1]
+
+        return self._by_column(spreads, scaled)
+
+    def _by_column(self, rows: Floats, change: Callable[[Floats, Column], Floats]) -> Floats:
+        """Rows with changed numbers. Columns of categories stay the same."""
+        if rows.ndim != 2 or rows.shape[1] != len(self.names):
+            raise DataError(f"rows: {len(self.names)} columns are needed, the shape given is {rows.shape}")
+        changed = np.array(rows, dtype=np.float64)
+        position = {name: at for at, name in enumerate(self.names)}
+        for column in self.schema.columns:
+            if not column.categories:
+                at = position[column.name]
+                changed[:, at] = change(changed[:, at], column)
+        return changed
+
+    def _zero_and_unit(self, column: Column) -> tuple[float, float]:
+        """The value that becomes 0 in a column, and the length that becomes 1."""
+        if column.scale == "none":
+            return 0.0, 1.0
+        if column.scale == "min-max":
+            low, high = column.ends
+            return low, high - low
+        known = self.statistics[column.name]
+        return known.centre, known.unit or 1.0
+
+    def _scaled(self, values: Any, column: Column) -> Any:
+        zero, unit = self._zero_and_unit(column)
+        return (values - zero) / unit
+
+    def _restored(self, values: Any, column: Column) -> Any:
+        zero, unit = self._zero_and_unit(column)
+        restored = zero + values * unit
+        return np.exp(restored) if column.log else restored
+
+
+def sums_of(table: Checked, schema: Schema) -> list[Sums | Counts]:
+    """A party's contribution to the totals, for each column that is opened."""
+    return [of_column(table.numbers[column.name], column) for column in schema.opened]

@@ -1,0 +1,194 @@
+"""`prepare_files` and `prepare_by` read one file of each party and write all prepared files, or none.
+
+Every file is checked before anything is shared among the parties, which are objects in this process.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from secfc.errors import DataError, each
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats
+from secfc.prepare.column_transform import Preparation
+from secfc.prepare.memory import open_totals
+from secfc.prepare.opening_role import Terms
+from secfc.prepare.schema import Schema
+from secfc.prepare.summary import SUMMARY, read_summary, write_summary
+from secfc.prepare.tables import Checked, read
+from secfc.prepare.tables import checked as checked_table
+from secfc.protocol.job.thresholds import default_threshold
+from secfc.tables.column_names import normal
+from secfc.tables.outputs import whole_folder
+from secfc.tables.reading import check_ids_differ, party_names
+from secfc.tables.sources.csv_file import TEXTS, kind_of
+from secfc.tables.sources.query import Query
+from secfc.tables.sources.text_format import FOUND, TextFormat
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedFiles:
+    """What `prepare_files` returns.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        Prepared files, in the order of the parties.
+    preparation : Preparation
+    summary : Path
+        The `SUMMARY` file of the preparation.
+    mended : tuple of dict
+        For each party the number of rows, the numbers of missing and of clipped values by column, and the
+        columns that are not in the schema. Only that party knows them.
+    """
+
+    files: tuple[Path, ...]
+    preparation: Preparation
+    summary: Path
+    mended: tuple[Mapping[str, Any], ...] = field(repr=False)
+
+
+def prepare_files(
+    files: Sequence[Path | Query],
+    schema: Schema,
+    *,
+    t: int | None = None,
+    out: Path,
+    id_column: str | None = None,
+    given: TextFormat = FOUND,
+) -> PreparedFiles:
+    """Prepare one file per party; all parties run in this process.
+
+    Parameters
+    ----------
+    files : sequence of Path or Query
+        .csv with a header, .parquet, or queries. The prepared files of queries are .parquet.
+    schema : Schema
+    t : int, optional
+        Parties that may collude; 2t + 1 parties are needed. By default as for `secfc.run`.
+    out : Path
+        Folder for the prepared files and `SUMMARY`; must be empty. All files are written, or none.
+    id_column : str, optional
+        Column of row IDs, which is written before the prepared columns.
+    given : TextFormat, optional
+        Format of text files, for what is not detected; a query has its own.
+
+    Raises
+    ------
+    SecFCError
+        Lists the files that do not fit and what is wrong with each. `out` is then unchanged.
+    """
+    t, _ = default_threshold(len(files), t, None)
+    terms = Terms(n=len(files), t=t, schema=schema)
+    return _prepare(files, schema, partial(open_totals, terms), out=out, id_column=id_column, given=given)
+
+
+def prepare_by(
+    files: Sequence[Path | Query],
+    summary: Path,
+    *,
+    out: Path,
+    id_column: str | None = None,
+    given: TextFormat = FOUND,
+) -> PreparedFiles:
+    """Prepare files with the statistics of an earlier preparation. No other party takes part.
+
+    Parameters
+    ----------
+    files : sequence of Path or Query
+    summary : Path
+        The `SUMMARY` of a preparation.
+    out, id_column, given
+        As for `prepare_files`.
+
+    Raises
+    ------
+    SecFCError
+        As in `prepare_files`. `out` is then unchanged.
+    """
+    preparation = read_summary(summary)
+    schema, known = preparation.schema, lambda _: preparation
+    return _prepare(files, schema, known, out=out, id_column=id_column, given=given)
+
+
+def check_files(
+    files: Sequence[Path | Query],
+    schema: Schema,
+    *,
+    id_column: str | None = None,
+    given: TextFormat = FOUND,
+) -> list[tuple[pa.Table, Checked]]:
+    """Tables and their agreed columns; nothing is shared. DataError lists what is wrong with all files.
+
+    A file without rows is wrong, and so is one with an ID in several rows.
+    """
+
+    def check(file: Path | Query) -> tuple[pa.Table, Checked]:
+        table, rows = _checked(file, schema, id_column=id_column, given=given)
+        if not rows.rows:
+            raise DataError(f"{file}: it has no rows", code=Code.TOO_FEW_ROWS)
+        check_ids_differ(None if id_column is None else table.column(normal(id_column)), str(file))
+        return table, rows
+
+    return each(check, files)
+
+
+def _checked(
+    path: Path | Query, schema: Schema, *, id_column: str | None, given: TextFormat
+) -> tuple[pa.Table, Checked]:
+    """A table and its agreed columns. DataError names the file, columns and first rows, never a value."""
+    id_column = normal(id_column) if id_column is not None else None
+    table = read(path, schema, as_text=() if id_column is None else (id_column,), given=given)
+    if id_column in {name for column in schema.columns for name in (column.name, *column.prepared)}:
+        raise DataError(f"{path}: column {id_column!r} has the row IDs and is in the schema")
+    others = () if id_column is None else (id_column,)
+    return table, checked_table(table, schema, name=str(path), others=others)
+
+
+def _prepare(
+    files: Sequence[Path | Query],
+    schema: Schema,
+    preparation_of: Callable[[Sequence[Checked]], Preparation],
+    *,
+    out: Path,
+    id_column: str | None,
+    given: TextFormat,
+) -> PreparedFiles:
+    names = _names(files)
+    with whole_folder("--out", out) as draft:
+        checked = each(lambda file: _checked(file, schema, id_column=id_column, given=given), files)
+        preparation = preparation_of([rows for _, rows in checked])
+        for file, name, (table, rows) in zip(files, names, checked, strict=True):
+            prepared = preparation.apply(rows, name=str(file))
+            _write_file(draft / name, preparation.names, prepared, table, id_column)
+        write_summary(draft / SUMMARY, preparation)
+    return PreparedFiles(
+        files=tuple(out / name for name in names),
+        preparation=preparation,
+        summary=out / SUMMARY,
+        mended=tuple(rows.mended for _, rows in checked),
+    )
+
+
+def _write_file(
+    path: Path, names: Sequence[str], rows: Floats, table: pa.Table, id_column: str | None
+) -> None:
+    columns: dict[str, Any] = {} if id_column is None else {id_column: table.column(normal(id_column))}
+    for at, name in enumerate(names):
+        columns[name] = pa.array(rows[:, at])
+    prepared = pa.table(columns)
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(prepared, path)
+    else:
+        pyarrow.parquet.write_table(prepared, path)
+
+
+def _names(files: Sequence[Path | Query]) -> list[str]:
+    csv = [isinstance(file, Path) and kind_of(file) in TEXTS for file in files]
+    return [name + (".csv" if one else ".parquet") for name, one in zip(party_names(files), csv, strict=True)]

@@ -1,0 +1,1 @@
+"""Answers of clients to the server's questions: gathered, checked, decoded."""

@@ -1,0 +1,1 @@
+"""The job, on which all parties agree, and what a party refuses."""

@@ -1,0 +1,320 @@
+"""The values of a job, and what follows from them.
+
+With disclosure "labels" three parties find the labels together: the comparers, or trio, a dealer and two
+evaluators. A helper is a comparer without rows and shares.
+Owners deposit rows with a committee, whose members compute.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from secfc.comparing.bounded import bounded_residues
+from secfc.comparing.question import comparison_residues
+from secfc.errors import ParameterError, PrivacyWarning
+from secfc.errors.codes import Code
+from secfc.field.array_types import Ints, Labels
+from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
+from secfc.field.primes import residues_needed
+from secfc.lagrange.points import recovery_threshold
+from secfc.lagrange.sharing import segment_width
+from secfc.operations.inertia import inertia_residues
+from secfc.operations.minima import start_residues
+from secfc.operations.scores import score_residues
+from secfc.protocol.job.options import AgreedClustering, CentreNoise, again
+from secfc.protocol.job.thresholds import Start
+
+_USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
+_FEW_ANSWER = 32  # up to so many clients answer all questions with "coded", so that slow ones delay nobody
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobValues(AgreedClustering, CentreNoise):
+    """The values of a `Job`, whose documentation describes them. They are not checked here."""
+
+    n: int
+    k: int
+    t: int
+    ell: int
+    d: int
+    bound: float
+    init: Start = "random"
+    n_init: int = again(AgreedClustering, "n_init", default=1, kind="int", text="Starts.")
+    compared: tuple[int, ...] = ()
+    reveal_to: tuple[int, ...] = ()
+    predict: bool = False
+    reveal_spread: int | None = None
+    comparers: tuple[int, ...] = ()
+    seed: int | None = None
+    owners: tuple[int, ...] | None = None
+    deposits: str | None = None
+    weighted: bool = False
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr.
+
+        The digest has `owners` and `deposits` only if there are owners, `weighted` only if it is true,
+        `centres_epsilon` and `centres_delta` only if they are given, and `step` only if there is one.
+        """
+        given = asdict(self)
+        if self.owners is None:
+            del given["owners"], given["deposits"]
+        if not self.weighted:
+            del given["weighted"]
+        if self.centres_epsilon is None:
+            del given["centres_epsilon"], given["centres_delta"]
+        if self.step is None:
+            del given["step"]
+        return hashlib.sha256(b"secfc job 1" + json.dumps(given, sort_keys=True).encode()).digest()
+
+    @property
+    def dealers(self) -> int:
+        """Number of parties whose rows are shared: clients, or owners."""
+        return self.n if self.owners is None else len(self.owners)
+
+    @property
+    def comparing_clients(self) -> tuple[int, ...]:
+        """Comparers that are clients and so have rows."""
+        return tuple(comparer for comparer in self.comparers if comparer <= self.n)
+
+    @cached_property
+    def helpers(self) -> int:
+        """Number of parties without rows and shares that compare, numbered from n + 1."""
+        return sum(comparer > self.n for comparer in self.comparers)
+
+    def called(self, party: int) -> str:
+        """The name of a client or helper in texts."""
+        return f"{'client' if party <= self.n else 'helper'} {party}"
+
+    def names_of(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """Names of all clients and then of all helpers; where none is given, what `called` says."""
+        return (*names, *map(self.called, range(len(names) + 1, self.parties + 1)))
+
+    @property
+    def tosses(self) -> bool:
+        """Whether the comparers toss a coin that determines the public choices."""
+        return self.disclosure == "labels" and self.seed is None and self.init != "labels"
+
+    @cached_property
+    def parties(self) -> int:
+        """Number of clients and helpers."""
+        return self.n + self.helpers
+
+    @property
+    def threshold(self) -> int:
+        """R, the number of answers needed in a round."""
+        return recovery_threshold(self.t, self.ell)
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a segment."""
+        return segment_width(self.d, self.ell)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Number of clusters of each start, in order.
+
+        If several k are compared, one cluster comes first: its inertia is the sum of squares about the mean
+        of all rows.
+        """
+        if not self.compared:
+            return (self.k,) * self.n_init
+        return 1, *(k for k in self.compared if k > 1 for _ in range(self.n_init))
+
+    @property
+    def opens_inertia(self) -> bool:
+        """Whether the trio opens the inertia; revealing spreads implies it."""
+        revealed = self.reveal_inertia or self.reveal_spread is not None
+        return self.disclosure == "labels" and revealed
+
+    @property
+    def tells_inertia(self) -> bool:
+        """Whether all parties are told the inertia."""
+        return self.disclosure != "labels" or self.opens_inertia
+
+    @property
+    def scores_starts(self) -> bool:
+        """Whether the trio keeps the final state of the starts."""
+        return self.n_init > 1 or self.opens_inertia
+
+    @property
+    def sums_revealed(self) -> int:
+        """Sums that a client opens per column of a segment and cluster: 1, or 2 with sums of squares."""
+        return 1 if self.reveal_spread is None else 2
+
+    @property
+    def exponent(self) -> int:
+        """E: without a step rows are multiplied by 2**E before rounding."""
+        return scale_exponent(self.bound, self.precision)
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """The length that becomes 1: rows are divided by it before rounding."""
+        return unit_of(self.bound, self.precision, self.step)
+
+    @property
+    def bits(self) -> int:
+        """Bits of a quantised row."""
+        return self.precision if self.step is None else self.radius.bit_length()
+
+    @property
+    def checks_shares(self) -> bool:
+        """Whether clients check that shares lie on polynomials, before any question about them.
+
+        With disclosure "labels" nobody sees distances that would reveal wrong shares.
+        """
+        return self.max_liars > 0 or self.disclosure == "labels"
+
+    @cached_property
+    def radius(self) -> int:
+        """An integer that no quantised row's norm exceeds."""
+        return quantised_radius(self.bound, self.precision, self.d, self.step)
+
+    def residues(self, m: int) -> int:
+        """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
+        if self.disclosure == "labels":
+            cases = ([m - m // 2, m // 2], [m], [1])
+            rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)
+            return max(rounds, bounded_residues(self.radius, m, self.ell * self.width))
+        return residues_needed(self.radius, m)
+
+    def round_residues(self, sizes: Ints, m: int) -> int:
+        """Number of primes for a round about sets of these sizes, shape (k,), of m rows in all."""
+        if self.disclosure != "labels":
+            return residues_needed(self.radius, int(sizes.max()))
+        needed = comparison_residues(self.radius, sizes, core=self.init == "separation")
+        if self.init == "k-means++" and sizes.max() == 1:  # these may be candidates
+            needed = max(needed, start_residues(self.radius, m))
+        if self.opens_inertia:
+            needed = max(needed, inertia_residues(self.radius, sizes, m))
+        return max(needed, self.score_residues(m)) if self.n_init > 1 else needed
+
+    def score_residues(self, m: int) -> int:
+        """Number of primes for scores of starts with disclosure "labels", with m rows."""
+        return score_residues(self.radius, m)
+
+    def in_data_units(self, inertia: Fraction) -> float:
+        """A sum of squared quantised distances in the data's units squared, correctly rounded."""
+        try:
+            return float(inertia * self.unit**2)
+        except OverflowError:
+            return inf
+
+    def distance_in_data_units(self, distance: Fraction) -> float:
+        """A quantised distance in the data's units, correctly rounded, at most the largest float64."""
+        try:
+            return float(distance * self.unit)
+        except OverflowError:
+            return sys.float_info.max
+
+    @property
+    def least_label(self) -> int:
+        """The least start label. It is -1, for rows in no set, when their cluster is predicted."""
+        return -1 if self.predict else 0
+
+    def check_start(self, start: Labels) -> None:
+        """Raise ParameterError unless every cluster has a row in the given start labels.
+
+        For a prediction one non-empty cluster is enough: a cluster without a row has no mean and is never the
+        nearest. A prediction also needs a row without a label.
+        """
+        if self.predict:
+            if start.max(initial=-1) < 0:
+                raise ParameterError(
+                    "labels: at least one row needs a label, because otherwise there is no centre"
+                )
+            if start.min(initial=0) >= 0:
+                raise ParameterError("predict: no party has a new row", code=Code.BAD_LABELS)
+            return
+        missing = np.setdiff1d(np.arange(self.k), start)
+        if missing.size:
+            raise ParameterError(
+                f"init: {missing.size} of {self.k} clusters have no row in the start labels, "
+                f"the first is {missing[0]}",
+                code=Code.BAD_LABELS,
+            )
+
+    @property
+    def max_rounds(self) -> int:
+        """Most rounds of a job: for each start those before it, its iterations and a last assignment.
+
+        A prediction has one round. A round is asked again when too few of the clients that it names are left.
+        """
+        return self._rounds(self.max_iter) + self.asked_again
+
+    @property
+    def asked_again(self) -> int:
+        """Most rounds that are asked again because named clients vanish.
+
+        N - R - 2A are needed for it, and n - R can vanish. After so many rounds none are named.
+        """
+        enough = self.threshold + 2 * self.max_liars
+        return (self.n - self.threshold) // (self.named - enough) if self.named else 0
+
+    @property
+    def named(self) -> int:
+        """Present clients that each round names to answer. 0 if it names none, so that all clients answer.
+
+        With "coded" any R answers are enough, or R + 2A to locate lies. So of many clients twice as many as
+        those are named, and half of them may be slow.
+        """
+        most = max(_FEW_ANSWER, 2 * (self.threshold + 2 * self.max_liars))
+        return most if self.disclosure == "coded" and self.n > most else 0
+
+    @property
+    def usual_rounds(self) -> int:
+        """Rounds of a job whose starts converge after `_USUAL_ITERATIONS`."""
+        return self._rounds(min(self.max_iter, _USUAL_ITERATIONS))
+
+    def _rounds(self, iterations: int) -> int:
+        """Most rounds."""
+        if self.predict:
+            return 1
+        before = self.k if self.init == "k-means++" else 2
+        starts = self.n_init * len(self.compared) + 1 if self.compared else self.n_init
+        return starts * (before + iterations + 1)
+
+    @property
+    def trio(self) -> tuple[int, int, int]:
+        """With disclosure "labels" the dealer and evaluators."""
+        dealer, first, second = self.comparers
+        return dealer, first, second
+
+    def privacy_warning(self) -> PrivacyWarning | None:
+        """A warning with all that the parameters reveal beyond what a reader may expect, else None."""
+        reasons = [reason for reason in (self._draws_tell(), self._parties_tell()) if reason]
+        return PrivacyWarning("; ".join(reasons)) if reasons else None
+
+    def _draws_tell(self) -> str:
+        """What public draws tell."""
+        if self.init != "k-means++":
+            return ""
+        return (
+            "init: the draws of 'k-means++' are public and tell sums of distances of a party's rows to the "
+            "rows drawn before. A party with many rows of its choice can read single rows of others. "
+            "init='random' has no such draws"
+        )
+
+    def _parties_tell(self) -> str:
+        """What parties that compare, or the server, learn beyond what a reader may expect."""
+        clients = self.comparing_clients
+        if self.t > 1 and len(clients) > 1:
+            return (
+                f"comparers: any two of clients {', '.join(map(str, clients))} together learn every row's "
+                f"distances to the centres, though t={self.t} may collude"
+            )
+        if self.disclosure != "coded" or self.ell == 1 or self.width > 2:
+            return ""
+        columns = "one column" if self.width == 1 else "two columns"
+        return (
+            f"disclosure 'coded' shows the server distances per segment. With d={self.d} and "
+            f"ell={self.ell} a segment has {columns}. With ell=1 the server sees only whole distances"
+        )

@@ -1,0 +1,273 @@
+"""All options of a run. Each option is declared here and nowhere else.
+
+A dataclass field is an option: its type, its default, and an `Option` with its text, its range and its line
+on the command line. These are derived from the fields:
+
+- descriptions of the arguments of `secfc.run`, `secfc.choose_k` and `secfc.predict` (`secfc.api.arguments`),
+  whose written signatures are compared by a test,
+- fields of `secfc.SecureKMeans` and `secfc.Job`, which inherit them,
+- options of ``secfc run``, ``choose-k`` and ``predict`` that have a help line (`secfc.cli.grouped`),
+- keys of job files that the parties agree on (`secfc.agreement.job_file`).
+
+To add an option, declare a field in the class that its users inherit, and write it into the signatures of
+calls. Then write the code that reads it, and a test of that code.
+"""
+
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from secfc.field.residues import MAX_ROWS
+
+Disclosure = Literal["coded", "labels"]
+"""Who learns distances. "labels": nobody, only labels are learned; "coded": the server, which receives every
+client's coded distances."""
+
+Auto = Literal["auto"]
+AUTO: Auto = "auto"
+"""Marks a choice that depends on other options (`secfc.protocol.job.thresholds.default_start`)."""
+
+MAX_PRECISION = 52
+"""Integers up to 2**52 in magnitude are exact in float64, and so are their differences."""
+
+MAX_THREADS = 1024  # more than a machine's cores
+
+MACHINE = "How the parties are run, and what is shown"  # a heading in the help of commands
+OPENED = "What is opened, if every party consents"  # a heading too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """The description of an option besides its type and default."""
+
+    kind: str  # its type in docstrings
+    text: str  # its description there
+    choices: tuple[str, ...] = ()  # possible names; by default those of a `Literal` type
+    least: int | None = None  # its range: least and most
+    most: int | None = None
+    below: int | None = None  # for a number that need not be whole: it is at least 0 and less than this
+    unit: str = ""  # of `most`
+    help: str = ""  # its line on the command line; "" if no command has the option
+    panel: str | None = None  # the heading above this line
+
+
+def option(default: Any, kind: str, text: str, **more: Any) -> Any:
+    """Declare an option; further arguments are those of `Option`."""
+    return field(default=default, metadata={"option": Option(kind=kind, text=text, **more)})
+
+
+def again(of: type, name: str, /, *, default: Any = None, **changed: Any) -> Any:
+    """Declare an option of another class again: as a positional one, or with another default or text."""
+    (before,) = (one for one in fields(of) if one.name == name)
+    value = before.default if default is None else default
+    return field(default=value, metadata={"option": replace(before.metadata["option"], **changed)})
+
+
+def options_of(kind: type) -> dict[str, tuple[Field[Any], Option]]:
+    """The options among the fields of a dataclass, by name."""
+    return {one.name: (one, one.metadata["option"]) for one in fields(kind) if "option" in one.metadata}
+
+
+def types_of(kind: type) -> dict[str, Any]:
+    """The type of each field."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {one.name: hints[one.name] for one in fields(kind)}
+
+
+def choices_of(one: Field[Any]) -> tuple[str, ...]:
+    """The possible names of an option; () if its values are not names."""
+    found: tuple[str, ...] = one.metadata["option"].choices
+    return found or (get_args(one.type) if getattr(one.type, "__origin__", None) is Literal else ())
+
+
+def shared(given: object, kind: type) -> dict[str, Any]:
+    """The values, by name, of those fields of `kind` that the object also has."""
+    return {one.name: getattr(given, one.name) for one in fields(kind) if hasattr(given, one.name)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Threshold:
+    """How many clients may collude, and the cost. In calls these come after the number of clusters."""
+
+    t: int | None = option(
+        None,
+        "int, optional",
+        "Number of clients that may collude and still learn nothing about other clients' rows. The "
+        "default is 4 with eleven clients or more. With fewer it is the largest number up to 4 with "
+        "which the run still succeeds if one client is lost, if there is such a number.",
+        least=1,
+        help="Number of parties that learn nothing even if they collude; by default 4, less with fewer than "
+        "eleven parties.",
+    )
+    ell: int | None = option(
+        None,
+        "int, optional",
+        "Number of segments of a row. More segments make shares and iterations cheaper but need more "
+        "clients: at least 2(ell + t) - 1. The default is 2 with eleven clients or more, else 1.",
+        least=1,
+        help="Number of segments of a row; 2(ell + t) - 1 parties are needed. By default 2, or 1 with fewer "
+        "than eleven parties.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Agreed:
+    """Parameters of every job, equal at all parties."""
+
+    precision: int = option(
+        32,
+        "int",
+        "Bits of a row relative to the bound, 1 to 52; rows are rounded to nearest.",
+        least=1,
+        most=MAX_PRECISION,
+        unit="bits",
+        help="Bits of a row relative to the bound.",
+    )
+    step: float | None = option(
+        None,
+        "float, optional",
+        "A public number above 0 that every value is a multiple of, within rounding of floats: 1 for whole "
+        "numbers, 0.01 for two decimals. Rows are then represented exactly, and with the fewest primes; "
+        "`precision` is not used. A party with another value is refused before anything is sent.",
+        help="Number that every value is a multiple of, 1 or 0.01: exact, and cheaper.",
+    )
+    disclosure: Disclosure = option(
+        "labels",
+        '{"labels", "coded"}',
+        'What the server receives. "labels": only labels, which three parties compute together; no two '
+        'of these three may collude (docs/threat-model.md). "coded": every client\'s coded distances, as in '
+        "the paper, from which it can compute more than distances.",
+        help="What the server receives: labels or coded distances.",
+    )
+    max_liars: int = option(
+        0,
+        "int",
+        "A: number of clients that may share inconsistently or send wrong answers. They are detected, "
+        "named in ``result.faults`` and excluded, and the result stays exact. If S clients vanish, n >= "
+        "2(ell + t) - 1 + S + 2A clients are needed. With 0 nothing is checked. One of the three that "
+        "compare can read all rows by lies, whatever `max_liars` (docs/threat-model.md).",
+        least=0,
+        help="Number of parties that may send wrong answers; each needs two more parties.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Iterating(Agreed):
+    """Starts and their iterations."""
+
+    n_init: int | Auto = option(
+        AUTO,
+        'int or "auto"',
+        "Number of starts. The result with the least inertia is returned, computed with rounded weights "
+        '(docs/protocol.md). Rows are shared only once. "auto": 5 for each k if several are compared, '
+        "else 1. Every start discloses more labels.",
+        least=1,
+        help="Number of starts, or auto; the best result is kept, and rows are shared only once.",
+    )
+    max_iter: int = option(
+        300, "int", "Most iterations of a start.", least=1, help="Most iterations of a start."
+    )
+    tol_moved: float = option(
+        0.0,
+        "float",
+        "Fraction of all rows, 0 <= tol_moved < 1. A start ends with the first iteration that changes "
+        "the label of fewer rows than this. One more assignment follows, as after `max_iter`. With 0 a "
+        "start ends when no label changes.",
+        below=1,
+        help="Stop when an iteration changes the label of fewer rows than this fraction.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AgreedClustering(Iterating):
+    """More parameters of a job that clusters."""
+
+    reveal_inertia: bool = option(
+        False,
+        "bool",
+        'With disclosure "labels", whether everybody learns the inertia of the result; with "coded" '
+        "everybody learns it in any case. Every party must consent by its `limits`. "
+        "Opened spreads imply it. `choose_k` needs it, and opens to the server the inertia of each k "
+        "and of one cluster.",
+        help="With --disclosure labels: everybody learns the inertia of the result.",
+        panel=OPENED,
+    )
+    ids_cap: int | None = option(
+        None,
+        "int, optional",
+        "Public bound on the number of rows of all parties together. It hides how many rows each party "
+        "holds. By default it is the number of rows, which only a simulation can know. Only with `ids`.",
+        least=1,
+        most=MAX_ROWS,
+        unit="rows",
+        help="Public bound on the number of rows of all parties; by default from the data. With "
+        "--membership.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Starting(Iterating):
+    """Starts and how they begin."""
+
+    init: Any = option(
+        AUTO,
+        '{"auto", "k-means++", "random", "separation"}, ndarray or DataFrame of shape (k, d), or list of '
+        "integer arrays of shape (m_j,)",
+        '"auto" is "random". "random": the means of a random partition (the paper); the best of several '
+        'starts (`n_init`) often has a much lower inertia than one. "separation": the cores after one Lloyd '
+        "step from a random partition, that is, rows at most a third as far from their centre as from any "
+        'other (the paper, section 5). "k-means++": single rows, drawn by their distance to the rows drawn '
+        "before; the best of several candidates is taken, as scikit-learn does. Its draws are public and "
+        "tell sums of distances of rows to the rows drawn before: a party with many rows of its choice can "
+        "read single rows of others (docs/threat-model.md). A client whose `limits` forbid sets of one row "
+        "refuses. An ndarray or DataFrame: public centres, such as those of an earlier run or of a "
+        "published model; columns are matched by name. Every row starts with its nearest centre, which "
+        "everybody learns, and every centre must be the nearest of at least one row. Start labels: one "
+        "array per party; each cluster needs at least one row.",
+        choices=(AUTO, "k-means++", "random", "separation"),
+        help="How the first sets are chosen: auto, k-means++, random or separation; or a file of centres, "
+        "such as NAME.centres.csv.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ClusterOptions(Starting, AgreedClustering):
+    """Options of a clustering with one number of clusters or several."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CentreNoise:
+    """Differential privacy of opened centres."""
+
+    centres_epsilon: float | None = option(
+        None,
+        "float, optional",
+        "Opened centres have noise: (epsilon, delta)-differential privacy of one row's values, "
+        "given the labels, which are exact, public and not covered (docs/how-to/centres.md). Only with "
+        'disclosure "labels", and without spreads and the inertia. None: no noise.',
+        help="Centres with noise for differential privacy; labels are exact and not covered by it.",
+        panel=OPENED,
+    )
+    centres_delta: float | None = option(
+        None,
+        "float, optional",
+        "Only with an epsilon: far below 1 divided by the number of rows.",
+        help="delta of --centres-epsilon; far below 1 divided by the number of rows.",
+        panel=OPENED,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Computing:
+    """Resources of a computing process."""
+
+    threads: int | None = option(
+        None,
+        "int, optional",
+        "Number of threads that compute in a process. By default it is the number of cores, divided by "
+        "the number of processes with the multiprocess driver. The result does not depend on it.",
+        least=1,
+        most=MAX_THREADS,
+        unit="threads",
+        help="Number of threads of a process; by default the number of cores, divided by that of processes.",
+        panel=MACHINE,
+    )

@@ -1,0 +1,409 @@
+"""Encodings of the fields of messages, and bodies, which are sequences of fields.
+
+All integers are little endian. Every value has exactly one encoding, and any other bytes are refused.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+
+from secfc.crypto.channel import TAG_BYTES, Sealed
+from secfc.crypto.coin import COIN_BYTES
+from secfc.crypto.handshake import DIGEST_BYTES, Introduction
+from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES
+from secfc.errors import MessageError
+from secfc.field.array_types import Ints, Labels
+from secfc.field.label_packing import FEW, PackedLabels, bits_of, pack_labels, packed_size
+from secfc.field.packing import PackedResidues, packed_bytes
+from secfc.field.payload import Payload
+from secfc.field.residues import MAX_ROWS, MAX_WEIGHT
+from secfc.kmeans.plus_plus import candidates_of
+from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
+from secfc.protocol.job.thresholds import COMPARERS, MAX_CLIENTS
+from secfc.protocol.messages.bounds import Bounds
+from secfc.protocol.messages.reader import Reader
+from secfc.protocol.signed import SignedReport
+from secfc.psu.found import OVERFULL, Found
+from secfc.psu.prime import Elements
+
+Most = Callable[[Bounds], int]
+"""An upper bound that follows from the job and its rows."""
+
+_COUNT = struct.Struct("<I")
+_CLIENT = struct.Struct("<H")
+_SHAPE = struct.Struct("<BII")  # primes, columns, rows
+# rows, digests of start labels and of weights, ephemeral key, commitments, signature
+_INTRODUCTION = struct.Struct(
+    f"<I{DIGEST_BYTES}s{DIGEST_BYTES}s{KEY_BYTES}s{COIN_BYTES}s{COIN_BYTES}s{SIGNATURE_BYTES}s"
+)
+_REPORT = struct.Struct(f"<H{SIGNATURE_BYTES}s")  # client, signature
+_MOST_PARTIES = MAX_CLIENTS + COMPARERS
+_ELEMENT_BYTES = 8
+_BIN_BYTES = 4
+
+
+@dataclass(frozen=True, repr=False)
+class Encoding:
+    """The encoding of a field. `pack` and `unpack` take the job's k."""
+
+    pack: Callable[[Any, int], bytes | memoryview]  # for a bulk: only the bytes before the payload
+    unpack: Callable[[Reader, int], Any]
+    most: Most  # bytes of the largest value of a job
+    bulk: bool = False  # a `Payload`, the last field of its message, which is not copied
+
+
+class Body:
+    """The fields of a message in order. Only the last one may take all remaining bytes."""
+
+    def __init__(self, **fields: Encoding) -> None:
+        self.fields = fields
+        self._packs = [(name, encoding.pack) for name, encoding in fields.items()]
+        self._unpacks = [(name, encoding.unpack) for name, encoding in fields.items()]
+        self._bulk = next((name for name in reversed(fields) if fields[name].bulk), None)
+
+    def pack(self, message: object, k: int) -> tuple[bytes, Payload | None]:
+        """The bytes of a message's fields and, if the last field is a bulk, its payload."""
+        data = b"".join([pack(getattr(message, name), k) for name, pack in self._packs])
+        return data, None if self._bulk is None else getattr(message, self._bulk)
+
+    def unpack(self, reader: Reader, k: int) -> dict[str, Any]:
+        """The fields, by name."""
+        return {name: unpack(reader, k) for name, unpack in self._unpacks}
+
+    def most(self, bounds: Bounds) -> int:
+        """Bytes of the largest body of a job."""
+        return sum(encoding.most(bounds) for encoding in self.fields.values())
+
+
+def _one(layout: str) -> Encoding:
+    """Encoding of a value that `struct` packs."""
+    form = struct.Struct(layout)
+
+    def unpack(reader: Reader, k: int) -> Any:
+        (value,) = reader.unpack(form)
+        return value
+
+    return Encoding(lambda value, k: form.pack(value), unpack, lambda of: form.size)
+
+
+COUNT = _one("<I")
+CLIENT = _one("<H")
+
+_REAL = struct.Struct("<d")
+_NONE = _REAL.pack(nan)
+
+
+def _unpack_real(reader: Reader, k: int) -> float | None:
+    data = bytes(reader.take(_REAL.size))
+    (value,) = _REAL.unpack(data)
+    if not isnan(value):
+        return float(value)
+    if data != _NONE:
+        raise MessageError("a number that is none")
+    return None
+
+
+REAL = Encoding(
+    lambda value, k: _NONE if value is None else _REAL.pack(value), _unpack_real, lambda of: _REAL.size
+)
+"""A float, or the one NaN that stands for None."""
+
+
+def flag(name: str) -> Encoding:
+    """A truth value: one byte, 0 or 1."""
+
+    def unpack(reader: Reader, k: int) -> bool:
+        (value,) = reader.take(1)
+        if value > 1:
+            raise MessageError(f"{name} is 0 or 1, {value} was sent")
+        return bool(value)
+
+    return Encoding(lambda value, k: bytes([value]), unpack, lambda of: 1)
+
+
+def octets(size: int) -> Encoding:
+    """Exactly `size` bytes."""
+    return Encoding(lambda value, k: value, lambda reader, k: bytes(reader.take(size)), lambda of: size)
+
+
+def counted(most: Most) -> Encoding:
+    """The number of bytes, then the bytes."""
+
+    def unpack(reader: Reader, k: int) -> bytes:
+        (size,) = reader.unpack(_COUNT)
+        return bytes(reader.take(size))
+
+    return Encoding(
+        lambda value, k: _COUNT.pack(len(value)) + value, unpack, lambda of: _COUNT.size + most(of)
+    )
+
+
+def rest(most: Most) -> Encoding:
+    """A view of all remaining bytes."""
+    return Encoding(lambda value, k: value, lambda reader, k: reader.take(reader.left), most)
+
+
+def sealed(most: Most) -> Encoding:
+    """A sealed payload: a view of all remaining bytes. `most` bounds the payload without its tag."""
+
+    def unpack(reader: Reader, k: int) -> Sealed:
+        if reader.left < TAG_BYTES:
+            raise MessageError(f"a sealed message of {reader.left} bytes, at least {TAG_BYTES} are needed")
+        return Sealed(payload=reader.take(reader.left))
+
+    return Encoding(lambda value, k: b"", unpack, lambda of: most(of) + TAG_BYTES, bulk=True)
+
+
+PREPARED = sealed(lambda of: MAX_PREPARE_BYTES)
+"""A sealed payload of a preparation. Its size follows from the schema."""
+
+
+def residues(most: Most) -> Encoding:
+    """The shape, then residues: a view of all remaining bytes. `most` bounds the residues alone."""
+
+    def unpack(reader: Reader, k: int) -> PackedResidues:
+        shape = reader.unpack(_SHAPE)
+        return PackedResidues(shape=shape, payload=reader.take(reader.left))
+
+    return Encoding(
+        lambda value, k: _SHAPE.pack(*value.shape), unpack, lambda of: _SHAPE.size + most(of), bulk=True
+    )
+
+
+def _series(one: struct.Struct, most: Most) -> Encoding:
+    """The number of values, then the values. `most` bounds their number."""
+
+    def unpack(reader: Reader, k: int) -> tuple[int, ...]:
+        (count,) = reader.unpack(_CLIENT)
+        return tuple(value for (value,) in one.iter_unpack(reader.take(one.size * count)))
+
+    return Encoding(
+        lambda value, k: _CLIENT.pack(len(value)) + b"".join(map(one.pack, value)),
+        unpack,
+        lambda of: _CLIENT.size + one.size * most(of),
+    )
+
+
+def clients(most: Most) -> Encoding:
+    """Numbers of clients, or of sets."""
+    return _series(_CLIENT, most)
+
+
+def _unpack_signatures(reader: Reader, k: int) -> tuple[bytes, ...]:
+    count, more = divmod(reader.left, SIGNATURE_BYTES)
+    if more:
+        raise MessageError(f"signatures of {reader.left} bytes, {SIGNATURE_BYTES} each are needed")
+    return tuple(bytes(reader.take(SIGNATURE_BYTES)) for _ in range(count))
+
+
+SIGNATURES = Encoding(
+    lambda value, k: b"".join(value),
+    _unpack_signatures,
+    lambda of: 2 * SIGNATURE_BYTES,
+)
+"""All remaining bytes: no signatures, or those of both evaluators."""
+
+
+DRAWS = _series(_COUNT, lambda of: candidates_of(of.job.k))
+"""Random numbers below 2**32."""
+
+
+def numbers(most: Most) -> Encoding:
+    """Numbers below 2**32, in all remaining bytes. `most` bounds how many."""
+
+    def unpack(reader: Reader, k: int) -> tuple[int, ...]:
+        if reader.left % _COUNT.size:
+            raise MessageError(f"numbers of {reader.left} bytes, {_COUNT.size} each are needed")
+        return tuple(one for (one,) in _COUNT.iter_unpack(reader.take(reader.left)))
+
+    return Encoding(
+        lambda value, k: b"".join(map(_COUNT.pack, value)), unpack, lambda of: _COUNT.size * most(of)
+    )
+
+
+def _pack_labels(labels: Labels | PackedLabels, largest: int, *, none: bool) -> bytes:
+    """Pack labels 0 to `largest`. With `none`, `largest` means -1, "in no set"."""
+    if isinstance(labels, PackedLabels):
+        if (labels.largest, labels.none) != (largest, none):
+            return _pack_labels(labels.unpack(), largest, none=none)
+        return b"".join((_COUNT.pack(labels.size), labels.payload))
+    values = np.where(labels < 0, largest, labels) if none else labels
+    return _COUNT.pack(labels.size) + pack_labels(values.astype(np.uint16), bits_of(largest))
+
+
+def _unpack_labels(reader: Reader, largest: int, *, none: bool) -> PackedLabels:
+    (count,) = reader.unpack(_COUNT)
+    if count > MAX_ROWS:
+        raise MessageError(f"labels of {count} rows, at most {MAX_ROWS} are possible")
+    payload = reader.take(packed_size(count, bits_of(largest)))
+    if count <= FEW:
+        return _few_labels(bytes(payload), count, largest, none)
+    return PackedLabels(payload=payload, size=count, largest=largest, none=none)
+
+
+@lru_cache(maxsize=2)
+def _few_labels(payload: bytes, size: int, largest: int, none: bool) -> PackedLabels:
+    """Labels that parties of one process were all told: they are checked and unpacked once."""
+    return PackedLabels(payload=payload, size=size, largest=largest, none=none)
+
+
+def _labels(rows: Most) -> Encoding:
+    return Encoding(
+        lambda value, k: _pack_labels(value, k - 1, none=False),
+        lambda reader, k: _unpack_labels(reader, k - 1, none=False),
+        lambda of: _COUNT.size + packed_size(rows(of), bits_of(of.job.k - 1)),
+    )
+
+
+LABELS = _labels(lambda of: of.rows)
+"""Labels of all rows, 0 to k - 1. Received labels stay packed."""
+
+PART_LABELS = _labels(lambda of: of.part_rows())
+"""Likewise labels of the rows of a part of an answer."""
+
+SETS = Encoding(
+    lambda value, k: _pack_labels(value, k, none=True),
+    lambda reader, k: _unpack_labels(reader, k, none=True),
+    lambda of: _COUNT.size + packed_size(of.rows, bits_of(of.job.k)),
+)
+"""Likewise the set of each row, 0 to k - 1, or -1 for none."""
+
+
+def _unpack_weights(reader: Reader, k: int) -> Ints | None:
+    (count,) = reader.unpack(_COUNT)
+    if count > MAX_ROWS:
+        raise MessageError(f"weights of {count} rows, at most {MAX_ROWS} are possible")
+    weights = np.frombuffer(reader.take(_COUNT.size * count), dtype="<u4").astype(np.int64)
+    if count and not 1 <= weights.min() <= weights.max() <= MAX_WEIGHT:
+        raise MessageError(f"weights are from 1 to {MAX_WEIGHT}, others were sent")
+    return weights if count else None
+
+
+WEIGHTS = Encoding(
+    lambda value, k: (
+        _COUNT.pack(0 if value is None else value.size)
+        + (b"" if value is None else value.astype("<u4").tobytes())
+    ),
+    _unpack_weights,
+    lambda of: _COUNT.size * (1 + (of.rows if of.job.weighted else 0)),
+)
+"""The number of weights, then the weights. Number 0 stands for None."""
+
+START = Encoding(
+    lambda value, k: b"" if value is None else SETS.pack(value, k),
+    lambda reader, k: SETS.unpack(reader, k) if reader.left else None,
+    lambda of: SETS.most(of) if of.job.init == "labels" else 0,
+)
+"""Sets, or None if no bytes are left."""
+
+
+def _pack_introduction(one: Introduction) -> bytes:
+    digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks
+    return _INTRODUCTION.pack(one.rows, *digests, one.signature)
+
+
+def _introduction_of(data: bytes | memoryview) -> Introduction:
+    rows, start, weights, ephemeral, commitment, checks, signature = _INTRODUCTION.unpack(data)
+    return Introduction(
+        rows=rows,
+        start=start,
+        weights=weights,
+        ephemeral=ephemeral,
+        commitment=commitment,
+        checks=checks,
+        signature=signature,
+    )
+
+
+_NOBODY = bytes(_INTRODUCTION.size)
+"""All zeros stand for a party that sent no Hello. They hold no valid signature."""
+
+
+def _unpack_introductions(reader: Reader, k: int) -> tuple[Introduction | None, ...]:
+    count, more = divmod(reader.left, _INTRODUCTION.size)
+    if more:
+        raise MessageError(f"Plan: a body of {reader.left} bytes is no multiple of {_INTRODUCTION.size}")
+    if count > _MOST_PARTIES:
+        raise MessageError(f"Plan: of {count} parties, at most {_MOST_PARTIES} are possible")
+    return _introductions_of(bytes(reader.take(reader.left)))
+
+
+@lru_cache(maxsize=2)
+def _introductions_of(data: bytes) -> tuple[Introduction | None, ...]:
+    """Those of these bytes: parties of one process share what they were all told."""
+    read = (data[at : at + _INTRODUCTION.size] for at in range(0, len(data), _INTRODUCTION.size))
+    return tuple(None if one == _NOBODY else _introduction_of(one) for one in read)
+
+
+INTRODUCTION = Encoding(
+    lambda value, k: _pack_introduction(value),
+    lambda reader, k: _introduction_of(reader.take(_INTRODUCTION.size)),
+    lambda of: _INTRODUCTION.size,
+)
+INTRODUCTIONS = Encoding(
+    lambda value, k: b"".join(_NOBODY if one is None else _pack_introduction(one) for one in value),
+    _unpack_introductions,
+    lambda of: _INTRODUCTION.size * of.job.parties,
+)
+"""The introduction of every party, zeros for an absent one."""
+
+
+def _pack_reports(reports: Sequence[SignedReport], k: int) -> bytes:
+    parts = (_REPORT.pack(one.client, one.signature) + one.residues.payload for one in reports)
+    return _SHAPE.pack(*reports[0].residues.shape) + b"".join(parts)
+
+
+def _unpack_reports(reader: Reader, k: int) -> tuple[SignedReport, ...]:
+    shape = reader.unpack(_SHAPE)
+    reports: list[SignedReport] = []
+    while reader.left:
+        client, signature = reader.unpack(_REPORT)
+        if reports and client <= reports[-1].client:
+            raise MessageError(f"Dispute: the report of client {client} after that of {reports[-1].client}")
+        payload = reader.take(packed_bytes(shape))
+        residues = PackedResidues(shape=shape, payload=payload)
+        reports.append(SignedReport(client=client, residues=residues, signature=signature))
+    return tuple(reports)
+
+
+REPORTS = Encoding(
+    _pack_reports, _unpack_reports, lambda of: _SHAPE.size + of.job.n * (_REPORT.size + of.report)
+)
+"""The common shape, then client, signature and residues of each report, clients ascending."""
+
+
+def _pack_elements(values: Elements) -> bytes:
+    return values.astype("<u8").tobytes()
+
+
+def _unpack_elements(reader: Reader) -> Elements:
+    if reader.left % _ELEMENT_BYTES:
+        raise MessageError(f"elements of {reader.left} bytes, {_ELEMENT_BYTES} each are needed")
+    return np.frombuffer(reader.take(reader.left), dtype="<u8").astype(np.uint64)
+
+
+def elements(most: Most) -> Encoding:
+    """Elements of the union's field, in all remaining bytes."""
+    return Encoding(lambda value, k: _pack_elements(value), lambda reader, k: _unpack_elements(reader), most)
+
+
+def _pack_found(found: Found, k: int) -> bytes:
+    counts = found.counts
+    return _COUNT.pack(counts.size) + counts.astype("<i4").tobytes() + _pack_elements(found.poles)
+
+
+def _unpack_found(reader: Reader, k: int) -> Found:
+    (bins,) = reader.unpack(_COUNT)
+    counts = np.frombuffer(reader.take(_BIN_BYTES * bins), dtype="<i4").astype(np.int64)
+    if counts.size and counts.min() < OVERFULL:
+        raise MessageError(f"UnionFound: a bin of {counts.min()} IDs")
+    return Found(counts=counts, poles=_unpack_elements(reader))
+
+
+FOUND = Encoding(_pack_found, _unpack_found, lambda of: _COUNT.size + of.found)
+"""The number of bins, the number of IDs in each, then poles in all remaining bytes."""

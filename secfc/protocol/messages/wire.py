@@ -1,0 +1,151 @@
+"""The compact binary encoding of messages, canonical by construction.
+
+A message is a fixed header and the body that its class declares: fixed-width little-endian integers, then at
+most one array whose length follows from them. Every message has one encoding, its size is known before
+anything is allocated, and nothing in it is executable. The table is in docs/protocol.md, "Messages".
+"""
+
+import hashlib
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from secfc.crypto.handshake import Session
+from secfc.crypto.identity import SIGNATURE_BYTES
+from secfc.crypto.proof import Proof, Signer
+from secfc.errors import MessageError, SecFCError
+from secfc.protocol.job.row_layout import MAX_MESSAGE_BYTES
+from secfc.protocol.messages import KINDS, RUN_ID_BYTES, SERVER, FromServer, Message, Phase
+from secfc.protocol.messages.magic import check_magic, magic_of
+from secfc.protocol.messages.reader import Reader
+
+MAGIC = magic_of("SFC")
+"""Format and its version."""
+
+# magic, type, run, sender, recipient, round
+_HEADER = struct.Struct(f"<4sB{RUN_ID_BYTES}sHHI")
+HEADER_BYTES = _HEADER.size
+"""Bytes of the header before the body of every message."""
+
+Most = Callable[[type[Message]], int]
+"""Bytes of the largest message of a type."""
+
+
+class Envelope(NamedTuple):
+    """The content of a message's header, for carriers, which do not read the body."""
+
+    kind: str
+    phase: Phase
+    work: Phase
+    sender: int
+    recipient: int
+    round: int
+    with_helpers: bool
+
+
+def encode(message: Message, *, k: int, signer: Signer | None = None) -> bytes | memoryview:
+    """The bytes of a message. Labels take the bits of k - 1, sets those of k. `signer` is the server's."""
+    header = header_of(
+        type(message),
+        run=message.run,
+        sender=message.sender,
+        recipient=message.recipient,
+        round_=message.round,
+    )
+    body, bulk = message.body.pack(message, k)
+    if bulk is not None:
+        return bulk.framed(header + body)
+    if isinstance(message, FromServer):
+        if signer is None:
+            raise SecFCError(f"{type(message).__name__}: the server signs its messages")
+        return b"".join((header, body, signer.sign(signed_header(header), body).signature))
+    return header + body
+
+
+def _no_more(kind: type[Message]) -> int:
+    return MAX_MESSAGE_BYTES
+
+
+def decode(data: bytes | memoryview, *, k: int, session: Session | None, most: Most = _no_more) -> Message:
+    """The message of these bytes. Residues, labels and sealed bytes in it keep a view of them.
+
+    A message larger than `most` allows is refused unread. A message of the server must have the signature of
+    the session's server, which is verified before the body is read. With `session` None no message of a
+    server is taken. MessageError for bytes that `encode` would not write, SealError for a wrong signature.
+    """
+    octets = memoryview(data)
+    reader = Reader(octets)
+    kind, run, sender, recipient, round_ = _read_header(reader)
+    if len(octets) > most(kind):
+        raise MessageError(f"oversized message: {kind.__name__} of {len(octets)} bytes, at most {most(kind)}")
+    if issubclass(kind, FromServer):
+        if session is None:
+            raise MessageError(f"{kind.__name__}: from a server, and there is none")
+        proof = _read_proof(octets, session)
+        reader = Reader(octets[:-SIGNATURE_BYTES], at=HEADER_BYTES)
+        fields = kind.body.unpack(reader, k)
+        fields["proof"] = proof
+    else:
+        fields = kind.body.unpack(reader, k)
+    if reader.left:
+        raise MessageError(f"{kind.__name__}: {reader.left} bytes after its end")
+    return kind(run=run, sender=sender, recipient=recipient, round=round_, **fields)
+
+
+def signed_header(header: bytes) -> bytes:
+    """A header as the server signs it: what it signs once for all has recipient 0."""
+    *before, _, round_ = _HEADER.unpack(header)
+    number = before[1]
+    if number >= len(KINDS) or not KINDS[number].signed_once:
+        return header
+    return _HEADER.pack(*before, SERVER, round_)
+
+
+def _read_proof(data: memoryview, session: Session) -> Proof:
+    """The verified proof of a message of the server."""
+    end = len(data) - SIGNATURE_BYTES
+    if end < HEADER_BYTES:
+        raise MessageError(f"truncated message: {len(data)} bytes, without the server's signature")
+    digest = hashlib.sha256(data[HEADER_BYTES:end]).digest()
+    proof = _proof_of(signed_header(bytes(data[:HEADER_BYTES])), digest, bytes(data[end:]))
+    proof.verify(session)
+    return proof
+
+
+@lru_cache(maxsize=2)
+def _proof_of(header: bytes, digest: bytes, signature: bytes) -> Proof:
+    """Not verified. Parties of one process that are told the same keep one object."""
+    return Proof(header=header, digest=digest, signature=signature)
+
+
+def envelope(data: bytes | bytearray | memoryview) -> Envelope:
+    """The header of a message's bytes. MessageError if it is not valid."""
+    kind, _, sender, recipient, round_ = _read_header(Reader(memoryview(data)))
+    return Envelope(kind.__name__, kind.phase, kind.work, sender, recipient, round_, kind.with_helpers)
+
+
+def envelope_of(one: Message) -> Envelope:
+    """The header that a message has once it is encoded."""
+    return Envelope(
+        type(one).__name__, one.phase, one.work, one.sender, one.recipient, one.round, one.with_helpers
+    )
+
+
+def header_of(kind: type[Message], *, run: bytes, sender: int, recipient: int, round_: int) -> bytes:
+    """The header of a message."""
+    return _HEADER.pack(MAGIC, kind.number, run, sender, recipient, round_)
+
+
+def run_of(header: bytes) -> bytes:
+    """The run that a header names."""
+    run: bytes = _HEADER.unpack(header)[2]
+    return run
+
+
+def _read_header(reader: Reader) -> tuple[type[Message], bytes, int, int, int]:
+    magic, number, run, sender, recipient, round_ = reader.unpack(_HEADER)
+    check_magic(magic, MAGIC)
+    if number >= len(KINDS):
+        raise MessageError(f"unknown message type {number}")
+    return KINDS[number], run, sender, recipient, round_

@@ -1,0 +1,1 @@
+"""Centres and spreads, opened by consent, with noise if that is agreed."""

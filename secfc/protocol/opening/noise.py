@@ -1,0 +1,122 @@
+"""Noise on opened centres: how much each client adds, so that the honest clients' noise alone is enough.
+
+Each client with rows adds discrete Gaussian noise to every sum over a cluster. It shares its noise after the
+rows of its first part, as k more vectors: with the same masks, checks and signatures as rows. Clients add
+their shares of all noise to their shares of the sums. So only sums with all noise are opened
+(docs/protocol.md, "Centres with noise").
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from math import ceil, isqrt, prod
+
+import numpy as np
+
+from secfc.crypto.discrete_gaussian import discrete_gaussian
+from secfc.crypto.randomness import MaskSource
+from secfc.errors import ParameterError
+from secfc.field.array_types import Objects
+from secfc.field.primes import primes_of
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.witness import quorum
+
+LEAST_VARIANCE = 16
+"""Least variance of one client's noise, in quantised units squared: a condition of `_SPARED`."""
+
+_SPARED = Fraction(1, 1 << 100)
+"""Taken off rho for what a sum of discrete Gaussians differs from one, and for rounded logarithms.
+
+Of h samples of variance s >= 16 the divergence of order alpha grows by at most tau d, with
+tau = 10 (h - 1) exp(-pi**2 s) < 2**-210 for h <= 4096 (Kairouz, Liu, Steinke 2021, arXiv:2102.06387,
+proposition 14), so by less than 2**-170 for every d that fits in a message.
+"""
+
+_DEVIATIONS = 16
+"""A sum of noise with a standard deviation of at most s is beyond 16 s with probability below 2**-183."""
+
+_DIGITS = 50
+_STEPS = 60  # of a search that shrinks an interval of length 70 by a third in each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """The noise of a job on given rows. Numbers are in the units of quantised rows."""
+
+    variance: int  # of each client's noise in each sum
+    dealers: int  # fewest clients with rows that must be in when sums are opened
+    reach: int  # largest magnitude of all clients' noise in a sum, but for a probability below 2**-183
+
+    def draw(self, job: Job, masks: MaskSource) -> Objects:
+        """One client's noise for k sums, (k, d), of Python integers."""
+        drawn = np.empty((job.k, job.d), dtype=object)
+        for at in np.ndindex(drawn.shape):
+            drawn[at] = discrete_gaussian(self.variance, masks.octets)
+        return drawn
+
+
+def noise_of(job: Job, layout: Layout) -> Noise | None:
+    """The noise of each client with rows, or None if the job has no noise.
+
+    A row, replaced by any other with the same label, moves one sum by at most 2 r times its weight (eq. 3).
+    Clients open sums only when a quorum has the same result, so at most n minus the quorum are left out by
+    then. Without these and t colluding clients, h clients with rows are left. Each adds 1/h of the variance.
+    ParameterError when h < 1, the noise does not fit in the modulus, or delta is so large that telling a row
+    chosen at random would be allowed.
+    """
+    if job.centres_epsilon is None or job.centres_delta is None:
+        return None
+    if job.centres_delta * layout.m >= 1:
+        raise ParameterError(
+            f"centres_delta: less than 1 divided by the number of rows is needed, {job.centres_delta!r} was "
+            f"given and there are {layout.m} rows"
+        )
+    adding, lost = sum(count > 0 for count in layout.counts), job.n - quorum(job, job.n)
+    honest = adding - lost - job.t
+    if honest < 1:
+        raise ParameterError(
+            f"centres_epsilon: {job.t} clients may collude and {lost} may vanish, so at least "
+            f"{job.t + lost + 1} clients with rows are needed to add noise; there are {adding}"
+        )
+    heaviest = 1 if layout.weights is None else int(layout.weights.max())
+    moved, rho = 2 * job.radius * heaviest, largest_rho(job.centres_epsilon, job.centres_delta)
+    # rho-zCDP for sums that move by `moved`, with h samples: moved**2 / (2 h variance) <= rho.
+    variance = max(LEAST_VARIANCE, ceil(moved**2 / (2 * honest * rho)))
+    reach = _DEVIATIONS * (isqrt(job.n * variance) + 1)
+    if 2 * (layout.weight * job.radius + reach) >= prod(primes_of(job.residues(layout.weight))):
+        raise ParameterError(
+            f"centres_epsilon: {job.centres_epsilon!r} with centres_delta {job.centres_delta!r} needs noise "
+            f"that does not fit in the modulus; larger numbers are needed"
+        )
+    return Noise(variance=variance, dealers=adding - lost, reach=reach)
+
+
+@cache
+def largest_rho(epsilon: float, delta: float) -> Fraction:
+    """A rho for which rho-zCDP implies (epsilon, delta)-differential privacy, near the largest one.
+
+    For every alpha > 1, delta = exp((alpha - 1)(alpha rho - epsilon)) (1 - 1/alpha)**alpha / (alpha - 1) will
+    do (Canonne, Kamath, Steinke 2020, proposition 12). Solved for rho, at the alpha that a search finds; any
+    other is valid too. Decimal's logarithms are correctly rounded, so all parties find the same rho.
+    """
+    with localcontext(prec=_DIGITS):
+        log_delta, wanted = Decimal(delta).ln(), Decimal(epsilon)
+
+        def rho(exponent: Decimal) -> Decimal:
+            above = exponent.exp()  # alpha - 1
+            alpha = 1 + above
+            return (wanted + (log_delta + above.ln() - alpha * (above / alpha).ln()) / above) / alpha
+
+        low, high = Decimal(-20), Decimal(50)
+        for _ in range(_STEPS):
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            if rho(left) < rho(right):
+                low = left
+            else:
+                high = right
+        found = Fraction(rho(low)) - _SPARED
+    if found <= _SPARED:
+        raise ParameterError(f"centres_epsilon: {epsilon!r} with centres_delta {delta!r} is too small")
+    return found

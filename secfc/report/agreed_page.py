@@ -1,0 +1,215 @@
+"""The page of a run of an agreed job, from its summary: the same for whoever has summary and job, but for a
+party's own copy, which has means that were opened to it, how well its own rows fit them and, with membership
+privacy, how its own rows fall into the clusters.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from secfc.agreement.audit import audit
+from secfc.agreement.job_file import Agreement
+from secfc.agreement.rows import read_rows
+from secfc.agreement.site_file import Site
+from secfc.agreement.statement import Summary
+from secfc.drivers.sites.participant import CENTRES, LABELS, SPREADS
+from secfc.errors import AgreementError, DataError, ParameterError, SecFCError
+from secfc.field.array_types import Floats, Labels
+from secfc.kmeans.sets import set_sizes
+from secfc.prepare.column_transform import Preparation
+from secfc.prepare.summary import SUMMARY as PREPARATION
+from secfc.prepare.summary import read_summary as read_preparation
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import shared
+from secfc.protocol.public_errors import COMPLETE
+from secfc.report.coordinator_schema import CoordinatorSchema, ResultSchema, check_coordinator
+from secfc.report.fit import Fit, fit_of
+from secfc.report.html import Figures, Page, write_page
+from secfc.report.learned import who_learned_what
+from secfc.report.profiles import profile
+from secfc.tables.outputs import NO_PAGE
+from secfc.tables.reading import load_table
+
+Change = Callable[[Floats], Floats]
+
+
+def write_agreed_report(
+    summary: Summary,
+    agreement: Agreement,
+    path: str | os.PathLike[str],
+    *,
+    name: str,
+    site: Site | None = None,
+) -> Path:
+    """Write the page of an agreed job's run: what all parties know about it, and whether its statements hold.
+
+    What the coordinator tells in the summary, which errors call `name`, is not signed, and the page says so.
+    The agreement is the reader's own. With a site it is that site's copy: its own labels of the run, and what
+    was opened to it, are read from its folder of results; and its rows once more, where centres were opened.
+    The page is written whole or not at all, over a file there.
+
+    ParameterError if the summary cannot be one of this job, or the file cannot be written. AgreementError if
+    the site's party is not in the roster. DataError if the site's files of the run cannot be used.
+    """
+    if agreement.owners is not None:
+        raise ParameterError(NO_PAGE)
+    record, job = check_coordinator(summary.coordinator, agreement, name=name), agreement.job
+    if site is not None and site.party not in agreement.names:
+        raise AgreementError(f"{site.path}: {site.party!r} is not in the roster")
+    party = None if site is None or agreement.helps(site.party) else agreement.names.index(site.party)
+    labels = None
+    if site is not None and party is not None and record.result is not None:
+        labels = _own_labels(record, site, party)
+    opened = _opened(record, agreement, site)
+    runs = {one.statement.run for one in summary.statements}
+    page = Page(
+        job=job,
+        run=record.run or (runs.pop() if len(runs) == 1 else "unknown"),
+        names=agreement.names,
+        title=agreement.title,
+        columns=list(agreement.columns),
+        ended=None if record.ended == COMPLETE else record.ended,
+        party=party,
+        figures=None
+        if record.result is None
+        else _figures(
+            record.result,
+            _by_party(record.result, job, labels, party),
+            opened,
+            agreement,
+            _own_fit(opened, agreement, site, labels),
+        ),
+        learned=[]
+        if record.costs is None
+        else who_learned_what(job, record.costs.rounds, agreement.opened, names=agreement.names),
+        lost=record.lost,
+        findings=audit(summary, agreement),
+        phases=() if record.costs is None else record.costs.phases,
+        wall_seconds=None if record.costs is None else record.costs.wall_seconds,
+    )
+    return write_page(page, path)
+
+
+def _by_party(
+    result: ResultSchema, job: Job, labels: Labels | None, party: int | None
+) -> list[list[int] | None]:
+    """Rows of each cluster by party, as far as the reader may know them; its own are those of its labels."""
+    found: list[list[int] | None] = [None] * job.n if result.by_party is None else [*result.by_party]
+    if party is not None and labels is not None:
+        found[party] = set_sizes(labels, result.k).tolist()
+    return found
+
+
+def _own_labels(record: CoordinatorSchema, site: Site, party: int) -> Labels:
+    """The labels that the site has of the run, shape (m_j,); their sizes are those that the record tells."""
+    result = record.result
+    assert result is not None
+    path, k = site.results / str(record.run) / LABELS, result.k
+    labels, sizes = np.empty(0, dtype=np.int32), list[int]()
+    try:  # a site without IDs has row numbers there; labels are the last column
+        column = load_table(path).columns[-1].to_numpy()
+        # Without rows there are no types.
+        if not column.size or (column.dtype.kind == "i" and column.min() >= 0 and column.max() < k):
+            labels = column.astype(np.int32)
+            sizes = set_sizes(labels, k).tolist()
+    except (ValueError, IndexError):
+        pass  # refused below
+    wrong = sum(sizes) > sum(result.sizes) if result.by_party is None else sizes != result.by_party[party]
+    if len(sizes) != k or wrong:
+        held = "rows" if result.counts is None else f"{result.counts[party]} rows"
+        raise DataError(f"{path}: not the labels of the {held} of {site.party}")
+    return labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """What was opened to a site, in the units of the rows that were clustered, and what made these."""
+
+    centres: Floats = field(repr=False)
+    deviations: Floats | None = field(repr=False)
+    preparation: Preparation | None
+
+
+def _opened(record: CoordinatorSchema, agreement: Agreement, site: Site | None) -> _Opened | None:
+    """What the site's folder of results has of it; None where nothing was."""
+    result, preparation = record.result, None
+    folder = None if site is None else site.results / str(record.run)
+    if result is None or folder is None or not (folder / CENTRES).is_file():
+        return None
+    centre: Change | None = None
+    spread: Change | None = None
+    if agreement.preparation is not None:
+        preparation = read_preparation(folder / PREPARATION)
+        if preparation.schema != agreement.preparation:
+            raise DataError(f"{folder / PREPARATION}: not of the job's schema")
+        centre, spread = preparation.scale, preparation.scale_spreads
+    spreads = folder / SPREADS
+    return _Opened(
+        centres=_means(folder / CENTRES, result.sizes, agreement.job.d, centre),
+        deviations=_means(spreads, result.sizes, agreement.job.d, spread) if spreads.is_file() else None,
+        preparation=preparation,
+    )
+
+
+def _own_fit(
+    opened: _Opened | None, agreement: Agreement, site: Site | None, labels: Labels | None
+) -> list[Fit]:
+    """How well the site's own rows fit the means that were opened to it.
+
+    [] where none were, or where its rows cannot be read again or are others by now: the page is of the run,
+    and says so.
+    """
+    if site is None or labels is None or opened is None:
+        return []
+    try:
+        own = read_rows(site, agreement)
+        if own.unprepared is not None:
+            assert opened.preparation is not None
+            own = own.prepared(opened.preparation, name=site.party)
+    except SecFCError:
+        return []
+    rows = own.table.rows
+    return fit_of(rows, labels, opened.centres) if len(rows) == len(labels) else []
+
+
+def _means(path: Path, sizes: list[int], d: int, prepared: Change | None) -> Floats:
+    """What `write_centres` wrote, shape (k, d); NaN is possible for a cluster without rows.
+
+    Numbers are in the data's units there; `prepared` gives those of the rows that were clustered.
+    """
+    table = load_table(path)
+    numbers = [column.to_numpy() for column in table.columns[1:]]
+    if len(numbers) != d or any(len(one) != len(sizes) or one.dtype.kind not in "if" for one in numbers):
+        raise DataError(f"{path}: not {len(sizes)} clusters of {d} columns of numbers")
+    means = np.stack(numbers, axis=1).astype(np.float64)
+    means = means if prepared is None else prepared(means)
+    if not np.isfinite(means[np.array(sizes) > 0]).all():
+        raise DataError(f"{path}: a number is missing")
+    return means
+
+
+def _figures(
+    result: ResultSchema,
+    by_party: list[list[int] | None],
+    opened: _Opened | None,
+    agreement: Agreement,
+    fit: list[Fit],
+) -> Figures:
+    known = {
+        "part": result.faults.faults().parts(agreement.job),
+        "by_party": by_party,
+        "profile": None
+        if opened is None
+        else profile(
+            opened.centres,
+            opened.deviations,
+            np.array(result.sizes),
+            inertia=result.inertia,
+            columns=opened.preparation or list(agreement.columns),
+        ),
+        "fit": fit,
+    }
+    return Figures(**shared(result, Figures) | known)

@@ -1,0 +1,1 @@
+"""Shares of rows: dealt, checked, proved, opened."""

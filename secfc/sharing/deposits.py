@@ -1,0 +1,488 @@
+"""Deposits: an owner of rows deals them to a committee once, and is not needed during the run.
+
+::
+
+    call      = SHA-256("secfc deposits 1" | run (16) | agreement (32) | most rows of each owner (4 each))
+    head      = owner (4) | rows (4) | X25519 key (32) | SHA-256 of the sealed piece of each member (32 each)
+    proof     = values of random combinations at the first ell + t members, packed residues
+    deposit   = head | proof | signature of "secfc deposit 1" | call | head | proof (64) | sealed piece
+    piece     = shares, packed residues (P, width, rows) | covers, (P, COVERS, 1)
+    labels    = 16 random bytes | sealed labels of the owner's rows (2 each)
+
+Head, proof and signature are the same for all members. Each member has its own piece, sealed by a `Channel`
+between the owner's fresh key and the member's identity. The coefficients of the combinations follow from the
+call and the head, which fix every piece. So each member can check alone that its shares and covers lie on the
+same polynomials as those of all others (docs/proofs.md, "Deposits are consistent").
+"""
+
+import hashlib
+import secrets
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from numpy.typing import NDArray
+
+from secfc.crypto.channel import TAG_BYTES, Channel, Channels
+from secfc.crypto.handshake import DIGEST_BYTES, Session
+from secfc.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, check_signature
+from secfc.crypto.key_map import x25519_key
+from secfc.crypto.randomness import MaskSource
+from secfc.errors import MessageError, ParameterError, SealError, SecFCError, TooManyFaultsError
+from secfc.field.array_types import Floats, Labels
+from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, packed_bytes, unpack
+from secfc.field.primes import PRIMES, primes_of
+from secfc.field.residues import reduce
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
+from secfc.kmeans.coded_distance import CodedPoints
+from secfc.lagrange.sharer import Sharer
+from secfc.protocol.job.job import Job
+from secfc.sharing.deposit_proof import COVERS, at_a_time, combinations, proof_of, weights_of
+from secfc.sharing.row_checks import check_rows
+
+_CALL, _DEPOSIT, _CHECK = b"secfc deposits 1", b"secfc deposit 1", b"secfc deposit check 1"
+_PAIR = b"secfc deposit transcript 1"
+_HEAD = struct.Struct(f"<II{KEY_BYTES}s")
+_PIECE, _LABELS = b"deposit", b"labels"  # purposes of a channel
+_OWNER = 0  # number of every owner in its channels; their transcript has the owner's own number
+_LABEL = np.dtype("<u2")
+_FRESH = 16
+"""Random bytes in the purpose of sealed labels. So a member that uses the same deposits in another run seals
+with another key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What owners deposit for: the job of a committee, before it has owners, and the session of its members.
+
+    `keys` are the owners' Ed25519 public keys in order, `most_rows` the most rows that each may deposit. A
+    list of keys may be filled in later: to take or make a deposit only its owner's key is needed.
+    """
+
+    job: Job
+    session: Session
+    keys: Sequence[bytes] = field(repr=False)
+    most_rows: tuple[int, ...] = field(repr=False)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Digest of everything that a deposit is bound to, 32 bytes."""
+        said = _CALL + self.session.run + self.session.agreement
+        return hashlib.sha256(said + np.array(self.most_rows, dtype="<u4").tobytes()).digest()
+
+    @cached_property
+    def primes(self) -> tuple[int, ...]:
+        """Primes of the shares: enough for the most rows that may be deposited."""
+        return primes_of(self.job.residues(sum(self.most_rows)))
+
+    @cached_property
+    def members(self) -> list[bytes]:
+        """The X25519 key of each member."""
+        return [x25519_key(key) for key in self.session.roster.keys[: self.job.n]]
+
+    @cached_property
+    def points(self) -> list[X25519PublicKey]:
+        """The members' keys as key objects."""
+        return [X25519PublicKey.from_public_bytes(key) for key in self.members]
+
+    @cached_property
+    def proof(self) -> tuple[int, int, int]:
+        """The shape of a proof: residues of each combination at the first ell + t members."""
+        return len(self.primes), COVERS, self.job.ell + self.job.t
+
+    @cached_property
+    def head_bytes(self) -> int:
+        """Bytes of a head."""
+        return _HEAD.size + DIGEST_BYTES * self.job.n
+
+    @cached_property
+    def signed_bytes(self) -> int:
+        """Bytes of the part that is the same for all members."""
+        return self.head_bytes + packed_bytes(self.proof) + SIGNATURE_BYTES
+
+    def piece_bytes(self, rows: int) -> int:
+        """Bytes of a sealed piece."""
+        covers = packed_bytes((len(self.primes), COVERS, 1))
+        return packed_bytes((len(self.primes), self.job.width, rows)) + covers + TAG_BYTES
+
+    def deposit_bytes(self, rows: int) -> int:
+        """Bytes of a deposit of `rows` rows at one member."""
+        return self.signed_bytes + self.piece_bytes(rows)
+
+    def said(self, deposit: bytes) -> bytes:
+        """Digest of what all members get alike of a deposit."""
+        return hashlib.sha256(deposit[: self.signed_bytes]).digest()
+
+    def has_piece(self, deposit: bytes, member: int) -> bool:
+        """Whether the sealed piece is the one whose digest the owner stated for this member."""
+        at = _HEAD.size + DIGEST_BYTES * (member - 1)
+        stated = deposit[: self.head_bytes][at : at + DIGEST_BYTES]
+        return hashlib.sha256(deposit[self.signed_bytes :]).digest() == stated
+
+    def check_signed(self, deposit: bytes, key: bytes) -> None:
+        """Raise SealError unless the owner with this key signed a deposit, of any member, for this call."""
+        signed = self.signed_bytes - SIGNATURE_BYTES
+        statement = _DEPOSIT + self.digest + deposit[:signed]
+        try:
+            check_signature(key, deposit[signed : self.signed_bytes], statement)
+        except (InvalidSignature, ValueError):
+            owner = int.from_bytes(deposit[:4], "little")
+            raise SealError(f"deposit of owner {owner}: not signed by it for this call") from None
+
+    def seed(self, head: bytes) -> bytes:
+        """Seed of the coefficients of a deposit."""
+        return hashlib.sha256(_CHECK + self.digest + head).digest()
+
+    def channel(self, secret: bytes, *, owner: int, ephemeral: bytes, member: int, me: int) -> Channel:
+        """The channel of an owner and a member that share `secret`. `me` is `member`, or 0 at the owner."""
+        said = _PAIR + self.digest + _HEAD.pack(owner, member, ephemeral) + self.members[member - 1]
+        transcript = hashlib.sha256(said).digest()
+        peer = _OWNER + member - me
+        return Channels(secrets={peer: secret}, transcript=transcript, me=me)[peer]
+
+
+def copies_of(job: Job) -> int:
+    """Equal copies of its labels that an owner needs, so that one is an honest member's."""
+    return max(job.t, job.max_liars) + 1
+
+
+class Owner:
+    """Deals its rows to a committee, and opens the labels that the members seal to it.
+
+    `rows`, shape (m, d), m at least 1, are dropped once they are dealt. DataError for unusable rows,
+    ParameterError if there is no row or the call has another key for this owner.
+    """
+
+    def __init__(
+        self, call: Call, *, number: int, identity: Identity, rows: Floats, kernels: Kernels
+    ) -> None:
+        job = call.job
+        check_rows(rows, name=f"owner {number}", d=job.d, bound=job.bound, step=job.step)
+        if not rows.shape[0] or call.keys[number - 1] != identity.public:
+            raise ParameterError(f"owner {number}: a row, and the key that the call has, are needed")
+        self._call, self._number, self._kernels = call, number, kernels
+        self._rows, self._count, self._identity = rows, rows.shape[0], identity
+        self._key = X25519PrivateKey.generate()
+        self._ephemeral = self._key.public_key().public_bytes_raw()
+
+    @classmethod
+    def of_receipt(cls, call: Call, *, number: int, count: int, receipt: bytes) -> Self:
+        """The owner that dealt `count` rows and kept a `receipt`. It can open labels, but not deal again."""
+        found = cls.__new__(cls)
+        found._call, found._number, found._count = call, number, count
+        found._rows = np.empty((0, call.job.d))
+        found._key = X25519PrivateKey.from_private_bytes(receipt)
+        found._ephemeral = found._key.public_key().public_bytes_raw()
+        return found
+
+    @property
+    def receipt(self) -> bytes:
+        """The private key of this deposit, 32 bytes, which the owner keeps until it opens its labels."""
+        return self._key.private_bytes_raw()
+
+    def __repr__(self) -> str:
+        return f"Owner(number={self._number})"
+
+    def deposit(self) -> list[bytes]:
+        """A deposit for each member. SecFCError the second time: the same key would seal other shares."""
+        call, job, number = self._call, self._call.job, self._number
+        if not self._rows.shape[0]:
+            raise SecFCError(f"owner {number}: it has dealt its rows")
+        sharer = Sharer(job=job, primes=call.primes, masks=MaskSource(), kernels=self._kernels)
+        dealt = sharer.deal(self._rows, COVERS)
+        self._rows = self._rows[:0].copy()
+        pieces = [
+            self._channel(j).seal(_PIECE, part=0, payload=own.data).payload for j, own in enumerate(dealt, 1)
+        ]
+        digests = (hashlib.sha256(piece).digest() for piece in pieces)
+        head = b"".join((_HEAD.pack(number, self._count, self._ephemeral), *digests))
+        shape = len(call.primes), job.width, self._count
+        shares, covers = np.split(dealt[: job.ell + job.t], [packed_bytes(shape)], axis=1)
+        said = head + proof_of(
+            call.seed(head),
+            shares.reshape(-1, *shape[:2], BYTES_PER_RESIDUE * self._count),
+            covers.reshape(-1, shape[0], BYTES_PER_RESIDUE * COVERS),
+            call.primes,
+        )
+        said += self._identity.sign(_DEPOSIT + call.digest + said)
+        return [b"".join((said, piece)) for piece in pieces]
+
+    def open(self, sealed: Mapping[int, bytes], run: bytes = b"") -> Labels:
+        """The labels of its rows: the first ones with as many equal copies as `copies_of` says.
+
+        `sealed` has copies by member. A copy that its member did not seal to this owner and run, or that
+        holds no labels, does not count. TooManyFaultsError for too few equal copies.
+        """
+        found, needed = Counter[bytes](), copies_of(self._call.job)
+        for member, copy in sealed.items():
+            try:
+                fresh, ciphertext = copy[:_FRESH], copy[_FRESH:]
+                opened = bytes(self._channel(member).open(_labels(fresh, run), part=0, sealed=ciphertext))
+            except SealError:
+                continue
+            size = _LABEL.itemsize * self._count
+            if len(opened) != size or np.frombuffer(opened, dtype=_LABEL).max() >= self._call.job.k:
+                continue
+            found[opened] += 1
+            if found[opened] == needed:
+                return np.frombuffer(opened, dtype=_LABEL).astype(np.int32)
+        most = max(found.values(), default=0)
+        raise TooManyFaultsError(f"owner {self._number}: {most} equal copies of labels, {needed} are needed")
+
+    def _channel(self, member: int) -> Channel:
+        return self._call.channel(
+            self._key.exchange(self._call.points[member - 1]),
+            owner=self._number,
+            ephemeral=self._ephemeral,
+            member=member,
+            me=_OWNER,
+        )
+
+
+@dataclass(kw_only=True, eq=False, slots=True)
+class _Opened:
+    """A deposit that a member has opened."""
+
+    owner: int
+    rows: int
+    head: bytes = field(repr=False)
+    said: bytes = field(repr=False)  # digest of the part that is the same for all members
+    proof: bytes = field(repr=False)
+    channel: Channel
+    piece: bytes = field(repr=False)
+
+
+class Intake:
+    """A member's deposits. Each is checked when it arrives, and proofs are checked together in blocks.
+
+    What an owner has signed and what is wrong nevertheless counts against it: `refused` has the reason, and
+    the owner is left out as a whole. What it has not signed is refused and forgotten, since anybody can send
+    it.
+
+    `known`, rows and digest by owner, is what this member has checked before: the digest fixes every byte of
+    such a deposit, also of the piece. So it is opened, and signature and proof are not checked again.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        *,
+        number: int,
+        identity: Identity,
+        kernels: Kernels,
+        known: Mapping[int, tuple[int, bytes]] | None = None,
+    ) -> None:
+        self._call, self._number, self._identity, self._kernels = call, number, identity, kernels
+        self._known = known or {}
+        self._waiting: dict[int, _Opened] = {}  # their proofs are not checked yet
+        self._new = 0  # rows of these
+        self._held: dict[int, _Opened] = {}
+        self._closed = False
+        self.refused: dict[int, str] = {}
+        self._sealed: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"Intake(number={self._number}, deposits={len(self._held) + len(self._waiting)})"
+
+    def knows(self, deposit: bytes) -> bool:
+        """Whether this member has checked this very deposit before."""
+        owner = int.from_bytes(deposit[:4], "little")
+        return owner in self._known and self._known[owner][1] == self._call.said(deposit)
+
+    def take(self, deposit: bytes) -> None:
+        """Take a deposit, the first of its owner. MessageError if it is refused, SealError if not signed."""
+        call, head = self._call, deposit[: self._call.head_bytes]
+        if self._closed:
+            raise MessageError("deposit: after the job said whose deposits count")
+        if len(deposit) < call.signed_bytes:
+            raise MessageError(f"deposit: {len(deposit)} bytes, the shortest has {call.deposit_bytes(1)}")
+        owner, rows, ephemeral = _HEAD.unpack(head[: _HEAD.size])
+        if not 1 <= owner <= len(call.keys):
+            raise MessageError(f"deposit: of owner {owner}, there are {len(call.keys)}")
+        if not 1 <= rows <= call.most_rows[owner - 1] or len(deposit) != call.deposit_bytes(rows):
+            raise MessageError(f"deposit of owner {owner}: {len(deposit)} bytes for {rows} rows")
+        known = self.knows(deposit)
+        if not known:
+            call.check_signed(deposit, call.keys[owner - 1])
+        sealed = deposit[call.signed_bytes :]
+        if not call.has_piece(deposit, self._number):
+            raise SealError(f"deposit of owner {owner}: not the piece that it signed for this member")
+        if owner in self.refused or owner in self._held or owner in self._waiting:
+            raise MessageError(f"deposit of owner {owner}: a second one")
+        try:
+            secret = self._identity.secret_with(X25519PublicKey.from_public_bytes(ephemeral))
+            channel = call.channel(
+                secret, owner=owner, ephemeral=ephemeral, member=self._number, me=self._number
+            )
+            piece = bytes(channel.open(_PIECE, part=0, sealed=sealed))
+        except (SealError, ValueError):
+            raise self._refuse(owner, "its piece cannot be opened") from None
+        opened = _Opened(
+            owner=owner,
+            rows=rows,
+            head=b"" if known else head,
+            said=call.said(deposit),
+            proof=b"" if known else deposit[call.head_bytes : call.signed_bytes - SIGNATURE_BYTES],
+            channel=channel,
+            piece=piece,
+        )
+        if known:
+            self._held[owner] = opened
+            return
+        self._waiting[owner] = opened
+        self._new += rows
+        if self._new >= at_a_time(call.job.width):
+            self.settle()
+
+    def settle(self) -> None:
+        """Check the proofs of all waiting deposits."""
+        waiting, self._waiting, self._new = list(self._waiting.values()), {}, 0
+        for block in _blocks(waiting, self._call.job.width):
+            for opened, right in zip(block, self._consistent(block), strict=True):
+                if right:
+                    opened.head = opened.proof = b""
+                    self._held[opened.owner] = opened
+                else:
+                    self._refuse(opened.owner, "its shares are not consistent")
+
+    def _refuse(self, owner: int, reason: str) -> MessageError:
+        self.refused[owner] = reason
+        return MessageError(f"deposit of owner {owner}: {reason}")
+
+    def _consistent(self, block: Sequence[_Opened]) -> list[bool]:
+        """Whether all residues are below their primes, and all combinations agree with the proofs."""
+        call = self._call
+        primes, width, count = len(call.primes), call.job.width, len(block)
+        planes = _side_by_side([_shares_of(call, opened) for opened in block])
+        ends = [
+            np.frombuffer(opened.piece[packed_bytes((primes, width, opened.rows)) :], dtype=np.uint8)
+            for opened in block
+        ]
+        covers = unpack(np.stack(ends).reshape(count, primes, COVERS, BYTES_PER_RESIDUE))[..., 0]
+        said = np.frombuffer(b"".join(opened.proof for opened in block), dtype=np.uint8)
+        proofs = unpack(said.reshape(count, *call.proof[:2], -1))  # (B, P, COVERS, ell + t)
+        sums = combinations(
+            [call.seed(opened.head) for opened in block],
+            [opened.rows for opened in block],
+            planes,
+            call.primes,
+        )
+        right = np.ones(count, dtype=bool)
+        if self._kernels.refused(planes, call.primes) >= 0:
+            refused = [self._kernels.refused(_shares_of(call, opened), call.primes) for opened in block]
+            right &= np.array(refused) < 0
+        for index, p in enumerate(call.primes):
+            right &= (covers[:, index] < p).all(axis=1) & (proofs[:, index] < p).all(axis=(1, 2))
+            held = reduce(reduce(covers[:, index], p) + sums[index].T, p)
+            weights = weights_of(PRIMES[index], call.job.n, call.job.ell + call.job.t)[self._number - 1]
+            expected = reduce(reduce(reduce(proofs[:, index], p) * weights, p).sum(axis=-1), p)
+            right &= (reduce(held - expected, p) == 0).all(axis=1)
+        return right.tolist()
+
+    @property
+    def held(self) -> dict[int, tuple[int, bytes]]:
+        """Rows, and digest of the part that is the same for all members, by owner with a right deposit."""
+        self.settle()
+        return {owner: (opened.rows, opened.said) for owner, opened in self._held.items()}
+
+    def keep(self, job: Job) -> None:
+        """Keep only the deposits of a job. ParameterError unless they are those that the job names."""
+        held, owners = self.held, enumerate(job.owners or (), 1)
+        found = {owner: held.get(owner, (0, b"")) for owner, rows in owners if rows}
+        if [rows for rows, _ in found.values()] != [rows for rows in job.owners or () if rows]:
+            raise ParameterError(f"member {self._number}: it holds other deposits than the job says")
+        if digest_of({owner: said for owner, (_, said) in found.items()}) != job.deposits:
+            raise ParameterError(f"member {self._number}: it holds other deposits than the other members")
+        self._held = {owner: self._held[owner] for owner in found}
+        self._closed = True
+
+    def store(self, points: CodedPoints, primes: int, start: int = 0) -> int:
+        """Move the shares, modulo the first `primes`, to a client's points from row `start` on, by owner.
+
+        Returns the row after the last one. SecFCError the second time.
+        """
+        kept = list(self._held.values())
+        if any(not opened.piece for opened in kept):
+            raise SecFCError(f"member {self._number}: its deposits are in a run already")
+        for block in _blocks(kept, self._call.job.width):
+            planes = _side_by_side([_shares_of(self._call, opened)[:primes] for opened in block])
+            rows = planes.shape[2] // BYTES_PER_RESIDUE
+            shape = primes, self._call.job.width, rows
+            points.store(PackedResidues(shape=shape, payload=planes.tobytes()), start)
+            start += rows
+            for opened in block:
+                opened.piece = b""
+        return start
+
+    def seal_labels(self, labels: Labels, run: bytes = b"") -> bytes:
+        """The labels of each owner's rows, sealed to that owner, concatenated. They are sealed only once.
+
+        `labels`, shape (m,), are of all rows, owner by owner. With `run` they can be opened in this run only.
+        """
+        if self._sealed is None:
+            parts: list[bytes | bytearray | memoryview] = []
+            octets, start = labels.astype(_LABEL).tobytes(), 0
+            for opened in self._held.values():
+                stop = start + _LABEL.itemsize * opened.rows
+                fresh = secrets.token_bytes(_FRESH)
+                sealed = opened.channel.seal(_labels(fresh, run), part=0, payload=octets[start:stop])
+                parts += fresh, sealed.payload
+                start = stop
+            self._sealed = b"".join(parts)
+        return self._sealed
+
+
+def _labels(fresh: bytes, run: bytes) -> bytes:
+    """The printable purpose of labels of a run that are sealed with these random bytes."""
+    return _LABELS + (fresh + run).hex().encode()
+
+
+def label_bytes(rows: int) -> int:
+    """Bytes of the sealed labels from one member for an owner of `rows` rows."""
+    return _FRESH + _LABEL.itemsize * rows + TAG_BYTES
+
+
+def sealed_labels_of(owners: Sequence[int], sealed: bytes) -> dict[int, bytes]:
+    """Split the result of `Intake.seal_labels` by owner. Owners without rows have none."""
+    found, start = {}, 0
+    for owner, rows in enumerate(owners, 1):
+        if rows:
+            stop = start + label_bytes(rows)
+            found[owner], start = sealed[start:stop], stop
+    return found
+
+
+def digest_of(said: Mapping[int, bytes]) -> str:
+    """Digest of the digests `said` of the owners' deposits."""
+    return hashlib.sha256(_CALL + b"".join(said[owner] for owner in sorted(said))).hexdigest()
+
+
+def _blocks(deposits: Sequence[_Opened], width: int) -> list[list[_Opened]]:
+    """Groups of deposits to process together, with at most `at_a_time` rows, or one deposit with more."""
+    blocks: list[list[_Opened]] = []
+    room = 0
+    for opened in deposits:
+        if opened.rows > room:
+            blocks.append([])
+            room = at_a_time(width)
+        blocks[-1].append(opened)
+        room -= opened.rows
+    return blocks
+
+
+def _shares_of(call: Call, opened: _Opened) -> NDArray[np.uint8]:
+    """The packed shares of a deposit, (P, width, 3 * rows)."""
+    primes, width = len(call.primes), call.job.width
+    octets = np.frombuffer(opened.piece, dtype=np.uint8, count=packed_bytes((primes, width, opened.rows)))
+    return octets.reshape(primes, width, -1)
+
+
+def _side_by_side(planes: Sequence[NDArray[np.uint8]]) -> Bytes:
+    return planes[0] if len(planes) == 1 else np.concatenate(planes, axis=2)

@@ -1,0 +1,99 @@
+"""Row IDs in their normal form, the same from every source. `secfc.psu.tokens` hashes them."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from decimal import Decimal
+from math import isfinite
+from uuid import UUID
+
+import numpy as np
+
+from secfc.errors import DataError
+from secfc.errors.codes import Code
+from secfc.psu.tokens import RowIds, hashed_ids
+from secfc.tables.texts import has_invisible, is_missing
+
+_MAX_INT_BITS = 2048
+_WRITTEN_AS_FLOAT = re.compile(r"([-+]?[0-9]+)\.0?")
+_SEVERAL_ZEROS = re.compile(r"[-+]?[0-9]+\.0{2,}")  # 7.000 may be seven thousand
+_ROUNDED = re.compile(r"[-+]?[0-9]([.,][0-9]+[eE]\+?|[eE]\+)[0-9]+")  # long numbers in spreadsheets and Java
+
+
+def row_ids(ids: Iterable[object], *, key: bytes, name: str) -> RowIds:
+    """A party's IDs in their normal form, hashed with the clients' key. `name` is the party in errors.
+
+    IDs are str, int, UUID, bytes or whole floats. All except bytes are compared as text in Unicode's NFC
+    without blanks at either end. A whole number that is written as a float is the whole number: 7, "7", 7.0
+    and "7.0" are one ID, and "007" is another. A character that nobody sees is refused. Upper and lower case,
+    leading zeros, punctuation and blanks inside are not changed, so parties must agree on them.
+
+    DataError if an ID is empty or of another type: the text has its number, never the ID. DuplicateIdError if
+    the party has an ID twice: the text has the numbers of the rows, from 0.
+    """
+    encoded = (_encoded(given, name=name, number=number) for number, given in enumerate(ids))
+    return hashed_ids(encoded, key=key, name=name)
+
+
+def _encoded(given: object, *, name: str, number: int) -> bytes:
+    """An ID's normal form (NFC, no blanks at either end) as bytes: a prefix separates bytes from text."""
+    if isinstance(given, bytes):
+        coded = b"b" + given
+    else:
+        coded = b"s" + id_text(given, name=name, number=number).encode("utf-8", "surrogatepass")
+    if len(coded) == 1:
+        raise DataError(f"{name}: ID {number} is missing or empty", code=Code.BAD_ID)
+    return coded
+
+
+def id_text(given: object, *, name: str, number: int) -> str:
+    """The normal form of an ID that is not bytes; DataError as `row_ids`, with the ID's number."""
+    text = unicodedata.normalize("NFC", _text(given, name=name, number=number)).strip()
+    if is_missing(text):
+        raise DataError(f"{name}: ID {number} is missing or empty", code=Code.BAD_ID)
+    if (whole := _WRITTEN_AS_FLOAT.fullmatch(text)) is not None:
+        return whole[1]
+    if _SEVERAL_ZEROS.fullmatch(text):
+        raise DataError(
+            f"{name}: ID {number} is a whole number with zeros behind a point; leave them out",
+            code=Code.BAD_ID,
+        )
+    if _ROUNDED.fullmatch(text):
+        raise DataError(
+            f"{name}: ID {number} is a number in scientific notation, which may have been rounded; write all "
+            "its digits",
+            code=Code.BAD_ID,
+        )
+    if has_invisible(text):
+        raise DataError(
+            f"{name}: ID {number} has a character that nobody sees, such as a zero-width or no-break space",
+            code=Code.BAD_ID,
+        )
+    return text
+
+
+def _text(given: object, *, name: str, number: int) -> str:
+    if isinstance(given, str):
+        return given
+    if isinstance(given, UUID):
+        return str(given)
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        whole = int(given)
+        if whole.bit_length() > _MAX_INT_BITS:
+            raise DataError(
+                f"{name}: ID {number} is an integer of more than {_MAX_INT_BITS} bits", code=Code.BAD_ID
+            )
+        return str(whole)
+    if isinstance(given, float | np.floating | Decimal):
+        bits = 126 if isinstance(given, Decimal) else np.finfo(type(given)).nmant + 1
+        finite = given.is_finite() if isinstance(given, Decimal) else isfinite(given)
+        if not finite or int(given) != given or abs(int(given)) >= 1 << bits:  # may be rounded
+            raise DataError(
+                f"{name}: ID {number} is a number with a fraction, too large to be exact, or missing",
+                code=Code.BAD_ID,
+            )
+        return str(int(given))
+    raise DataError(
+        f"{name}: ID {number} is of type {type(given).__name__}; str, int, UUID or bytes are needed",
+        code=Code.BAD_ID,
+    )

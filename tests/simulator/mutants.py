@@ -1,0 +1,201 @@
+"""Mistakes that somebody could make in the roles, one text of the source replaced by another.
+
+`python tests/simulator/mutants.py` copies secfc, makes one mistake after the other in the copy, and runs the
+simulations of the default run with it until one fails. Names of mistakes as arguments select some.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 900
+"""Enough for the whole default run; a simulation that does not end fails after a minute."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake: `old`, which occurs once in the module's source, is `new`."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+
+    @property
+    def path(self) -> Path:
+        """The module's file."""
+        spec = importlib.util.find_spec(self.module)
+        assert spec is not None
+        assert spec.origin is not None
+        return Path(spec.origin)
+
+    def source(self) -> str:
+        """The source with the mistake."""
+        text = self.path.read_text()
+        assert text.count(self.old) == 1, f"{self.name}: {text.count(self.old)} times in {self.path}"
+        return text.replace(self.old, self.new)
+
+
+MUTANTS = (
+    # Ten kinds of mistakes:
+    Mutant(
+        "wrong recipient",
+        "secfc.sharing.client_shares",
+        "sender=self._number, recipient=j, part=part, sealed=sealed)",
+        "sender=self._number, recipient=max(self.received), part=part, sealed=sealed)",
+    ),
+    Mutant(
+        "reused mask",
+        "secfc.lagrange.sharer",
+        "masks = self._masks.uniform(p, (job.t, job.width, b + more), self._kernels)",
+        "masks = vars(self).setdefault((p, b), "
+        "self._masks.uniform(p, (job.t, job.width, b + more), self._kernels))",
+    ),
+    Mutant(
+        "dropped check",
+        "secfc.sharing.dealing",
+        "code.contains(reduce(self._values[:, index].reshape(count, -1), p))",
+        "True",
+    ),
+    Mutant(
+        "part off by one",
+        "secfc.protocol.job.row_layout",
+        "return max(1, -(-max(self.layout.counts) // self.share))",
+        "return max(1, max(self.layout.counts) // self.share)",
+    ),
+    Mutant(
+        "tie the other way",
+        "secfc.kmeans.compare",
+        "chosen = found.exact(contested, near).argmin(axis=0)",
+        "chosen = len(near) - 1 - found.exact(contested, near)[::-1].argmin(axis=0)",
+    ),
+    Mutant(
+        "lost client counted",
+        "secfc.protocol.answers.gathering",
+        "return set(self.asked) - self.absent | self._answers.get(self.head, {}).keys()",
+        "return set(self.asked) | self._answers.get(self.head, {}).keys()",
+    ),
+    Mutant(
+        "wrong prime count",
+        "secfc.field.primes",
+        "return max(1, bisect_right(_MODULI, limit))",
+        "return max(1, bisect_right(_MODULI, limit) - 1)",
+    ),
+    Mutant(
+        "unverified signature",
+        "secfc.protocol.messages.wire",
+        "    proof.verify(session)\n",
+        "",
+    ),
+    Mutant(
+        "late message taken",
+        "secfc.protocol.answers.gathering",
+        "return at >= (self.round, self.head)",
+        "return True",
+    ),
+    Mutant(
+        "threshold one too low",
+        "secfc.lagrange.points",
+        'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 1',
+        'of degree 2(ell + t - 1)."""\n    return 2 * (ell + t) - 2',
+    ),
+    # More of them:
+    Mutant(
+        "masks of a round reused in the next",
+        "secfc.operations.dealer_keys",
+        "_PLACE.pack(round_, part)",
+        "_PLACE.pack(0, part)",
+    ),
+    Mutant(
+        "no masks",
+        "secfc.lagrange.sharer",
+        "values[job.ell :] = masks",
+        "values[job.ell :] = 0",
+    ),
+    Mutant(
+        "unverified report",
+        "secfc.sharing.share_checks",
+        'self._plan.session.roster.verify(sender, message.signature, statement, what="its report")',
+        "pass",
+    ),
+    Mutant(
+        "seals of all purposes alike",
+        "secfc.crypto.channel",
+        "link = _LABEL + _LINK.pack(sender, recipient) + purpose",
+        "link = _LABEL + _LINK.pack(sender, recipient)",
+    ),
+    Mutant(
+        "weights left out of the divisors",
+        "secfc.protocol.job.row_layout",
+        "return set_weights(sets, k, self.weights)",
+        "return set_weights(sets, k, None)",
+    ),
+    Mutant(
+        "rows of a client left out stay",
+        "secfc.sharing.client_shares",
+        "self.layout, self.parts = remaining, remaining.parts(self._job)",
+        "self.parts = remaining.parts(self._job)",
+    ),
+    Mutant(
+        "the last round's labels kept",
+        "secfc.kmeans.search",
+        "        run.labels = labels\n",
+        "        run.labels = self.sets\n",
+    ),
+)
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the package in a folder."""
+    package = importlib.util.find_spec("secfc")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    (source,) = package.submodule_search_locations
+    return Path(shutil.copytree(source, folder / "secfc"))
+
+
+def first_failure(folder: Path) -> tuple[str, str]:
+    """The seed of the first simulation that fails with the package of this folder, and why; "" for none."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    environment.pop("SECFC_SIMULATIONS", None)
+    python = [sys.executable, "-P"]
+    where = [*python, "-c", "import secfc; print(secfc.__file__)"]
+    found = subprocess.run(where, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()).is_relative_to(folder)
+    tests = [*python, "-m", "pytest", "-x", "-q", "--timeout=60", "-p", "no:cacheprovider"]
+    tests += ["-k", "keeps_its_promises", "tests/simulator/test_simulator.py"]
+    done = subprocess.run(
+        tests, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    seeds = re.findall(r"^FAILED .*\[(\d+)\]", done.stdout, re.MULTILINE)
+    reasons = re.findall(r"^E +(?:AssertionError: )?(.+)", done.stdout, re.MULTILINE)
+    if not seeds and done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    return (seeds or [""])[0], (reasons or ["timeout"])[0] if seeds else ""
+
+
+def main(names: list[str]) -> int:
+    """Print the seed that finds each mistake; the number of those that none finds."""
+    missed = 0
+    for mutant in MUTANTS:
+        if names and mutant.name not in names:
+            continue
+        source = mutant.source()
+        with tempfile.TemporaryDirectory() as folder:
+            package = copied(Path(folder))
+            package.joinpath(*mutant.module.split(".")[1:]).with_suffix(".py").write_text(source)
+            seed, reason = first_failure(Path(folder))
+        missed += not seed
+        print(f"{mutant.name}: {f'seed {seed}: {reason[:120]}' if seed else 'NOT FOUND'}", flush=True)
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(sys.argv[1:])))

@@ -1,0 +1,188 @@
+"""What must hold of a simulated run, found by exact Lloyd on the pooled rows, without the protocol."""
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plaintext_baselines import ExactLloyd
+from plaintext_baselines._exact import ExactRows
+from plaintext_baselines._quantise import quantise
+from secfc.drivers.setup import Setup
+from secfc.errors import DuplicateIdError, ParameterError, PartyError, TooManyFaultsError
+from secfc.field.array_types import Floats, Labels
+from secfc.kmeans.search import LabelResult, SearchResult
+
+from .cases import Case
+from .faults import Ending
+
+
+class _From(ExactLloyd):
+    """Exact Lloyd from given sets, of which some may be empty."""
+
+    sets: Labels
+
+    def _starting_sets(self, *_: Any) -> Labels:
+        return self.sets
+
+
+_NAMED = re.compile(r"[Cc]lients? (\d+(?:(?:, | and )\d+)*)")
+
+
+def broken_promises(case: Case, ending: Ending) -> list[str]:
+    """Ways in which a run broke its promises."""
+    faults, found = ending.faults, [f"not refused: {one}" for one in ending.accepted]
+    honest = set(range(1, case.setup.job.parties + 1)) - case.liars
+    there = honest - case.unreliable if not case.beyond else set[int]()
+    keeping = honest - (case.unreliable if case.beyond else set())
+    repeated = {fault.client for fault in case.scenario.faults if fault.kind == "duplicate"}
+    for what, allowed, blamed in (
+        ("called liars", keeping, faults.liars),
+        ("called cheats", keeping, faults.cheats),
+        ("called absent", there, faults.absent),
+        ("left out", there, faults.left_out),
+        ("refused", there - repeated | ({0} if there else set()), ending.refused_of),
+    ):
+        if wrongly := sorted(allowed & set(blamed)):
+            found.append(f"{what}: {wrongly}, which did nothing wrong; {ending.refused}")
+    if case.overlap and (case.promised or ending.error is None):
+        twice = isinstance(ending.error, DuplicateIdError)
+        return found + ([] if twice else [f"an ID that is held twice ends the run by {ending.error!r}"])
+    if ending.error is not None:
+        return found + _unfounded(case, ending, honest, there)
+    found += differences(case.setup, ending)
+    if case.promised and case.setup.committee is None:
+        without = {j for j in there if j <= case.setup.job.n} - ending.labels.keys()
+        found += [f"no labels: {sorted(without)}"] if without else []
+    return found
+
+
+def _unfounded(case: Case, ending: Ending, honest: set[int], there: set[int]) -> list[str]:
+    """Why this run may not end by this error, if it may not."""
+    error = ending.error
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, PartyError):
+        return [text]  # a network in which nothing moves
+    if not case.promised:
+        # What several parties do not agree on names all of them, and liars a victim: so only without liars.
+        wrongly = set(getattr(error, "clients", ())) & there if not case.liars else set()
+        return [f"{text} names {sorted(wrongly)}, which did nothing wrong"] if wrongly else []
+    if isinstance(error, ParameterError) and ending.faults.left_out:
+        return []  # with them went all rows of a start cluster, or so many that k are not left
+    if _too_few(case, ending):
+        return []
+    named = {int(j) for some in _NAMED.findall(str(error)) for j in re.findall(r"\d+", some)}
+    return [f"{text} (honest: {sorted(named & honest)})"]
+
+
+def _too_few(case: Case, ending: Ending) -> bool:
+    """Whether unreadable shares may end the run without naming a party (`secfc.sharing.unread`)."""
+    job = case.setup.job
+    more = (job.max_liars + (job.disclosure == "labels")) ** 2 // 4
+    enough = job.threshold + len(case.unreliable) + 2 * job.max_liars + more
+    disputed = {client for pair in ending.faults.unread for client in pair}
+    too_few = bool(disputed) and (job.n < enough or not disputed.isdisjoint(job.comparers))
+    return isinstance(ending.error, TooManyFaultsError) and too_few
+
+
+def exact(setup: Setup, ending: Ending) -> bool:
+    """Whether the run gave what exact Lloyd gives on the rows that took part."""
+    return not differences(setup, ending)
+
+
+def differences(setup: Setup, ending: Ending) -> list[str]:
+    """Where a run's results are not those of exact Lloyd on the rows that took part."""
+    job, best = setup.job, ending.clustering
+    assert best is not None
+    rows, weights = pooled(setup, ending)
+    found = []
+    for one in ending.found:
+        if job.predict:
+            expected = _nearest(setup, rows, best.start, weights)
+            found += [] if np.array_equal(one.labels, expected) else ["predicted labels are wrong"]
+            continue
+        model = _From(one.k, **_options(setup))
+        model.sets = one.start
+        found += _unlike(one, _fit(model, rows, weights), setup)
+    if not (job.predict or job.compared or job.init == "labels" or job.seed is None):
+        model = ExactLloyd(job.k, init=job.init, n_init=job.n_init, random_state=job.seed, **_options(setup))
+        found += [f"{one}, of the start by name" for one in _unlike(best, _fit(model, rows, weights), setup)]
+    for party, own in ending.labels.items():
+        if not np.array_equal(own, best.labels[_places(setup, ending, party)]):
+            found.append(f"{party} has other labels than the result")
+    for client, centres in ending.centres.items():
+        if not np.allclose(centres, _means(setup, rows, best, weights), rtol=1e-9, equal_nan=True):
+            found.append(f"client {client} has other centres")
+    return found
+
+
+def _unlike(one: LabelResult, expected: ExactLloyd, setup: Setup) -> list[str]:
+    """What differs between a result and that of exact Lloyd."""
+    pairs: dict[str, tuple[Any, Any]] = {
+        "labels": (one.labels.tolist(), expected.labels_[0].tolist()),
+        "iterations": (one.n_iter, expected.n_iter_),
+        "converged": (one.converged, expected.converged_),
+    }
+    if isinstance(one, SearchResult):
+        pairs["inertia"] = setup.job.in_data_units(one.inertia), expected.inertia_
+        pairs["history"] = [setup.job.in_data_units(it) for it in one.history], list(expected.history_)
+    elif setup.job.opens_inertia:
+        pairs["inertia"] = one.opened, expected.inertia_
+    return [f"{name}: {mine}, exact {theirs}" for name, (mine, theirs) in pairs.items() if mine != theirs]
+
+
+def pooled(setup: Setup, ending: Ending) -> tuple[Floats, Labels | None]:
+    """All rows that took part, in the run's order, and their weights."""
+    if ending.union_rows:
+        order = np.concatenate([ending.union_rows[j] for j in range(1, setup.job.n + 1)])
+        assert sorted(order) == list(range(order.size))
+        return np.concatenate(setup.rows)[np.argsort(order)], None
+    assert ending.layout is not None
+    counts = ending.layout.counts
+    assert all(count in (0, len(own)) for count, own in zip(counts, setup.rows, strict=True))
+    rows = [own for own, count in zip(setup.rows, counts, strict=True) if count]
+    if setup.weights is None:
+        return np.concatenate(rows), None
+    weights = [own for own, count in zip(setup.weights, counts, strict=True) if count]
+    return np.concatenate(rows), np.concatenate(weights)
+
+
+def _places(setup: Setup, ending: Ending, party: int) -> Any:
+    """The numbers of a party's rows in the run."""
+    if ending.union_rows:
+        return ending.union_rows[party]
+    assert ending.layout is not None
+    return ending.layout.rows(party)
+
+
+def _options(setup: Setup) -> dict[str, Any]:
+    job = setup.job
+    unit = {"precision": job.precision} if job.step is None else {"step": job.step}
+    return {"bound": job.bound, "max_iter": job.max_iter, "tol_moved": job.tol_moved} | unit
+
+
+def _fit(model: ExactLloyd, rows: Floats, weights: Labels | None) -> ExactLloyd:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a few iterations are enough, so do not warn
+        return model.fit([rows], sample_weight=None if weights is None else [weights])
+
+
+def _arithmetic(setup: Setup, rows: Floats, weights: Labels | None) -> ExactRows:
+    unit = setup.job.unit
+    return ExactRows(quantise([rows], unit), setup.job.k, unit, weights)
+
+
+def _nearest(setup: Setup, rows: Floats, start: Labels, weights: Labels | None) -> Labels:
+    """Labels of a prediction: given ones stay, another row gets that of the nearest mean."""
+    arithmetic = _arithmetic(setup, rows, weights)
+    return np.where(start < 0, arithmetic.assign(arithmetic.means(start)).labels, start)
+
+
+def _means(
+    setup: Setup, rows: Floats, result: LabelResult, weights: Labels | None
+) -> Sequence[Sequence[float]]:
+    centres = _arithmetic(setup, rows, weights).means(result.labels)
+    absent = [np.nan] * setup.job.d
+    return [absent if one is None else one.to_floats(setup.job.unit) for one in centres]

@@ -1,0 +1,44 @@
+"""Jobs, faults and liars drawn from seeds: each run keeps its promises.
+
+`SECFC_SIMULATIONS=5000` runs so many seeds, `SECFC_SIMULATIONS=17:18` those from 17 to below 18.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+from simulator.cases import FORGED, draw, run
+from simulator.oracle import broken_promises
+from simulator.traffic import Traffic
+
+*_first, _end = map(int, os.environ.get("SECFC_SIMULATIONS", "300").split(":"))
+SEEDS = range(*_first, _end)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_simulation_keeps_its_promises(seed):
+    case = draw(seed)
+    with Traffic(seed) as traffic:
+        ending = run(case)
+    broken = "\n".join(broken_promises(case, ending) + traffic.repeated())
+    again = f"SECFC_SIMULATIONS={seed}:{seed + 1} python -m pytest tests/simulator/test_simulator.py"
+    assert not broken, f"{broken}\n{case.setup.job}\n{case.scenario}\n{ending}\nrun it again: {again}"
+
+
+def test_what_is_drawn_has_all_options_faults_and_lies():
+    seen = Counter()
+    for seed in range(300):
+        case = draw(seed)
+        job, rows_of = case.setup.job, "clients"
+        if case.setup.committee is not None or job.ids_cap is not None:
+            rows_of = "union" if job.ids_cap is not None else "owners"
+        seen[job.disclosure, rows_of, min(job.max_liars, 1)] += 1
+        seen.update({name for name in ("weighted", "predict", "compared", "reveal_to") if getattr(job, name)})
+        seen.update([job.init, job.precision, (job.step,), "coin" if job.tosses else "seed"])
+        seen.update({("vanish", case.promised)} if case.unreliable else {})
+        seen.update({"overlap"} if case.overlap else {})
+        seen.update({fault.kind for fault in case.scenario.faults})
+        seen.update({lie.what for lie in case.scenario.lies})
+        assert case.scenario.forged == FORGED
+    assert min(seen.values()) > 1, seen
+    assert len(seen) == 50, seen
