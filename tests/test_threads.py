@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import secfc
+from secfc.comparing import bounded, question
 from secfc.crypto import handshake, keystream, randomness
 from secfc.crypto.identity import Identity
 from secfc.crypto.randomness import MaskSource
@@ -23,7 +24,6 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans import coded_distance
 from secfc.lagrange import sharer
 from secfc.lagrange.sharer import Sharer
-from secfc.operations import bounded, question
 from secfc.protocol import testimony
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits

@@ -10,11 +10,11 @@ import pytest
 from fuzz.harness import SCENARIOS, Harness, Moment, edited, random_input
 from support.sweeps import sweep
 
-from secfc import row_layout
+from secfc.crypto.identity import SIGNATURE_BYTES
 from secfc.errors import MessageError
+from secfc.protocol.job import row_layout
 from secfc.protocol.messages import SERVER
-from secfc.protocol.wire import HEADER_BYTES, decode, envelope
-from secfc.sealing.identity import SIGNATURE_BYTES
+from secfc.protocol.messages.wire import HEADER_BYTES, decode, envelope
 
 CORPUS = sorted((Path(__file__).resolve().parents[1] / "corpus").iterdir())
 

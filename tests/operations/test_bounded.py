@@ -10,6 +10,7 @@ import pytest
 from support.kernel_samples import BOTH, each_kernels
 from support.trio import carry, keys
 
+from secfc.comparing import bounded
 from secfc.comparing.bounded import (
     ANDED,
     NUMBERS,
@@ -28,7 +29,6 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError
 from secfc.field.primes import primes_of
 from secfc.field.residues import centre, centred
-from secfc.operations import bounded
 from secfc.operations.role import Arena, Comparer
 from secfc.operations.trio import Dealer, Evaluator
 

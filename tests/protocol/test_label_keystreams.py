@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from support.sweeps import crossed
 from support.wire import Wire
 
+from secfc.comparing import question
 from secfc.crypto import keystream
 from secfc.errors import CheatError
-from secfc.operations import question
 from secfc.operations.dealer_keys import Keys
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.label_round import LabelRound

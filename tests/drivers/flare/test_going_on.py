@@ -117,7 +117,7 @@ def test_sites_that_were_done_without_come_back_when_the_run_goes_on(organisatio
 
     machines.watch = vanish
     assert machines.start().interrupted
-    assert sorted(machines.coordinator.lost) == [2, 3]
+    assert machines.coordinator.lost.keys() <= {2, 3}  # the other may not be waited for any more
     away.clear()
     machines.watch = None
     # The sites that came back have answered. Then the coordinator is killed several times.
