@@ -299,6 +299,39 @@ def privacy(
     show_rows("privacy", measure_attacks(QUICK if quick else FULL, _several(only)), as_json)
 
 
+@app.command(
+    rich_help_panel=_COSTS,
+    epilog="Example: python -m benchmarks precision s1 --seeds 10 --bits 24,32",
+)
+def precision(
+    dataset: Annotated[str, typer.Argument(help="Its name in tests/support/datasets.py.")],
+    seeds: Annotated[int, typer.Option(help="Random starts.")] = 10,
+    bits: Annotated[str, typer.Option(help="Precisions, separated by commas.")] = "24,26,28,30,32",
+    step: Annotated[float | None, typer.Option(help="Also with rows as multiples of this step.")] = None,
+) -> None:
+    """How many bits, and primes, whole runs of exact Lloyd need for scikit-learn's labels (SECFC_DATA)."""
+    from benchmarks.costs.precision import measure
+
+    measure(dataset, seeds, _numbers("--bits", bits), step)
+
+
+@app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks tail --case 5000,4,6,4,1,1")
+def tail(
+    case: Annotated[str, typer.Option(help="m,d,k,n,t,ell.")] = "190000,4,12,4,1,1",
+    tolerances: Annotated[str, typer.Option(help="tol_moved, separated by commas.")] = "0,0.001,0.01",
+    step: Annotated[float | None, typer.Option(help="Rows as multiples of this step, 0.01 or less.")] = None,
+) -> None:
+    """A run that converges slowly, at several tol_moved: iterations, bytes and seconds."""
+    from benchmarks.costs.setting import Case
+    from benchmarks.costs.tail import measure
+
+    try:
+        chosen = list(map(float, _several(tolerances)))
+    except ValueError:
+        raise ParameterError("--tolerances: numbers, separated by commas, are needed") from None
+    measure(Case.parse(case), chosen, step)
+
+
 @app.command(rich_help_panel=_RESULTS)
 def house() -> None:
     """Measures of the project's size: lines, words, folders, import circles, files that a run executes."""

@@ -40,7 +40,7 @@ class CompiledKernels:
     """`secfc.kernels.interface.Kernels`, compiled."""
 
     name = "compiled"
-    transform_gain = 18  # measured: even at ell + t = 128 of 256 clients (python -m benchmarks crossover)
+    transform_gain = 18  # measured: even at ell + t = 128 of 256 clients
 
     def __init__(self, threads: Threads = ALONE) -> None:
         self.threads = threads

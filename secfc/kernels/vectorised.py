@@ -23,7 +23,7 @@ class VectorisedKernels:
     """`secfc.kernels.interface.Kernels`, in NumPy."""
 
     name = "numpy"
-    transform_gain = 100  # measured: even at ell + t = 1024 of 2048 clients (python -m benchmarks crossover)
+    transform_gain = 100  # measured: even at ell + t = 1024 of 2048 clients
 
     def __init__(self, threads: Threads = ALONE) -> None:
         self.threads = threads

@@ -24,7 +24,7 @@ from secfc.lagrange.points import order_of_root
 
 WEIGHTS_FROM = 384
 """Number of responders from which the transform is faster. It takes 2.4 ms at 511 and 1.8 ms at 255, the
-matrix 4.3 and 0.6 ms (`python -m benchmarks crossover`)."""
+matrix 4.3 and 0.6 ms."""
 
 
 def encoding_transform(prime: Prime, *, n: int, coded: int) -> EncodingTransform:
