@@ -71,6 +71,11 @@ def test_a_file_has_a_line_for_each_retired_key_and_value(tmp_path: Path):
             TomlFile(path).check(_File)
 
 
+def test_reserves_after_the_three_who_compare():
+    with pytest.raises(secfc.ParameterError, match=re.escape(OPTIONS["reserves"])):
+        secfc.run([*ROWS, *ROWS], 2, t=1, ell=1, comparers=(0, 1, 2, 3))
+
+
 @pytest.mark.parametrize(("name", "value"), CHOICES)
 def test_the_summary_of_a_run_for_a_prediction(tmp_path: Path, name: str, value: str):
     (tmp_path / "a.csv").write_text("x\n1\n2\n")
