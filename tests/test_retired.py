@@ -1,5 +1,6 @@
 """A retired name is one error that says what serves instead, wherever it is given."""
 
+import json
 import re
 from inspect import signature
 from pathlib import Path
@@ -68,6 +69,22 @@ def test_a_file_has_a_line_for_each_retired_key_and_value(tmp_path: Path):
         path.write_text(f'[table]\nk = 2\n{name} = "{value}"\n')
         with pytest.raises(secfc.ParameterError, match=re.escape(f"it was retired: {instead}")):
             TomlFile(path).check(_File)
+
+
+def test_reserves_after_the_three_who_compare():
+    with pytest.raises(secfc.ParameterError, match=re.escape(OPTIONS["reserves"])):
+        secfc.run([*ROWS, *ROWS], 2, t=1, ell=1, comparers=(0, 1, 2, 3))
+
+
+@pytest.mark.parametrize(("name", "value"), CHOICES)
+def test_the_summary_of_a_run_for_a_prediction(tmp_path: Path, name: str, value: str):
+    (tmp_path / "a.csv").write_text("x\n1\n2\n")
+    parameters = {"n": 1, "k": 1, "t": 1, "ell": 1, "bound": 2.0, "ids_cap": None, name: value}
+    summary = {"run": "00", "parameters": parameters, "columns": ["x"], "id": None, "weight": None}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    data = str(tmp_path / "a.csv")
+    shown = _refused("predict", data, "--run", str(tmp_path), "--new", f"a={data}", "--out", "o")
+    assert CHOICES[name, value] in shown
 
 
 def _refused(*words: str) -> str:

@@ -107,11 +107,11 @@ def _hint(named: Collection[str], known: list[str], fit: Collection[str]) -> str
 
 
 def _grouped(name: str, known: list[str]) -> str:
-    """How a call gives an option of the flat record that is no argument; empty for other names."""
+    """How a call gives an option, by its name in the flat record or in the group; empty for other names."""
     found = [
         _GROUPED[argument].format(own)
         for argument, options in FLAT.items()
         for own, option in options.items()
-        if option == name and argument in known
+        if name in (own, option) and argument in known
     ]
     return "".join(found)

@@ -17,6 +17,7 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.cli.run_command import SUMMARY
 from secfc.errors import ParameterError
 from secfc.protocol.job.options import Agreed, shared
+from secfc.protocol.job.retired import retired_choice
 from secfc.sharing.row_checks import largest_norm
 from secfc.tables.outputs import check_new_folder, whole_folder
 from secfc.tables.reading import party_names, read_labels, read_table, read_tables, row_weights, write_labels
@@ -122,8 +123,13 @@ def _read_run(path: Path) -> _Run:
         before = _Run.model_validate_json(path.read_bytes())
     except OSError as error:
         raise ParameterError(f"--run: {path}: {error.strerror}; name the folder of a secfc run") from None
-    except ValidationError:
-        raise ParameterError(f"--run: {path} is not a summary that secfc run wrote") from None
+    except ValidationError as error:
+        text = f"--run: {path} is not a summary that secfc run wrote"
+        for fault in error.errors(include_url=False):
+            name = str(fault["loc"][-1]) if fault["loc"] else ""
+            if instead := retired_choice(name, fault["input"]):
+                text = f"--run: {path}: {name} {fault['input']!r}: {instead}"
+        raise ParameterError(text) from None
     if before.parameters.ids_cap is not None:
         raise ParameterError(
             "--run: not possible after a run with --membership, because a prediction discloses how many "

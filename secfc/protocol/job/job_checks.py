@@ -21,6 +21,7 @@ from secfc.protocol.job.option_checks import (
     check_seed,
 )
 from secfc.protocol.job.options import AgreedClustering, choices_of, options_of
+from secfc.protocol.job.retired import retired_option
 from secfc.protocol.job.thresholds import (
     COMPARERS,
     MAX_CLIENTS,
@@ -116,9 +117,10 @@ def _of_comparers(job: JobValues) -> _Rules:
         return
     for client in comparers:
         check_positive("comparers", client)
+    reserves = f"; reserves: {retired_option('reserves')}" if len(comparers) > COMPARERS else ""
     yield (
         not COMPARERS == len(set(comparers)) == len(comparers),
-        f"comparers: three different parties are needed; given were {_clients(comparers)}",
+        f"comparers: three different parties are needed; given were {_clients(comparers)}{reserves}",
     )
     yield (
         {one for one in comparers if one > job.n} != set(range(job.n + 1, job.parties + 1)),

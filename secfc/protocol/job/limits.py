@@ -32,8 +32,7 @@ class Limits:
         clusters makes sets of one row. With weights, a set counts for its total weight divided by its
         heaviest row's weight, rounded down. This is never more than its number of rows.
     most_rounds : int, optional
-        Most rounds that the client answers. A round that is asked again of other comparers counts once. By
-        default the largest number of the job.
+        Most rounds that the client answers. By default the largest number of the job.
     most_rows : int, optional
         Most rows of all parties together; a client keeps a share of each row. A larger job ends the run for
         this party before memory is allocated. By default the only bound is `MAX_ROWS`.
