@@ -123,7 +123,8 @@ def test_a_site_whose_job_process_was_killed_goes_on_when_the_job_is_submitted_a
 def test_sites_that_were_killed_go_on_when_they_are_up_again(consortium):
     killed = {"site_2": (*PLACES["round 3"], "site"), "site_3": (*PLACES["round 3"], "site")}
     first = consortium.run(deadline=15.0, **killed)
-    assert sorted(first.coordinator["lost"]) == ["site-2", "site-3"]
+    # The first that is lost ends the run.
+    assert {"site-2", "site-3"} >= first.coordinator["lost"].keys() > set()
     assert first.coordinator["interrupted"]
     consortium.federation.start("site-2", "site-3")
     consortium.assert_complete(consortium.run(), first.coordinator["run"])
