@@ -8,8 +8,8 @@ from pathlib import Path
 from textwrap import wrap
 
 from secfc.protocol.messages import Message
-from secfc.protocol.states import State
 from secfc.protocol.messages.turns import CLIENT_TAKES, SERVER_TAKES
+from secfc.protocol.states import State
 
 STYLE = """
 .card { fill: #fff; stroke: #d0d7de; }
