@@ -132,11 +132,13 @@ def _is_known(name):
     return first in LIBRARIES | sys.stdlib_module_names
 
 
-LEGACY = (
-    [line for line in (PACKAGE.parent / "legacy.txt").read_text().splitlines() if not line.startswith("#")]
-    if (PACKAGE.parent / "legacy.txt").exists()
-    else []
-)
+ROOT = Path(__file__).parent.parent
+LEGACY = [
+    line
+    for line in (ROOT / "legacy.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
+"""Files that own labels will replace, as paths beside the package."""
 
 
 def test_folders_are_small():
