@@ -16,7 +16,7 @@ from benchmarks.shown import show_rows
 from secfc.cli.endings import PlainGroup
 from secfc.cli.grouped import typer_option
 from secfc.errors import ParameterError, missing
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.options import Agreed
 
 _COSTS, _ATTACKS = "Costs", "Attacks"
@@ -65,7 +65,7 @@ def _command(name: str, text: str, *, module: str = "", cases: str = "--quick", 
     def measure(
         as_json: Json = False,
         quick_sizes: Quick = False,
-        precision: Precision = Job.precision,
+        precision: Precision = JobOptions.precision,
         cases: Cases = None,
     ) -> None:
         found = import_module(f"benchmarks.costs.{module or name}")
@@ -107,7 +107,7 @@ _command(
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks figure1 --quick")
-def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = JobOptions.precision) -> None:
     """The paper's Figure 1: an iteration against n, d and m, compared with a whole run of k-FED."""
     from benchmarks.costs.figure1 import QUICK_SWEEPS, STARTS, SWEEPS, measure_figure1
 
@@ -116,7 +116,7 @@ def figure1(as_json: Json = False, quick: Quick = False, precision: Precision = 
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks scaling --quick")
-def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = JobOptions.precision) -> None:
     """Fitted exponents of n, t, ell, d, m and k, compared with the paper's complexity."""
     from benchmarks.costs.scaling import (
         BASE,
@@ -134,7 +134,7 @@ def scaling(as_json: Json = False, quick: Quick = False, precision: Precision = 
 def owners(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = Job.precision,
+    precision: Precision = JobOptions.precision,
     counts: Annotated[
         str | None, typer.Option("--owners", help="Numbers of owners, ascending, separated by commas.")
     ] = None,
@@ -164,7 +164,9 @@ def owners(
 
 
 @app.command(rich_help_panel=_COSTS, epilog="Example: python -m benchmarks resilience --quick")
-def resilience(as_json: Json = False, quick: Quick = False, precision: Precision = Job.precision) -> None:
+def resilience(
+    as_json: Json = False, quick: Quick = False, precision: Precision = JobOptions.precision
+) -> None:
     """Runs with parties that vanish or lie: how many are exact, stop or are wrong, and the cost of checks."""
     from benchmarks.costs.resilience import measure_resilience
 
@@ -178,7 +180,7 @@ def resilience(as_json: Json = False, quick: Quick = False, precision: Precision
 def memory(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = Job.precision,
+    precision: Precision = JobOptions.precision,
     cases: Cases = None,
     folder: Annotated[
         Path | None, typer.Option(help="Folder for rows; the system's temporary one by default.")
@@ -201,7 +203,7 @@ def memory(
 def membership(
     as_json: Json = False,
     quick: Quick = False,
-    precision: Precision = Job.precision,
+    precision: Precision = JobOptions.precision,
     cases: Cases = None,
 ) -> None:
     """A whole run with membership privacy and the same run without: seconds, bytes, peak memory."""

@@ -224,7 +224,7 @@ REFUSED = {
     "decimal commas": (
         lambda files: broken_csv(files, 'patient,age,dose,score,diagnosis\np,1,"2,5",3,x\n'),
         COLUMNS,
-        "c.csv: column 'dose' is not numeric (string): decimal commas; leave it out or encode it",
+        "c.csv: column 'dose' is not numeric (string): decimal commas; leave it out (--drop, --id)",
     ),
     "missing value": (
         lambda files: broken_csv(files, "patient,age,dose,score,diagnosis\np,1.5,,3.5,x\n"),

@@ -175,7 +175,7 @@ def test_nothing_is_opened_unless_it_is_asked_for(files):
         (("--disclosure", "labels", "--comparers", ""), "--comparers: no party is named"),
         (
             ("--disclosure", "coded", "--comparers", "west,north,south"),
-            "comparers: with disclosure 'coded' nobody compares",
+            "comparers: not with disclosure 'coded': nobody compares",
         ),
         (("--reveal-spread",), "--reveal-spread: only with --reveal-centres"),
         (

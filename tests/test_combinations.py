@@ -11,9 +11,11 @@ from plaintext_baselines import ExactLloyd
 from secfc.api.options import RunOptions
 from secfc.api.run import run_outcome
 from secfc.errors import ParameterError
+from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.combinations import APART, FEATURES
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions, as_options
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.tables.parties import as_parties
 
 _RNG = np.random.default_rng(7)
@@ -107,11 +109,15 @@ def test_pairs_that_are_not_in_the_table_run(pair):
     if "compared" in pair:
         parameters["compared"] = (2, 3)
     outcome, job, _ = run_outcome(as_parties(ROWS), RunOptions(**options), **parameters)
-    assert all(FEATURES[name](job) for name in pair)
+    assert make_job(**as_options(job)) == job
+    options_of_job = JobOptions(**as_options(job))
+    assert all(FEATURES[name](options_of_job) for name in pair)
     assert [one.shape for one in outcome.labels] == [(M,)] * 5
-    assert (outcome.centres is None) == (not job.reveal_to)
-    if not (job.predict or job.compared or job.ids_cap):
-        exact = ExactLloyd(3, init=outcome.by_party(outcome.start), step=job.step, tol_moved=job.tol_moved)
+    assert (outcome.centres is None) == (not job.opened.to)
+    if not (isinstance(job.method, Predict) or job.method.compared or isinstance(job.rows, Union)):
+        exact = ExactLloyd(
+            3, init=outcome.by_party(outcome.start), step=job.step, tol_moved=job.method.tol_moved
+        )
         exact.set_params(precision=job.precision)
         exact.fit(ROWS, sample_weight=options.get("sample_weight"))
         assert [one.tolist() for one in outcome.labels] == [one.tolist() for one in exact.labels_]
@@ -121,10 +127,10 @@ def test_pairs_that_are_not_in_the_table_run(pair):
 def test_pairs_of_the_table_are_refused_with_both_names(pair):
     one, other = pair
     with pytest.raises(ParameterError) as caught:
-        Job(n=5, k=3, t=1, ell=1, d=2, bound=100.0, **JOBS[one] | JOBS[other])
+        make_job(n=5, k=3, t=1, ell=1, d=2, bound=100.0, **JOBS[one] | JOBS[other])
     assert str(caught.value) == f"{one}: not with {other}: {APART[pair]}"
 
 
 @pytest.mark.parametrize("name", [name for name in FEATURES if name not in ("predict", "compared")])
 def test_a_feature_alone_is_told_apart_from_none(name):
-    assert not FEATURES[name](Job(n=5, k=3, t=1, ell=1, d=2, bound=100.0)) or name == "comparers"
+    assert not FEATURES[name](JobOptions(n=5, k=3, t=1, ell=1, d=2, bound=100.0))

@@ -13,7 +13,7 @@ from plaintext_baselines import ExactLloyd
 from secfc import SecureKMeans
 from secfc.agreement.job_file import read_job
 from secfc.cli.app import app
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.thresholds import COMPARED_STARTS
 from secfc.report.learned import who_learned_what
 
@@ -52,7 +52,7 @@ def options(disclosure, smallest, init, n_init):
 def test_run_and_the_estimator_decide_by_the_rule(case):
     given, decided = case
     job = secfc.run(PARTIES, 2, 1, 1, seed=0, **options(*given)).job
-    assert (job.init, job.n_init) == decided
+    assert (job.method.init, job.method.n_init) == decided
     fitted = SecureKMeans(2, t=1, ell=1, random_state=0, **options(*given)).fit(PARTIES)
     assert fitted.result_.job == job
 
@@ -81,7 +81,7 @@ def test_a_job_file_decides_by_the_rule(case, organisations):
     lines += [f"[limits]\nsmallest_set = {smallest}"]
     organisations.replace(organisations.job, "seed = 7", "\n".join(["seed = 7", *lines]))
     job = read_job(organisations.job).job
-    assert (job.init, job.n_init) == decided
+    assert (job.method.init, job.method.n_init) == decided
 
 
 def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
@@ -90,9 +90,9 @@ def test_several_k_are_compared_with_more_starts_whoever_asks(organisations):
     more = "seed = 7\ncompared = [1, 2]\nreveal_inertia = true"
     organisations.replace(organisations.job, "seed = 7", more)
     for one in (job, read_job(organisations.job).job):
-        assert (one.init, one.n_init) == ("random", COMPARED_STARTS)
+        assert (one.method.init, one.method.n_init) == ("random", COMPARED_STARTS)
     told = secfc.choose_k(PARTIES, [2, 3], 1, 1, seed=0, disclosure="coded").job
-    assert (told.init, told.n_init) == ("random", COMPARED_STARTS)
+    assert (told.method.init, told.method.n_init) == ("random", COMPARED_STARTS)
 
 
 def test_a_start_of_single_rows_is_refused_if_one_party_answers_for_no_single_rows():
@@ -115,7 +115,7 @@ def test_given_labels_and_centres_are_one_start():
     labels = [[0, 1] * 4 + [0], [1] * 7, [0] * 8]
     for init in (labels, np.array([[0.0, 0.0], [9.0, 9.0]])):
         job = secfc.run(PARTIES, 2, 1, 1, init=init).job
-        assert (job.init, job.n_init) == ("labels", 1)
+        assert (job.method.init, job.method.n_init) == ("labels", 1)
 
 
 def test_what_is_wrong_is_left_to_the_job():
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_left_to_the_job():
         with pytest.raises(secfc.ParameterError, match=r"^n_init: "):
             secfc.run(PARTIES, 2, 1, 1, n_init=n_init)
     with pytest.raises(secfc.ParameterError, match=r"^init: 'random', "):
-        secfc.Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="auto")
+        make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="auto")
     done = CliRunner().invoke(app, ["run", "a.npy", "-k", "2", "--n-init", "many"])
     assert done.exit_code == 2
 
@@ -171,13 +171,13 @@ def test_a_call_whose_draws_are_public_warns_of_what_they_tell(call, seed):
 
 @pytest.mark.parametrize("seed", [None, 0])
 def test_draws_by_a_coin_or_a_seed_are_public(seed):
-    job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", seed=seed)
+    job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", seed=seed)
     assert job.privacy_warning() is not None
     assert "from the draws sums of distances" in who_learned_what(job, rounds=7)[0].what
 
 
 def test_a_warning_has_every_reason():
-    job = Job(n=5, k=2, t=2, ell=1, d=2, bound=1.0, init="k-means++", comparers=(1, 2, 6))
+    job = make_job(n=5, k=2, t=2, ell=1, d=2, bound=1.0, init="k-means++", comparers=(1, 2, 6))
     assert re.search(TELLS + ".*; comparers: any two of clients 1, 2", str(job.privacy_warning()))
 
 

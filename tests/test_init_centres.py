@@ -145,7 +145,7 @@ def test_every_driver_and_disclosure_starts_from_the_nearest_centres(more):
     by_labels, by_centres = run(parties, 3, init=labels, **more), run(parties, 3, init=centres, **more)
     assert lists(by_centres.labels) == lists(by_labels.labels)
     assert by_centres.n_iter == by_labels.n_iter
-    assert by_centres.job.init == "labels"
+    assert by_centres.job.method.init == "labels"
 
 
 # Forms of given centres

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import secfc
 from secfc.errors import LimitError, ParameterError
 from secfc.field.residues import MAX_ROWS
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
 
 pytestmark = pytest.mark.filterwarnings("error::secfc.PrivacyWarning")
 
 HALF = Limits(largest_share=0.5)
-JOB = Job(n=3, k=2, t=1, ell=1, d=1, bound=9.0)
+JOB = make_job(n=3, k=2, t=1, ell=1, d=1, bound=9.0)
 
 
 def parties(*counts):

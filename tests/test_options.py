@@ -10,12 +10,14 @@ import pytest
 import typer
 
 import secfc
-from secfc import Job, Membership, Reveal, SecureKMeans
+from secfc import Membership, Reveal, SecureKMeans
 from secfc.api.arguments import written_out
 from secfc.api.call_values import FLAT, Ids
 from secfc.api.options import ChooseOptions, PredictOptions, RunOptions
 from secfc.cli.app import app
 from secfc.protocol.job.described import described
+from secfc.protocol.job.job_options import JobOptions
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import (
     AgreedClustering,
     Threshold,
@@ -190,7 +192,7 @@ def test_comparing_several_k_opens_nothing_but_the_inertia():
     assert str(caught.value) == "reveal: choose_k opens only the inertia, centres, epsilon was given"
 
 
-@pytest.mark.parametrize("where", [*CALLS, SecureKMeans, Job, Reveal, Membership])
+@pytest.mark.parametrize("where", [*CALLS, SecureKMeans, JobOptions, Reveal, Membership])
 def test_docstrings_describe_every_option_once(where):
     doc = inspect.getdoc(where)
     assert "**options" not in doc
@@ -240,7 +242,7 @@ def test_a_prediction_on_the_command_line_has_the_runs_parameters():
 )
 def test_a_job_refuses_values_out_of_an_options_range(name, value, text):
     with pytest.raises(secfc.ParameterError) as caught:
-        Job(**{"n": 3, "k": 2, "t": 1, "ell": 1, "d": 2, "bound": 1.0, name: value})
+        make_job(**{"n": 3, "k": 2, "t": 1, "ell": 1, "d": 2, "bound": 1.0, name: value})
     assert str(caught.value) == text
 
 
@@ -249,7 +251,7 @@ def test_every_option_with_a_range_or_choices_that_is_agreed_on_is_checked_by_th
         if what.least is None and not choices_of(one):
             continue
         with pytest.raises(secfc.ParameterError, match=f"^{name}: "):
-            Job(**{"n": 3, "k": 2, "t": 1, "ell": 1, "d": 2, "bound": 1.0, name: -1})
+            make_job(**{"n": 3, "k": 2, "t": 1, "ell": 1, "d": 2, "bound": 1.0, name: -1})
 
 
 # The generators

@@ -15,6 +15,7 @@ from secfc import Limits, SecureKMeans
 from secfc.drivers import in_process
 from secfc.kmeans.search import Search
 from secfc.protocol.client import Client
+from secfc.protocol.job.making import make_job
 
 _RNG = np.random.default_rng(12)
 OLD = [_RNG.normal(size=(m, 3)) + _RNG.integers(3, size=(m, 1)) * 4 for m in (9, 6, 0, 7, 8)]
@@ -251,8 +252,6 @@ def test_frames_of_other_columns_are_refused():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"init": "random"}, "^predict: init='labels' and max_iter=1 are needed"),
-        ({"max_iter": 300}, "^predict: init='labels' and max_iter=1 are needed"),
         ({"tol_moved": 0.1}, "^predict: not with tol_moved: a prediction moves no centre$"),
         ({"reveal_to": (1,)}, "^reveal_centres: not with predict: a prediction opens no centre$"),
     ],
@@ -260,11 +259,11 @@ def test_frames_of_other_columns_are_refused():
 )
 def test_a_job_that_would_move_or_open_centres_is_no_prediction(changes, text):
     given = {"n": 3, "k": 2, "t": 1, "ell": 1, "d": 1, "bound": 1.0, "init": "labels", "max_iter": 1}
-    assert secfc.Job(**{"disclosure": "coded"} | given, predict=True).max_rounds == 1
+    assert make_job(**{"disclosure": "coded"} | given, predict=True).max_rounds == 1
     with pytest.raises(secfc.ParameterError, match=text):
-        secfc.Job(**{"disclosure": "coded"} | given | changes, predict=True)
+        make_job(**{"disclosure": "coded"} | given | changes, predict=True)
     with pytest.raises(secfc.ParameterError, match=r"^predict: a bool is needed"):
-        secfc.Job(**{"disclosure": "coded"} | given, predict=1)
+        make_job(**{"disclosure": "coded"} | given, predict=1)
 
 
 # scikit-learn's conventions

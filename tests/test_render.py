@@ -7,10 +7,10 @@ from rich.console import Console
 
 import secfc
 from secfc.cli.render import console, faults_line, our_warnings
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 NAMES = ["north.csv", "[bold]south[/]", "west.csv"]
-JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, comparers=(1, 4, 5), disclosure="labels")
+JOB = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, comparers=(1, 4, 5), disclosure="labels")
 
 
 def shown(faults):

@@ -227,7 +227,7 @@ class TestSpread:
 
     def test_the_largest_of_all_limits_holds(self):
         limits = [replace(self.WILLING, reveal_spread=least) for least in (10, 12, 11, 10, 10)]
-        assert self.open(limits=limits).job.reveal_spread == 12
+        assert self.open(limits=limits).job.opened.spread == 12
         limits[3] = replace(self.WILLING, reveal_spread=400)
         with pytest.raises(secfc.LimitError, match=r"opens spreads only of clusters of at least 400 rows"):
             self.open(limits=limits)

@@ -83,7 +83,7 @@ def test_an_estimator_with_ids_gives_the_labels_of_the_run():
     model = SecureKMeans(3, t=1, ell=1, random_state=0)
     assert plain(model.fit_predict(FIVE, ids=secfc.Membership(IDS, KEY, 40))) == plain(result.labels)
     assert model.result_.by_id() == result.by_id()
-    assert model.result_.job.ids_cap == 40
+    assert model.result_.job.rows.cap == 40
 
 
 def test_the_key_of_ids_is_in_neither_repr_nor_parameters():

@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc import Job, Limits, SecureKMeans
+from secfc import Limits, SecureKMeans
 from secfc.cli.app import app
 from secfc.field.fixed_point import MAX_STEPS, off_step, quantise, quantised_radius, step_of, unit_of
 from secfc.kmeans.given_centres import nearest_given
+from secfc.protocol.job.making import make_job
 
 STEPS = [1.0, 0.01, 0.25, 3.0, 0.1, 1e-7, 1e6]
 WILLING = Limits(reveal_centres=True, reveal_spread=10, reveal_inertia=True, predict=True)
@@ -86,19 +87,19 @@ def test_the_radius_is_the_least_integer_that_is_none_below_the_bound(bound, ste
 
 
 def test_integers_take_three_primes_where_32_bits_take_five():
-    bits, exact = (Job(**JOB, disclosure="coded", **more) for more in ({}, {"step": 1}))
+    bits, exact = (make_job(**JOB, disclosure="coded", **more) for more in ({}, {"step": 1}))
     assert (bits.residues(10_000), exact.residues(10_000)) == (5, 3)
 
 
 def test_the_modulus_has_its_margin_over_the_largest_distance_of_integers():
-    job = Job(**JOB, disclosure="coded", step=1)
+    job = make_job(**JOB, disclosure="coded", step=1)
     primes = job.residues(5_000)
     assert 16_588_801**primes > (2 * 5_000 * 100) ** 2 << 24
 
 
 def test_a_step_changes_the_digest_and_none_does_not():
-    assert Job(**JOB).digest != Job(**JOB, step=1).digest == Job(**JOB, step=1.0).digest
-    assert Job(**JOB, step=1).digest != Job(**JOB, step=0.5).digest
+    assert make_job(**JOB).digest != make_job(**JOB, step=1).digest == make_job(**JOB, step=1.0).digest
+    assert make_job(**JOB, step=1).digest != make_job(**JOB, step=0.5).digest
 
 
 def test_the_step_of_an_unknown_or_tiny_multiple_is_none():
@@ -297,7 +298,7 @@ def test_new_rows_that_are_no_multiples_are_refused_by_name(off):
 )
 def test_a_step_that_cannot_be_is_refused(given, text):
     with pytest.raises(secfc.ParameterError) as caught:
-        Job(**JOB | given)
+        make_job(**JOB | given)
     assert str(caught.value).startswith(text)
 
 

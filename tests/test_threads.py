@@ -25,8 +25,8 @@ from secfc.kmeans import coded_distance
 from secfc.lagrange import sharer
 from secfc.lagrange.sharer import Sharer
 from secfc.protocol import testimony
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.psu.compiled import CompiledUnionKernels
 from secfc.psu.prime import P
 
@@ -95,7 +95,7 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
 ):
     monkeypatch.setenv("SECFC_KERNELS", kernels)
     rows = np.random.default_rng(1).normal(size=(420, 9)) * 3
-    job = Job(
+    job = make_job(
         n=5,
         k=4,
         t=1,
@@ -212,7 +212,7 @@ def test_masks_are_the_same_and_so_is_what_is_drawn_after_them(size, small_piece
 @pytest.mark.parametrize("at_once", [0, 1 << 23])
 def test_shares_are_the_same_whether_threads_take_primes_or_pieces(at_once, small_pieces, monkeypatch):
     monkeypatch.setattr(sharer, "_AT_ONCE", at_once)
-    job = Job(n=7, k=2, t=2, ell=2, d=5, bound=9.0, disclosure="coded")
+    job = make_job(n=7, k=2, t=2, ell=2, d=5, bound=9.0, disclosure="coded")
     rows, primes, found = np.random.default_rng(4).normal(size=(40, 5)), primes_of(4), []
     for many in COUNTS:
         masks, kernels = MaskSource(bytes(32)), VectorisedKernels(Threads(many))

@@ -23,7 +23,7 @@ from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.basis import decoding_weights, lagrange_basis
 from secfc.lagrange.points import evaluation_points, recovery_threshold
 from secfc.lagrange.sharing import recover, share, split
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 FOLDER = Path(__file__).parent / "vectors"
 TEXT = (FOLDER / "lagrange.json").read_text(encoding="utf-8")
@@ -239,7 +239,7 @@ def mask_source(key: str) -> None:
 
 
 def job(n: int, t: int, ell: int) -> None:
-    Job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0, disclosure="coded")
+    make_job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0, disclosure="coded")
 
 
 OPERATIONS = {"unpack": below, "basis": basis, "mask_source": mask_source, "job": job}

@@ -32,7 +32,8 @@ from secfc.agreement.statement import read_summary
 from secfc.drivers.multiprocess import run_multiprocess
 from secfc.drivers.setup import Setup
 from secfc.errors import ParameterError
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import as_options
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.progress import Progress
 
@@ -77,7 +78,7 @@ def setup_of(case: EngineCase) -> Setup:
     rows = centres[rng.integers(case.k, size=case.m)] + rng.normal(scale=2.0, size=(case.m, case.d))
     bound = norm_bound([(-_LARGEST, _LARGEST)] * case.d)
     assert np.abs(rows).max() <= _LARGEST
-    job = Job(
+    job = make_job(
         n=case.n,
         k=case.k,
         t=case.t,
@@ -222,7 +223,7 @@ def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:
     n = setup.job.n
     add_members(folder / "roster.toml", members[:n], coordinator, helpers=members[n:])
     given = "k", "t", "ell", "init", "n_init", "max_iter", "seed", "disclosure"
-    values = {name: getattr(setup.job, name) for name in given}
+    values = {name: as_options(setup.job)[name] for name in given}
     lines = [
         'title = "A benchmark"',
         'roster = "roster.toml"',

@@ -12,7 +12,7 @@ vectors with its shares for each prime, and more. Its rate is that of these prod
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.cluster import _k_means_lloyd
@@ -34,6 +34,7 @@ from benchmarks.costs.setting import (
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.start import random_partition
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.messages import SERVER
 from secfc.protocol.messages.wire import Envelope
 from secfc.protocol.progress import Progress
@@ -155,7 +156,7 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
     seeds : range
         Seeds of the random starts.
     """
-    setups = [split_evenly(replace(job, seed=seed), rows) for seed in seeds]
+    setups = [split_evenly(changed_job(job, seed=seed), rows) for seed in seeds]
     times: list[tuple[float, ...]] = []
     moved: list[int] = []
     near_ties = residues = 0

@@ -28,6 +28,7 @@ from secfc.drivers.setup import Outcome
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.start import random_partition
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Compared
@@ -109,14 +110,14 @@ def _measure(case: Case, precision: int) -> LabelsRow:
         start = random_partition(np.random.default_rng(turn), case.m, case.k)
         plain += [seconds for _, seconds in zip(range(4), plaintext_steps(rows, start, case.k), strict=False)]
         for disclosure in DISCLOSURES:
-            outcome, seconds = timed_rounds(replace(job, disclosure=disclosure), rows, seed=turn)
+            outcome, seconds = timed_rounds(changed_job(job, disclosure=disclosure), rows, seed=turn)
             found[disclosure].append(seconds[SKIPPED:])
         first.append(float(seconds[0].sum()))
     coded, labels = (np.concatenate(found[one]) for one in DISCLOSURES)
     least = min(len(coded), len(labels))
     ratios = labels[:least].sum(axis=1) / coded[:least].sum(axis=1)
     client = median(coded[:, 1:].mean(axis=1))
-    compares = replace(job, disclosure="labels")
+    compares = changed_job(job, disclosure="labels")
     roles = compares.comparers
     others = [j for j in range(1, case.n + 1) if j not in roles]
     parts = Layout((case.m,)).parts(compares).answers
@@ -152,7 +153,7 @@ def timed_rounds(job: Job, rows: Floats, *, seed: int, start: Labels | None = No
             seconds[header.round][header.recipient] += taken
 
     starts = None if start is None else np.array_split(start, job.n)
-    setup = replace(split_evenly(replace(job, seed=seed), rows), starts=starts)
+    setup = replace(split_evenly(changed_job(job, seed=seed), rows), starts=starts)
     with cpu_seconds():
         outcome = run_apart(setup, None, delivered)
     return outcome, np.array([seconds[round_] for round_ in sorted(seconds)])

@@ -8,7 +8,7 @@ from the coordinator, work takes no time, and the time for the bytes of the busi
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from benchmarks.costs.iteration import blobs
@@ -17,6 +17,7 @@ from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.messages.wire import decode, encode
@@ -122,7 +123,7 @@ def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Ite
             bound = largest_norm(rows, name="rows")
             given = case.job(bound=bound, precision=precision, max_iter=ITERATIONS, seed=0)
             for disclosure in WAYS:
-                job = replace(given, disclosure=disclosure)
+                job = changed_job(given, disclosure=disclosure)
                 yield from _rows_of(job, case.m, carried(split_evenly(job, rows)))
 
 
@@ -139,7 +140,7 @@ def _rows_of(job: Job, m: int, by_round: dict[int, Carried]) -> Iterator[LinksRo
         waits, size = median([legs[one] for one in chosen]), median([busiest[one] for one in chosen])
         yield LinksRow(
             **stated(job, m=m, residues=job.residues(m)),
-            disclosure=job.disclosure,
+            disclosure=job.disclosure.name,
             part=part,
             legs=waits,
             line_bytes=size,

@@ -20,6 +20,7 @@ from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.setup import Setup
 from secfc.kernels.threads import Threads, cores
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.messages.wire import Envelope
 from secfc.sharing import deposits
 from secfc.sharing.deposits import Owner
@@ -151,7 +152,7 @@ def deposit(base: Case, count: int, each: int, precision: int) -> Deposited:
     rows = blobs(replace(base, m=each * count))
     of_owners = np.array_split(rows, count)
     job = base.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS, seed=0)
-    job, clock = replace(job, disclosure="labels"), _Clock()
+    job, clock = changed_job(job, disclosure="labels"), _Clock()
     started, wall = time.process_time(), time.perf_counter()
     with (
         patch.object(deposits, "check_signature", check_signature.__wrapped__),

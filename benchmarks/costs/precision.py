@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from benchmarks.costs.datasets import dataset_reader
 from plaintext_baselines import ExactLloyd
 from secfc.field.array_types import Floats, Ints
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import Disclosure
 from secfc.sharing.row_checks import largest_norm
 
@@ -53,7 +53,7 @@ def _primes(rows: Floats, sizes: Ints, ways: Sequence[dict[str, Any]]) -> Iterat
     bound = largest_norm(rows, name="rows")
     for disclosure in get_args(Disclosure):
         jobs = [
-            Job(n=11, k=sizes.size, t=4, ell=2, d=d, bound=bound, disclosure=disclosure, **way)
+            make_job(n=11, k=sizes.size, t=4, ell=2, d=d, bound=bound, disclosure=disclosure, **way)
             for way in ways
         ]
         counts = [f"{job.residues(m)} and {job.round_residues(sizes, m)}" for job in jobs]

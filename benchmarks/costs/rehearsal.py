@@ -187,7 +187,11 @@ def exact_labels(setup: Setup) -> list[np.ndarray]:
     start = run_in_process(setup).start
     ends = list(accumulate(map(len, setup.rows)))[:-1]
     exact = ExactLloyd(
-        job.k, init=np.split(start, ends), bound=job.bound, precision=job.precision, max_iter=job.max_iter
+        job.k,
+        init=np.split(start, ends),
+        bound=job.bound,
+        precision=job.precision,
+        max_iter=job.method.max_iter,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is expected to stop at max_iter
@@ -241,7 +245,7 @@ def _row(
     m = sum(map(len, setup.rows))
     return RehearsalRow(
         **stated(job, m=m, residues=job.residues(m)),
-        disclosure=job.disclosure,
+        disclosure=job.disclosure.name,
         helpers=job.helpers,
         delay_ms=1e3 * network.round_trip,
         mbit=None if np.isinf(network.rate) else network.rate / 1e6,

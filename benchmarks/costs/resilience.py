@@ -24,6 +24,7 @@ from secfc.field.array_types import Floats
 from secfc.field.primes import primes_of
 from secfc.protocol.answers.consistency import combinations_for
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.messages import SEED_BYTES, Phase
 from secfc.protocol.range_round import RangeRound
 from secfc.psu.tokens import KEY_BYTES, SALT_BYTES
@@ -123,13 +124,13 @@ def _faulty_runs(absent: int, lies: tuple[Kind, ...], *, runs: int, precision: i
     rows, liars = blobs(CASE), len(lies)
     setup = _setup(CASE, rows, precision=precision, seed=0)
     tolerated = min(liars, SPARE // 2)
-    setup = replace(setup, job=replace(setup.job, max_liars=tolerated))
+    setup = replace(setup, job=changed_job(setup.job, max_liars=tolerated))
     same = stopped = wrong = named = guilty = 0
     began = time.perf_counter()
     for seed in range(runs):
         faults = _drawn(setup.job, absent, lies, seed)
         ending = run_faulty(
-            replace(setup, job=replace(setup.job, seed=seed)), Scenario(seed=seed, faults=faults)
+            replace(setup, job=changed_job(setup.job, seed=seed)), Scenario(seed=seed, faults=faults)
         )
         if ending.error is not None:
             stopped += 1
@@ -203,7 +204,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
         ("client: check of shares, rows of a union", "client", ("share", "check"), hidden),
     ]
     for what, role, phases, without in checked:
-        job = replace(without.job, max_liars=spare)
+        job = changed_job(without.job, max_liars=spare)
         with_check = replace(without, job=job)
         ratios, equal = [], 0
         run_apart(with_check)  # loads compiled code
@@ -217,7 +218,7 @@ def _overheads(case: Case, *, passes: int, precision: int) -> Iterator[Resilienc
 def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[ResilienceRow]:
     """The cost, for all parties together, of the checks of shares and rows before the first label."""
     plain = _setup(case, blobs(case), precision=precision, seed=0)
-    setup = replace(plain, job=replace(plain.job, disclosure="labels"))
+    setup = replace(plain, job=changed_job(plain.job, disclosure="labels"))
     shares: tuple[Phase, ...] = ("share", "check")
     no_rows = [
         patch.object(RangeRound, "start", lambda self: []),
@@ -252,7 +253,7 @@ def _labels_overheads(case: Case, *, passes: int, precision: int) -> Iterator[Re
 def _with_ids(setup: Setup) -> Setup:
     """The same run with membership privacy, where every row has a different ID."""
     ends = np.cumsum([0, *(rows.shape[0] for rows in setup.rows)]).tolist()
-    job = replace(setup.job, ids_cap=ends[-1])
+    job = changed_job(setup.job, ids_cap=ends[-1])
     held = [
         row_ids(range(first, end), key=bytes(KEY_BYTES), name=name)
         for first, end, name in zip(ends, ends[1:], setup.names, strict=False)

@@ -220,7 +220,7 @@ def _repeat(
 
     def plaintext() -> KMeans:
         for _ in range(case.n + 1):
-            if result.job.init == "k-means++":
+            if result.job.method.init == "k-means++":
                 kmeans_plusplus(rows, case.k, random_state=0, n_local_trials=candidates_of(case.k))
             model = KMeans(case.k, init=centres, n_init=1, algorithm="lloyd", tol=0).fit(rows)
         return model

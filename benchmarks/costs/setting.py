@@ -26,10 +26,12 @@ from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.kernels import VARIABLE, chosen_name
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
 
-PRECISION: int = Job.precision
+PRECISION: int = JobOptions.precision
 """The default of secfc. It is measured unless a command sets another."""
 
 
@@ -102,7 +104,7 @@ class Case:
         ParameterError
             No run can have these parameters.
         """
-        return Job(
+        return make_job(
             n=self.n,
             k=self.k,
             t=self.t,

@@ -32,6 +32,7 @@ from secfc.drivers import setup
 from secfc.field.array_types import Floats
 from secfc.kernels.threads import Threads, Turns
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER
 from secfc.protocol.messages.wire import Envelope
@@ -80,7 +81,7 @@ def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Ite
             rows = blobs(case)
             job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
             for disclosure in DISCLOSURES:
-                yield from _measure(replace(job, disclosure=disclosure, seed=0), rows)
+                yield from _measure(changed_job(job, disclosure=disclosure, seed=0), rows)
 
 
 def _measure(job: Job, rows: Floats) -> Iterator[ThreadsRow]:
@@ -91,7 +92,7 @@ def _measure(job: Job, rows: Floats) -> Iterator[ThreadsRow]:
         best = max(pairs, key=lambda pair: pair[0][work] / pair[1][work])
         yield ThreadsRow(
             **stated(job, m=len(rows), residues=job.residues(len(rows))),
-            disclosure=job.disclosure,
+            disclosure=job.disclosure.name,
             work=work,
             seconds=best[0][work],
             two=best[0][work] / best[1][work],

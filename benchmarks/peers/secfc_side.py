@@ -11,7 +11,6 @@ import sys
 import time
 import warnings
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from benchmarks.costs.setting import PRECISION, Case, same_kernels
 from benchmarks.peers.data import ITERATIONS, SIZES, PeerRow, lloyd_step, load, row
 from secfc.field.array_types import Floats
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.messages import Compared, Endorsement, MaskedAnswer, OpenedLabels, SpareMasks
 from secfc.sharing.row_checks import largest_norm
 
@@ -66,7 +66,7 @@ def secure(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
 def with_labels(folder: Path, size: str, n: int, t: int, ell: int) -> PeerRow:
     """The same with disclosure "labels"."""
     rows, start, expected, k = load(folder, size)
-    job = replace(_job(rows, k, n, t, ell, max_iter=ITERATIONS), disclosure="labels", init="labels")
+    job = changed_job(_job(rows, k, n, t, ell, max_iter=ITERATIONS), disclosure="labels", init="labels")
     seconds = []
     with threadpool_limits(1):
         for turn in range(STARTS):

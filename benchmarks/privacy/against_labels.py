@@ -16,6 +16,7 @@ from benchmarks.privacy.comparers import Coalition, from_labels_alone, seen_by, 
 from benchmarks.privacy.rows import ANSWERED, TOLD_APART, AttackRow
 from benchmarks.privacy.view import FIRST_ROUNDS, Watched, watch
 from secfc.field.array_types import Floats
+from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER
@@ -52,7 +53,7 @@ def views(watched: Watched, seed: int) -> Iterator[tuple[str, int, Watched]]:
 
     With another disclosure there is only the server's view.
     """
-    if watched.job.disclosure != "labels":
+    if not isinstance(watched.job.disclosure, LabelsOnly):
         yield "server", 0, watched
         return
     for name, members in coalitions(watched.job).items():
@@ -81,7 +82,7 @@ def run_programs(watched: Watched, seed: int) -> Iterator[AttackRow]:
     """Attack k: the success of each program for each view."""
     for name, comparers, view in views(watched, seed):
         for row in programs(view):
-            yield _by(row, name, comparers, watched.job.disclosure)
+            yield _by(row, name, comparers, watched.job.disclosure.name)
 
 
 def by_rounds(watched: Watched, seed: int) -> Iterator[AttackRow]:
@@ -89,7 +90,7 @@ def by_rounds(watched: Watched, seed: int) -> Iterator[AttackRow]:
     for name, _, view in views(watched, seed):
         for rounds in range(1, min(_ROUNDS, len(watched.server.questions)) + 1):
             row = distances.whole_run(view.after(rounds), attack="k-rounds", swept="rounds", value=rounds)
-            named = _by(row, name, 0, watched.job.disclosure)
+            named = _by(row, name, 0, watched.job.disclosure.name)
             yield replace(named, swept="rounds", value=float(rounds))
 
 

@@ -18,7 +18,7 @@ from benchmarks.privacy.view import Watched, watch
 from secfc.field.array_types import Floats, Ints
 from secfc.field.fixed_point import quantised_radius
 from secfc.field.primes import primes_of
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 _ROUNDS_OF_A_START = 10
 
@@ -81,7 +81,7 @@ def beyond_bound(values: Ints, *, levels: int, rounds: int, seed: int) -> Attack
     """
     rng = np.random.default_rng(seed)
     m = 3 + levels + len(values)
-    job = Job(n=3, k=2, t=1, ell=1, d=1, bound=float(levels), precision=12, disclosure="coded")
+    job = make_job(n=3, k=2, t=1, ell=1, d=1, bound=float(levels), precision=12, disclosure="coded")
     limit = (2 * m * quantised_radius(job.bound, job.precision, 1)) ** 2
     modulus = prod(next(p for c in range(1, 9) if prod(p := primes_of(c)) > limit))  # as then: no margin
     large = [int.from_bytes(rng.bytes(32), "little") % modulus for _ in range(3)]

@@ -14,8 +14,8 @@ import secfc
 from benchmarks.privacy.rows import PLACED, AttackRow
 from secfc.errors import LimitError
 from secfc.field.array_types import Floats, Labels
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 
 _WIDE = 10.0
 """The row is uniform in [0, _WIDE)."""
@@ -53,7 +53,7 @@ def placed(own: Floats, labels: Labels) -> float:
 def by_sybils(*, probes: tuple[int, ...], smallest: int, runs: int, seed: int) -> Iterator[AttackRow]:
     """Attack m: the error of placing the row, by own rows. A run that `smallest` ends reveals nothing."""
     rng = np.random.default_rng(seed)
-    job = Job(n=3, k=3, t=1, ell=1, d=1, bound=_BOUND)
+    job = make_job(n=3, k=3, t=1, ell=1, d=1, bound=_BOUND)
     for count in probes:
         own, errors, guessed, refused = own_rows(count), [], [], 0
         for number in range(runs):

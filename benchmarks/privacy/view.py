@@ -21,8 +21,10 @@ from secfc.kmeans.compare import SquaredDistances
 from secfc.kmeans.search import Search, SearchResult
 from secfc.kmeans.sets import set_sizes
 from secfc.protocol.client import Client
+from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Assignment, CodedDistances, Message, RoundMessage
@@ -278,13 +280,13 @@ def watch(
     """
     bound = max(float(np.linalg.norm(rows, axis=1).max(initial=0.0)) for rows in parties)
     given: dict[str, Any] = {"bound": bound, "disclosure": "coded", "seed": seed} | parameters
-    job = Job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], **given)
+    job = make_job(n=len(parties), k=k, t=t, ell=ell, d=parties[0].shape[1], **given)
     octets = secrets.token_bytes if keys is None else np.random.default_rng(keys).bytes
     coordinator, *identities = [Identity(octets(KEY_BYTES)) for _ in range(job.parties + 1)]
     roster = Roster(tuple(identity.public for identity in identities), coordinator.public)
     session = Session.of(job=job, roster=roster, run=octets(RUN_ID_BYTES))
     signer = Signer(session, coordinator)
-    labels = job.disclosure == "labels"
+    labels = isinstance(job.disclosure, LabelsOnly)
     server = WatchedServer(
         job=job,
         session=session,

@@ -24,10 +24,13 @@ from secfc.errors.codes import Code
 from secfc.field.fixed_point import step_of
 from secfc.field.residues import MAX_ROWS
 from secfc.prepare.schema import Schema
+from secfc.protocol.job.cases import Deposited, Own, Start, Union
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import SINGLETON_STARTS, Limits
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.options import AgreedClustering, CentreNoise, ClusterOptions
-from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, Start, default_start
+from secfc.protocol.job.thresholds import COMPARERS, MAX_OWNERS, default_start
 from secfc.protocol.messages import Phase
 from secfc.sharing.dealing import covers_of
 from secfc.tables.column_names import normal
@@ -54,12 +57,12 @@ class ClusteringSchema(FileSchema):
     t: int
     ell: int
     compared: ListOf[int] = Field(default=[])
-    predict: bool = Job.predict
+    predict: bool = JobOptions.predict
     init: Literal[Start, "auto"] = ClusterOptions.init
     comparers: ListOf[str] = Field(default=[])
     reveal_centres: ListOf[str] = Field(default=[])
-    reveal_spread: int | None = Job.reveal_spread
-    weighted: bool = Job.weighted
+    reveal_spread: int | None = JobOptions.reveal_spread
+    weighted: bool = JobOptions.weighted
     seed: int | None = Field(default=None, ge=0, lt=1 << _SEED_BITS)
 
 
@@ -149,7 +152,11 @@ class Agreement:
             until = self.owners.until
             job["owners"] = self.owners.model_dump()
             job["owners"]["until"] = None if until is None else until.isoformat()
-        job["clustering"] |= {"init": self.job.init, "n_init": self.job.n_init, "step": self.job.step}
+        job["clustering"] |= {
+            "init": self.job.method.init,
+            "n_init": self.job.method.n_init,
+            "step": self.job.step,
+        }
         job["phases"] = list(self.phases)
         job["expires"] = self.expires.isoformat()
         job["columns"] = [[name, *values] for name, values in self._content.columns.items()]
@@ -162,28 +169,28 @@ class Agreement:
     def digest(self) -> bytes:
         """SHA-256 of the protocol's version, the canonical content and the job's parameters."""
         content = hashlib.sha256(self.to_json().encode()).digest()
-        job = replace(self.job, owners=None, deposits=None)
+        job = replace(self.job, rows=Own()) if isinstance(self.job.rows, Deposited) else self.job
         parts = (_DIGEST, PROTOCOL_BYTES, content, job.digest, self.consortium.roster.digest)
         return hashlib.sha256(b"".join(parts)).digest()
 
     @cached_property
     def run_digest(self) -> bytes:
         """The digest to which a run is bound; with owners it covers what members signed that they hold."""
-        if self.job.owners is None:
+        if not isinstance(self.job.rows, Deposited):
             return self.digest
         parts = (_DEPOSITED, self.digest, self.job.digest, *map(bytes.fromhex, self.holdings))
         return hashlib.sha256(b"".join(parts)).digest()
 
     def with_deposits(self, owners: Sequence[int], deposits: str, holdings: Sequence[str]) -> "Agreement":
         """The agreement with the rows of each owner, a digest of their deposits, and one of each holding."""
-        job = replace(self.job, owners=tuple(owners), deposits=deposits)
+        job = changed_job(self.job, owners=tuple(owners), deposits=deposits)
         return replace(self, job=job, holdings=tuple(holdings))
 
     @property
     def deposit_values(self) -> list[Any]:
         """Arguments for `with_deposits`, as JSON values. Empty without deposits that count."""
-        job = self.job
-        return [] if job.owners is None else [job.owners, job.deposits, self.holdings]
+        rows = self.job.rows
+        return [rows.owners, rows.digest, self.holdings] if isinstance(rows, Deposited) else []
 
     def check_date(self, today: date) -> None:
         """Raise AgreementError if the job has expired."""
@@ -278,7 +285,7 @@ def _agreement(
     try:
         bound = norm_bound(ranges)
         values["step"] = _step(schema.clustering, preparation, bound)
-        job = Job(n=clients, d=len(columns), bound=bound, **values)
+        job = make_job(n=clients, d=len(columns), bound=bound, **values)
     except ParameterError as error:
         name = re.split(r"[: ]", str(error), maxsplit=1)[0]
         given = name in values
@@ -289,7 +296,7 @@ def _agreement(
         ways = "secfc roster add --helper, clustering.comparers, or another clustering.disclosure"
         raise fault(f"roster: {needed} ({ways})")
     opened = _opened_by(preparation)
-    if opened and job.ids_cap is not None:
+    if opened and isinstance(job.rows, Union):
         raise fault(
             "prepare: not with membership privacy (clustering.ids_cap): opening means and deviations of "
             f"{', '.join(opened)} discloses how many values the parties hold"
@@ -305,11 +312,9 @@ def _agreement(
         _check_owners(schema.owners, job, opened, fault, runs=schema.runs)
     if limits.smallest_set > MAX_ROWS:
         raise fault(f"limits.smallest_set: at most {MAX_ROWS} rows are possible")
-    if limits.smallest_set > 1 and job.init in SINGLETON_STARTS:
-        text = (
-            f"init: {job.init!r} uses sets of a single row, but limits.smallest_set is {limits.smallest_set}"
-        )
-        raise fault(text, "clustering", "init")
+    if limits.smallest_set > 1 and job.method.init in SINGLETON_STARTS:
+        uses = f"init: {job.method.init!r} uses sets of a single row"
+        raise fault(f"{uses}, but limits.smallest_set is {limits.smallest_set}", "clustering", "init")
     return Agreement(
         title=schema.title,
         expires=schema.expires,
@@ -343,7 +348,7 @@ def _check_owners(
             f"{', '.join(opened)}, and its members have no rows"
         )
     try:
-        replace(job, owners=(), deposits="")
+        changed_job(job, owners=(), deposits="")
     except ParameterError as error:
         raise fault(str(error), "owners") from None
 
@@ -366,7 +371,7 @@ def _step(schema: ClusteringSchema, preparation: Schema | None, bound: float) ->
     multiple = preparation.multiple_of
     if step is not None and multiple is None:
         raise ParameterError("step: the schema does not say of each column what its values are multiples of")
-    given = step is not None or schema.precision != Job.precision  # type: ignore[attr-defined]
+    given = step is not None or schema.precision != JobOptions.precision  # type: ignore[attr-defined]
     return step if given else step_of(multiple, bound)
 
 
@@ -446,7 +451,7 @@ def _opened_by(preparation: Schema | None) -> tuple[str, ...]:
 def phases_of(job: Job, opened: tuple[str, ...] = ()) -> tuple[Phase, ...]:
     """The phases of a run of this job; means and deviations of `opened` columns are opened first."""
     prepare: tuple[Phase, ...] = ("prepare",) if opened else ()
-    union: tuple[Phase, ...] = () if job.ids_cap is None else ("union",)
+    union: tuple[Phase, ...] = ("union",) if isinstance(job.rows, Union) else ()
     check: tuple[Phase, ...] = ("check",) if covers_of(job) else ()
     return (*prepare, "identify", *union, "share", *check, "iterate", "reveal")
 

@@ -19,6 +19,7 @@ from secfc.field.array_types import Ints, Labels
 from secfc.prepare.column_transform import Preparation
 from secfc.prepare.schema import Schema
 from secfc.prepare.tables import Checked, checked
+from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.sharing.row_checks import check_rows
 from secfc.tables.ids import id_text
@@ -112,7 +113,7 @@ def read_rows(site: Site, agreement: Agreement) -> SiteRows:
         put("start", _start_labels, loaded, source.start_column, path, job)
     if source.weight_column is not None:
         put("weights", _weights, loaded, source.weight_column, path)
-    hidden = job.ids_cap is not None
+    hidden = isinstance(job.rows, Union)
     if hidden and source.id_column is not None and loaded.column_names.count(source.id_column) == 1:
         put("ids", _texts, loaded.column(source.id_column), path, source.id_column)
     if wrong:
@@ -163,7 +164,7 @@ def _start_labels(loaded: pa.Table, name: str, path: str, job: Job) -> Labels:
     column = loaded.column(name)
     if not len(column):
         return np.empty(0, dtype=np.int32)
-    if job.predict:
+    if isinstance(job.method, Predict):
         column = column.cast(pa.int64()) if pa.types.is_null(column.type) else column
         column = pc.fill_null(column, pa.scalar(job.least_label, column.type))
     if not pa.types.is_integer(column.type) or column.null_count:

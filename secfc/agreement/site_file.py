@@ -12,6 +12,7 @@ from secfc.agreement.job_file import Agreement
 from secfc.agreement.schemas import with_options
 from secfc.errors import LimitError, ParameterError
 from secfc.errors.codes import Code
+from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.limits import LARGEST_SHARE
 from secfc.protocol.job.options import MAX_THREADS, Computing, Disclosure, shared
 from secfc.protocol.job.thresholds import SMALLEST_SPREAD
@@ -127,9 +128,9 @@ class Site:
             if limit is not None and (asked > limit if most else asked < limit):
                 allowed = f"{limit} at most" if most else f"{limit} or more"
                 yield key, f"{text.format(asked)}, this site allows {allowed}"
-        if refuses.disclosure is not None and job.disclosure not in refuses.disclosure:
+        if refuses.disclosure is not None and job.disclosure.name not in refuses.disclosure:
             allowed = ", ".join(map(repr, refuses.disclosure))
-            yield "disclosure", f"the job has {job.disclosure!r}, {allowed} is allowed"
+            yield "disclosure", f"the job has {job.disclosure.name!r}, {allowed} is allowed"
         if not agreement.helps(self.party):
             yield from self._revealed(agreement)
         if refuses.columns is not None:
@@ -145,22 +146,22 @@ class Site:
 
     def _not_consented(self, agreement: Agreement) -> Iterator[tuple[str, str, str]]:
         job, refuses = agreement.job, self.refuses
-        recipients = [agreement.names[client - 1] for client in job.reveal_to]
+        recipients = [agreement.names[client - 1] for client in job.opened.to]
         strangers = [party for party in recipients if party not in refuses.reveal_centres]
         if strangers:
             consented = ", ".join(refuses.reveal_centres) or "nobody"
             told = f"the job reveals centres to {', '.join(recipients)}, this site consents to {consented}"
             yield "reveal_centres", told, json.dumps(recipients, ensure_ascii=False)
-        if job.reveal_inertia and not refuses.reveal_inertia:
-            what = "the inertia of each k" if job.compared else "the inertia"
+        if job.disclosure.inertia and not refuses.reveal_inertia:
+            what = "the inertia of each k" if job.method.compared else "the inertia"
             yield "reveal_inertia", f"the job reveals {what}", "true"
-        if job.predict and not refuses.predict:
+        if isinstance(job.method, Predict) and not refuses.predict:
             yield "predict", "the job predicts the cluster of rows", "true"
-        if job.reveal_spread is not None and job.reveal_spread < (refuses.reveal_spread or math.inf):
-            told = f"the job reveals spreads of clusters of {job.reveal_spread} rows of others or more"
+        if job.opened.spread is not None and job.opened.spread < (refuses.reveal_spread or math.inf):
+            told = f"the job reveals spreads of clusters of {job.opened.spread} rows of others or more"
             if refuses.reveal_spread is not None:
                 told += f", this site consents to {refuses.reveal_spread} or more"
-            yield "reveal_spread", told, str(job.reveal_spread)
+            yield "reveal_spread", told, str(job.opened.spread)
         if agreement.preparation is not None and agreement.opened:
             smallest = agreement.preparation.smallest
             told = f"the job opens means and deviations of {', '.join(agreement.opened)}"
@@ -192,13 +193,18 @@ class Site:
             return
         if source is None:
             raise self._file.error(text="data is needed: the file or database of the rows")
-        if job.ids_cap is not None and source.id_column is None:
+        if isinstance(job.rows, Union) and source.id_column is None:
             raise self._file.error("data", text="data.id is needed: the job has membership privacy")
-        start = f"start labels (clustering.{'predict' if job.predict else 'init'})"
+        start = f"start labels (clustering.{'predict' if isinstance(job.method, Predict) else 'init'})"
         for keys, given, used, what in (
-            (("ids_key",), self.ids_key, job.ids_cap is not None, "membership privacy (clustering.ids_cap)"),
-            (("data", "start"), source.start_column, job.init == "labels", start),
-            (("data", "weight"), source.weight_column, job.weighted, "weights (clustering.weighted)"),
+            (
+                ("ids_key",),
+                self.ids_key,
+                isinstance(job.rows, Union),
+                "membership privacy (clustering.ids_cap)",
+            ),
+            (("data", "start"), source.start_column, job.method.init == "labels", start),
+            (("data", "weight"), source.weight_column, job.rows.weighted, "weights (clustering.weighted)"),
         ):
             name = ".".join(keys)
             if used and given is None:

@@ -43,8 +43,10 @@ from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.given_centres import nearest_given
 from secfc.kmeans.sets import set_sizes
 from secfc.lagrange.points import recovery_threshold
+from secfc.protocol.job.cases import Own, Predict, Start, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import LARGEST_SHARE, Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.option_checks import check_choice, check_seed
 from secfc.protocol.job.options import (
     AgreedClustering,
@@ -56,7 +58,7 @@ from secfc.protocol.job.options import (
     shared,
 )
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.job.thresholds import ELEVEN, Start, default_start, default_threshold, fitting
+from secfc.protocol.job.thresholds import ELEVEN, default_start, default_threshold, fitting
 from secfc.protocol.opening.noise import noise_of
 from secfc.protocol.progress import Progress
 from secfc.sharing.row_checks import as_labels, check_rows, largest_norm
@@ -235,15 +237,15 @@ def run_outcome(
     with _watched(progress, setup.job) as on_progress:
         outcome = _DRIVERS[options.driver](setup, on_progress)
     faults = outcome.faults.describe(setup.job, setup.parties)
-    if setup.job.reveal_to and outcome.centres is None:
+    if setup.job.opened.to and outcome.centres is None:
         faults = "; ".join(filter(None, (faults, "too few clients were left to open the centres")))
     faults = "; ".join(filter(None, (faults, *map(str, outcome.lost.values()))))
     if faults:
         warnings.warn(FaultWarning(faults), stacklevel=_CALLER)
     if not outcome.converged:
-        text = f"max_iter: {setup.job.max_iter} iterations did not converge"
+        text = f"max_iter: {setup.job.method.max_iter} iterations did not converge"
         warnings.warn(ConvergenceWarning(text), stacklevel=_CALLER)
-    if not setup.job.predict:
+    if not isinstance(setup.job.method, Predict):
         _warn_of_empty(np.concatenate(outcome.labels), outcome.k)
     return outcome, setup.job, held
 
@@ -290,7 +292,7 @@ def _watched(
     if progress == "bar":
         from secfc.api.progress_bar import progress_bar  # noqa: PLC0415 - imports rich only for a bar
 
-        return progress_bar(n=job.n, max_iter=job.max_iter, tol_moved=job.tol_moved)
+        return progress_bar(n=job.n, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved)
     return nullcontext(None if isinstance(progress, str) else progress)
 
 
@@ -321,7 +323,7 @@ def _setup(
     for name, one in agreed.items():
         if isinstance(one, np.integer | np.floating):
             agreed[name] = one.item()
-    job = Job(
+    job = make_job(
         d=members[0].rows.shape[1],
         bound=float(bound),
         init=init_name,
@@ -334,8 +336,8 @@ def _setup(
         **agreed,
     )
     if options.committee is not None:  # until owners have dealt
-        job = replace(job, owners=None, deposits=None)
-    if job.reveal_inertia:
+        job = replace(job, rows=Own())
+    if job.disclosure.inertia:
         check_consent("reveal_inertia", members, limits)
 
     def check(member: Party) -> None:
@@ -349,7 +351,7 @@ def _setup(
     )
     layout.check(job)
     noise_of(job, layout)
-    if job.ids_cap is None:  # else nobody knows whose rows are whose
+    if not isinstance(job.rows, Union):  # else nobody knows whose rows are whose
         _check_shares(job, layout, members, limits)
     starts = None
     if isinstance(init, list | tuple):
@@ -378,7 +380,7 @@ def _check_shares(job: Job, layout: Layout, members: list[Party], limits: list[L
     names = [member.name for member in members]
     for own in dict.fromkeys(limits):  # of a committee's many owners all have the same
         own.check_shares(job, layout, name=names[limits.index(own)], names=names)
-    if job.predict or all(own.largest_share is not None for own in limits):
+    if isinstance(job.method, Predict) or all(own.largest_share is not None for own in limits):
         return
     for share, party, amount in layout.largest_shares():
         if share > LARGEST_SHARE:

@@ -20,6 +20,7 @@ from secfc.cli.render import console, cost_table, faults_line, log_file, our_war
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.prepare.column_transform import Preparation
+from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.options import choices_of, options_of
 from secfc.tables.number_texts import number_text
 from secfc.tables.outputs import check_new_folder, check_report, whole_folder
@@ -98,14 +99,14 @@ def _recipients(files: list[Path | Query], result: Result) -> list[str]:
     if result.cluster_centers is None:
         return []
     names = party_names(files)
-    return [names[client - 1] for client in result.job.reveal_to if client not in result.faults.gone]
+    return [names[client - 1] for client in result.job.opened.to if client not in result.faults.gone]
 
 
 def _summary(options: Revealing, tables: list[Table], result: Result) -> dict[str, Any]:
     job = result.job
     return {
         "run": result.run_id,
-        "parameters": asdict(job) | {"driver": options.driver},
+        "parameters": as_options(job) | {"driver": options.driver},
         "threshold": {
             "answers_needed": job.threshold,
             "clients": job.n,

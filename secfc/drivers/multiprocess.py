@@ -22,9 +22,9 @@ from secfc.drivers.simulated import give
 from secfc.drivers.terms import RunTerms
 from secfc.kernels import choose
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.protocol.job.cases import Union
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER
-from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
 from secfc.psu.tokens import SALT_BYTES
 
@@ -66,8 +66,8 @@ def run_multiprocess(setup: Setup, on_progress: OnProgress | None = None) -> Out
 def _compile(setup: Setup) -> bool:
     """Compile here once, if needed: the parties then read the code from the cache. True if there is any."""
     chosen: list[object] = [choose(Layout(tuple(map(len, setup.rows))).run_residues(setup.job))]
-    if setup.job.ids_cap is not None:
-        chosen.append(kernels_for(UnionPlan.of(setup.job, bytes(SALT_BYTES))))
+    if isinstance(setup.job.rows, Union):
+        chosen.append(kernels_for(setup.job.union_plan(bytes(SALT_BYTES))))
     return any(not isinstance(one, VectorisedKernels) for one in chosen)
 
 

@@ -17,6 +17,7 @@ from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels.threads import Threads, cores
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.kmeans.sets import set_sizes
+from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import MAX_THREADS
@@ -47,10 +48,12 @@ class Setup:
 
     job: Job
     rows: list[Floats] = field(repr=False)  # of each client, or owner, shape (m_j, d)
-    starts: list[Labels] | None = field(repr=False)  # labels of each client, when ``job.init`` is "labels"
+    starts: list[Labels] | None = field(
+        repr=False
+    )  # labels of each client, when ``job.method.init`` is "labels"
     names: list[str]  # names of the clients in errors
     limits: Limits | list[Limits]  # the same for every party, or a list by client
-    weights: list[Ints] | None = field(default=None, repr=False)  # by client, if ``job.weighted``
+    weights: list[Ints] | None = field(default=None, repr=False)  # by client, if ``job.rows.weighted``
     # Salt of hashed IDs, for a simulation that can be repeated. None: it follows from the introductions.
     salt: bytes | None = field(default=None, repr=False)
     ids: list[RowIds] | None = field(default=None, repr=False)  # with membership privacy
@@ -153,9 +156,9 @@ def public_result(of: "ServerReport", job: Job) -> dict[str, Any]:
     membership privacy, where nobody knows; `by_party` with owners, who know labels of their own rows alone.
     """
     counts = by_party = None
-    if job.ids_cap is None:
+    if not isinstance(job.rows, Union):
         counts = list(of.counts)
-    if job.ids_cap is None and job.owners is None:
+    if not isinstance(job.rows, Union) and not isinstance(job.rows, Deposited):
         parts = np.split(of.labels, np.cumsum(of.counts)[:-1])
         by_party = [set_sizes(part, of.k).tolist() for part in parts]
     return {

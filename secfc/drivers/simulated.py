@@ -16,8 +16,9 @@ from secfc.drivers.taking import TakingPart
 from secfc.drivers.terms import RunTerms
 from secfc.drivers.watch import logger
 from secfc.errors import SecFCError
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import as_options
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.public_errors import COMPLETE, PublicError
 from secfc.psu.tokens import RowIds
 from secfc.sharing.deposits import Call, Intake
@@ -32,7 +33,7 @@ class SimulatedParty(TakingPart):
     """
 
     def __init__(self, given: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        job = Job(**given["job"])
+        job = make_job(**given["job"])
         keys = [bytes.fromhex(key) for key in given["roster"]]
         names, number = tuple(given["names"]), given["number"]
         super().__init__(number=number, name=names[number - 1], job=job, log=logger)
@@ -85,7 +86,7 @@ class SimulatedParty(TakingPart):
             )
 
     def _taken(self, call: dict[str, Any]) -> Intake:
-        job = Job(**call["job"])
+        job = make_job(**call["job"])
         session = Session.of(job=job, roster=self.terms.roster, run=bytes.fromhex(call["run"]))
         of_owners = tuple(bytes(key) for key in self._arrays.pop("keys").reshape(-1, IDENTITY_BYTES))
         called = Call(job=job, session=session, keys=of_owners, most_rows=tuple(call["most_rows"]))
@@ -139,7 +140,7 @@ def give(stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: by
     given = {
         "number": number,
         "names": setup.parties,
-        "job": asdict(setup.job),
+        "job": as_options(setup.job),
         "roster": [one.hex() for one in (roster.coordinator, *roster.keys)],
         "identity": key.hex(),
         "limits": asdict(own["limits"]),
@@ -148,7 +149,7 @@ def give(stream: BinaryIO, setup: Setup, number: int, *, roster: Roster, key: by
         "call": None
         if committee is None
         else {
-            "job": asdict(committee.call.job),
+            "job": as_options(committee.call.job),
             "run": committee.call.session.run.hex(),
             "most_rows": committee.call.most_rows,
             "sizes": [len(deposit) for deposit in deposits],

@@ -18,7 +18,7 @@ from secfc.kmeans.search import LabelResult, Step, suitability
 from secfc.kmeans.sets import set_weights
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
-from secfc.protocol.job.thresholds import Start
+from secfc.protocol.job.cases import Start
 
 
 class Follows(Enum):

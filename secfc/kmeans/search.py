@@ -23,7 +23,7 @@ from secfc.kmeans.score import score
 from secfc.kmeans.sets import set_sizes
 from secfc.kmeans.start import random_partition, separated_sets
 from secfc.kmeans.stopping import After, Stopping
-from secfc.protocol.job.thresholds import Start
+from secfc.protocol.job.cases import Start
 
 
 class Step(Enum):

@@ -20,6 +20,7 @@ from secfc.errors import MessageError, SealError
 from secfc.field.array_types import Labels
 from secfc.kmeans.label_search import LabelSearch
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import LabelsOnly, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import TOLD_BYTES, Challenge, Coin, CoinRequest, Message
@@ -119,12 +120,12 @@ def label_search(
     seed = toss(transcript, values, left_out) if job.tosses else job.seed
     return LabelSearch(
         m=layout.m,
-        starts=job.starts,
-        compared=job.compared,
-        max_iter=job.max_iter,
-        tol_moved=job.tol_moved,
-        init=job.init,
-        predict=job.predict,
+        starts=job.method.starts,
+        compared=job.method.compared,
+        max_iter=job.method.max_iter,
+        tol_moved=job.method.tol_moved,
+        init=job.method.init,
+        predict=isinstance(job.method, Predict),
         rng=np.random.default_rng(seed),
         start=start,
         weights=layout.weights,
@@ -135,7 +136,7 @@ class CheckValues:
     """The clients' values so far, at the server or a client. `commitments` are to each client's first one."""
 
     def __init__(self, job: Job, run: bytes, commitments: Mapping[int, bytes]) -> None:
-        self.told = job.disclosure == "labels"  # whether clients send values in this job
+        self.told = isinstance(job.disclosure, LabelsOnly)  # whether clients send values in this job
         self._n, self._run = job.n, run
         self._last = dict(commitments)  # value, or commitment to the first one, by client
 

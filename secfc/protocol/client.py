@@ -10,7 +10,8 @@ from secfc.errors import MessageError, ParameterError
 from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels import Choose, choose
 from secfc.protocol.comparers import is_sent
-from secfc.protocol.context import Allocate, ClientContext, Deposited, in_memory
+from secfc.protocol.context import Allocate, ClientContext, HeldDeposits, in_memory
+from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import (
@@ -46,7 +47,7 @@ class Client:
     """A client (numbers 1 to n), which has rows, or a helper (numbers from n + 1), which has none.
 
     `rows`, shape (m_j, d), are dropped once they are shared; `start` are start labels of them, when
-    ``job.init`` is "labels", and `weights` public weights, 1 or more, where the job has them. The session's
+    the job begins with labels, and `weights` public weights, 1 or more, where it has them. The session's
     roster has the public key of `identity` at this number. With `prepared`, means and deviations of all
     clients' values were opened before, and no client may be left out. By default `ephemeral`, the private
     X25519 key of this run, is fresh, and the salt of hashed IDs follows from the introductions, so that no
@@ -78,7 +79,7 @@ class Client:
         names: Sequence[str] = (),
         allocate: Allocate = in_memory,
         kernels: Choose = choose,
-        deposits: Deposited | None = None,
+        deposits: HeldDeposits | None = None,
         secrets: PairSecrets | None = None,
     ) -> None:
         name = name or f"client {number}"
@@ -87,16 +88,17 @@ class Client:
             if rows.size or start is not None or weights is not None or ids is not None:
                 raise ParameterError(f"{name}: a helper has no rows")
         else:
-            if (job.owners is None) != (deposits is None) or (deposits is not None and rows.size):
+            deposited = isinstance(job.rows, Deposited)
+            if deposited != (deposits is not None) or (deposited and rows.size):
                 raise ParameterError(f"{name}: rows, or deposits of a job with owners, are needed")
-            if deposits is not None:
-                deposits.keep(job)
+            if isinstance(job.rows, Deposited) and deposits is not None:
+                deposits.keep(job.rows)
             limits.check_consent(job, name=name)
             limits.check_start(job, name=name)
             check_rows(rows, name=name, d=job.d, bound=job.bound, step=job.step)
             if start is not None:
                 check_labels(start, name=name, m=rows.shape[0], k=job.k, least=job.least_label)
-            if (weights is not None) != job.weighted:
+            if (weights is not None) != job.rows.weighted:
                 raise ParameterError(f"{name}: weights of rows only, and always, where the job has weights")
             if weights is not None:
                 check_weights(weights, name=name, m=rows.shape[0])
@@ -195,7 +197,7 @@ class Client:
         job = self._job
         match kind:
             case UnionDeal.__name__ | UnionCheck.__name__:
-                return job.ids_cap is not None
+                return isinstance(job.rows, Union)
             case Echo.__name__:  # a report needs a quorum of these, and the others need the report
                 return job.checks_shares and not self._tolerates_liars and isinstance(self.phase, ClientShare)
             case MaskedDistances.__name__ | Compared.__name__:

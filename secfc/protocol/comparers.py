@@ -1,6 +1,7 @@
 """Who compares with disclosure "labels": a dealer, a first and a second evaluator, together the *trio*."""
 
 from secfc.operations.role import Comparer
+from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
 
 RANGE_ROUND = 0
@@ -9,14 +10,14 @@ RANGE_ROUND = 0
 
 def places_of(job: Job) -> dict[Comparer, int]:
     """The client or helper in each place."""
-    return dict(zip(Comparer, job.trio, strict=True))
+    return dict(zip(Comparer, job.comparers, strict=True))
 
 
 def is_sent(kind: str, job: Job, sender: int, recipient: int) -> bool:
     """Whether `sender` sends this type of message to `recipient`."""
-    if job.disclosure != "labels":
+    if not isinstance(job.disclosure, LabelsOnly):
         return False
-    dealer, first, second = job.trio
+    dealer, first, second = job.comparers
     match kind:
         case "SpareMasks":
             return sender == dealer and recipient <= job.n

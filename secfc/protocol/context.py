@@ -15,6 +15,7 @@ from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels, Shares
 from secfc.field.primes import primes_of
 from secfc.kernels import Choose
+from secfc.protocol.job.cases import Deposited, Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.row_layout import Layout, Parts
@@ -30,10 +31,10 @@ def in_memory(shape: tuple[int, ...]) -> Shares:
     return np.empty(shape, dtype=np.float32)
 
 
-class Deposited(Protocol):
+class HeldDeposits(Protocol):
     """The deposits that a member of a committee holds: an interface of `secfc.sharing.deposits.Intake`."""
 
-    def keep(self, job: Job) -> None:
+    def keep(self, named: Deposited) -> None:
         """Keep only the deposits of a job. ParameterError unless they are those that the job names."""
 
     def store(self, points: "CodedPoints", primes: int) -> int:
@@ -61,7 +62,7 @@ class ClientContext:
     names: Sequence[str]  # of all parties; empty: their numbers
     allocate: Allocate
     kernels: Choose
-    deposits: Deposited | None
+    deposits: HeldDeposits | None
 
     def check_shares(self, layout: Layout) -> None:
         """Raise LimitError if a party has a larger share of these rows than the limits allow."""
@@ -75,7 +76,7 @@ class ClientContext:
                 f"{kind}: without client {client}, whose values are in the means and deviations that were "
                 "opened"
             )
-        if self.job.predict:
+        if isinstance(self.job.method, Predict):
             raise MessageError(f"{kind}: without client {client}, whom a prediction cannot do without")
 
 

@@ -6,6 +6,7 @@ from secfc.crypto.handshake import Introduction, Session, digest_of, transcript_
 from secfc.errors import MessageError
 from secfc.field.array_types import Ints, Labels
 from secfc.field.label_packing import labels_of
+from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Hello, Plan
@@ -35,19 +36,19 @@ class Introductions:
                 f"server's is {own[:16]}"
             )
         introduction.verify(self._session, message.sender)
-        if self._job.ids_cap is not None and introduction.rows:
+        if isinstance(self._job.rows, Union) and introduction.rows:
             raise MessageError(
                 f"Hello: client {message.sender} tells a number of rows, which membership privacy hides"
             )
-        if self._job.owners is not None and introduction.rows:
+        if isinstance(self._job.rows, Deposited) and introduction.rows:
             raise MessageError(f"Hello: client {message.sender} has rows, where owners deposit them")
         helps = message.sender > self._job.n
         if helps and introduction.rows:
             raise MessageError(f"Hello: helper {message.sender} has rows")
-        if (message.start is None) == (self._job.init == "labels" and not helps):
+        if (message.start is None) == (self._job.method.init == "labels" and not helps):
             given = "no" if message.start is None else "given"
             raise MessageError(
-                f"Hello: {given} start labels from client {message.sender}, init={self._job.init!r}"
+                f"Hello: {given} start labels from client {message.sender}, init={self._job.method.init!r}"
             )
         start = None
         if message.start is not None:
@@ -60,10 +61,10 @@ class Introductions:
             if start.size and start.min() < self._job.least_label:
                 raise MessageError(f"Hello: a row of client {message.sender} has no start label")
         weights = np.empty(0, dtype=np.int64) if message.weights is None else message.weights
-        if weights.size != (introduction.rows if self._job.weighted else 0):
+        if weights.size != (introduction.rows if self._job.rows.weighted else 0):
             raise MessageError(
                 f"Hello: {weights.size} weights for {introduction.rows} rows from client {message.sender}, "
-                f"weighted={self._job.weighted}"
+                f"weighted={self._job.rows.weighted}"
             )
         if (digest_of(start), digest_of(weights)) != (introduction.start, introduction.weights):
             raise MessageError(f"Hello: client {message.sender} signed other start labels or weights")
@@ -92,13 +93,13 @@ class Introductions:
 
     def layout(self) -> Layout:
         """The rows of each client or owner: as deposited, otherwise as the clients said."""
-        if self._job.owners is not None:
-            return Layout(self._job.owners, deposited=True)
+        if isinstance(self._job.rows, Deposited):
+            return Layout(self._job.rows.owners, deposited=True)
         rows = {j: one.rows for j, one in self._hellos.items()}
         return Layout(tuple(rows.get(j, 0) for j in range(1, self._job.n + 1)), weights=self._all_weights())
 
     def _all_weights(self) -> Ints | None:
-        if not self._job.weighted or not self._weights:
+        if not self._job.rows.weighted or not self._weights:
             return None
         return np.concatenate([weights for _, weights in sorted(self._weights.items())])
 

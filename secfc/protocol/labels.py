@@ -19,6 +19,7 @@ from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.answers.disclosure import ClientCoded
 from secfc.protocol.choices import label_search, values_in
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.row_layout import Layout, RangeParts
 from secfc.protocol.label_round import LabelRound, LabelsAsked
 from secfc.protocol.mail import Mail
@@ -77,7 +78,7 @@ class ClientLabels(ClientCoded):
         self._first: LabelSearch | None = None  # set between check and ask of the first question
         # Kind and digest of the last checked question.
         self._asks, self._asked = Said.START, b""
-        dealer, *evaluators = self._job.trio
+        dealer, *evaluators = self._job.comparers
         self._deals, self._evaluates = self._number == dealer, self._number in evaluators
         self._compares = self._deals or self._evaluates
         # The dealer's own masks follow from it. Only the dealer draws it, so no other party's masks change.
@@ -136,7 +137,7 @@ class ClientLabels(ClientCoded):
             transcript=peers.transcript,
             left_out=self._left_out,
             values=values_in(message.coin, job, peers=peers, session=session, left_out=self._left_out),
-            start=sets if job.init == "labels" else None,
+            start=sets if job.method.init == "labels" else None,
         )
         if not np.array_equal(search.sets, sets) or search.draws != message.draws:
             follows = "the comparers' coin" if job.tosses else "the job's seed"
@@ -148,12 +149,12 @@ class ClientLabels(ClientCoded):
 
     def _about_candidates(self, said: Said) -> bool:
         """Whether a question is about candidates of a start."""
-        return said is Said.CANDIDATES or (said is Said.START and self._job.init == "k-means++")
+        return said is Said.CANDIDATES or (said is Said.START and self._job.method.init == "k-means++")
 
     @property
     def _k(self) -> int:
         """Clusters of the current start. Known to comparers only, because they are asked every question."""
-        starts = self._job.starts
+        starts = self._job.method.starts
         return starts[min(self._starts_begun, len(starts)) - 1]
 
     def check_end(self, message: Finish, labels: Labels) -> None:
@@ -201,10 +202,11 @@ class ClientLabels(ClientCoded):
             return True
         self._minima = None
         asked = LabelsAsked(
-            champions=self._labels_asked > 1 or (job.init == "labels" and not job.predict),
-            core=job.init == "separation" and self._labels_asked == _CORE_QUESTION,
-            rows=np.flatnonzero(sets < 0) if job.predict else np.arange(sets.size),
-            opens_inertia=job.opens_inertia and self._k not in job.starts[self._starts_begun :],
+            champions=self._labels_asked > 1
+            or (job.method.init == "labels" and not isinstance(job.method, Predict)),
+            core=job.method.init == "separation" and self._labels_asked == _CORE_QUESTION,
+            rows=np.flatnonzero(sets < 0) if isinstance(job.method, Predict) else np.arange(sets.size),
+            opens_inertia=job.opens_inertia and self._k not in job.method.starts[self._starts_begun :],
             **common,
         )
         self._current = LabelRound(self._context, self._peers, asked, self._kept)

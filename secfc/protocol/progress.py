@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.protocol.messages import Phase
 
@@ -110,7 +111,7 @@ class Faults:
     def describe(self, job: Job, names: Sequence[str] = ()) -> str:
         """One sentence, empty if all did their part. `names` are those that `Job.names_of` takes."""
         names, without, within = job.names_of(names), "", ""
-        if job.owners is None:  # members of a committee have no rows
+        if not isinstance(job.rows, Deposited):  # members of a committee have no rows
             without, within = ", and their rows are not clustered", "; their rows are clustered"
         said = {
             "stopped answering": self.absent,

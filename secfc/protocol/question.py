@@ -114,10 +114,10 @@ def check_endorsed(
     possible, round_ = [Said.RESULT], 0
     if isinstance(message, Assignment):
         possible, round_ = [Said.LABELS], message.round
-        if job.init == "k-means++":
+        if job.method.init == "k-means++":
             # A question with draws is about candidates, or begins a start. The last of a start has none.
             possible = [Said.CANDIDATES] if message.draws else [Said.LABELS, Said.CANDIDATES]
-        if job.n_init > 1 or job.compared:
+        if job.method.n_init > 1 or job.method.compared:
             possible.append(Said.START)
     else:
         ended = message.n_iter, message.converged, message.inertia

@@ -29,7 +29,7 @@ def owing(gathering: Gathering, job: Job, carried: Carried, *, due: int | None =
 
     Empty if enough clients have sent `due` answers, by default the most that any client has sent.
     """
-    dealer, first, _ = job.trio
+    dealer, first, _ = job.comparers
     asked = [j for j in range(1, job.n + 1) if j not in gathering.left_out]
     masks = {j: carried(SpareMasks.__name__, dealer, j) for j in asked[job.threshold :] if j != dealer}
     sent = {j: carried(MaskedAnswer.__name__, j, first) for j in gathering.members if j != first}

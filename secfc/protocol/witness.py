@@ -39,10 +39,10 @@ def check_outcome(finish: Finish, job: Job) -> None:
     """Raise MessageError unless a search can end so. An inertia too large for a float is infinite."""
     inertia = finish.inertia
     known = inertia >= 0.0 if inertia is not None else not job.tells_inertia
-    if finish.n_iter > job.max_iter or not known or (inertia is not None) != job.tells_inertia:
+    if finish.n_iter > job.method.max_iter or not known or (inertia is not None) != job.tells_inertia:
         needed = "a sum of squares" if job.tells_inertia else "no sum of squares"
         raise MessageError(
-            f"{type(finish).__name__}: 0 to {job.max_iter} iterations and {needed} are needed, "
+            f"{type(finish).__name__}: 0 to {job.method.max_iter} iterations and {needed} are needed, "
             f"{finish.n_iter} and {inertia} were sent"
         )
 

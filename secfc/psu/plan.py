@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -42,26 +41,6 @@ def salt_of(transcript: bytes) -> bytes:
     return hashlib.sha256(b"secfc union salt 1" + transcript).digest()[:SALT_BYTES]
 
 
-class UnionJob(Protocol):
-    """What a union reads of a job."""
-
-    @property
-    def n(self) -> int:
-        """Number of clients."""
-
-    @property
-    def t(self) -> int:
-        """Number of clients that may collude."""
-
-    @property
-    def ell(self) -> int:
-        """Number of segments."""
-
-    @property
-    def ids_cap(self) -> int | None:
-        """Public bound on the number of IDs of all clients."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class UnionPlan:
     """Public parameters of a union; n, t and ell are those of the job.
@@ -83,12 +62,6 @@ class UnionPlan:
             raise ParameterError(f"ids_cap: 1 to {MAX_ROWS} IDs are possible, {self.cap} was given")
         if not isinstance(self.salt, bytes) or len(self.salt) != SALT_BYTES:
             raise ParameterError(f"salt: {SALT_BYTES} bytes are needed")
-
-    @classmethod
-    def of(cls, job: UnionJob, salt: bytes) -> "UnionPlan":
-        """The plan of a run of a job with membership privacy."""
-        assert job.ids_cap is not None
-        return cls(n=job.n, t=job.t, ell=job.ell, cap=job.ids_cap, salt=salt)
 
     def public_elements(self, purpose: str, stage: int, count: int) -> list[int]:
         """Public elements that no party can choose: SHA-512 of the salt, the stage and a purpose."""

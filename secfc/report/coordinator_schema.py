@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 from secfc.agreement.job_file import Agreement
 from secfc.agreement.statement import Count, Ending, Hex16, Text
 from secfc.errors import ParameterError
+from secfc.protocol.job.cases import LabelsOnly, Predict, Union
 from secfc.protocol.progress import Faults
 from secfc.tables.toml_file import FileSchema, ListOf, TableOf, check_values
 
@@ -114,17 +115,17 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
         faults = result.faults
         numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
         counts, rows = result.counts, sum(result.sizes)
-        measured = job.disclosure != "labels"  # with labels no party knows a distance
+        measured = not isinstance(job.disclosure, LabelsOnly)  # with labels no party knows a distance
         compared = tuple(one.k for one in result.compared)
         for key, holds in (
-            ("k", result.k in (job.compared or (job.k,))),
-            ("compared", compared == (job.compared if len(job.compared) > 1 else ())),
+            ("k", result.k in (job.method.compared or (job.k,))),
+            ("compared", compared == (job.method.compared if len(job.method.compared) > 1 else ())),
             ("compared", all(one.inertia is not None for one in result.compared)),
             ("compared", all((len(one.sizes), sum(one.sizes)) == (one.k, rows) for one in result.compared)),
             ("inertia", (result.inertia is not None) == job.tells_inertia),
             ("near_ties", (result.near_ties is not None) == measured),
-            ("history", bool(result.history) == (measured and not job.predict)),
-            ("counts", job.ids_cap is not None if counts is None else len(counts) == job.n),
+            ("history", bool(result.history) == (measured and not isinstance(job.method, Predict))),
+            ("counts", isinstance(job.rows, Union) if counts is None else len(counts) == job.n),
             (
                 "sizes",
                 len(result.sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),

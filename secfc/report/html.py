@@ -13,6 +13,7 @@ import numpy as np
 from secfc.drivers.outcome import Outcome
 from secfc.errors import ParameterError, missing
 from secfc.kmeans.sets import set_sizes
+from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.report.charts import Chart, bars, descent
 from secfc.report.fit import Fit, fit_of, fit_of_all
@@ -92,7 +93,7 @@ class Page:
         f = self.figures
         if f is None:
             return []
-        stopped_at = None if f.converged or self.job.predict else f.n_iter
+        stopped_at = None if f.converged or isinstance(self.job.method, Predict) else f.n_iter
         return notes(
             sizes=f.sizes, by_party=f.by_party, names=self.names[: self.job.n], stopped_at=stopped_at
         )
@@ -115,7 +116,7 @@ def page_of(
 ) -> Page:
     """The contents of the page of a result."""
     job = result.job
-    if job.owners is not None:
+    if isinstance(job.rows, Deposited):
         raise ParameterError(NO_PAGE)
     if names is not None and len(names) != job.n:
         raise ParameterError(f"names: {len(names)} names of {job.n} parties")
@@ -124,7 +125,7 @@ def page_of(
         raise ParameterError(f"party: a number from 0 to {job.n - 1} is needed")
     centres, distances = None, None
     fit: list[Fit] = []
-    if party is not None and party + 1 in set(job.reveal_to) - result.faults.gone:
+    if party is not None and party + 1 in set(job.opened.to) - result.faults.gone:
         centres = result.cluster_centers
     if party is not None and centres is not None and pooled is not None:
         own = rows_of_run(result, pooled)[party]
@@ -145,10 +146,12 @@ def page_of(
         figures=Figures(
             **{name: getattr(result, name) for name in ("n_iter", "converged", "inertia", "near_ties")},
             sizes=result.sizes.tolist(),
-            counts=None if job.ids_cap is not None else [len(labels) for labels in result.labels],
+            counts=None if isinstance(job.rows, Union) else [len(labels) for labels in result.labels],
             part=result.faults.parts(job),
             by_party=[
-                set_sizes(own[own >= 0], job.k).tolist() if job.ids_cap is None or j == party else None
+                set_sizes(own[own >= 0], job.k).tolist()
+                if not isinstance(job.rows, Union) or j == party
+                else None
                 for j, own in enumerate(map(np.asarray, result.labels))
             ],
             history=result.history.tolist(),
@@ -174,7 +177,7 @@ def page_of(
 
 def _named(job: Job, names: Sequence[str] | None = None) -> tuple[str, ...]:
     """Names of all parties, where none or those of the clients are given."""
-    word = "party" if job.owners is None else "member"
+    word = "member" if isinstance(job.rows, Deposited) else "party"
     return job.names_of([f"{word} {j}" for j in range(1, job.n + 1)] if names is None else list(names))
 
 
@@ -192,6 +195,7 @@ def render(page: Page) -> str:
     return environment.get_template("page.html.j2").render(
         vars(page),
         notes=page.notes,
+        predicts=isinstance(page.job.method, Predict),
         version=VERSION,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         bytes_text=bytes_text,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from secfc.protocol.job.cases import LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
 
@@ -26,7 +27,7 @@ def who_learned_what(
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
         coalition += ", except two of those that compare"
-    if job.ids_cap is None:
+    if not isinstance(job.rows, Union):
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
         rows = (
@@ -35,14 +36,14 @@ def who_learned_what(
         )
     step = "" if job.step is None else ", the step that values are multiples of"
     inertia = "; the inertia" if job.tells_inertia else ""
-    if job.init == "k-means++":
+    if job.method.init == "k-means++":
         inertia += (
             "; which rows were drawn as candidates of a start, and from the draws sums of distances of rows "
             "to the rows drawn before"
         )
-    if job.weighted:
+    if job.rows.weighted:
         rows += "; the weight of every row"
-    if job.predict:
+    if isinstance(job.method, Predict):
         inertia = "; which rows are new; only their clusters are found"
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),
@@ -52,7 +53,11 @@ def who_learned_what(
         Learned(
             f"{job.ell + job.t} or more clients together", "every row, exactly, if they pool their shares"
         ),
-        *(_of_comparers(job, rounds, called) if job.disclosure == "labels" else _of_server(job, rounds)),
+        *(
+            _of_comparers(job, rounds, called)
+            if isinstance(job.disclosure, LabelsOnly)
+            else _of_server(job, rounds)
+        ),
     ]
     if not job.max_liars:
         lines.append(
@@ -62,17 +67,18 @@ def who_learned_what(
                 "max_liars=0 nobody checks for wrong answers",
             )
         )
-    if job.reveal_to:
-        told = ", ".join(called[client] for client in job.reveal_to)
+    if job.opened.to:
+        told = ", ".join(called[client] for client in job.opened.to)
         what, least = "the exact mean", ""
-        if job.centres_epsilon is not None:
+        noise = job.opened.noise
+        if noise is not None:
             what = "the mean, with noise,"
             least = (
-                f": differential privacy (epsilon {job.centres_epsilon:g}, delta {job.centres_delta:g}) for "
+                f": differential privacy (epsilon {noise.epsilon:g}, delta {noise.delta:g}) for "
                 "the values of one row, given the labels; it does not cover the labels, which are exact"
             )
-        if job.reveal_spread is not None:
-            what, least = "the exact mean and standard deviation", f", which are at least {job.reveal_spread}"
+        if job.opened.spread is not None:
+            what, least = "the exact mean and standard deviation", f", which are at least {job.opened.spread}"
         lines.append(
             Learned(
                 f"{told}, because all consented",
@@ -113,7 +119,7 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
     distances = f"the exact distance of every row to the centres of all sets of {rounds} rounds"
     inertias = "the inertia of each k, which the summary has, and of one cluster"
     return [
-        Learned("the server", inertias if job.compared else "nothing else"),
+        Learned("the server", inertias if job.method.compared else "nothing else"),
         Learned(f"{dealer} with {first}", "what the server learns with disclosure 'coded'"),
         Learned(f"{second} with {dealer} or {first}", distances),
         Learned(

@@ -57,7 +57,7 @@ def compare_with_pooled(result: Outcome, parties: Sequence[Any]) -> PooledCompar
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the secure run has already warned about convergence
         # Both end after an iteration in which few labels changed, and one more assignment.
-        most = result.n_iter if result.job.tol_moved else result.job.max_iter
+        most = result.n_iter if result.job.method.tol_moved else result.job.method.max_iter
         model = KMeans(result.job.k, init=centres, n_init=1, tol=0.0, max_iter=most)
         model.fit(pooled)
     seconds = time.perf_counter() - began

@@ -314,7 +314,7 @@ class ClientSharing:
             covers = dict(enumerate(self._sharer.cover(covers_of(self._job)), 1))
             testimony.keep((self._number, part), covers[self._number])
         zeros: dict[int, PackedResidues] = {}
-        if self._job.reveal_spread is not None and part == 0 and rows.stop > rows.start:
+        if self._job.opened.spread is not None and part == 0 and rows.stop > rows.start:
             zeros = dict(enumerate(deal_zeros(self._job, primes=self.primes, masks=self._context.masks), 1))
             self._zeros[self._number] = zeros[self._number]
         self.shared += 1

@@ -26,6 +26,7 @@ from secfc.kernels import Kernels
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.protocol.answers.consistency import code_of, combinations_for
 from secfc.protocol.context import SharePlan
+from secfc.protocol.job.cases import Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout, Parts
 
@@ -45,7 +46,7 @@ def covers_of(job: Job) -> int:
 
 def by_part(job: Job) -> bool:
     """Whether each part of shares is checked by itself, because only the sum is kept afterwards."""
-    return job.checks_shares and job.ids_cap is not None
+    return job.checks_shares and isinstance(job.rows, Union)
 
 
 def proof_bytes(job: Job, primes: int) -> int:
@@ -89,9 +90,9 @@ def drawn_together(job: Job, columns: Sequence[Column], parts: Parts) -> list[li
 
 def most_checks(job: Job) -> int:
     """The greatest number of checks of shares in a run, at least 1."""
-    if job.ids_cap is None or not by_part(job):
+    if not isinstance(job.rows, Union) or not by_part(job):
         return 1
-    return Layout((job.ids_cap,) * job.n, common=True).parts(job).shares
+    return Layout((job.rows.cap,) * job.n, common=True).parts(job).shares
 
 
 def check_after(job: Job, part: int, parts: int) -> int | None:

@@ -43,6 +43,7 @@ from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.coded_distance import CodedPoints
 from secfc.lagrange.sharer import Sharer
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.job.job import Job
 from secfc.sharing.deposit_proof import COVERS, at_a_time, combinations, proof_of, weights_of
 from secfc.sharing.row_checks import check_rows
@@ -392,13 +393,13 @@ class Intake:
         self.settle()
         return {owner: (opened.rows, opened.said) for owner, opened in self._held.items()}
 
-    def keep(self, job: Job) -> None:
+    def keep(self, named: Deposited) -> None:
         """Keep only the deposits of a job. ParameterError unless they are those that the job names."""
-        held, owners = self.held, enumerate(job.owners or (), 1)
-        found = {owner: held.get(owner, (0, b"")) for owner, rows in owners if rows}
-        if [rows for rows, _ in found.values()] != [rows for rows in job.owners or () if rows]:
+        held, owners = self.held, named.included
+        found = {owner: held.get(owner, (0, b"")) for owner in owners}
+        if {owner: rows for owner, (rows, _) in found.items()} != owners:
             raise ParameterError(f"member {self._number}: it holds other deposits than the job says")
-        if digest_of({owner: said for owner, (_, said) in found.items()}) != job.deposits:
+        if digest_of({owner: said for owner, (_, said) in found.items()}) != named.digest:
             raise ParameterError(f"member {self._number}: it holds other deposits than the other members")
         self._held = {owner: self._held[owner] for owner in found}
         self._closed = True

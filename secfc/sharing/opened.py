@@ -107,7 +107,7 @@ class Opener:
         self._plan, self._kernels, job, primes = plan, kernels, plan.job, len(plan.primes)
         self._sizes = primes, job.width
         self._proof = covers_of(job), proof_bytes(job, primes)
-        self._zeros = 0 if job.reveal_spread is None else job.k
+        self._zeros = 0 if job.opened.spread is None else job.k
 
     def open(self, message: Share, rows: slice, channel: Channel) -> Dealt:
         """Open a part of shares of these rows. MessageError or SealError if it is not valid: drop it then."""

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from secfc.agreement.job_file import ClusteringSchema, agreement_of, norm_bound, read_job
 from secfc.errors import ParameterError, ThresholdError
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 
 
 def test_a_job_file_and_its_roster_make_an_agreement(organisations):
     agreement = organisations.agreement
-    assert agreement.job == Job(
+    assert agreement.job == make_job(
         n=3, k=2, t=1, ell=1, d=2, bound=norm_bound([(0, 120), (10.5, 60)]), seed=7, init="random"
     )
     assert agreement.names == ("north", "south", "west")
@@ -36,9 +37,9 @@ def test_every_parameter_of_a_job_can_be_agreed_on():
     derived |= set(named.values())  # from lists
     derived |= {"owners", "deposits"}  # of a committee, in a simulation
     agreed = set(ClusteringSchema.model_fields) - set(named)
-    assert agreed == {field.name for field in fields(Job)} - derived
+    assert agreed == {field.name for field in fields(JobOptions)} - derived
     decided = {"init", "n_init"}  # by other values, or "auto"
-    for field in fields(Job):
+    for field in fields(JobOptions):
         if field.name in agreed - decided and not ClusteringSchema.model_fields[field.name].is_required():
             assert ClusteringSchema.model_fields[field.name].default == field.default
 
@@ -47,17 +48,17 @@ def test_membership_privacy_has_a_phase(organisations):
     organisations.replace(organisations.job, "k = 2", "k = 2\nids_cap = 100")
     agreement = organisations.agreement
     assert agreement.phases == ("identify", "union", "share", "check", "iterate", "reveal")
-    assert agreement.job.ids_cap == 100
+    assert agreement.job.rows.cap == 100
     assert organisations.again.job == agreement.job
 
 
 def test_a_tolerance_is_agreed_on_and_a_wrong_one_named(organisations):
     before = organisations.agreement.digest
     organisations.replace(organisations.job, "k = 2", "k = 2\ntol_moved = 0")
-    assert (organisations.agreement.job.tol_moved, organisations.agreement.digest) == (0.0, before)
+    assert (organisations.agreement.job.method.tol_moved, organisations.agreement.digest) == (0.0, before)
     organisations.replace(organisations.job, "tol_moved = 0", "tol_moved = 1e-3")
     agreement = organisations.agreement
-    assert agreement.job.tol_moved == 0.001
+    assert agreement.job.method.tol_moved == 0.001
     assert agreement.digest != before
     assert organisations.again.job == agreement.job
     assert (
@@ -73,7 +74,7 @@ def test_noise_on_centres_is_agreed_on_and_a_wrong_number_named(organisations):
     noise = 'k = 2\nreveal_centres = ["west"]\ncentres_epsilon = 1\ncentres_delta = 1e-6'
     organisations.replace(organisations.job, "k = 2", noise)
     agreement = organisations.agreement
-    assert (agreement.job.centres_epsilon, agreement.job.centres_delta) == (1.0, 1e-6)
+    assert (agreement.job.opened.noise.epsilon, agreement.job.opened.noise.delta) == (1.0, 1e-6)
     assert organisations.again.job == agreement.job
     assert "epsilon 1.0, delta 1e-06, in each run; labels are exact and not covered" in organisations.shown()
     organisations.replace(organisations.job, "centres_delta = 1e-6", "centres_delta = 2")

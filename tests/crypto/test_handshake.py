@@ -24,10 +24,10 @@ from secfc.crypto.handshake import (
 )
 from secfc.crypto.identity import Identity, Roster
 from secfc.errors import MessageError, ParameterError, SealError, SecFCError
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.version import PROTOCOL_BYTES
 
-JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="coded")
+JOB = make_job(n=3, k=2, t=1, ell=1, d=2, bound=20.0, disclosure="coded")
 RUN = bytes(range(16))
 NOT_SIGNED = (
     r"^client {}: what it says of itself is not signed for this run, job and roster by the key that is pinned"
@@ -122,13 +122,12 @@ def test_statement_and_transcript_are_what_their_documentation_says(group):
     assert transcript_of(group.session, dict(enumerate(group.introductions, 1))) == expected
 
 
-_NOT_ALWAYS = "owners", "deposits", "weighted", "step", "centres_epsilon", "centres_delta"
-"""Parameters that are in a digest only if they are given."""
-
-
 def test_the_agreement_is_a_digest_of_the_job_and_the_roster(group):
-    said = {name: value for name, value in asdict(JOB).items() if name not in _NOT_ALWAYS}
-    job = hashlib.sha256(b"secfc job 1" + json.dumps(said, sort_keys=True).encode()).digest()
+    cases = {"rows": "Own", "method": "Cluster", "disclosure": "Coded"}
+    said = asdict(JOB)
+    for name, case in cases.items():
+        said[name]["case"] = case
+    job = hashlib.sha256(b"secfc job 2" + json.dumps(said, sort_keys=True).encode()).digest()
     keys = b"".join(one.public for one in (group.coordinator, *group.identities))
     roster = hashlib.sha256(b"secfc roster 2\x01" + keys).digest()
     said = b"secfc agreement 2" + PROTOCOL_BYTES + job + roster
@@ -151,13 +150,13 @@ def test_the_agreement_is_a_digest_of_the_job_and_the_roster(group):
     ids=str,
 )
 def test_every_parameter_of_a_job_is_in_its_digest(change):
-    assert replace(JOB, **change).digest != JOB.digest
-    assert replace(JOB).digest == JOB.digest
+    assert changed_job(JOB, **change).digest != JOB.digest
+    assert changed_job(JOB).digest == JOB.digest
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0])
 def test_a_tolerance_of_zero_is_one_job_however_it_is_written(zero):
-    assert replace(JOB, tol_moved=zero).digest == JOB.digest
+    assert changed_job(JOB, tol_moved=zero).digest == JOB.digest
 
 
 def test_every_run_has_another_ephemeral_key(group):
@@ -224,7 +223,7 @@ def test_a_client_cannot_be_introduced_as_another(group):
     "other",
     [
         {"run": bytes(16)},
-        {"job": replace(JOB, k=3)},
+        {"job": changed_job(JOB, k=3)},
     ],
     ids=lambda other: next(iter(other)),
 )
@@ -317,7 +316,7 @@ def test_an_identity_that_is_not_pinned_at_its_number_is_an_error(group):
 
 def test_a_roster_of_another_size_is_an_error(group):
     with pytest.raises(ParameterError, match=r"^roster: it has 3 parties, the job has 5$"):
-        Session.of(job=replace(JOB, n=5), roster=group.session.roster, run=RUN)
+        Session.of(job=changed_job(JOB, n=5), roster=group.session.roster, run=RUN)
 
 
 @pytest.mark.parametrize("size", [0, 31, 33])

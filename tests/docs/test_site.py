@@ -87,7 +87,7 @@ def test_no_style_or_picture_loads_anything_from_elsewhere(site, kind):
             assert away(Loaded(text).found) == [], file
 
 
-@pytest.mark.parametrize("taken", ["run", "choose_k", "predict", "SecureKMeans", "Job"])
+@pytest.mark.parametrize("taken", ["run", "choose_k", "predict", "SecureKMeans"])
 def test_the_api_shows_options_where_they_are_taken(site, taken):
     page = (site / "api.html").read_text(encoding="utf-8")
     own = re.sub(r"<[^>]+>", "", page[page.index(f'id="secfc.{taken}"') :][:60_000])

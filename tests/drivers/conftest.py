@@ -12,8 +12,8 @@ from support.organisations import Organisations
 
 from secfc.drivers.setup import Setup
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 
 
 def make(
@@ -42,7 +42,7 @@ def make(
         parameters["init"] = "labels"
     parameters.setdefault("disclosure", "coded")
     return Setup(
-        job=Job(
+        job=make_job(
             n=len(counts), k=k, t=t, ell=ell, d=d, bound=64.0, precision=precision, seed=seed, **parameters
         ),
         rows=rows,

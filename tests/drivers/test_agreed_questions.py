@@ -70,7 +70,7 @@ def test_a_job_compares_numbers_of_clusters(made, disclosure):
     consent(made, SITES[disclosure])
     outcome, labels, result = ran(made)
     job = read_job(made.job).job
-    assert (job.k, job.compared) == (4, (2, 3, 4))
+    assert (job.k, job.method.compared) == (4, (2, 3, 4))
     rows = [made.rows[name] for name in NAMES]
     limits = secfc.Limits(reveal_inertia=True)
     choice = secfc.choose_k(

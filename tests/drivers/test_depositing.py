@@ -495,7 +495,7 @@ def keep(clinics, log=None):
     """South begins a run with the deposits that count."""
     member = clinics.member("south")
     collected = Collected(member, RUN, member.last_holding().holding, log)
-    collected.keep(closed(clinics.store).agreement.job)
+    collected.keep(closed(clinics.store).agreement.job.rows)
     return collected
 
 
@@ -585,8 +585,8 @@ def test_a_deposit_that_changed_after_its_member_signed_it_ends_the_run_by_name(
 
 def test_a_member_takes_no_part_with_other_deposits_than_it_has_signed(closed_clinics):
     member = closed_clinics.member("south")
-    job = member.closed().agreement.job
-    for wrong in (replace(job, owners=job.owners[:-1]), replace(job, deposits="00")):
+    right = member.closed().agreement.job.rows
+    for wrong in (replace(right, owners=right.owners[:-1]), replace(right, digest="00")):
         with pytest.raises(AgreementError, match="south: it holds other deposits than the job says"):
             Collected(member, RUN, member.last_holding().holding).keep(wrong)
 

@@ -30,7 +30,7 @@ def assert_exact(setup, ending):
         init=np.split(ending.clustering.start, ends),
         precision=setup.job.precision,
         bound=setup.job.bound,
-        max_iter=setup.job.max_iter,
+        max_iter=setup.job.method.max_iter,
     ).fit(parties)
     np.testing.assert_array_equal(ending.clustering.labels, np.concatenate(exact.labels_))
     assert ending.clustering.n_iter == exact.n_iter_

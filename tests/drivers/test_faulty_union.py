@@ -57,7 +57,7 @@ def assert_exact(eight):
             init=[ending.clustering.start],
             precision=job.precision,
             bound=job.bound,
-            max_iter=job.max_iter,
+            max_iter=job.method.max_iter,
         ).fit([pooled])
         np.testing.assert_array_equal(ending.clustering.labels, exact.labels_[0])
         for client, labels in ending.labels.items():

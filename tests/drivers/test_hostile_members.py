@@ -16,6 +16,7 @@ from secfc.agreement.site_file import read_site
 from secfc.drivers.deposits.collecting import with_deposits
 from secfc.drivers.deposits.depositing import Depositor
 from secfc.errors import AgreementError, ParameterError
+from secfc.protocol.job.making import changed_job
 
 
 def signed_again(made, name, serial=1, member=None, **changes):
@@ -184,7 +185,7 @@ def read_in_full(monkeypatch):
 
 def test_a_holding_of_another_job_member_or_serial_is_refused(closed_clinics):
     one = closed_clinics.member("south")
-    other = replace(one.agreement, job=replace(one.agreement.job, k=3))
+    other = replace(one.agreement, job=changed_job(one.agreement.job, k=3))
     for agreement, member, serial in ((other, 2, 1), (one.agreement, 3, 1), (one.agreement, 2, 2)):
         with pytest.raises(AgreementError, match="did not sign this file"):
             holding_of(one.last_holding().file, agreement, member=member, serial=serial)
@@ -196,7 +197,7 @@ def test_a_member_that_lies_about_rows_or_deposits_has_the_owner_left_out_and_no
         path_of(closed_clinics, 2).write_bytes(signed_again(closed_clinics, "south", held=held | {1: lie}))
         found = closed(closed_clinics.store)
         assert found.left_out == ["clinic-1 (owner 1): members have different deposits of it"]
-        assert found.agreement.job.owners == (0, 1, 0, 0, 9, 3, 2)
+        assert found.agreement.job.rows.owners == (0, 1, 0, 0, 9, 3, 2)
 
 
 def test_an_owner_to_whom_members_give_different_names_is_left_out_and_they_are_named(closed_clinics):
@@ -205,7 +206,7 @@ def test_an_owner_to_whom_members_give_different_names_is_left_out_and_they_are_
     path_of(closed_clinics, 2).write_bytes(signed)
     found = closed(closed_clinics.store)
     assert found.left_out == ["owner 1: member 1 has it as clinic-1, member 2 as clinic-2"]
-    assert found.agreement.job.owners == (0, 1, 0, 0, 9, 3, 2)
+    assert found.agreement.job.rows.owners == (0, 1, 0, 0, 9, 3, 2)
     assert 1 not in found.names
 
 
@@ -235,7 +236,7 @@ def test_an_owner_is_left_out_by_number_beside_another_of_its_name(depositors):
         depositors.member("north").close([11])
     depositors.member("north").close([9])
     assert closed(depositors.store).left_out == ["clinic-1 (owner 9): member 1: this member leaves it out"]
-    assert closed(depositors.store).agreement.job.owners[0] == 5
+    assert closed(depositors.store).agreement.job.rows.owners[0] == 5
 
 
 def test_members_that_are_shown_different_holdings_make_different_runs(closed_clinics):
@@ -263,8 +264,8 @@ def test_a_member_that_has_not_closed_takes_no_part(depositors):
 def test_the_coordinator_cannot_run_with_other_deposits_than_the_members_signed(closed_clinics):
     """Its calls name another agreement, so members do not take part."""
     agreement = closed_clinics.member("north").closed().agreement
-    owners = (0, *agreement.job.owners[1:])
-    deposits, holdings = agreement.job.deposits, agreement.holdings
+    owners = (0, *agreement.job.rows.owners[1:])
+    deposits, holdings = agreement.job.rows.digest, agreement.holdings
     forged = closed_clinics.agreement.with_deposits(owners, deposits, holdings)
     with pytest.raises(AgreementError, match="not-agreed"):
         closed_clinics.network(agreement=forged).run()

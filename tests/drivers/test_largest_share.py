@@ -13,8 +13,8 @@ from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import LimitError
 from secfc.errors.codes import Code
 from secfc.lagrange.sharer import Sharer
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 
 HALF = Limits(largest_share=0.5)
 
@@ -52,7 +52,7 @@ def test_clients_of_a_simulation_refuse_by_name_by_themselves(setup_of, monkeypa
 
 def test_members_of_a_committee_refuse_an_owner_by_its_number():
     rows = [np.array([[1.0], [2.0]]), np.array([[3.0]]), np.array([[4.0], [5.0], [6.0], [7.0]])]
-    job = Job(n=3, k=2, t=1, ell=1, d=1, bound=9.0, seed=0)
+    job = make_job(n=3, k=2, t=1, ell=1, d=1, bound=9.0, seed=0)
     made = Committee.of(job, rows, keeps=False)
     setup = Setup(job=made.job, rows=rows, starts=None, names=list("abc"), limits=HALF, committee=made)
     with pytest.raises(LimitError, match=r"^. allows one party .* but owner 3 has 4 of 7 rows$") as caught:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -19,7 +18,7 @@ from secfc.errors import ParameterError
 from secfc.kernels import choose, chosen_name
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.psu.plan import UnionPlan
 from secfc.psu.roles import kernels_for
@@ -51,14 +50,14 @@ class TestName:
     def test_starts_and_rounds_count(self) -> None:
         rows = Layout((5000,))
         once, often = (
-            Job(n=5, k=8, t=1, ell=1, d=10, bound=1.0, disclosure="coded", n_init=n_init)
+            make_job(n=5, k=8, t=1, ell=1, d=10, bound=1.0, disclosure="coded", n_init=n_init)
             for n_init in (1, 20)
         )
         shared = 5000 * once.residues(5000) * (once.width // 5)
         assert rows.run_residues(often) - shared == 20 * (rows.run_residues(once) - shared)
         assert chosen_name(rows.run_residues(once)) == "numpy"
         assert chosen_name(rows.run_residues(often)) == "compiled"
-        assert rows.run_residues(replace(often, max_iter=2)) < rows.run_residues(often)
+        assert rows.run_residues(changed_job(often, max_iter=2)) < rows.run_residues(often)
 
     @pytest.mark.parametrize(
         ("m", "job", "alone", "together"),
@@ -73,13 +72,13 @@ class TestName:
     def test_the_work_of_the_whole_run_counts(
         self, m: int, job: dict[str, int], alone: str, together: str
     ) -> None:
-        given = Job(**({"t": 1, "ell": 1} | job), bound=1.0, disclosure="coded", max_iter=300)
+        given = make_job(**({"t": 1, "ell": 1} | job), bound=1.0, disclosure="coded", max_iter=300)
         residues = Layout((m,)).run_residues(given)
         assert chosen_name(residues) == alone
         assert chosen_name(residues * (given.parties + 1)) == together
 
     def test_columns_count_as_shares_that_are_dealt_and_kept(self) -> None:
-        few, many = (Job(n=3, k=2, t=1, ell=1, d=d, bound=1.0, disclosure="coded") for d in (1, 784))
+        few, many = (make_job(n=3, k=2, t=1, ell=1, d=d, bound=1.0, disclosure="coded") for d in (1, 784))
         assert chosen_name(Layout((8000,)).run_residues(few)) == "numpy"
         assert chosen_name(Layout((8000,)).run_residues(many)) == "compiled"
 

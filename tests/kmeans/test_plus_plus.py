@@ -14,7 +14,7 @@ from plaintext_baselines import ExactLloyd
 from plaintext_baselines._plus_plus import plus_plus_rows
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import asked_about
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 
 def distances(rows, row):
@@ -111,7 +111,7 @@ def test_a_client_that_answers_for_no_single_row_refuses_before_anything_is_shar
 def test_rounds_of_a_run_stay_within_the_jobs_own_limit():
     result = secfc.run(ROWS, 9, 1, 2, init="k-means++", n_init=2, max_iter=2, seed=0)
     assert max(m.round for m in result.costs.messages) <= result.job.max_rounds
-    assert Job(n=3, k=9, t=1, ell=1, d=1, bound=1.0, init="k-means++", max_iter=2).max_rounds == 12
+    assert make_job(n=3, k=9, t=1, ell=1, d=1, bound=1.0, init="k-means++", max_iter=2).max_rounds == 12
 
 
 def test_sets_asked_about_end_with_the_last_that_has_a_row():

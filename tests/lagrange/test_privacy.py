@@ -19,7 +19,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import recover, share
 from secfc.protocol.client import Client
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, Plan, Share
 
@@ -186,7 +186,7 @@ class TestStatistics:
 
     def sent_by_a_client(self, value: float) -> dict[int, list[Floats]]:
         """Shares of M equal rows that a client sends, for each recipient and prime, all parts together."""
-        job = Job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28, disclosure="coded")
+        job = make_job(n=5, k=2, t=2, ell=1, d=1, bound=1.0, precision=28, disclosure="coded")
         identities = [Identity() for _ in range(5)]
         session = Session.of(
             job=job, roster=Roster(tuple(one.public for one in identities), Identity().public), run=RUN

@@ -21,6 +21,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharer import Sharer
 from secfc.lagrange.sharing import recover, share, split
 from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 KEY = bytes(range(32))
 SCHEMES = [(3, 1, 1), (5, 1, 2), (5, 2, 1), (11, 4, 2), (9, 1, 4), (12, 3, 3)]
@@ -33,7 +34,7 @@ each_kernels = pytest.mark.parametrize(
 
 
 def job_of(n: int, t: int, ell: int, d: int = 5, precision: int = 32) -> Job:
-    return Job(n=n, k=2, t=t, ell=ell, d=d, bound=8.0, precision=precision, disclosure="coded")
+    return make_job(n=n, k=2, t=t, ell=ell, d=d, bound=8.0, precision=precision, disclosure="coded")
 
 
 def sharer_of(job: Job, primes: int, kernels: Kernels, key: bytes = KEY) -> Sharer:

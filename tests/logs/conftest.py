@@ -5,8 +5,8 @@ import pytest
 
 from secfc.drivers.setup import Setup
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.tables.ids import row_ids
 
 
@@ -24,7 +24,7 @@ def make(
         names = np.split(np.arange(m), np.cumsum(counts)[:-1])
         held = [row_ids(one.tolist(), key=bytes(32), name="party") for one in names]
     return Setup(
-        job=Job(
+        job=make_job(
             n=len(counts),
             k=k,
             t=t,

@@ -34,7 +34,7 @@ from secfc.operations.plus_plus_steps import LeastDealer, LeastEvaluator, Nearer
 from secfc.operations.role import Role
 from secfc.protocol import range_round
 from secfc.protocol.answers.consistency import ConsistencyCheck
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.opening.noise import Noise
@@ -329,7 +329,7 @@ def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
     plan = {at: KILLS[at // step % len(KILLS)] for at in range(1, 400, step)}
     run = Restarting(setup, tmp_path, plan)
     assert run.run() > 1
-    assert_same(run.outcome(), expected, noise=setup.job.centres_epsilon is not None)
+    assert_same(run.outcome(), expected, noise=setup.job.opened.noise is not None)
     uses.check()
     assert uses.purposes == PURPOSES.get(kind, ALWAYS)
     assert uses.again > 10
@@ -337,7 +337,7 @@ def test_killed_around_calls_parties_hide_nothing_else_under_the_same(
 
 class TestTheRecords:
     def sharer(self):
-        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=4.0, disclosure="coded")
+        job = make_job(n=3, k=1, t=1, ell=1, d=2, bound=4.0, disclosure="coded")
         return Sharer(job=job, primes=primes_of(2), masks=MaskSource(bytes(32)), kernels=choose(1))
 
     def test_show_a_mask_used_for_other_rows(self, uses):

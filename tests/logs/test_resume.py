@@ -21,6 +21,7 @@ from secfc.drivers.in_process import run_in_process
 from secfc.errors import StorageError, TooManyFaultsError
 from secfc.lagrange.sharer import Sharer
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import changed_job
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -36,7 +37,7 @@ def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):
     setup = setup_of(**KINDS[kind])
     run = Restarting(setup, tmp_path)
     assert run.run() == 1
-    assert_same(run.outcome(), run_in_process(setup), noise=setup.job.centres_epsilon is not None)
+    assert_same(run.outcome(), run_in_process(setup), noise=setup.job.opened.noise is not None)
 
 
 # test_masks.py does the same with every kind.
@@ -50,7 +51,7 @@ def test_killed_around_calls_parties_send_the_same_bytes(setup_of, tmp_path, kin
     run = Restarting(setup, tmp_path, plan)
     assert run.run() > 1
     assert len(plan) - len(run.plan) > 4
-    assert_same(run.outcome(), run_in_process(setup), noise=setup.job.centres_epsilon is not None)
+    assert_same(run.outcome(), run_in_process(setup), noise=setup.job.opened.noise is not None)
 
 
 @pytest.mark.some(1)
@@ -63,7 +64,7 @@ def test_killed_around_calls_public_choices_without_a_seed_stay(setup_of, tmp_pa
     counts = [len(part) for part in setup.rows]
     again = replace(
         setup,
-        job=replace(setup.job, init="labels", n_init=1),
+        job=changed_job(setup.job, init="labels", n_init=1),
         starts=np.split(found.start, np.cumsum(counts)[:-1]),
     )
     whole = run_in_process(again)
@@ -79,7 +80,7 @@ def test_killed_at_any_calls_parties_send_the_same_bytes(setup_of, tmp_path_fact
     plan = data.draw(st.dictionaries(st.integers(1, 150), st.sampled_from(KILLS), max_size=6))
     run = Restarting(setup, tmp_path_factory.mktemp("run"), plan)
     run.run()
-    assert_same(run.outcome(), run_in_process(setup), noise=setup.job.centres_epsilon is not None)
+    assert_same(run.outcome(), run_in_process(setup), noise=setup.job.opened.noise is not None)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.operations.dealer_keys import Keys
 from secfc.operations.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.protocol.answers.decoding import Decoder, Weights
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 COUNT = 3
 PRIMES_OF_ROUND = primes_of(COUNT)
@@ -58,7 +58,7 @@ class Round:
         ]
         bearers = range(1, self.recovery + 1)
         spares = range(self.recovery + 1, n + 1)
-        self.job = Job(n=n, t=t, ell=ell, k=2, d=2, bound=1.0)
+        self.job = make_job(n=n, t=t, ell=ell, k=2, d=2, bound=1.0)
         dealer = MaskDealer(
             weights=Weights(self.job).of,
             n=n,
@@ -245,7 +245,7 @@ class TestRefusals:
     def test_another_number_of_bearers_is_refused(self, bearers, spares):
         with pytest.raises(ParameterError, match="bearers: 3 clients are needed"):
             MaskDealer(
-                weights=Weights(Job(n=4, t=1, ell=1, k=2, d=2, bound=1.0)).of,
+                weights=Weights(make_job(n=4, t=1, ell=1, k=2, d=2, bound=1.0)).of,
                 n=4,
                 ell=1,
                 t=1,

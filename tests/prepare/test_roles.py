@@ -24,7 +24,7 @@ from secfc.prepare.opening_role import Preparer, Terms
 from secfc.prepare.preparing_wire import decode, encode
 from secfc.prepare.statistics import Sums
 from secfc.prepare.summation import Summation
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import PREPARING, Complete, Deal, Hello, Holds, Introduce, Opening, Plan, Share
 from secfc.protocol.messages import wire as encoding
 from secfc.protocol.messages.sizes import Sizes
@@ -470,7 +470,7 @@ def test_a_message_of_a_run_is_none_of_a_preparation(kind):
 @pytest.mark.parametrize("kind", PREPARING)
 def test_a_message_of_a_preparation_is_none_of_a_run(kind):
     head = header_of(kind, run=bytes(16), sender=2, recipient=1, round_=0)
-    sizes = Sizes(Job(n=5, k=2, t=1, ell=1, d=3, bound=1.0, disclosure="coded"))
+    sizes = Sizes(make_job(n=5, k=2, t=1, ell=1, d=3, bound=1.0, disclosure="coded"))
     with pytest.raises(MessageError, match=f"^{kind.__name__}: a message of a preparation"):
         encoding.decode(head + bytes(200), k=2, session=None, most=sizes.most_bytes)
 

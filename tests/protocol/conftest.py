@@ -58,7 +58,10 @@ def gullible(monkeypatch: pytest.MonkeyPatch) -> None:
     def believe(self: ClientLabels, message: Assignment, sets: Labels) -> None:
         job = self._job
         search = LabelSearch(
-            m=sets.size, starts=job.starts, max_iter=job.max_iter, rng=np.random.default_rng(job.seed)
+            m=sets.size,
+            starts=job.method.starts,
+            max_iter=job.method.max_iter,
+            rng=np.random.default_rng(job.seed),
         )
         checked(self, replace(message, sets=search.sets), search.sets)
         if self._first is not None:

@@ -16,8 +16,8 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import DataError, LimitError, MessageError
 from secfc.field.packing import unpack
 from secfc.protocol.client import Client
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import (
     SERVER,
     Assignment,
@@ -466,7 +466,7 @@ def test_limits_do_not_stop_an_honest_run_within_them(wire):
 
 
 def client_of(rows, **more):
-    job = Job(
+    job = make_job(
         n=3,
         k=2,
         t=1,

@@ -111,7 +111,7 @@ class TestWhatFollows:
         ("union", "start"),
         crossed(
             [False, True],
-            [{"n_init": 2}, {"init": "k-means++", "n_init": 2}, {"init": "separation"}],
+            [{"n_init": 2}, {"init": "separation"}],
             together=1,
         ),
         ids=str,

@@ -30,8 +30,8 @@ from secfc.errors import (
 from secfc.kernels.threads import Threads
 from secfc.protocol.client import Client
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
 from secfc.protocol.messages import Assignment, Challenge, Finish, Hello, Plan, Share
 from secfc.protocol.messages.wire import decode, encode
@@ -201,20 +201,20 @@ class TestRefusals:
     )
     def test_a_job_with_owners_is_checked(self, more, text):
         with pytest.raises(ParameterError, match=text):
-            Job(n=5, k=3, t=1, ell=1, d=3, bound=20.0, **more)
+            make_job(n=5, k=3, t=1, ell=1, d=3, bound=20.0, **more)
 
 
 def test_owners_are_in_the_digest_of_a_job():
-    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=20.0, seed=0)
-    owned = replace(job, owners=(3, 4), deposits="00")
-    assert len({job.digest, owned.digest, replace(owned, owners=(4, 3)).digest}) == 3
-    assert replace(owned, deposits="01").digest != owned.digest
+    job = make_job(n=5, k=3, t=1, ell=1, d=3, bound=20.0, seed=0)
+    owned = changed_job(job, owners=(3, 4), deposits="00")
+    assert len({job.digest, owned.digest, changed_job(owned, owners=(4, 3)).digest}) == 3
+    assert changed_job(owned, deposits="01").digest != owned.digest
 
 
 @pytest.fixture
 def setup():
     """Owners who have dealt to five members, and the setup of the run."""
-    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    job = make_job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     return setup_of(Committee.of(job, PARTIES, keeps=False))
 
 
@@ -258,7 +258,7 @@ def test_one_member_that_seals_wrong_labels_does_not_end_the_run_of_owners(setup
 
 
 def test_members_with_processes_of_their_own_check_deposits_there_and_only_there(monkeypatch):
-    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    job = make_job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     monkeypatch.setattr(committee.Intake, "take", None)
     made = Committee.of(job, PARTIES, keeps=True)
     monkeypatch.undo()
@@ -269,13 +269,13 @@ def test_members_with_processes_of_their_own_check_deposits_there_and_only_there
         intake = committee.Intake(made.call, number=j, identity=member, kernels=committee.choose(0))
         for deposit in deposits:
             intake.take(deposit)
-        intake.keep(made.job)  # else it raises
+        intake.keep(made.job.rows)  # else it raises
 
 
 @pytest.mark.parametrize("keeps", [False, True])
 def test_owners_in_threads_deal_in_the_order_of_their_numbers(monkeypatch, keeps):
     monkeypatch.setattr(committee, "_TOGETHER", 3)
-    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    job = make_job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     made = Committee.of(job, PARTIES, keeps=keeps, threads=Threads(3))
     assert list(made.owners) == [j for j, rows in enumerate(PARTIES, 1) if len(rows)]
     assert made.complete.owners == tuple(map(len, PARTIES))
@@ -326,7 +326,7 @@ def test_a_member_that_vanishes_takes_no_rows_with_it(setup, last):
 
 def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):
     """An owner shares integers too large for the bound: its shares are consistent, its norm is not."""
-    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    job = make_job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     far = [rows.copy() for rows in PARTIES]
     far[3][2] = 60.0
     monkeypatch.setattr("secfc.sharing.deposits.check_rows", lambda *_, **__: None)
@@ -342,7 +342,7 @@ def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch, rows
     monkeypatch.setattr(row_layout, "RANGE_ROWS", rows)
     monkeypatch.setattr(row_layout, "_FEW", rows // ANDED)
     monkeypatch.setattr(row_layout, "most_range_bytes", row_layout.most_range_bytes.__wrapped__)
-    job = Job(n=3, k=2, t=1, ell=1, d=1, bound=4.0, seed=0)
+    job = make_job(n=3, k=2, t=1, ell=1, d=1, bound=4.0, seed=0)
     rows = [np.array([[float(j % 3)]]) for j in range(70)]
     rows[41] = np.array([[5.0]])
     monkeypatch.setattr("secfc.sharing.deposits.check_rows", lambda *_, **__: None)
@@ -356,7 +356,7 @@ def test_more_owners_than_groups_are_told_apart_by_their_norms(monkeypatch, rows
 @pytest.mark.parametrize("sizes", [(1,) * 10_000, (3, 0, 70_000, *(1, 0, 2) * 2000), (5, 0, 1)])
 def test_parts_about_the_bound_stay_small_with_many_owners(sizes):
     """A line belongs to one owner, so owners of one row each need as many lines as they have rows."""
-    parts = RangeParts.of(Layout(sizes, deposited=True), Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0))
+    parts = RangeParts.of(Layout(sizes, deposited=True), make_job(n=3, k=2, t=1, ell=1, d=1, bound=1.0))
     found = np.zeros(len(sizes), dtype=int)
     for part in range(1, parts.answers):
         whose, numbers = parts.whose(part), parts.numbers(part)
@@ -370,13 +370,13 @@ def test_parts_about_the_bound_stay_small_with_many_owners(sizes):
 
 def test_a_million_owners_of_a_row_fit_in_messages():
     many = (1,) * 10**6
-    job = Job(n=11, k=8, t=4, ell=2, d=20, bound=20.0, owners=many, deposits="")
+    job = make_job(n=11, k=8, t=4, ell=2, d=20, bound=20.0, owners=many, deposits="")
     Layout(many, deposited=True).check(job)
 
 
 def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused():
     """One that no member has, one that one member lacks: the others' labels are those of the others' rows."""
-    job = Job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
+    job = make_job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
     made = Committee.of(job, PARTIES, keeps=True)
     intakes = {
         j: committee.Intake(
@@ -411,7 +411,7 @@ class TestMessages:
         other = Client(
             number=1,
             rows=PARTIES[0],
-            job=replace(job, owners=None, deposits=None),
+            job=changed_job(job, owners=None, deposits=None),
             session=roles.session,
             identity=in_process.Identity(made.keys[1]),
             masks=in_process.MaskSource(),
@@ -433,7 +433,7 @@ class TestMessages:
         for rows, its, deposits in (
             (PARTIES[0], job, made.intakes[0]),
             (PARTIES[0], job, None),
-            (PARTIES[0], replace(job, owners=None, deposits=None), made.intakes[0]),
+            (PARTIES[0], changed_job(job, owners=None, deposits=None), made.intakes[0]),
         ):
             with pytest.raises(ParameterError, match="client 1: rows, or deposits of a job with owners"):
                 Client(rows=rows, job=its, deposits=deposits, **party)

@@ -16,7 +16,7 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
 from secfc.protocol.answers.consistency import ConsistencyCheck, combinations_for
 from secfc.protocol.answers.decoding import ResidueError
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 KERNELS = [VectorisedKernels(), CompiledKernels()]
 both = pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.name)
@@ -52,7 +52,7 @@ def test_up_to_a_liars_who_change_one_residue_each_are_named(data, kernels):
     t, ell = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))
     liars, vanished = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 2))
     n = 2 * (t + ell) - 1 + vanished + 2 * liars
-    job = Job(n=n, k=3, t=t, ell=ell, d=4, bound=1.0, max_liars=liars, disclosure="coded")
+    job = make_job(n=n, k=3, t=t, ell=ell, d=4, bound=1.0, max_liars=liars, disclosure="coded")
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     answers = answers_of(job, rng)
     gone = rng.choice(n, vanished, replace=False) + 1
@@ -71,7 +71,7 @@ def test_up_to_a_liars_who_change_one_residue_each_are_named(data, kernels):
 def test_answers_agree_unless_some_lie(data, kernels):
     t, ell = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))
     spare = data.draw(st.integers(1, 4))
-    job = Job(
+    job = make_job(
         n=2 * (t + ell) - 1 + 2 * spare,
         k=3,
         t=t,
@@ -95,7 +95,7 @@ def test_answers_agree_unless_some_lie(data, kernels):
 
 @both
 def test_a_number_that_is_no_residue_names_its_sender_when_answers_are_compared(kernels):
-    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, disclosure="coded", max_liars=1)
+    job = make_job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, disclosure="coded", max_liars=1)
     answers = answers_of(job, np.random.default_rng(0))
     answers[4][1, 2, -3:] = 255
     with pytest.raises(ResidueError, match="client 4") as caught:
@@ -122,7 +122,7 @@ def test_parity_weights_sum_every_codeword_to_zero_and_no_lie_of_few():
 
 @both
 def test_more_liars_than_can_be_told_apart_give_none(kernels):
-    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2, disclosure="coded")
+    job = make_job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     for j in (2, 5, 8):
         lie(answers[j][0], 7, PRIMES[0].p)
@@ -130,7 +130,7 @@ def test_more_liars_than_can_be_told_apart_give_none(kernels):
 
 
 def test_one_liar_is_not_named_when_only_detection_was_promised():
-    job = Job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2, disclosure="coded")
+    job = make_job(n=9, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=2, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     lie(answers[3][1], 0, PRIMES[1].p)
     check = ConsistencyCheck(job, MaskSource(), KERNELS[0])
@@ -139,7 +139,7 @@ def test_one_liar_is_not_named_when_only_detection_was_promised():
 
 
 def test_r_answers_agree_whatever_they_are():
-    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1, disclosure="coded")
+    job = make_job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     lie(answers[1][0], 0, PRIMES[0].p)
     held = {j: answers[j] for j in range(1, 6)}
@@ -148,7 +148,7 @@ def test_r_answers_agree_whatever_they_are():
 
 @both
 def test_a_number_that_is_no_residue_names_its_sender(kernels):
-    job = Job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1, disclosure="coded")
+    job = make_job(n=7, k=3, t=1, ell=2, d=4, bound=1.0, max_liars=1, disclosure="coded")
     answers = answers_of(job, np.random.default_rng(0))
     answers[4][1, 2, -3:] = 255
     with pytest.raises(ResidueError, match="client 4") as caught:
@@ -158,7 +158,7 @@ def test_a_number_that_is_no_residue_names_its_sender(kernels):
 
 def test_coefficients_are_drawn_anew_for_every_check():
     """The check finds a lie that one set of coefficients misses and a fixed keystream would always miss."""
-    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
+    job = make_job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
     p = PRIMES[0].p
     answers = {j: pack(np.zeros((1, 1, 3)), p) for j in range(1, 6)}
     key = bytes(32)
@@ -192,5 +192,5 @@ def test_combinations_keep_the_probability_below_the_bound(liars, combinations):
 
 
 def test_repr_shows_no_coefficient():
-    job = Job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
+    job = make_job(n=5, k=1, t=1, ell=1, d=1, bound=1.0, max_liars=1, disclosure="coded")
     assert repr(ConsistencyCheck(job, MaskSource(), KERNELS[0])) == "ConsistencyCheck(combinations=2)"

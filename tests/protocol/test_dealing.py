@@ -11,7 +11,7 @@ from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES, primes_of
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import SERVER, Challenge, LeaveOut, Report
 from secfc.protocol.states import State
 from secfc.sharing.dealing import Reports, combined, covers_of
@@ -119,7 +119,7 @@ def test_reports_of_wrong_shape_with_no_residues_or_twice_are_refused(seven, ref
 
 
 def test_too_few_reports_name_the_inequality():
-    job = Job(n=7, k=2, t=1, ell=2, d=2, bound=1.0, max_liars=1, disclosure="coded")
+    job = make_job(n=7, k=2, t=1, ell=2, d=2, bound=1.0, max_liars=1, disclosure="coded")
     empty = PackedResidues(shape=(1, 2, 1), payload=bytes(6))
     with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S \+ A must hold: 7 < 5 \+ 3 \+ 1"):
         Reports(job, primes_of(1), [(1, 0)], dict.fromkeys(range(1, 5), empty))

@@ -11,7 +11,8 @@ from secfc.crypto.proof import Signer
 from secfc.errors import MessageError
 from secfc.protocol import messages
 from secfc.protocol.client import Client
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.cases import Union
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import turns
 from secfc.protocol.messages.sizes import Sizes
@@ -43,13 +44,13 @@ def job_of(k, kind):
     more = {"ids_cap": ROWS} if kind.__name__.startswith("Union") else {}
     if kind is messages.Hello:
         more = {"init": "labels"}
-    return Job(n=5, k=k, t=1, ell=1, d=3, bound=1.0, disclosure="coded", max_liars=1, **more)
+    return make_job(n=5, k=k, t=1, ell=1, d=3, bound=1.0, disclosure="coded", max_liars=1, **more)
 
 
 def sizes_of(k, kind):
     job = job_of(k, kind)
     counts = (ROWS,) * 5
-    return Sizes(job, None if kind is messages.Hello else Layout(counts, common=job.ids_cap is not None))
+    return Sizes(job, None if kind is messages.Hello else Layout(counts, common=isinstance(job.rows, Union)))
 
 
 def header(kind):

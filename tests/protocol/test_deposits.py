@@ -19,7 +19,8 @@ from secfc.errors import (
 from secfc.field.packing import unpack
 from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.cases import Deposited
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.sharing import deposit_proof, deposits
 from secfc.sharing.complete import complete
 from secfc.sharing.deposit_proof import COVERS
@@ -27,7 +28,7 @@ from secfc.sharing.deposits import Call, Intake, Owner, copies_of, sealed_labels
 
 _RNG = np.random.default_rng(51)
 ROWS = [_RNG.normal(size=(m, 3)).round(2) for m in (4, 1, 6, 300)]
-JOB = Job(n=7, k=3, t=2, ell=2, d=3, bound=20.0)
+JOB = make_job(n=7, k=3, t=2, ell=2, d=3, bound=20.0)
 KERNELS = choose(0)
 MOST = tuple(map(len, ROWS))
 
@@ -296,12 +297,12 @@ class TestComplete:
                 intakes[j].take(deposit)
         found = complete(party.call, intakes)
         other = taken(party.intake(3), *(party.owner(number).deposit()[2] for number in (1, 2)))
-        job = replace(JOB, owners=found.owners, deposits=found.deposits)
+        job = changed_job(JOB, owners=found.owners, deposits=found.deposits)
         with pytest.raises(ParameterError, match="member 3: it holds other deposits than the other members"):
-            other.keep(job)
+            other.keep(job.rows)
         with pytest.raises(ParameterError, match="member 3: it holds other deposits than the job says"):
-            taken(party.intake(3), party.owner(1).deposit()[2]).keep(job)
-        intakes[3].keep(job)
+            taken(party.intake(3), party.owner(1).deposit()[2]).keep(job.rows)
+        intakes[3].keep(job.rows)
         with pytest.raises(MessageError, match="after the job said whose deposits count"):
             intakes[3].take(party.owner(3).deposit()[2])
         assert list(intakes[3].held) == [1, 2]
@@ -315,10 +316,10 @@ class TestLabels:
         for j, intake in intakes.items():
             taken(intake, given[0][j - 1], given[1][j - 1])
         found = complete(party.call, intakes)
-        job = replace(JOB, owners=found.owners, deposits=found.deposits)
+        job = changed_job(JOB, owners=found.owners, deposits=found.deposits)
         out = {}
         for j, intake in intakes.items():
-            intake.keep(job)
+            intake.keep(job.rows)
             sealed = intake.seal_labels(np.array(labels[j] if isinstance(labels, dict) else labels))
             out[j] = sealed_labels_of(found.owners, sealed)
         return first, second, out
@@ -359,7 +360,7 @@ class TestLabels:
 
     def test_labels_are_sealed_once(self, party):
         intake = taken(party.intake(1), party.owner(2).deposit()[0])
-        intake.keep(replace(JOB, owners=(0, 1, 0, 0), deposits=complete(party.call, {1: intake}).deposits))
+        intake.keep(Deposited((0, 1, 0, 0), complete(party.call, {1: intake}).deposits))
         first = intake.seal_labels(np.array([2]))
         assert intake.seal_labels(np.array([1])) is first
 
@@ -369,9 +370,7 @@ class TestLabels:
         given, zeros = owner.deposit(), np.zeros(300, dtype=int)
         for j in (1, 1, 2, 3):
             intake = taken(party.intake(j), given[j - 1])
-            intake.keep(
-                replace(JOB, owners=(0, 0, 0, 300), deposits=complete(party.call, {1: intake}).deposits)
-            )
+            intake.keep(Deposited((0, 0, 0, 300), complete(party.call, {1: intake}).deposits))
             sealed.append(intake.seal_labels(zeros))
         assert len({one[:16] for one in sealed}) == 4
         assert sealed[0][16:32] != sealed[1][16:32]

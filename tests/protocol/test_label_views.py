@@ -348,7 +348,7 @@ def coupled(net_of, rows, given, coalition, *, width=0.02, others=None):
         assert told(now) == told(first)
         if view(now, coalition) == seen:
             break
-        before, keys = keys, moved_keys(first, now, coalition, job.trio)
+        before, keys = keys, moved_keys(first, now, coalition, job.comparers)
         if step == 0:
             for dealer, moved in moved_covers(job, first, now).items():
                 shares[dealer] |= moved

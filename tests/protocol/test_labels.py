@@ -18,6 +18,7 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.operations.inertia import InertiaEvaluator
 from secfc.operations.role import Comparer
+from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
@@ -106,22 +107,24 @@ def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut)
     net.run()
     assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
     assert (net.server.outcome.opened is not None) == net.job.opens_inertia
-    if net.job.init != "k-means++":
+    if net.job.method.init != "k-means++":
         plain = Wire(rows, disclosure="coded", **given | {"reveal_inertia": False})
         plain.run()
         np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
         if net.job.opens_inertia:
             told = net.job.in_data_units(plain.server.outcome.inertia)
             assert net.server.outcome.opened == pytest.approx(told, rel=2**-51)
-    if not net.job.predict and net.job.init != "separation":  # its core is a start with rows in no set
+    if (
+        not isinstance(net.job.method, Predict) and net.job.method.init != "separation"
+    ):  # its core is a start with rows in no set
         assert_exact(net, np.concatenate(net.rows), given["seed"])
 
 
 def assert_exact(net, pooled, seed):
     best, job = net.server.outcome, net.job
-    plus_plus = {"init": "k-means++", "n_init": job.n_init, "random_state": seed}
-    given = plus_plus if job.init == "k-means++" else {"init": [best.start]}
-    given |= {"max_iter": job.max_iter, "tol_moved": job.tol_moved}
+    plus_plus = {"init": "k-means++", "n_init": job.method.n_init, "random_state": seed}
+    given = plus_plus if job.method.init == "k-means++" else {"init": [best.start]}
+    given |= {"max_iter": job.method.max_iter, "tol_moved": job.method.tol_moved}
     exact = ExactLloyd(job.k, **given, precision=job.precision, bound=job.bound).fit([pooled])
     np.testing.assert_array_equal(best.labels, exact.labels_[0])
     assert (best.n_iter, best.converged) == (exact.n_iter_, exact.converged_)

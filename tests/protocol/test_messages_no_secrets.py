@@ -13,12 +13,12 @@ from secfc.crypto.handshake import Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.randomness import MaskSource
 from secfc.protocol.client import Client
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 
 SECRET = 123456.789
 DIGITS = "123456"
 SECRET_LABEL = 123456789
-JOB = Job(n=3, k=2, t=1, ell=1, d=2, bound=1000.0, disclosure="coded")
+JOB = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1000.0, disclosure="coded")
 
 
 def client_of(rows, run=bytes(16)):

@@ -13,7 +13,8 @@ from secfc.errors import MessageError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.protocol.answers.disclosure import ServerCoded
 from secfc.protocol.answers.gathering import Gathering
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.job_options import as_options
+from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
 
 N, NAMED, R = 9, 6, 3
@@ -22,7 +23,7 @@ ROWS = np.random.default_rng(4).integers(-9, 9, size=(30, 2)).astype(float)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr("secfc.protocol.job.job_values._FEW_ANSWER", 4)
+    monkeypatch.setattr("secfc.protocol.job.job._FEW_ANSWER", 4)
 
 
 def net_of(n=N, **options):
@@ -33,7 +34,7 @@ def exact(net):
     """The labels of the same start on the pooled rows."""
     ends = np.cumsum([len(part) for part in net.rows])[:-1]
     start = np.split(net.server.outcome.start, ends)
-    of_job = {name: getattr(net.job, name) for name in ("bound", "precision", "max_iter")}
+    of_job = {name: as_options(net.job)[name] for name in ("bound", "precision", "max_iter")}
     model = ExactLloyd(net.job.k, init=start, **of_job)
     return np.concatenate(model.fit(net.rows).labels_)
 
@@ -55,7 +56,7 @@ def sets_of(recorded):
 
 def test_twice_as_many_as_are_needed_are_named_where_there_are_more(monkeypatch):
     def job(n, **options):
-        return Job(
+        return make_job(
             **{"n": n, "k": 2, "t": 1, "ell": 1, "d": 2, "bound": 1.0, "disclosure": "coded"} | options
         )
 
@@ -112,7 +113,7 @@ def test_others_are_named_when_too_few_are_left():
 
 
 def test_clients_that_were_never_absent_are_named_first():
-    job = Job(n=12, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
+    job = make_job(n=12, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
     gathering, disclosure, named = Gathering(job), ServerCoded(job), []
     for absent in (set(), {2}, set(), {1, 3, 4, 5, 6, 7}, {9, 10, 11, 12}, {2, 8}):
         gathering.absent = set(absent)
@@ -127,7 +128,7 @@ def test_clients_that_were_never_absent_are_named_first():
 
 @pytest.mark.parametrize(("liars", "named", "absent"), [(0, 6, 3), (1, 10, 4)])
 def test_a_round_is_asked_again_exactly_when_too_few_named_are_left(liars, named, absent):
-    job = Job(n=20, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded", max_liars=liars)
+    job = make_job(n=20, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded", max_liars=liars)
     gathering, disclosure = Gathering(job), ServerCoded(job)
     gathering.begin(disclosure.responders(gathering))
     assert gathering.responders == tuple(range(1, named + 1))
@@ -143,7 +144,7 @@ def test_a_round_is_asked_again_exactly_when_too_few_named_are_left(liars, named
 
 
 def test_nobody_is_asked_again_where_nobody_else_can_answer():
-    job = Job(n=7, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
+    job = make_job(n=7, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
     gathering, disclosure = Gathering(job), ServerCoded(job)
     gathering.begin(disclosure.responders(gathering))
     gathering.absent = {4, 5, 6, 7, 1}
@@ -213,7 +214,7 @@ def test_responders_are_refused_where_all_clients_answer(refuses):
 
 
 def test_an_answer_to_a_round_that_was_asked_again_is_dropped_and_its_sender_stays():
-    job = Job(n=16, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
+    job = make_job(n=16, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="coded")
     gathering, disclosure = Gathering(job), ServerCoded(job)
     gathering.begin(disclosure.responders(gathering))
     for gone in ((1, 2, 3, 4), (5, 6, 7, 8)):

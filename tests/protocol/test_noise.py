@@ -13,8 +13,8 @@ from support.wire import Wire
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError, ParameterError, TooManyFaultsError
 from secfc.lagrange.basis import lagrange_basis
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish, Share
 from secfc.protocol.opening.noise import LEAST_VARIANCE, Noise, largest_rho, noise_of
@@ -83,19 +83,19 @@ class TestHowMuch:
         [(3, 1, 1, 2), (5, 1, 1, 3), (4, 1, 1, 2), (10, 4, 1, 5), (11, 4, 2, 7), (20, 1, 1, 10)],
     )
     def test_the_noise_of_clients_that_neither_collude_nor_may_vanish_is_enough(self, n, t, ell, honest):
-        job = Job(**GIVEN | {"n": n, "t": t, "ell": ell})
+        job = make_job(**GIVEN | {"n": n, "t": t, "ell": ell})
         noise, rho = noise_of(job, Layout((3,) * n)), largest_rho(1.0, 1e-6)
         assert noise.dealers == honest + t
         assert noise.variance == ceil((2 * job.radius) ** 2 / (2 * honest * rho))
 
     def test_clients_without_rows_add_no_noise_and_do_not_count(self):
-        job = Job(**GIVEN)
+        job = make_job(**GIVEN)
         assert noise_of(job, Layout((3, 0, 3, 3, 3))).dealers == 3
         two, three = (noise_of(job, Layout(counts)).variance for counts in ((3, 0, 3, 3, 3), (3,) * 5))
         assert two / three == pytest.approx(3 / 2)
 
     def test_a_delta_of_one_row_in_all_is_an_error(self):
-        job = Job(**GIVEN | {"centres_delta": 1 / 16})
+        job = make_job(**GIVEN | {"centres_delta": 1 / 16})
         assert noise_of(job, Layout((3,) * 5))
         with pytest.raises(
             ParameterError, match=r"^centres_delta: .* 0\.0625 was given and there are 16 rows$"
@@ -105,16 +105,16 @@ class TestHowMuch:
     def test_too_few_clients_with_rows_are_an_error(self):
         text = r"^centres_epsilon: 1 clients may collude and 1 may vanish, so at least 3 .* needed .* are 2$"
         with pytest.raises(ParameterError, match=text):
-            noise_of(Job(**GIVEN), Layout((3, 0, 0, 0, 3)))
+            noise_of(make_job(**GIVEN), Layout((3, 0, 0, 0, 3)))
 
     def test_weights_move_sums_by_as_much_more(self):
-        job = Job(**GIVEN, weighted=True)
+        job = make_job(**GIVEN, weighted=True)
         weights = np.array([1, 7, 2, 1, 1])
         heavy = noise_of(job, Layout((1,) * 5, weights=weights)).variance
         assert heavy / noise_of(job, Layout((1,) * 5)).variance == pytest.approx(49)
 
     def test_a_single_clients_noise_has_a_variance_that_its_bounds_need(self):
-        job = Job(**GIVEN | {"centres_epsilon": 1e9, "precision": 1})
+        job = make_job(**GIVEN | {"centres_epsilon": 1e9, "precision": 1})
         assert noise_of(job, Layout((3,) * 5)).variance == LEAST_VARIANCE
 
     @pytest.mark.parametrize(
@@ -125,20 +125,20 @@ class TestHowMuch:
         ],
     )
     def test_numbers_so_small_that_noise_does_not_fit_are_an_error(self, epsilon, delta, text):
-        job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta, "precision": 1})
+        job = make_job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta, "precision": 1})
         with pytest.raises(ParameterError, match=f"^centres_epsilon: {text}"):
             noise_of(job, Layout((3,) * 5))
 
     def test_a_job_without_it_has_none(self):
         assert (
-            noise_of(Job(**GIVEN | {"centres_epsilon": None, "centres_delta": None}), Layout((3,) * 5))
+            noise_of(make_job(**GIVEN | {"centres_epsilon": None, "centres_delta": None}), Layout((3,) * 5))
             is None
         )
 
     @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5), (3.0, 0.05)])
     def test_the_honest_clients_noise_has_the_guarantee_that_dp_accounting_computes(self, epsilon, delta):
         dp_accounting = pytest.importorskip("dp_accounting")
-        job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta})
+        job = make_job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta})
         noise = noise_of(job, Layout((3,) * 5))
         multiplier = sqrt(3 * noise.variance) / (2 * job.radius)
         accountant = dp_accounting.rdp.RdpAccountant(1 + np.geomspace(1e-3, 1e4, 4000))
@@ -148,7 +148,7 @@ class TestHowMuch:
     @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (4.0, 1e-2), (0.5, 0.05)])
     def test_the_sum_of_honest_noise_has_the_guarantee_by_its_probabilities(self, epsilon, delta):
         # A row moved as far as it can go, along one column, with integers so small that all can be summed.
-        job = Job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta, "precision": 1, "d": 1})
+        job = make_job(**GIVEN | {"centres_epsilon": epsilon, "centres_delta": delta, "precision": 1, "d": 1})
         noise, moved = noise_of(job, Layout((3,) * 5)), 2 * job.radius
         reach = 40 * ceil(sqrt(noise.variance))
         of_one = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * noise.variance))
@@ -389,21 +389,21 @@ class TestTheJob:
     )
     def test_values_and_options_that_do_not_fit_are_refused(self, changed, text):
         with pytest.raises(ParameterError) as caught:
-            Job(**GIVEN | changed)
+            make_job(**GIVEN | changed)
         assert str(caught.value).startswith(text)
 
     def test_both_numbers_are_in_the_digest(self):
-        job = Job(**GIVEN)
-        others = [replace(job, centres_epsilon=2.0), replace(job, centres_delta=1e-7)]
+        job = make_job(**GIVEN)
+        others = [changed_job(job, centres_epsilon=2.0), changed_job(job, centres_delta=1e-7)]
         assert len({one.digest for one in (job, *others)}) == 3
 
     def test_a_whole_epsilon_is_the_same_number(self):
-        assert Job(**GIVEN | {"centres_epsilon": 1}).digest == Job(**GIVEN).digest
+        assert make_job(**GIVEN | {"centres_epsilon": 1}).digest == make_job(**GIVEN).digest
 
 
 def test_noise_repeats_nothing_of_the_masks_source():
     """It comes from the run's cryptographic generator, and moves its position on."""
-    job, masks = Job(**GIVEN), MaskSource()
+    job, masks = make_job(**GIVEN), MaskSource()
     noise = noise_of(job, Layout((3,) * 5))
     first, position = noise.draw(job, masks), masks.position
     assert first.shape == (2, 3)

@@ -92,7 +92,7 @@ def assert_exact(net):
         init=[best.start],
         precision=net.job.precision,
         bound=net.job.bound,
-        max_iter=net.job.max_iter,
+        max_iter=net.job.method.max_iter,
     ).fit([pooled])
     np.testing.assert_array_equal(best.labels, exact.labels_[0])
 
@@ -107,7 +107,7 @@ def test_in_any_order_an_honest_run_refuses_nothing(part_rows, kind, seed):
     assert net.server.state is State.DONE
     for client in net.clients.values():
         assert client.state is State.DONE
-        assert (client.centres is not None) == (client.number in net.job.reveal_to)
+        assert (client.centres is not None) == (client.number in net.job.opened.to)
     assert_exact(net)
     assert net.server.faults == type(net.server.faults)(absent=(), left_out=(), liars=(), cheats=())
 

@@ -81,7 +81,7 @@ def test_a_second_round_is_refused(net, refuses):
 
 
 def test_what_vanished_responders_left_is_asked_of_others_about_the_same_sets(wire, refuses, monkeypatch):
-    monkeypatch.setattr("secfc.protocol.job.job_values._FEW_ANSWER", 4)
+    monkeypatch.setattr("secfc.protocol.job.job._FEW_ANSWER", 4)
     net, gone = wired(wire, more_clients=5), {3, 4, 5, 6}
     assert (net.job.named, net.job.max_rounds) == (6, 3)
     net.hold(Assignment, recipient=1)

@@ -69,7 +69,7 @@ def test_honest_rows_are_clustered_exactly(wire, setting):
         init=np.split(best.start, ends),
         precision=12,
         bound=20.0,
-        max_iter=net.job.max_iter,
+        max_iter=net.job.method.max_iter,
     ).fit(ROWS)
     np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
 

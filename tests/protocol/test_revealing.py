@@ -15,8 +15,8 @@ from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import SERVER, CentreShare, Finish, LeaveOut
 from secfc.protocol.opening.revealing import centres_of, open_sums
@@ -152,7 +152,7 @@ class TestConsent:
         assert centres(net)[2][0, 0] == np.ldexp(left.sum() / 6, -net.job.exponent)
 
     def test_a_recipients_own_rows_do_not_count(self):
-        job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), disclosure="coded")
+        job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), disclosure="coded")
         layout, labels = Layout((2, 3, 2)), np.array([0, 0, 1, 1, 1, 0, 1], dtype=np.int32)
         replace(WILLING, smallest_set=1).check_revealed(job, name="client 1", layout=layout, labels=labels)
         with pytest.raises(
@@ -161,7 +161,7 @@ class TestConsent:
             replace(WILLING, smallest_set=2).check_revealed(
                 job, name="client 1", layout=layout, labels=labels
             )
-        other = replace(job, reveal_to=(1,))
+        other = changed_job(job, reveal_to=(1,))
         with pytest.raises(LimitError, match=r"cluster 0 has 1 that are not client 1's"):
             replace(WILLING, smallest_set=2).check_revealed(
                 other, name="client 1", layout=layout, labels=labels
@@ -170,7 +170,7 @@ class TestConsent:
     @pytest.mark.parametrize("named", [(0,), (5,), (2, 1), (1, 1)])
     def test_recipients_are_different_clients_in_order(self, named):
         with pytest.raises(ParameterError, match=r"^reveal_centres: "):
-            Job(n=4, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=named, disclosure="coded")
+            make_job(n=4, k=2, t=1, ell=1, d=2, bound=1.0, reveal_to=named, disclosure="coded")
 
 
 class TestRefused:
@@ -255,7 +255,7 @@ class TestWrongShares:
         found = open_sums(shares, job=job, primes=tuple(one.p for one in primes), sizes=sizes)
         return centres_of(found, job=job, sizes=sizes)
 
-    JOB = Job(n=9, k=2, t=1, ell=2, d=3, bound=4.0, precision=20, disclosure="coded")
+    JOB = make_job(n=9, k=2, t=1, ell=2, d=3, bound=4.0, precision=20, disclosure="coded")
     SUMS = ((1 << 20, 3), (-5, -(1 << 21)), (7, 0), (0, 0))
 
     def test_sums_are_exact_and_signed(self):
@@ -282,11 +282,11 @@ class TestWrongShares:
 
     @pytest.mark.parametrize("wrong", [(1,), (4, 9)])
     def test_as_many_as_may_lie_are_righted(self, wrong):
-        job = replace(self.JOB, max_liars=2, disclosure="coded")
+        job = changed_job(self.JOB, max_liars=2, disclosure="coded")
         np.testing.assert_array_equal(self.opened(job, self.SUMS, wrong=wrong), self.opened(job, self.SUMS))
 
     def test_more_than_may_lie_are_not(self):
-        job = replace(self.JOB, max_liars=1, disclosure="coded")
+        job = changed_job(self.JOB, max_liars=1, disclosure="coded")
         with pytest.raises(TooManyFaultsError, match="do not agree"):
             self.opened(job, self.SUMS, wrong=(4, 9))
 

@@ -16,8 +16,8 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import matmul, reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.messages import SERVER, Assignment, CentreShare, Finish, LeaveOut, Witness
 from secfc.protocol.phases import client_identify
 from secfc.protocol.phases.client_iterate import ClientIterate
@@ -93,7 +93,7 @@ class Coalition:
         """Client 1's own share of sums of these clusters."""
         sharing = self.spy.phase.held.sharing
         sums = unpack(sharing.points.set_shares(labels).planes())
-        if self.net.job.reveal_spread is None:
+        if self.net.job.opened.spread is None:
             return sums
         sharing._zeros = dict(self.zeros)
         return np.concatenate([sums, unpack(sharing.hidden_squares(labels).planes())], axis=1)
@@ -229,7 +229,9 @@ class TestTwoLayouts:
 
 
 def job_of(n, t, ell, **more):
-    return Job(n=n, k=2, t=t, ell=ell, d=4, bound=1.0, **{"disclosure": "coded", "reveal_to": (1,)} | more)
+    return make_job(
+        n=n, k=2, t=t, ell=ell, d=4, bound=1.0, **{"disclosure": "coded", "reveal_to": (1,)} | more
+    )
 
 
 class TestQuorum:

@@ -15,8 +15,8 @@ from secfc.field.primes import PRIMES
 from secfc.field.residues import reduce
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import CentreShare, Finish, Share
 from secfc.protocol.opening.spreading import (
@@ -170,7 +170,9 @@ class TestConsent:
         assert all(client.centres is None for client in net.clients.values())
 
     def test_a_recipients_own_rows_do_not_count(self):
-        job = Job(n=3, k=1, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), reveal_spread=10, disclosure="coded")
+        job = make_job(
+            n=3, k=1, t=1, ell=1, d=2, bound=1.0, reveal_to=(2,), reveal_spread=10, disclosure="coded"
+        )
         layout = Layout((5, 3, 5))
         for labels, fits in ((np.zeros(13), True), (np.r_[-1, np.zeros(12)], False)):
             given = {"name": "client 1", "layout": layout, "labels": labels.astype(np.int32)}
@@ -187,7 +189,7 @@ class TestConsent:
         with pytest.raises(ParameterError, match=r"^limits\.reveal_spread: "):
             Limits(reveal_spread=least)
         with pytest.raises(ParameterError, match=r"^reveal_spread: "):
-            Job(
+            make_job(
                 n=3,
                 k=1,
                 t=1,
@@ -211,7 +213,7 @@ class TestConsent:
     def test_not_without_centres_and_not_with_liars_ids_or_a_tolerance(self, other):
         given = {"n": 7, "k": 1, "t": 1, "ell": 1, "d": 2, "bound": 1.0, "reveal_to": (2,)}
         with pytest.raises(ParameterError, match=r"^reveal_spread: "):
-            Job(**{"disclosure": "coded"} | given | other, reveal_spread=10)
+            make_job(**{"disclosure": "coded"} | given | other, reveal_spread=10)
 
 
 def adds(monkeypatch, liar, lies):
@@ -298,7 +300,7 @@ class TestRefused:
 
     def test_the_inertia_is_at_least_that_about_the_rows_own_means(self):
         job, sizes = (
-            Job(n=3, k=2, t=1, ell=1, d=1, bound=1.0, precision=4, disclosure="coded"),
+            make_job(n=3, k=2, t=1, ell=1, d=1, bound=1.0, precision=4, disclosure="coded"),
             np.array([2, 1]),
         )
         result = {"run": bytes(16), "sender": 0, "recipient": 1, "labels": np.zeros(3, dtype=np.int32)}
@@ -326,7 +328,7 @@ class TestRefused:
 
     def test_sums_that_no_integers_have(self):
         job, sizes = (
-            Job(n=3, k=1, t=1, ell=1, d=1, bound=1.0, precision=4, disclosure="coded"),
+            make_job(n=3, k=1, t=1, ell=1, d=1, bound=1.0, precision=4, disclosure="coded"),
             np.array([2]),
         )
         assert deviations([[2]], [[10]], job=job, sizes=sizes) == 2.0 / 16  # -1 and 3
@@ -340,7 +342,7 @@ class TestRefused:
 class TestZeros:
     @pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (8, 1, 1), (5, 2, 1), (9, 2, 2), (12, 1, 3)])
     def test_any_r_shares_decode_to_zeros(self, n, t, ell):
-        job = Job(n=n, k=2, t=t, ell=ell, d=5, bound=1.0, disclosure="coded")
+        job = make_job(n=n, k=2, t=t, ell=ell, d=5, bound=1.0, disclosure="coded")
         primes = tuple(prime.p for prime in PRIMES[:3])
         dealt = [deal_zeros(job, primes=primes, masks=MaskSource()) for _ in range(2)]
         shares = {

@@ -9,7 +9,7 @@ import pytest
 from support.browser import drawn
 
 import secfc
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import make_job
 from secfc.report.charts import bars, descent
 from secfc.report.learned import who_learned_what
 from secfc.report.notes import notes
@@ -199,7 +199,7 @@ def test_notebooks_show_a_table_of_numbers(result):
 
 @pytest.mark.parametrize("t", [1, 3])
 def test_who_learned_what_names_everybody(t):
-    job = Job(n=9, k=2, t=t, ell=2, d=8, bound=1.0, disclosure="coded")
+    job = make_job(n=9, k=2, t=t, ell=2, d=8, bound=1.0, disclosure="coded")
     lines = {line.who: line.what for line in who_learned_what(job, rounds=7)}
     assert ("any one client" if t == 1 else "any 3 clients together") in lines
     assert f"{t + 1} clients together" in lines
@@ -210,7 +210,7 @@ def test_who_learned_what_names_everybody(t):
 
 
 def test_what_is_opened_before_a_run_is_told():
-    job = Job(n=3, k=2, t=1, ell=1, d=2, bound=1.0)
+    job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0)
     lines = {line.who: line.what for line in who_learned_what(job, rounds=7, opened=("age", "dose"))}
     assert lines["every client, because all consented"].startswith(
         "of age, dose: how many parties hold values"
@@ -219,7 +219,7 @@ def test_what_is_opened_before_a_run_is_told():
 
 
 def test_with_membership_privacy_nobody_learns_how_many_rows_a_client_holds():
-    job = Job(n=3, k=2, t=1, ell=1, d=8, bound=1.0, ids_cap=9)
+    job = make_job(n=3, k=2, t=1, ell=1, d=8, bound=1.0, ids_cap=9)
     line = who_learned_what(job, rounds=7)[0]
     assert "not who holds which ID" in line.what
     assert "how many rows" not in line.what

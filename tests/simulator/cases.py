@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from secfc.drivers.setup import Setup
 from secfc.protocol.job import row_layout
+from secfc.protocol.job.cases import LabelsOnly, Predict, Union
 from secfc.protocol.job.job import Job
 
 from .faults import Ending, Fault, Kind, Scenario, run_faulty
@@ -79,7 +80,8 @@ def draw(seed: int) -> Case:
         liars=frozenset(liars),
         unreliable=frozenset(gone),
         # Rows of a union and of a prediction cannot be left out: who vanishes or deals badly ends the run.
-        promised=promised and not ((setup.ids is not None or setup.job.predict) and (gone or liars)),
+        promised=promised
+        and not ((setup.ids is not None or isinstance(setup.job.method, Predict)) and (gone or liars)),
         overlap=rows_of == "overlap",
         beyond=not promised
         and (lossy or size.n < setup.job.threshold + len({*gone} - {*liars}) + 2 * size.liars),
@@ -121,7 +123,7 @@ def _fault(rng: random.Random, kind: Kind, client: int) -> Fault:
 def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list[Fault], list[Lie]]:
     """What liars deal wrongly, and what they say wrongly."""
     # Who deals wrongly to all others has other rows. In a union these stay, and no oracle knows them.
-    most = 2 if job.ids_cap is not None else job.n - 1
+    most = 2 if isinstance(job.rows, Union) else job.n - 1
     faults = [
         Fault(kind="deal", client=j, at=rng.randrange(job.n), count=rng.choice((1, 1, 2, most)))
         for j in liars
@@ -146,7 +148,7 @@ def _lies_of(rng: random.Random, job: Job, liars: tuple[int, ...]) -> tuple[list
 
 def _answer(job: Job) -> str:
     """The type of message in which clients answer."""
-    return "MaskedAnswer" if job.disclosure == "labels" else "CodedDistances"
+    return "MaskedAnswer" if isinstance(job.disclosure, LabelsOnly) else "CodedDistances"
 
 
 def _lie(

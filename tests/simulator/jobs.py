@@ -8,8 +8,8 @@ import numpy as np
 from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.setup import Setup
 from secfc.field.array_types import Floats
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.sharing.row_checks import largest_norm
 from secfc.tables.ids import row_ids
 
@@ -86,7 +86,7 @@ def draw_setup(rng: random.Random, size: Size, *, seed: int, rows_of: str) -> Se
         options["weighted"] = True
         weights = [np.array([rng.randint(1, 5) for _ in range(m)], dtype=np.int64) for m in counts]
     setup = Setup(
-        job=Job(n=size.n, k=k, t=size.t, ell=size.ell, d=d, max_liars=size.liars, **options),
+        job=make_job(n=size.n, k=k, t=size.t, ell=size.ell, d=d, max_liars=size.liars, **options),
         rows=rows,
         starts=starts,
         weights=weights,

@@ -14,6 +14,7 @@ from secfc.drivers.setup import Setup
 from secfc.errors import DuplicateIdError, ParameterError, PartyError, TooManyFaultsError
 from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult, SearchResult
+from secfc.protocol.job.cases import LabelsOnly, Predict
 
 from .cases import Case
 from .faults import Ending
@@ -80,7 +81,7 @@ def _unfounded(case: Case, ending: Ending, honest: set[int], there: set[int]) ->
 def _too_few(case: Case, ending: Ending) -> bool:
     """Whether unreadable shares may end the run without naming a party (`secfc.sharing.unread`)."""
     job = case.setup.job
-    more = (job.max_liars + (job.disclosure == "labels")) ** 2 // 4
+    more = (job.max_liars + (isinstance(job.disclosure, LabelsOnly))) ** 2 // 4
     enough = job.threshold + len(case.unreliable) + 2 * job.max_liars + more
     disputed = {client for pair in ending.faults.unread for client in pair}
     too_few = bool(disputed) and (job.n < enough or not disputed.isdisjoint(job.comparers))
@@ -99,15 +100,22 @@ def differences(setup: Setup, ending: Ending) -> list[str]:
     rows, weights = pooled(setup, ending)
     found = []
     for one in ending.found:
-        if job.predict:
+        if isinstance(job.method, Predict):
             expected = _nearest(setup, rows, best.start, weights)
             found += [] if np.array_equal(one.labels, expected) else ["predicted labels are wrong"]
             continue
         model = _From(one.k, **_options(setup))
         model.sets = one.start
         found += _unlike(one, _fit(model, rows, weights), setup)
-    if not (job.predict or job.compared or job.init == "labels" or job.seed is None):
-        model = ExactLloyd(job.k, init=job.init, n_init=job.n_init, random_state=job.seed, **_options(setup))
+    if not (
+        isinstance(job.method, Predict)
+        or job.method.compared
+        or job.method.init == "labels"
+        or job.seed is None
+    ):
+        model = ExactLloyd(
+            job.k, init=job.method.init, n_init=job.method.n_init, random_state=job.seed, **_options(setup)
+        )
         found += [f"{one}, of the start by name" for one in _unlike(best, _fit(model, rows, weights), setup)]
     for party, own in ending.labels.items():
         if not np.array_equal(own, best.labels[_places(setup, ending, party)]):
@@ -160,7 +168,7 @@ def _places(setup: Setup, ending: Ending, party: int) -> Any:
 def _options(setup: Setup) -> dict[str, Any]:
     job = setup.job
     unit = {"precision": job.precision} if job.step is None else {"step": job.step}
-    return {"bound": job.bound, "max_iter": job.max_iter, "tol_moved": job.tol_moved} | unit
+    return {"bound": job.bound, "max_iter": job.method.max_iter, "tol_moved": job.method.tol_moved} | unit
 
 
 def _fit(model: ExactLloyd, rows: Floats, weights: Labels | None) -> ExactLloyd:

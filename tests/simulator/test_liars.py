@@ -8,8 +8,9 @@ from simulator.lying import Lie
 from simulator.oracle import broken_promises
 
 from secfc.drivers.setup import Setup
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.cases import Coded
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 
 
 def lie(client, what, how, **given):
@@ -19,7 +20,7 @@ def lie(client, what, how, **given):
 def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
     """A run of clients with these numbers of rows."""
     n, values = len(counts), np.random.default_rng(seed)
-    job = Job(
+    job = make_job(
         **{"n": n, "d": 2, "ell": 1, "bound": 8.0, "disclosure": "coded"} | given,
         seed=seed,
     )
@@ -28,7 +29,7 @@ def kept(counts, *, liars, lies, faults=(), part_rows=256, seed, **given):
         setup=Setup(
             job=job,
             rows=[values.normal(size=(m, 2)).clip(-4, 4) for m in counts],
-            starts=labels if job.init == "labels" else None,
+            starts=labels if job.method.init == "labels" else None,
             names=[f"client {j}" for j in range(1, n + 1)],
             limits=Limits(),
         ),
@@ -175,5 +176,5 @@ def test_one_liar_too_many_gets_nobody_honest_blamed_where_a_spare_client_answer
     assert len(case.liars) == job.max_liars + 1
     assert (ending.error is None) == (ending.clustering is not None)
     # With n = R + 2A the liars and R - 1 others agree; with "labels" not all who could answer are waited for.
-    if job.disclosure == "coded" and job.n > job.threshold + 2 * job.max_liars:
+    if isinstance(job.disclosure, Coded) and job.n > job.threshold + 2 * job.max_liars:
         assert set(ending.faults.liars) <= case.liars

@@ -11,6 +11,9 @@ from simulator.cases import FORGED, draw, run
 from simulator.oracle import broken_promises
 from simulator.traffic import Traffic
 
+from secfc.protocol.job.cases import Union
+from secfc.protocol.job.job_options import as_options
+
 *_first, _end = map(int, os.environ.get("SECFC_SIMULATIONS", "300").split(":"))
 SEEDS = range(*_first, _end)
 
@@ -30,11 +33,13 @@ def test_what_is_drawn_has_all_options_faults_and_lies():
     for seed in range(300):
         case = draw(seed)
         job, rows_of = case.setup.job, "clients"
-        if case.setup.committee is not None or job.ids_cap is not None:
-            rows_of = "union" if job.ids_cap is not None else "owners"
-        seen[job.disclosure, rows_of, min(job.max_liars, 1)] += 1
-        seen.update({name for name in ("weighted", "predict", "compared", "reveal_to") if getattr(job, name)})
-        seen.update([job.init, job.precision, (job.step,), "coin" if job.tosses else "seed"])
+        if case.setup.committee is not None or isinstance(job.rows, Union):
+            rows_of = "union" if isinstance(job.rows, Union) else "owners"
+        seen[job.disclosure.name, rows_of, min(job.max_liars, 1)] += 1
+        seen.update(
+            {name for name in ("weighted", "predict", "compared", "reveal_to") if as_options(job)[name]}
+        )
+        seen.update([job.method.init, job.precision, (job.step,), "coin" if job.tosses else "seed"])
         seen.update({("vanish", case.promised)} if case.unreliable else {})
         seen.update({"overlap"} if case.overlap else {})
         seen.update({fault.kind for fault in case.scenario.faults})

@@ -37,8 +37,8 @@ from secfc.field.residues import reduce
 from secfc.protocol.answers.consistency import ConsistencyCheck
 from secfc.protocol.answers.decoding import Decoder
 from secfc.protocol.client import Client
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.options import Disclosure
 from secfc.protocol.job.row_layout import Layout, Parts
 from secfc.protocol.messages import (
@@ -130,7 +130,7 @@ class Wire:
         if weights is not None:
             parameters["weighted"] = True
             weights = [np.asarray(part, dtype=np.int64) for part in weights]
-        self.job = Job(
+        self.job = make_job(
             n=len(rows),
             k=k,
             t=t,

@@ -42,6 +42,7 @@ from secfc.errors import (
 )
 from secfc.errors.codes import Code
 from secfc.field.residues import MAX_ROWS
+from secfc.protocol.job.cases import Deposited
 from secfc.protocol.messages import RUN_ID_BYTES
 from secfc.sharing.complete import Complete, complete
 from secfc.sharing.deposits import Call, copies_of
@@ -205,7 +206,7 @@ def call_of(agreement: Agreement, keys: Sequence[bytes] | None = None) -> Call:
     assert agreement.owners is not None
     owners = owners_of(agreement)
     job = agreement.job
-    if job.owners is not None:
+    if isinstance(job.rows, Deposited):
         raise ParameterError("the job has deposits already")
     return Call(
         job=job,
@@ -452,7 +453,7 @@ def _names(holdings: Mapping[int, Holding]) -> tuple[dict[int, str], dict[int, s
 
 def deposited(agreement: Agreement) -> Agreement:
     """The agreement of a run; with owners it includes the deposits that count. Raises as `closed`."""
-    if agreement.owners is None or agreement.job.owners is not None:
+    if agreement.owners is None or isinstance(agreement.job.rows, Deposited):
         return agreement
     return closed(Deposits.of(agreement)).agreement
 

@@ -14,6 +14,7 @@ from secfc.cli.command_options import Deadline
 from secfc.cli.endings import told_which_log
 from secfc.cli.render import console, cost_table, faults_line, our_warnings, say, threshold_line
 from secfc.errors import ParameterError, SecFCError
+from secfc.protocol.job.cases import Deposited, Predict, Union
 from secfc.tables.outputs import check_new_file, check_report
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def show(file: JobFile) -> None:
     from secfc.agreement.signatures import read_signatures, signatures_path, standing
 
     agreement, out = read_job(file), console()
-    task = agreement.job
+    task, method = agreement.job, agreement.job.method
     out.print(f"{agreement.title}\n{', '.join(agreement.phases)}")
     out.print(threshold_line(task))
     table = Table(show_header=False)
@@ -99,34 +100,41 @@ def show(file: JobFile) -> None:
     table.add_column(overflow="fold")
     most_rounds = agreement.limits.most_rounds or task.max_rounds
     few = (
-        f", until an iteration changes fewer than {task.tol_moved!r} of all labels" if task.tol_moved else ""
+        f", until an iteration changes fewer than {method.tol_moved!r} of all labels"
+        if method.tol_moved
+        else ""
     )
-    start = f"{task.init}, {task.n_init} of them, seed {task.seed}"
-    if task.predict:
+    start = f"{method.init}, {method.n_init} of them, seed {task.seed}"
+    if isinstance(method, Predict):
         start = (
             "a prediction: rows keep the labels of the sites; rows without a label get the label of the "
             "nearest mean"
         )
-    shown = "not hidden: everybody learns which rows are whose"
-    recipients = ", ".join(agreement.names[client - 1] for client in task.reveal_to)
-    spreads = f"revealed to the same parties, for clusters with at least {task.reveal_spread} rows of others"
+    hidden = "not hidden: everybody learns which rows are whose"
+    if isinstance(task.rows, Union):
+        hidden = f"hidden among at most {task.rows.cap} rows"
+    recipients = ", ".join(agreement.names[client - 1] for client in task.opened.to)
+    spreads = f"revealed to the same parties, for clusters with at least {task.opened.spread} rows of others"
     columns = [f"{one} {low:g} to {high:g}" for one, (low, high) in agreement.columns.items()]
     exact = "" if task.step is None else f"multiples of {task.step!r}, exact: "
     for name, value in (
         ("digest", agreement.digest.hex()),
         ("expires", f"{agreement.expires.isoformat()}, or after {agreement.runs} runs"),
-        ("clusters", f"k = {', '.join(map(str, task.compared or [task.k]))}"),
+        ("clusters", f"k = {', '.join(map(str, method.compared or (task.k,)))}"),
         ("start", start),
-        ("most iterations", f"{task.max_iter} of a start{few}; at most {most_rounds} rounds are answered"),
+        (
+            "most iterations",
+            f"{method.max_iter} of a start{few}; at most {most_rounds} rounds are answered",
+        ),
         ("smallest set", f"{agreement.limits.smallest_set} rows"),
-        ("disclosure", task.disclosure),
+        ("disclosure", task.disclosure.name),
         *_comparers(agreement),
         ("centres revealed to", recipients or "nobody"),
         *_noise(task),
-        ("spreads", "not revealed" if task.reveal_spread is None else spreads),
-        ("weights", "of every row, sent to everybody" if task.weighted else "none"),
+        ("spreads", "not revealed" if task.opened.spread is None else spreads),
+        ("weights", "of every row, sent to everybody" if task.rows.weighted else "none"),
         ("inertia", "sent to everybody" if task.tells_inertia else "not revealed"),
-        ("membership", f"hidden among at most {task.ids_cap} rows" if task.ids_cap is not None else shown),
+        ("membership", hidden),
         *_owners(agreement),
         *_preparation(agreement),
         ("precision", f"{exact}{task.bits} bits of the bound on a row's norm, {task.bound!r}"),
@@ -242,10 +250,12 @@ def run(
         if not (goes_on or quiet):
             print_lines("left out", found.left_out)
             agreement = found.agreement
-            rows = [one for one in agreement.job.owners or () if one]
-            console().print(f"{len(rows)} owners, {sum(rows)} rows, as all members have signed")
+            rows = agreement.job.rows
+            if isinstance(rows, Deposited):
+                here = rows.included
+                console().print(f"{len(here)} owners, {sum(here.values())} rows, as all members have signed")
     task = agreement.job
-    shown = progress_bar(n=task.n, max_iter=task.max_iter, tol_moved=task.tol_moved)
+    shown = progress_bar(n=task.n, max_iter=task.method.max_iter, tol_moved=task.method.tol_moved)
     bar = nullcontext() if quiet else shown
     logs = [own_log(site) for site in sites]
     with our_warnings(), told_which_log(logs), bar as progress, named_owners(names):
@@ -266,7 +276,7 @@ def run(
     for why in outcome.lost.values():
         say(f"lost: {why}")
     out.print(threshold_line(agreement.job))
-    if agreement.job.predict:
+    if isinstance(agreement.job.method, Predict):
         out.print("rows without a label have the label of the nearest mean")
     else:
         end = "converged" if outcome.converged else "stopped at max_iter"
@@ -406,9 +416,10 @@ def _owners(agreement: "Agreement") -> list[tuple[str, str]]:
 
 
 def _noise(task: "Job") -> list[tuple[str, str]]:
-    if task.centres_epsilon is None:
+    noise = task.opened.noise
+    if noise is None:
         return []
-    given = f"epsilon {task.centres_epsilon!r}, delta {task.centres_delta!r}, in each run"
+    given = f"epsilon {noise.epsilon!r}, delta {noise.delta!r}, in each run"
     return [("noise on centres", f"{given}; labels are exact and not covered")]
 
 

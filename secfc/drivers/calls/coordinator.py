@@ -341,7 +341,7 @@ class Coordinator:
         """After a long silence, continue without the parties that are waited for, if enough are left."""
         if self.server.state is State.DONE:
             waiting = [j for j in self._conversations if j not in self._done and j not in self.lost]
-            if self._job.reveal_to:
+            if self._job.opened.to:
                 # Each site knows whether its labels are final, even if too few are left to open the centres.
                 self._doubted = waiting
                 self._done.update(waiting)

@@ -38,7 +38,7 @@ from secfc.drivers.sites.past_runs import PastRuns
 from secfc.errors import AgreementError, MessageError, ParameterError, SecFCError, StorageError
 from secfc.field.array_types import Labels
 from secfc.kmeans.coded_distance import CodedPoints
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.cases import Deposited
 from secfc.sharing.deposits import Intake, digest_of, sealed_labels_of
 from secfc.tables.outputs import check_new_file
 from secfc.tables.toml_file import read_text
@@ -275,18 +275,18 @@ class Collected:
     def __repr__(self) -> str:
         return f"Collected(member={self._shelf.member})"
 
-    def keep(self, job: Job) -> None:
+    def keep(self, named: Deposited) -> None:
         """Keep only the deposits of a job, and write them to the log of the run.
 
         Raises AgreementError unless it has signed that it holds them, StorageError with the owner if the
         store has one no more.
         """
-        owners = {owner: rows for owner, rows in enumerate(job.owners or (), 1) if rows}
+        owners = named.included
         held = {owner: self._held.get(owner, (0, b"")) for owner in owners}
         said = digest_of({owner: one for owner, (_, one) in held.items()})
-        if {owner: rows for owner, (rows, _) in held.items()} != owners or said != job.deposits:
+        if {owner: rows for owner, (rows, _) in held.items()} != owners or said != named.digest:
             raise AgreementError(f"{self._name}: it holds other deposits than the job says")
-        self._held, self._owners = held, job.owners or ()
+        self._held, self._owners = held, named.owners
         if self._log is None or not self._log.has(_DEPOSIT):
             self._take()
 

@@ -17,6 +17,7 @@ from secfc.agreement.site_file import read_site
 from secfc.drivers.calls.coordinator_log import agreement_of_run
 from secfc.drivers.flare.kits import CLASSES
 from secfc.errors import ParameterError
+from secfc.protocol.job.cases import Union
 from secfc.tables.toml_file import MAX_BYTES, read_text
 
 LOGS = "secfc-logs"  # the coordinator's folder of logs, in the server's kit
@@ -64,7 +65,7 @@ def least_sites(agreement: Agreement) -> int:
     With membership privacy, or if data is prepared first, all must be there from the start.
     """
     job = agreement.job
-    needs_all = job.ids_cap is not None or bool(agreement.opened)
+    needs_all = isinstance(job.rows, Union) or bool(agreement.opened)
     return (job.n if needs_all else job.threshold) + job.helpers
 
 

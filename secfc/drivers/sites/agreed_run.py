@@ -22,6 +22,7 @@ from secfc.drivers.multiprocess import FOR_EVER
 from secfc.drivers.setup import OnProgress, Outcome, check_deadline
 from secfc.drivers.terms import RunTerms
 from secfc.errors import AgreementError, SecFCError
+from secfc.protocol.job.cases import Union
 from secfc.protocol.messages import RUN_ID_BYTES
 
 LOGS = ".logs"  # suffix of the folder of the coordinator's logs, next to the job
@@ -80,7 +81,7 @@ def run_agreed(
             if over and not coordinator.interrupted:
                 write_summary(summary, agreement, coordinator.statements.values(), coordinator.summary(error))
             coordinator.leave()
-    hidden = agreement.job.ids_cap is not None
+    hidden = isinstance(agreement.job.rows, Union)
     return report.outcome(
         {},
         [0] * agreement.job.n if hidden else report.counts,

@@ -39,6 +39,7 @@ from secfc.prepare.column_transform import Preparation, sums_of
 from secfc.prepare.opening_role import Preparer, Terms
 from secfc.prepare.summary import SUMMARY, write_summary
 from secfc.protocol.client import Client
+from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.row_layout import MAX_PREPARE_BYTES
 from secfc.protocol.messages import Assignment, Finish, Message, Plan
 from secfc.protocol.messages.wire import envelope
@@ -91,7 +92,7 @@ class Participant(TakingPart):
     @property
     def seconds(self) -> list[list[str | float]]:
         """As of any party. Empty with membership privacy: the time depends on how many rows it has."""
-        return super().seconds if self._job.ids_cap is None else []
+        return [] if isinstance(self._job.rows, Union) else super().seconds
 
     @property
     def standing(self) -> str:
@@ -161,7 +162,7 @@ class Participant(TakingPart):
         """Become a client of the run with the rows to cluster. Return its introduction."""
         rows, number = self._rows, self.number
         with self.meter.work("identify", number):
-            if self._job.owners is not None and number <= self._job.n:
+            if isinstance(self._job.rows, Deposited) and number <= self._job.n:
                 member = Member.of(self._site)
                 signed = member.holding(self.agreement.holdings[number - 1])
                 self._collected = Collected(member, run, signed.holding, self._of_run)
@@ -179,7 +180,7 @@ class Participant(TakingPart):
                     largest_share=self._site.refuses.largest_share,
                     reveal_centres=True,
                     reveal_inertia=True,
-                    reveal_spread=self._job.reveal_spread,
+                    reveal_spread=self._job.opened.spread,
                     predict=True,
                 ),
                 start=rows.start,
@@ -340,7 +341,7 @@ class Participant(TakingPart):
             run=run,
             began=self._began,
             introductions=self._introductions,
-            deposits=None if self._job.owners is None else self.agreement.run_digest.hex(),
+            deposits=self.agreement.run_digest.hex() if isinstance(self._job.rows, Deposited) else None,
             holdings=list(self.agreement.holdings),
             took_part=self._took_part,
             sent={kind: Sent(messages=len(sizes), bytes=sum(sizes)) for kind, sizes in sorted(sent.items())},

@@ -100,7 +100,7 @@ class ClientCoded:
 
     def deliver(self, message: RoundMessage) -> list[Message]:
         """Take another client's message of a round, and return the messages to send."""
-        raise MessageError(f"{type(message).__name__}: with disclosure {self._job.disclosure!r}")
+        raise MessageError(f"{type(message).__name__}: with disclosure {self._job.disclosure.name!r}")
 
 
 class ServerCoded:

@@ -1,4 +1,4 @@
-"""Which features of a job do not go together: one table, which `secfc.protocol.job.job_checks` reads.
+"""Which features of a job do not go together: one table, which `secfc.protocol.job.making` reads.
 
 All pairs that are not in `APART` go together. docs/optional.md has the same table, and tests run every pair.
 """
@@ -6,28 +6,28 @@ All pairs that are not in `APART` go together. docs/optional.md has the same tab
 from collections.abc import Callable
 
 from secfc.errors import ParameterError
-from secfc.protocol.job.job_values import JobValues
+from secfc.protocol.job.job_options import JobOptions
 
-FEATURES: dict[str, Callable[[JobValues], bool]] = {
-    "disclosure 'coded'": lambda job: job.disclosure == "coded",
-    "comparers": lambda job: bool(job.comparers),
-    "ids": lambda job: job.ids_cap is not None,
-    "committee": lambda job: job.owners is not None,
-    "sample_weight": lambda job: job.weighted,
-    "precision": lambda job: job.precision != type(job).precision,
-    "step": lambda job: job.step is not None,
-    "predict": lambda job: job.predict,
-    "compared": lambda job: bool(job.compared),
-    "init by labels or centres": lambda job: job.init == "labels",
-    "init 'separation'": lambda job: job.init == "separation",
-    "init 'k-means++'": lambda job: job.init == "k-means++",
-    "n_init": lambda job: job.n_init != 1,
-    "tol_moved": lambda job: job.tol_moved > 0,
-    "reveal_centres": lambda job: bool(job.reveal_to),
-    "reveal_spread": lambda job: job.reveal_spread is not None,
-    "reveal_inertia": lambda job: job.reveal_inertia,
-    "centres_epsilon": lambda job: job.centres_epsilon is not None,
-    "max_liars": lambda job: job.max_liars > 0,
+FEATURES: dict[str, Callable[[JobOptions], bool]] = {
+    "disclosure 'coded'": lambda given: given.disclosure == "coded",
+    "comparers": lambda given: bool(given.comparers),
+    "ids": lambda given: given.ids_cap is not None,
+    "committee": lambda given: given.owners is not None,
+    "sample_weight": lambda given: given.weighted,
+    "precision": lambda given: given.precision != JobOptions.precision,
+    "step": lambda given: given.step is not None,
+    "predict": lambda given: given.predict,
+    "compared": lambda given: bool(given.compared),
+    "init by labels or centres": lambda given: given.init == "labels",
+    "init 'separation'": lambda given: given.init == "separation",
+    "init 'k-means++'": lambda given: given.init == "k-means++",
+    "n_init": lambda given: given.n_init != 1,
+    "tol_moved": lambda given: given.tol_moved > 0,
+    "reveal_centres": lambda given: bool(given.reveal_to),
+    "reveal_spread": lambda given: given.reveal_spread is not None,
+    "reveal_inertia": lambda given: given.reveal_inertia,
+    "centres_epsilon": lambda given: given.centres_epsilon is not None,
+    "max_liars": lambda given: given.max_liars > 0,
 }
 """Features by name, and whether a job has one. "compared" is `secfc.choose_k`."""
 
@@ -72,9 +72,9 @@ APART = {
 """Pairs that do not go together, with the reason."""
 
 
-def check_combinations(job: JobValues) -> None:
+def check_combinations(given: JobOptions) -> None:
     """Raise ParameterError, with both names and the reason, if two features do not go together."""
-    used = {name for name, has in FEATURES.items() if has(job)}
+    used = {name for name, has in FEATURES.items() if has(given)}
     for (one, other), reason in APART.items():
         if one in used and other in used:
             raise ParameterError(f"{one}: not with {other}: {reason}")

@@ -1,26 +1,69 @@
-"""The job, on which all parties agree before a run."""
+"""The job, on which all parties agree before a run, and what follows from its parameters.
 
-from dataclasses import dataclass
+With disclosure "labels" three parties find the labels together: the comparers, or trio, a dealer and two
+evaluators. A helper is a comparer without rows and shares.
+Owners deposit rows with a committee, whose members compute.
+"""
 
-from secfc.protocol.job.described import documented
-from secfc.protocol.job.job_checks import check_job
-from secfc.protocol.job.job_values import JobValues
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from secfc.comparing.bounded import bounded_residues
+from secfc.comparing.question import comparison_residues
+from secfc.errors import ParameterError, PrivacyWarning
+from secfc.errors.codes import Code
+from secfc.field.array_types import Ints, Labels
+from secfc.field.fixed_point import quantised_radius, scale_exponent, unit_of
+from secfc.field.primes import residues_needed
+from secfc.lagrange.points import recovery_threshold
+from secfc.lagrange.sharing import segment_width
+from secfc.operations.inertia import inertia_residues
+from secfc.operations.minima import start_residues
+from secfc.operations.scores import score_residues
+from secfc.protocol.job.cases import (
+    Centres,
+    Coded,
+    Deposited,
+    Disclosed,
+    LabelsOnly,
+    Method,
+    Predict,
+    Rows,
+    Union,
+)
+from secfc.psu.plan import UnionPlan
+
+_USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
+_FEW_ANSWER = 32  # up to so many clients answer all questions with "coded", so that slow ones delay nobody
 
 
-@documented
 @dataclass(frozen=True, kw_only=True)
-class Job(JobValues):
-    """The public parameters of a run, equal at all parties.
+class Job:
+    """The public parameters of a run, equal at all parties: a sum of cases and a few numbers.
 
-    `ids_cap` switches on membership privacy: what is sent depends on it, not on how many rows each party
-    holds. With `max_liars` = A the server waits for R + A answers, and for R + 2A if these do not agree.
+    `secfc.protocol.job.making.make_job` makes and checks it. With `max_liars` = A the server waits for
+    R + A answers, and for R + 2A if these do not agree.
 
     Parameters
     ----------
+    rows : Own, Union or Deposited
+        Whose rows are clustered.
+    method : Cluster, Compare or Predict
+        What is computed of them.
+    disclosure : LabelsOnly or Coded
+        Who learns distances.
+    opened : Centres
+        What is opened at the end, and to whom.
     n : int
         Number of clients.
-    k : int
-        Number of clusters.
     t : int
         Number of clients that may collude and still learn nothing about other clients' rows.
     ell : int
@@ -29,43 +72,279 @@ class Job(JobValues):
         Number of columns.
     bound : float
         Public bound on the Euclidean norm of a row, in the data's units.
-    init : {"random", "separation", "k-means++", "labels"}
-        "labels": every client gives the labels of its rows. A job has no "auto", because `secfc.run` and job
-        files have already replaced it.
-    **options
-        `secfc.protocol.job.options.AgreedClustering` and `CentreNoise`.
-    compared : tuple of int
-        Numbers of clusters that are compared on one sharing, ascending; the last is k. () for k alone.
-    reveal_to : tuple of int
-        Clients to whom the centres are opened at the end, ascending; every client must consent
-        (`Limits.reveal_centres`). () for nobody.
-    predict : bool
-        A prediction: start labels are kept, and rows with label -1 get the label of the nearest mean, in one
-        round; every client must consent (`Limits.predict`).
-    comparers : tuple of int
-        With disclosure "labels" the trio: dealer, first and second evaluator. Numbers above n are
-        helpers, parties without rows and shares. By
-        default clients 1, 2 and 3 if t = 1, else client 1 and two helpers. () with another disclosure.
-    seed : int, optional
+    precision : int
+        Bits of a row relative to the bound; not used with a step.
+    step : float or None
+        A public number that every value is a multiple of.
+    max_liars : int
+        Number of clients that may send wrong answers.
+    seed : int or None
         Determines the public choices: first sets of starts, and draws. Without a seed the comparers toss a
-        coin that determines them. With another disclosure the server chooses.
-    reveal_spread : int, optional
-        Also opens the spread of each column in each cluster to the same clients. Each cluster must have at
-        least this many rows that are not a recipient's own, `SMALLEST_SPREAD` or more. Every client must
-        consent (`Limits.reveal_spread`).
-    owners : tuple of int, optional
-        Number of rows that each owner deposited before (`secfc.sharing.deposits`), 0 for one that is left
-        out. The clients are a committee without rows of their own. None: the clients hold the rows.
-    deposits : str, optional
-        With `owners` the digest of their deposits, in hexadecimal.
-    weighted : bool
-        Whether every client gives weights of its rows. All parties are told the weights.
-
-    Raises
-    ------
-    ParameterError
-        The text names the parameter and says what would fit; `ThresholdError` for too few clients.
+        coin that determines them. With disclosure "coded" the server chooses.
     """
 
-    def __post_init__(self) -> None:
-        check_job(self)
+    rows: Rows
+    method: Method
+    disclosure: Disclosed
+    opened: Centres
+    n: int
+    t: int
+    ell: int
+    d: int
+    bound: float
+    precision: int
+    step: float | None
+    max_liars: int
+    seed: int | None
+
+    @property
+    def k(self) -> int:
+        """Number of clusters; the largest of several."""
+        return self.method.k
+
+    @property
+    def comparers(self) -> tuple[int, ...]:
+        """With disclosure "labels" the dealer, first and second evaluator, else nobody."""
+        return self.disclosure.comparers
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of all parameters, 32 bytes: JSON with sorted names, floats as Python's shortest repr."""
+        given = asdict(self)
+        for name in ("rows", "method", "disclosure"):
+            given[name]["case"] = type(getattr(self, name)).__name__
+        return hashlib.sha256(b"secfc job 2" + json.dumps(given, sort_keys=True).encode()).digest()
+
+    @property
+    def dealers(self) -> int:
+        """Number of parties whose rows are shared: clients, or owners."""
+        return len(self.rows.owners) if isinstance(self.rows, Deposited) else self.n
+
+    @property
+    def comparing_clients(self) -> tuple[int, ...]:
+        """Comparers that are clients and so have rows."""
+        return tuple(comparer for comparer in self.comparers if comparer <= self.n)
+
+    @cached_property
+    def helpers(self) -> int:
+        """Number of parties without rows and shares that compare, numbered from n + 1."""
+        return sum(comparer > self.n for comparer in self.comparers)
+
+    def called(self, party: int) -> str:
+        """The name of a client or helper in texts."""
+        return f"{'client' if party <= self.n else 'helper'} {party}"
+
+    def names_of(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """Names of all clients and then of all helpers; where none is given, what `called` says."""
+        return (*names, *map(self.called, range(len(names) + 1, self.parties + 1)))
+
+    @property
+    def tosses(self) -> bool:
+        """Whether the comparers toss a coin that determines the public choices."""
+        return isinstance(self.disclosure, LabelsOnly) and self.seed is None and self.method.init != "labels"
+
+    @cached_property
+    def parties(self) -> int:
+        """Number of clients and helpers."""
+        return self.n + self.helpers
+
+    def union_plan(self, salt: bytes) -> UnionPlan:
+        """The plan of the union of rows' IDs in a run with this salt."""
+        assert isinstance(self.rows, Union)
+        return UnionPlan(n=self.n, t=self.t, ell=self.ell, cap=self.rows.cap, salt=salt)
+
+    @property
+    def threshold(self) -> int:
+        """R, the number of answers needed in a round."""
+        return recovery_threshold(self.t, self.ell)
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a segment."""
+        return segment_width(self.d, self.ell)
+
+    @property
+    def opens_inertia(self) -> bool:
+        """Whether the trio opens the inertia; revealing spreads implies it."""
+        revealed = self.disclosure.inertia or self.opened.spread is not None
+        return isinstance(self.disclosure, LabelsOnly) and revealed
+
+    @property
+    def tells_inertia(self) -> bool:
+        """Whether all parties are told the inertia."""
+        return isinstance(self.disclosure, Coded) or self.opens_inertia
+
+    @property
+    def scores_starts(self) -> bool:
+        """Whether the trio keeps the final state of the starts."""
+        return self.method.n_init > 1 or self.opens_inertia
+
+    @property
+    def sums_revealed(self) -> int:
+        """Sums that a client opens per column of a segment and cluster: 1, or 2 with sums of squares."""
+        return 1 if self.opened.spread is None else 2
+
+    @property
+    def exponent(self) -> int:
+        """E: without a step rows are multiplied by 2**E before rounding."""
+        return scale_exponent(self.bound, self.precision)
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """The length that becomes 1: rows are divided by it before rounding."""
+        return unit_of(self.bound, self.precision, self.step)
+
+    @property
+    def bits(self) -> int:
+        """Bits of a quantised row."""
+        return self.precision if self.step is None else self.radius.bit_length()
+
+    @property
+    def checks_shares(self) -> bool:
+        """Whether clients check that shares lie on polynomials, before any question about them.
+
+        With disclosure "labels" nobody sees distances that would reveal wrong shares.
+        """
+        return self.max_liars > 0 or isinstance(self.disclosure, LabelsOnly)
+
+    @cached_property
+    def radius(self) -> int:
+        """An integer that no quantised row's norm exceeds."""
+        return quantised_radius(self.bound, self.precision, self.d, self.step)
+
+    def residues(self, m: int) -> int:
+        """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
+        if isinstance(self.disclosure, LabelsOnly):
+            cases = ([m - m // 2, m // 2], [m], [1])
+            rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)
+            return max(rounds, bounded_residues(self.radius, m, self.ell * self.width))
+        return residues_needed(self.radius, m)
+
+    def round_residues(self, sizes: Ints, m: int) -> int:
+        """Number of primes for a round about sets of these sizes, shape (k,), of m rows in all."""
+        if isinstance(self.disclosure, Coded):
+            return residues_needed(self.radius, int(sizes.max()))
+        needed = comparison_residues(self.radius, sizes, core=self.method.init == "separation")
+        if self.method.init == "k-means++" and sizes.max() == 1:  # these may be candidates
+            needed = max(needed, start_residues(self.radius, m))
+        if self.opens_inertia:
+            needed = max(needed, inertia_residues(self.radius, sizes, m))
+        return max(needed, self.score_residues(m)) if self.method.n_init > 1 else needed
+
+    def score_residues(self, m: int) -> int:
+        """Number of primes for scores of starts with disclosure "labels", with m rows."""
+        return score_residues(self.radius, m)
+
+    def in_data_units(self, inertia: Fraction) -> float:
+        """A sum of squared quantised distances in the data's units squared, correctly rounded."""
+        try:
+            return float(inertia * self.unit**2)
+        except OverflowError:
+            return inf
+
+    def distance_in_data_units(self, distance: Fraction) -> float:
+        """A quantised distance in the data's units, correctly rounded, at most the largest float64."""
+        try:
+            return float(distance * self.unit)
+        except OverflowError:
+            return sys.float_info.max
+
+    @property
+    def least_label(self) -> int:
+        """The least start label. It is -1, for rows in no set, when their cluster is predicted."""
+        return -1 if isinstance(self.method, Predict) else 0
+
+    def check_start(self, start: Labels) -> None:
+        """Raise ParameterError unless every cluster has a row in the given start labels.
+
+        For a prediction one non-empty cluster is enough: a cluster without a row has no mean and is never the
+        nearest. A prediction also needs a row without a label.
+        """
+        if isinstance(self.method, Predict):
+            if start.max(initial=-1) < 0:
+                raise ParameterError(
+                    "labels: at least one row needs a label, because otherwise there is no centre"
+                )
+            if start.min(initial=0) >= 0:
+                raise ParameterError("predict: no party has a new row", code=Code.BAD_LABELS)
+            return
+        missing = np.setdiff1d(np.arange(self.k), start)
+        if missing.size:
+            raise ParameterError(
+                f"init: {missing.size} of {self.k} clusters have no row in the start labels, "
+                f"the first is {missing[0]}",
+                code=Code.BAD_LABELS,
+            )
+
+    @property
+    def max_rounds(self) -> int:
+        """Most rounds of a job: for each start those before it, its iterations and a last assignment.
+
+        A prediction has one round. A round is asked again when too few of the clients that it names are left.
+        """
+        return self._rounds(self.method.max_iter) + self.asked_again
+
+    @property
+    def asked_again(self) -> int:
+        """Most rounds that are asked again because named clients vanish.
+
+        N - R - 2A are needed for it, and n - R can vanish. After so many rounds none are named.
+        """
+        enough = self.threshold + 2 * self.max_liars
+        return (self.n - self.threshold) // (self.named - enough) if self.named else 0
+
+    @property
+    def named(self) -> int:
+        """Present clients that each round names to answer. 0 if it names none, so that all clients answer.
+
+        With "coded" any R answers are enough, or R + 2A to locate lies. So of many clients twice as many as
+        those are named, and half of them may be slow.
+        """
+        most = max(_FEW_ANSWER, 2 * (self.threshold + 2 * self.max_liars))
+        return most if isinstance(self.disclosure, Coded) and self.n > most else 0
+
+    @property
+    def usual_rounds(self) -> int:
+        """Rounds of a job whose starts converge after `_USUAL_ITERATIONS`."""
+        return self._rounds(min(self.method.max_iter, _USUAL_ITERATIONS))
+
+    def _rounds(self, iterations: int) -> int:
+        """Most rounds."""
+        if isinstance(self.method, Predict):
+            return 1
+        before = self.k if self.method.init == "k-means++" else 2
+        starts = self.method.n_init
+        if self.method.compared:
+            starts = starts * len(self.method.compared) + 1
+        return starts * (before + iterations + 1)
+
+    def privacy_warning(self) -> PrivacyWarning | None:
+        """A warning with all that the parameters reveal beyond what a reader may expect, else None."""
+        reasons = [reason for reason in (self._draws_tell(), self._parties_tell()) if reason]
+        return PrivacyWarning("; ".join(reasons)) if reasons else None
+
+    def _draws_tell(self) -> str:
+        """What public draws tell."""
+        if self.method.init != "k-means++":
+            return ""
+        return (
+            "init: the draws of 'k-means++' are public and tell sums of distances of a party's rows to the "
+            "rows drawn before. A party with many rows of its choice can read single rows of others. "
+            "init='random' has no such draws"
+        )
+
+    def _parties_tell(self) -> str:
+        """What parties that compare, or the server, learn beyond what a reader may expect."""
+        clients = self.comparing_clients
+        if self.t > 1 and len(clients) > 1:
+            return (
+                f"comparers: any two of clients {', '.join(map(str, clients))} together learn every row's "
+                f"distances to the centres, though t={self.t} may collude"
+            )
+        if not isinstance(self.disclosure, Coded) or self.ell == 1 or self.width > 2:
+            return ""
+        columns = "one column" if self.width == 1 else "two columns"
+        return (
+            f"disclosure 'coded' shows the server distances per segment. With d={self.d} and "
+            f"ell={self.ell} a segment has {columns}. With ell=1 the server sees only whole distances"
+        )

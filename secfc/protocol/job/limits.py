@@ -8,6 +8,7 @@ import numpy as np
 from secfc.errors import LimitError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Ints, Labels
+from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_checks import check_smallest_spread
 from secfc.protocol.job.option_checks import check_bool, check_positive, check_share
@@ -109,9 +110,9 @@ class Limits:
 
         `m` is the number of rows of all parties, once it is known.
         """
-        if self.smallest_set > 1 and job.init in SINGLETON_STARTS:
+        if self.smallest_set > 1 and job.method.init in SINGLETON_STARTS:
             raise LimitError(
-                f"{name} answers for sets of at least {self.smallest_set} rows, but init={job.init!r} "
+                f"{name} answers for sets of at least {self.smallest_set} rows, but init={job.method.init!r} "
                 "uses sets of a single row",
                 code=Code.LIMIT_SMALLEST_SET,
             )
@@ -120,7 +121,7 @@ class Limits:
                 f"{name} keeps shares of {self.most_rows} rows at most, but the parties have {m}",
                 code=Code.LIMIT_ROWS,
             )
-        if m is not None and not job.predict and m < job.k * self.smallest_set:
+        if m is not None and not isinstance(job.method, Predict) and m < job.k * self.smallest_set:
             raise LimitError(
                 f"{name} answers for sets of at least {self.smallest_set} rows, but {m} rows are too few "
                 f"for k={job.k} such sets",
@@ -132,7 +133,7 @@ class Limits:
 
         `names` are those of the parties, or owners, of the layout. Without names the error has a number.
         """
-        if self.largest_share is None or job.predict:
+        if self.largest_share is None or isinstance(job.method, Predict):
             return
         for share, party, amount in layout.largest_shares():
             if share > self.largest_share:
@@ -148,17 +149,17 @@ class Limits:
     def check_consent(self, job: Job, *, name: str) -> None:
         """Raise LimitError, before anything is sent, if the job does what the party does not consent to."""
         for limit, asked, what in (
-            ("reveal_centres", job.reveal_to, "revealing centres"),
-            ("reveal_inertia", job.reveal_inertia, "revealing the inertia"),
-            ("predict", job.predict, "predicting"),
-            ("reveal_spread", job.reveal_spread, "revealing spreads"),
+            ("reveal_centres", job.opened.to, "revealing centres"),
+            ("reveal_inertia", job.disclosure.inertia, "revealing the inertia"),
+            ("predict", isinstance(job.method, Predict), "predicting"),
+            ("reveal_spread", job.opened.spread, "revealing spreads"),
         ):
             if asked and not getattr(self, limit):
                 raise LimitError(f"{name} does not consent to {what} (limits.{limit})", code=Code.NO_CONSENT)
-        if job.reveal_spread is not None and job.reveal_spread < (self.reveal_spread or 0):
+        if job.opened.spread is not None and job.opened.spread < (self.reveal_spread or 0):
             raise LimitError(
                 f"{name} consents to revealing spreads of clusters of at least {self.reveal_spread} rows "
-                f"(limits.reveal_spread), but the job has {job.reveal_spread}",
+                f"(limits.reveal_spread), but the job has {job.opened.spread}",
                 code=Code.NO_CONSENT,
             )
 
@@ -175,16 +176,16 @@ class Limits:
 
         `labels`, shape (m,), int32, are those of all rows that are included.
         """
-        if not job.reveal_to:
+        if not job.opened.to:
             return
         self._check_opened(job, layout.hidden_among(labels, job.k), name=name, others="")
-        for client in job.reveal_to if not layout.common else ():
+        for client in job.opened.to if not layout.common else ():
             others = layout.hidden_among(labels, job.k, client)
             # A cluster with only the recipient's own rows reveals to it just that no other rows are in it.
             self._check_opened(job, others, name=name, others=f" that are not client {client}'s, who gets it")
 
     def _check_opened(self, job: Job, sizes: Ints, *, name: str, others: str) -> None:
-        for what, smallest in (("centres", self.smallest_set), ("spreads", job.reveal_spread or 1)):
+        for what, smallest in (("centres", self.smallest_set), ("spreads", job.opened.spread or 1)):
             small = np.flatnonzero((sizes > 0) & (sizes < smallest))
             if not small.size:
                 continue

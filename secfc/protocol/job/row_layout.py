@@ -21,8 +21,8 @@ from secfc.operations.batch_plan import most_dealt_bytes
 from secfc.operations.draw import most_draw_bytes
 from secfc.operations.farthest import most_farthest_bytes
 from secfc.operations.plus_plus_steps import most_nearer_bytes
+from secfc.protocol.job.cases import LabelsOnly, Start
 from secfc.protocol.job.job import Job
-from secfc.protocol.job.thresholds import Start
 
 MAX_MESSAGE_BYTES = 1 << 31  # of any message; the largest is an assignment of `MAX_ROWS` rows
 MAX_PREPARE_BYTES = 1 << 24  # no message of a preparation is larger: 300,000 columns fit
@@ -108,7 +108,7 @@ class Layout:
             share=_rows_of_a_part(PART_BYTES // kept, primes * job.width),
             answer=_rows_of_a_part(ANSWER_PARTS * PART_BYTES, primes * job.k),
             layout=self,
-            noise=0 if job.centres_epsilon is None else job.k,
+            noise=0 if job.opened.noise is None else job.k,
         )
 
     def rows(self, client: int) -> slice:
@@ -148,12 +148,12 @@ class Layout:
             )
         primes = self._primes_of(job)
         columns = max(job.k, job.width) * PART_ROWS
-        if job.reveal_to:
+        if job.opened.to:
             columns = max(columns, job.sums_revealed * job.k * job.width)
-        if job.reveal_spread is not None or job.centres_epsilon is not None:  # sent with the first part
+        if job.opened.spread is not None or job.opened.noise is not None:  # sent with the first part
             columns += job.k * job.width
-        if job.disclosure == "labels":
-            compared = most_compared_bytes(self.m, job.k, primes, job.init)
+        if isinstance(job.disclosure, LabelsOnly):
+            compared = most_compared_bytes(self.m, job.k, primes, job.method.init)
             largest = max(compared, most_range_bytes(job.dealers, self.m, primes)) + _HEADER_ROOM
             if largest > MAX_MESSAGE_BYTES:
                 raise ParameterError(
@@ -324,7 +324,7 @@ def most_range_residues(job: Job, rows: int) -> int:
     """Most residues, of each prime, in a part of a `RangeParts`, with this many rows in all."""
     return (
         max(min(job.dealers, RANGE_GROUPS) * VALUES, min(rows, _range_rows(job.dealers)))
-        if job.disclosure == "labels"
+        if isinstance(job.disclosure, LabelsOnly)
         else 0
     )
 

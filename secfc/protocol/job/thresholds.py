@@ -1,14 +1,11 @@
 """The arithmetic of the threshold, defaults that depend on the number of parties, and the bounds of a job."""
 
-from typing import Literal, cast
+from typing import cast
 
 from secfc.field.primes import TWO_ADIC_ORDER
 from secfc.lagrange.points import recovery_threshold
+from secfc.protocol.job.cases import Start
 from secfc.protocol.job.options import AUTO, Auto
-
-Start = Literal["random", "separation", "k-means++", "labels"]
-"""How the first sets are chosen; "labels": every client gives the labels of its rows."""
-
 
 SMALLEST_SPREAD = 10
 """Fewest rows of others in a cluster whose spread is opened (docs/decisions/024-spreads-by-consent.md)."""

@@ -9,6 +9,7 @@ from secfc.crypto.proof import SHOWN_BYTES
 from secfc.field.packing import BYTES_PER_RESIDUE, packed_bytes
 from secfc.field.primes import PRIMES
 from secfc.field.residues import MAX_ROWS
+from secfc.protocol.job.cases import Deposited, LabelsOnly, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import (
     PART_ROWS,
@@ -19,7 +20,7 @@ from secfc.protocol.job.row_layout import (
     most_range_residues,
     most_share_bytes,
 )
-from secfc.psu.plan import PART_BYTES, UnionPlan
+from secfc.psu.plan import PART_BYTES
 from secfc.psu.tokens import SALT_BYTES
 from secfc.sharing.dealing import by_part, covers_of, proof_bytes
 
@@ -42,7 +43,7 @@ class Bounds:
         """Most rows of all parties."""
         if self.layout is not None:
             return self.layout.m
-        return MAX_ROWS if self.job.ids_cap is None else self.job.ids_cap
+        return self.job.rows.cap if isinstance(self.job.rows, Union) else MAX_ROWS
 
     @property
     def primes(self) -> int:
@@ -54,14 +55,14 @@ class Bounds:
         """Residues, noise included, covers and signature of a part of shares."""
         columns = self.primes * self.job.width
         longest = self.rows if self.layout is None else max(self.layout.counts)
-        noise = 0 if self.job.centres_epsilon is None else self.revealed(1)
+        noise = 0 if self.job.opened.noise is None else self.revealed(1)
         rows = min(most_share_bytes(columns), packed_bytes((columns, longest, 1)))
         return rows + noise + proof_bytes(self.job, self.primes)
 
     @property
     def share(self) -> int:
         """A part of shares, with shares of zero if spreads are opened."""
-        return self.dealt + (0 if self.job.reveal_spread is None else self.revealed(1))
+        return self.dealt + (0 if self.job.opened.spread is None else self.revealed(1))
 
     @property
     def answer(self) -> int:
@@ -73,9 +74,9 @@ class Bounds:
     @property
     def compared(self) -> int:
         """What the dealer sends for a part. If clients are left out, a round may use fewer primes."""
-        if self.job.disclosure != "labels":
+        if not isinstance(self.job.disclosure, LabelsOnly):
             return 0
-        rows, k, init = self.rows, self.job.k, self.job.init
+        rows, k, init = self.rows, self.job.k, self.job.method.init
         of = (most_compared_bytes(rows, k, primes, init) for primes in range(1, self.primes + 1))
         return max(*of, most_range_bytes(self.job.dealers, rows, self.primes))
 
@@ -89,7 +90,7 @@ class Bounds:
         """Number of parts of shares in a report."""
         if by_part(self.job):
             return self.job.n
-        if self.job.owners is not None:
+        if isinstance(self.job.rows, Deposited):
             return 0
         if self.layout is None:
             return self.job.n + self.rows // PART_ROWS
@@ -108,9 +109,9 @@ class Bounds:
     @property
     def found(self) -> int:
         """A table of a union: counts of bins, and poles. 0 without IDs."""
-        if self.job.ids_cap is None:
+        if not isinstance(self.job.rows, Union):
             return 0
-        plan = UnionPlan.of(self.job, bytes(SALT_BYTES))  # the size does not depend on the salt
+        plan = self.job.union_plan(bytes(SALT_BYTES))  # the size does not depend on the salt
         table = plan.table(1, plan.cap)  # no later one is larger
         return 4 * table.bins + 8 * table.bins * table.capacity
 

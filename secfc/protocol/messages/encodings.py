@@ -290,14 +290,14 @@ WEIGHTS = Encoding(
         + (b"" if value is None else value.astype("<u4").tobytes())
     ),
     _unpack_weights,
-    lambda of: _COUNT.size * (1 + (of.rows if of.job.weighted else 0)),
+    lambda of: _COUNT.size * (1 + (of.rows if of.job.rows.weighted else 0)),
 )
 """The number of weights, then the weights. Number 0 stands for None."""
 
 START = Encoding(
     lambda value, k: b"" if value is None else SETS.pack(value, k),
     lambda reader, k: SETS.unpack(reader, k) if reader.left else None,
-    lambda of: SETS.most(of) if of.job.init == "labels" else 0,
+    lambda of: SETS.most(of) if of.job.method.init == "labels" else 0,
 )
 """Sets, or None if no bytes are left."""
 

@@ -66,11 +66,12 @@ def noise_of(job: Job, layout: Layout) -> Noise | None:
     ParameterError when h < 1, the noise does not fit in the modulus, or delta is so large that telling a row
     chosen at random would be allowed.
     """
-    if job.centres_epsilon is None or job.centres_delta is None:
+    promised = job.opened.noise
+    if promised is None:
         return None
-    if job.centres_delta * layout.m >= 1:
+    if promised.delta * layout.m >= 1:
         raise ParameterError(
-            f"centres_delta: less than 1 divided by the number of rows is needed, {job.centres_delta!r} was "
+            f"centres_delta: less than 1 divided by the number of rows is needed, {promised.delta!r} was "
             f"given and there are {layout.m} rows"
         )
     adding, lost = sum(count > 0 for count in layout.counts), job.n - quorum(job, job.n)
@@ -81,13 +82,13 @@ def noise_of(job: Job, layout: Layout) -> Noise | None:
             f"{job.t + lost + 1} clients with rows are needed to add noise; there are {adding}"
         )
     heaviest = 1 if layout.weights is None else int(layout.weights.max())
-    moved, rho = 2 * job.radius * heaviest, largest_rho(job.centres_epsilon, job.centres_delta)
+    moved, rho = 2 * job.radius * heaviest, largest_rho(promised.epsilon, promised.delta)
     # rho-zCDP for sums that move by `moved`, with h samples: moved**2 / (2 h variance) <= rho.
     variance = max(LEAST_VARIANCE, ceil(moved**2 / (2 * honest * rho)))
     reach = _DEVIATIONS * (isqrt(job.n * variance) + 1)
     if 2 * (layout.weight * job.radius + reach) >= prod(primes_of(job.residues(layout.weight))):
         raise ParameterError(
-            f"centres_epsilon: {job.centres_epsilon!r} with centres_delta {job.centres_delta!r} needs noise "
+            f"centres_epsilon: {promised.epsilon!r} with centres_delta {promised.delta!r} needs noise "
             f"that does not fit in the modulus; larger numbers are needed"
         )
     return Noise(variance=variance, dealers=adding - lost, reach=reach)

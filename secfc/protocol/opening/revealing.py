@@ -40,7 +40,7 @@ class CentreOpening:
         self._channels = peers.channels
         # With spreads it waits for a quorum, which sends shares in any case: more than R sums of squares show
         # whether one is wrong. For sums alone, R values already show that.
-        self._enough = job.threshold + job.max_liars if job.reveal_spread is None else peers.quorum
+        self._enough = job.threshold + job.max_liars if job.opened.spread is None else peers.quorum
         self._sharing = sharing
         self._shape = (len(sharing.primes), job.sums_revealed * job.width, job.k)
         self._shares: dict[int, PackedResidues] = {}  # kept until they are used
@@ -59,12 +59,12 @@ class CentreOpening:
     @property
     def due(self) -> bool:
         """Whether it still has to send its shares."""
-        return bool(self._job.reveal_to) and self._result is None
+        return bool(self._job.opened.to) and self._result is None
 
     @property
     def waits(self) -> bool:
         """Whether it still has to send its shares, or is a recipient without centres yet."""
-        return self.due or (self.number in self._job.reveal_to and self.centres is None)
+        return self.due or (self.number in self._job.opened.to and self.centres is None)
 
     def tell(self, result: Finish) -> list[Message]:
         """Send the recipients its own shares of the sums over these clusters, once."""
@@ -74,7 +74,7 @@ class CentreOpening:
             self._open()
             return messages
         own = self._own_shares(labels_of(result.labels))
-        for j in self._job.reveal_to:
+        for j in self._job.opened.to:
             if j == self.number:
                 self._shares[j] = own
             elif j not in self._sharing.left_out:
@@ -86,7 +86,7 @@ class CentreOpening:
     def _own_shares(self, labels: Labels) -> PackedResidues:
         """Shares of the sums and, after them, of the sums of squares if these are opened."""
         sums = self._sharing.sums(labels)
-        if self._job.reveal_spread is None:
+        if self._job.opened.spread is None:
             return sums
         both = PackedResidues.empty(self._shape)
         both.planes()[:, : self._job.width] = sums.planes()
@@ -99,7 +99,7 @@ class CentreOpening:
         TooManyFaultsError when the shares lie on no polynomial.
         """
         sender, sealed = message.sender, message.sealed.payload
-        if self.number not in self._job.reveal_to:
+        if self.number not in self._job.opened.to:
             raise MessageError(f"CentreShare: client {self.number} is no recipient of centres")
         if sender not in self._channels or sender in self._sharing.left_out:
             raise MessageError(f"CentreShare: from client {sender}, which is no other client of this run")
@@ -142,7 +142,7 @@ class CentreOpening:
             if len(self._shares) < self._expected:
                 return  # with more shares more wrong ones can be located
             raise
-        if job.reveal_spread is not None:
+        if job.opened.spread is not None:
             squares = decode_squares(
                 {j: own[:, job.width :] for j, own in planes.items()}, job=job, primes=primes
             )

@@ -11,6 +11,7 @@ from secfc.errors import MessageError, ParameterError
 from secfc.field.label_packing import labels_of
 from secfc.protocol.choices import tell
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import Union
 from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.mail import Mail
@@ -113,7 +114,7 @@ class ClientCompare(ClientPhase):
         """The layout of a question's rows. MessageError if it contradicts the plan or an earlier question."""
         rows, job = message.sets.size, self._job
         self._check_left_out(message)
-        if job.ids_cap is not None and self._disclosure is None and rows <= self.planned.m:
+        if isinstance(job.rows, Union) and self._disclosure is None and rows <= self.planned.m:
             return Layout((rows,) * job.n, common=True)
         layout = self.planned.without(message.left_out)
         if layout.m != rows:

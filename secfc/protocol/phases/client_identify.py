@@ -6,6 +6,7 @@ from secfc.crypto.handshake import Handshake, Introduction, PairSecrets, digest_
 from secfc.errors import MessageError, SealError
 from secfc.field.array_types import Floats, Ints
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Hello, Message, Plan, Share, UnionDeal
 from secfc.protocol.phases.client_compare import ClientCompare
@@ -65,7 +66,7 @@ class ClientIdentify(ClientPhase):
         match message:
             case Plan():
                 return self._join(message)
-            case Share() if self._context.job.owners is not None:
+            case Share() if isinstance(self._context.job.rows, Deposited):
                 raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
             case Share():
                 self.early_shares.keep(message)
@@ -86,8 +87,10 @@ class ClientIdentify(ClientPhase):
         """The layout of all rows, with weights if they have any. Each client must have signed its weights."""
         job = self._context.job
         layout = Layout(tuple(0 if one is None else one.rows for one in clients), weights=weights)
-        if (0 if weights is None else weights.size) != (layout.m if job.weighted else 0):
-            raise MessageError(f"Plan: other weights than those of {layout.m} rows, weighted={job.weighted}")
+        if (0 if weights is None else weights.size) != (layout.m if job.rows.weighted else 0):
+            raise MessageError(
+                f"Plan: other weights than those of {layout.m} rows, weighted={job.rows.weighted}"
+            )
         nothing = digest_of(None)
         for j, one in enumerate(clients, 1):
             said = nothing if weights is None else digest_of(layout.weights_of(j))
@@ -120,13 +123,13 @@ class ClientIdentify(ClientPhase):
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))
         layout = self._layout(clients, message.weights)
-        if job.owners is not None:
+        if isinstance(job.rows, Deposited):
             if layout.m:
                 raise MessageError("Plan: a client has rows, where owners deposit them")
-            layout = Layout(job.owners, deposited=True)
+            layout = Layout(job.rows.owners, deposited=True)
         if context.number > job.n:
-            if job.ids_cap is not None:
-                layout = Layout((job.ids_cap,) * job.n, common=True)
+            if isinstance(job.rows, Union):
+                layout = Layout((job.rows.cap,) * job.n, common=True)
             return ClientCompare(context, peers, layout=layout), []
         if self._ids is None:
             at = slice(0, layout.m) if layout.deposited else layout.rows(context.number)

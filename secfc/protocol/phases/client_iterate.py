@@ -8,6 +8,7 @@ from secfc.field.label_packing import labels_of
 from secfc.kmeans.sets import asked_about
 from secfc.protocol.answers.disclosure import ClientCoded
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import Coded, LabelsOnly, Predict
 from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import (
@@ -51,9 +52,9 @@ class ClientIterate(ClientPhase):
     def _side(self) -> ClientCoded:
         context, peers, sharing = self._context, self._peers, self._sharing
         match self._job.disclosure:
-            case "coded":
+            case Coded():
                 return ClientCoded(context, peers, self._left_out)
-            case "labels":
+            case LabelsOnly():
                 return ClientLabels(
                     context,
                     peers,
@@ -158,7 +159,7 @@ class ClientIterate(ClientPhase):
         context.limits.check_revealed(self._job, name=context.name, layout=self._layout, labels=labels)
         own = self._sharing.own_labels(labels)
         start = context.start
-        if self._job.predict and start is not None and (own != start)[start >= 0].any():
+        if isinstance(self._job.method, Predict) and start is not None and (own != start)[start >= 0].any():
             raise MessageError("Finish: a prediction has another label for a row that has one")
         self._close()  # an excluded client gets the result without any question
         self.held.mail.close()

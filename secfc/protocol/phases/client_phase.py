@@ -10,6 +10,7 @@ from secfc.field.label_packing import labels_of
 from secfc.protocol.answers.disclosure import ClientCoded
 from secfc.protocol.choices import check_start
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import LabelsOnly, Predict
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.mail import Mail
 from secfc.protocol.messages import Assignment, CentreShare, Echo, Message, RoundMessage, Share, Witness
@@ -58,13 +59,13 @@ def check_question(
     message, sizes = replace(message, sets=sets), layout.divisors(sets, job.k)
     if not sizes.any():
         raise MessageError("Assignment: every set is empty")
-    if job.init == "labels" and (message.round == 1 or job.predict):
+    if job.method.init == "labels" and (message.round == 1 or isinstance(job.method, Predict)):
         check_start(sets, peers, layout, message.left_out, round_=message.round)
     asked = message.asked
     about = 0 <= min(asked, default=0) <= max(asked, default=0) < sizes.size and all(sizes[list(asked)])
     if not about or any(a >= b for a, b in pairwise(asked)):
         raise MessageError(f"Assignment: asks about {len(asked)} sets, ascending ones with rows are needed")
-    if asked and job.disclosure == "labels":
+    if asked and isinstance(job.disclosure, LabelsOnly):
         raise MessageError("Assignment: asks about some sets, comparers compare all")
     disclosure.check(message, sets)
     hidden = sizes if layout.weights is None else layout.hidden_among(sets, job.k)

@@ -11,6 +11,7 @@ from secfc.errors import CheatError, DataError, MessageError, ParameterError, Un
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.cases import Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import (
@@ -26,7 +27,7 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.states import State
-from secfc.psu.plan import UnionPlan, salt_of
+from secfc.psu.plan import salt_of
 from secfc.psu.prime import Elements
 from secfc.psu.roles import UnionClient, check_elements
 from secfc.psu.tokens import RowIds
@@ -52,7 +53,7 @@ class ClientUnion(ClientPhase):
         shares: EarlyShares,
     ) -> None:
         salt = context.salt or salt_of(peers.transcript)
-        plan, tokens = UnionPlan.of(context.job, salt), ids.tokens(salt)
+        plan, tokens = context.job.union_plan(salt), ids.tokens(salt)
         self.role = UnionClient(
             number=context.number,
             plan=plan,
@@ -268,11 +269,11 @@ def _told(message: UnionFound | UnionVerdict) -> bytes:
 
 def check_ids(ids: RowIds | None, *, name: str, m: int, job: Job) -> None:
     """Raise ParameterError or DataError unless a client of m rows has the IDs that the job needs."""
-    if (ids is None) != (job.ids_cap is None):
+    if (ids is not None) != isinstance(job.rows, Union):
         raise ParameterError(f"{name}: IDs are needed exactly if the job has ids_cap")
-    if ids is None or job.ids_cap is None:
+    if ids is None or not isinstance(job.rows, Union):
         return
     if len(ids) != m:
         raise DataError(f"{name}: {len(ids)} IDs for {m} rows", code=Code.BAD_ID)
-    if m > job.ids_cap:
-        raise DataError(f"{name}: more rows than ids_cap, {job.ids_cap}", code=Code.UNION)
+    if m > job.rows.cap:
+        raise DataError(f"{name}: more rows than ids_cap, {job.rows.cap}", code=Code.UNION)

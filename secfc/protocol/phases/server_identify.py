@@ -1,6 +1,7 @@
 """The phase *identify* of the server: it collects introductions and sends all of them to each party."""
 
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.cases import Union
 from secfc.protocol.messages import Hello, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.phases.server_share import ServerShare
@@ -46,6 +47,6 @@ class ServerIdentify(ServerPhase):
     def _plan(self) -> ServerStep:
         if self.awaited:
             return self, []
-        following = ServerShare if self.context.job.ids_cap is None else ServerUnion
+        following = ServerUnion if isinstance(self.context.job.rows, Union) else ServerShare
         plans = self.introductions.plans()
         return following(self.context, self.introductions), [*plans]

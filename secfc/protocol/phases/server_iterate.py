@@ -19,6 +19,7 @@ from secfc.protocol.answers.decoding import BLOCK_ELEMENTS, Decoder, ResidueErro
 from secfc.protocol.answers.disclosure import ServerCoded
 from secfc.protocol.checkpoint import pack, unpack
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import SEED_BYTES, CodedDistances, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerStep, Shared
@@ -41,16 +42,16 @@ class ServerIterate(ServerRounds):
         self.search = context.search(
             m=layout.m,
             k=job.k,
-            compared=job.compared,
-            max_iter=job.max_iter,
-            tol_moved=job.tol_moved,
-            n_init=job.n_init,
-            init=job.init,
+            compared=job.method.compared,
+            max_iter=job.method.max_iter,
+            tol_moved=job.method.tol_moved,
+            n_init=job.method.n_init,
+            init=job.method.init,
             rng=np.random.default_rng(seed),
             kernels=kernels,
             within=RangeCheck(radius=job.radius, layout=layout, max_liars=job.max_liars),
-            start=introductions.start(layout) if job.init == "labels" else None,
-            predict=job.predict,
+            start=introductions.start(layout) if job.method.init == "labels" else None,
+            predict=isinstance(job.method, Predict),
         )
         self._disclosure = ServerCoded(job)
         self._decoder, self._threads = Decoder(job, kernels), kernels.threads
@@ -77,7 +78,7 @@ class ServerIterate(ServerRounds):
         """Take a part of an answer, and decode the parts that are complete."""
         if not isinstance(message, CodedDistances):
             raise MessageError(
-                f"{type(message).__name__}: with disclosure {self._job.disclosure!r} nobody sends this"
+                f"{type(message).__name__}: with disclosure {self._job.disclosure.name!r} nobody sends this"
             )
         return self, self._take(message)
 
@@ -195,7 +196,9 @@ class ServerIterate(ServerRounds):
         first = self._parts.answer_rows(self._gathering.head)
         rows, step = first.stop - first.start, max(1, BLOCK_ELEMENTS // upto.size)
         size = rows * self._asked * len(self._primes) * len(answers)
-        if not self._job.compared:  # else measures sum floats by block, which must not depend on threads
+        if (
+            not self._job.method.compared
+        ):  # else measures sum floats by block, which must not depend on threads
             step = min(step, -(-rows // self._threads.for_work(size)))
 
         def decode(start: int) -> None:

@@ -45,14 +45,14 @@ class ServerLabels(ServerRounds):
             transcript=self.introductions.transcript,
             left_out=self._gathering.left_out,
             values={j: one[:COIN_BYTES] for j, one in self._told.items()},
-            start=introductions.start(self.layout) if job.init == "labels" else None,
+            start=introductions.start(self.layout) if job.method.init == "labels" else None,
         )
         self.endorsements: tuple[bytes, ...] = ()  # of the current question
         self._clear()
 
     @property
     def _evaluators(self) -> tuple[int, int]:
-        _, first, second = self._job.trio
+        _, first, second = self._job.comparers
         return first, second
 
     def _clear(self) -> None:

@@ -14,6 +14,7 @@ from secfc.kmeans.search import LabelResult, Search
 from secfc.protocol.answers.gathering import Gathering
 from secfc.protocol.choices import Toss
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.cases import Predict, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.row_layout import Layout
 from secfc.protocol.messages import Message, Phase
@@ -107,7 +108,7 @@ class ServerPhase(ABC):
     def check(self, layout: Layout) -> None:
         """Raise ParameterError unless the job can be run on any sets of these rows."""
         layout.check(self.context.job)
-        if self.context.job.init == "labels":
+        if self.context.job.method.init == "labels":
             self.context.job.check_start(self.introductions.start(layout))
 
     def leave_out(self, clients: Mapping[int, str]) -> None:
@@ -129,12 +130,12 @@ class ServerPhase(ABC):
                 f"client {client}: {reason}; no party can be left out, because the opened means and "
                 f"deviations include all {job.n} parties' values"
             )
-        if job.predict:
+        if isinstance(job.method, Predict):
             raise TooManyFaultsError(
                 f"client {client}: {reason}; a prediction can leave no party out, because the centres "
                 "are means of all parties' rows"
             )
-        if job.ids_cap is None:
+        if not isinstance(job.rows, Union):
             return
         text = (
             f"client {client} is absent before all rows were shared; with membership privacy no client "

@@ -7,6 +7,7 @@ from secfc.errors import MessageError
 from secfc.protocol.choices import CheckValues
 from secfc.protocol.context import SharePlan
 from secfc.protocol.introductions import Introductions
+from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.row_layout import WINDOW, Layout
 from secfc.protocol.messages import Continue, Echo, Evidence, LeaveOut, Message, Ready, Report, Share
 from secfc.protocol.opening.noise import noise_of
@@ -184,7 +185,7 @@ class ServerShare(ServerPhase):
         context, introductions = self.context, self.introductions
         shared = Shared(planned=self.planned, cheats=self.cheats, unread=self.unread)
         following: ServerIterate | ServerLabels | ServerCoin
-        if context.job.disclosure != "labels":
+        if not isinstance(context.job.disclosure, LabelsOnly):
             following = ServerIterate(context, introductions, shared)
         elif context.job.tosses:
             following = ServerCoin(context, introductions, shared)

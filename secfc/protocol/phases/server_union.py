@@ -7,7 +7,7 @@ from secfc.protocol.messages import Message, UnionContinue, UnionFound, UnionOpe
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.states import State
-from secfc.psu.plan import UnionPlan, salt_of
+from secfc.psu.plan import salt_of
 from secfc.psu.roles import UnionServer
 
 
@@ -19,7 +19,7 @@ class ServerUnion(ServerPhase):
     def __init__(self, context: ServerContext, introductions: Introductions) -> None:
         super().__init__(context, introductions)
         salt = context.salt or salt_of(introductions.transcript)
-        self.role = UnionServer(UnionPlan.of(context.job, salt), context.kernels(0).threads)
+        self.role = UnionServer(context.job.union_plan(salt), context.kernels(0).threads)
 
     @property
     def awaited(self) -> tuple[int, ...]:

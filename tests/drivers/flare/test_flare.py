@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import ssl
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from secfc.drivers.flare.kits import SERVER
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.setup import Setup
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import changed_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.flare, pytest.mark.timeout(900)]
 
@@ -92,7 +92,7 @@ def assert_exact(made, lost=(), left_out=()):
     rows = [made.rows[at] for at in inside]
     here = run_in_process(
         Setup(
-            job=replace(agreement.job, n=len(rows)),
+            job=changed_job(agreement.job, n=len(rows)),
             rows=rows,
             starts=None,
             names=[made.sites[at] for at in inside],

@@ -21,8 +21,8 @@ from secfc.errors import (
     SecFCError,
     TooManyFaultsError,
 )
-from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
+from secfc.protocol.job.making import make_job
 from secfc.protocol.messages.wire import envelope
 from secfc.tables.ids import row_ids
 
@@ -75,7 +75,7 @@ def test_a_killed_member_of_a_committee_takes_no_rows_with_it(started):
     """The other members' copies of labels are enough for every owner."""
     rng = np.random.default_rng(2)
     rows = [rng.normal(size=(m, 2)) for m in (40, 1, 0, 30, 9, 25, 60)]
-    job = Job(n=5, k=4, t=1, ell=1, d=2, bound=9.0, seed=3)
+    job = make_job(n=5, k=4, t=1, ell=1, d=2, bound=9.0, seed=3)
     made = Committee.of(job, rows, keeps=True)
     names = [f"member {j}" for j in range(1, 6)]
     setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)
@@ -96,7 +96,7 @@ def test_a_killed_member_of_a_committee_takes_no_rows_with_it(started):
 def test_a_member_s_process_refuses_a_deposit_that_was_changed(at):
     """Of the owner's signature, or of the sealed piece: nobody has checked it before."""
     rows = [np.full((m, 2), float(m)) for m in (4, 1, 3)]
-    made = Committee.of(Job(n=3, k=2, t=1, ell=1, d=2, bound=9.0, seed=3), rows, keeps=True)
+    made = Committee.of(make_job(n=3, k=2, t=1, ell=1, d=2, bound=9.0, seed=3), rows, keeps=True)
     changed = bytearray(made.deposits[1][2])
     changed[at] ^= 1
     made.deposits[1][2] = bytes(changed)

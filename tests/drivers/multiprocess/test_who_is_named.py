@@ -14,6 +14,7 @@ import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.cli.render import faults_line
 from secfc.errors import FaultWarning, PrivacyWarning
+from secfc.protocol.job.cases import Deposited
 
 pytestmark = pytest.mark.processes
 
@@ -65,7 +66,7 @@ def texts(result, tmp_path):
     out = io.StringIO()
     faults_line(Console(file=out, width=400), result.faults, result.job, names)
     yield out.getvalue()
-    if result.job.owners is not None:
+    if isinstance(result.job.rows, Deposited):
         yield result._repr_html_().replace("member ", "party ")
         return
     yield result._repr_html_()

@@ -1,7 +1,6 @@
 """How rows are cut into parts, and that many parts give the same results as one."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from support.parts import COUNTS, MANY, ending, laws
 from support.sweeps import crossed, sweep
 
 from secfc.protocol.job import row_layout
-from secfc.protocol.job.job import Job
+from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import ANSWER_PARTS, PART_BYTES, PART_ROWS, Layout
 from secfc.protocol.messages import (
     SERVER,
@@ -22,7 +21,7 @@ from secfc.protocol.states import State
 
 
 class TestCut:
-    JOB = Job(n=5, k=4, t=1, ell=1, d=3, bound=20.0, precision=16, disclosure="coded")
+    JOB = make_job(n=5, k=4, t=1, ell=1, d=3, bound=20.0, precision=16, disclosure="coded")
 
     @pytest.mark.parametrize(
         "counts", [COUNTS, (1, 0, 0, 0, 3), (1000, 3, 0, 256, 257), (512, 256, 255, 1, 0)]
@@ -55,7 +54,7 @@ class TestCut:
     @pytest.mark.parametrize("d", [1, 10, 784])
     @pytest.mark.parametrize("k", [2, 100, 5000])
     def test_a_part_is_about_part_bytes_and_whole_blocks_of_rows(self, k, d):
-        job = replace(self.JOB, k=k, d=d)
+        job = changed_job(self.JOB, k=k, d=d)
         layout = Layout((10**6, 0, 1, 2, 3))
         parts, primes = layout.parts(job), job.residues(layout.m)
         sizes = (PART_BYTES, ANSWER_PARTS * PART_BYTES)

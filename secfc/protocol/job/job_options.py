@@ -1,0 +1,182 @@
+"""A job as options, as calls, job files and JSON give it, and back."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from secfc.protocol.job.cases import (
+    Centres,
+    Cluster,
+    Coded,
+    Compare,
+    Deposited,
+    Disclosed,
+    LabelsOnly,
+    Method,
+    Noise,
+    Own,
+    Predict,
+    Rows,
+    Start,
+    Union,
+)
+from secfc.protocol.job.described import documented
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.options import AgreedClustering, CentreNoise, again
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class JobOptions(AgreedClustering, CentreNoise):
+    """The options of a job. `secfc.protocol.job.making.make_job` checks them and makes a `Job` of them.
+
+    Parameters
+    ----------
+    n : int
+        Number of clients.
+    k : int
+        Number of clusters.
+    t : int
+        Number of clients that may collude and still learn nothing about other clients' rows.
+    ell : int
+        Number of segments of a row.
+    d : int
+        Number of columns.
+    bound : float
+        Public bound on the Euclidean norm of a row, in the data's units.
+    init : {"random", "separation", "k-means++", "labels"}
+        "labels": every client gives the labels of its rows. A job has no "auto", because `secfc.run` and job
+        files have already replaced it.
+    **options
+        `secfc.protocol.job.options.AgreedClustering` and `CentreNoise`.
+    compared : tuple of int
+        Numbers of clusters that are compared on one sharing, ascending; the last is k. () for k alone.
+    reveal_to : tuple of int
+        Clients to whom the centres are opened at the end, ascending; every client must consent
+        (`Limits.reveal_centres`). () for nobody.
+    predict : bool
+        A prediction: start labels are kept, and rows with label -1 get the label of the nearest mean, in one
+        round; every client must consent (`Limits.predict`).
+    comparers : tuple of int
+        With disclosure "labels" the trio: dealer, first and second evaluator. Numbers above n are
+        helpers, parties without rows and shares. By
+        default clients 1, 2 and 3 if t = 1, else client 1 and two helpers. () with another disclosure.
+    seed : int, optional
+        Determines the public choices: first sets of starts, and draws. Without a seed the comparers toss a
+        coin that determines them. With another disclosure the server chooses.
+    reveal_spread : int, optional
+        Also opens the spread of each column in each cluster to the same clients. Each cluster must have at
+        least this many rows that are not a recipient's own, `SMALLEST_SPREAD` or more. Every client must
+        consent (`Limits.reveal_spread`).
+    owners : tuple of int, optional
+        Number of rows that each owner deposited before (`secfc.sharing.deposits`), 0 for one that is left
+        out. The clients are a committee without rows of their own. None: the clients hold the rows.
+    deposits : str, optional
+        With `owners` the digest of their deposits, in hexadecimal.
+    weighted : bool
+        Whether every client gives weights of its rows. All parties are told the weights.
+    """
+
+    n: int
+    k: int
+    t: int
+    ell: int
+    d: int
+    bound: float
+    init: Start = "random"
+    n_init: int = again(AgreedClustering, "n_init", default=1, kind="int", text="Starts.")
+    compared: tuple[int, ...] = ()
+    reveal_to: tuple[int, ...] = ()
+    predict: bool = False
+    reveal_spread: int | None = None
+    comparers: tuple[int, ...] = ()
+    seed: int | None = None
+    owners: tuple[int, ...] | None = None
+    deposits: str | None = None
+    weighted: bool = False
+
+
+def job_of(options: JobOptions) -> Job:
+    """The job of options that go together (`secfc.protocol.job.combinations`)."""
+    return Job(
+        rows=_rows(options),
+        method=_method(options),
+        disclosure=_disclosure(options),
+        opened=_opened(options),
+        n=options.n,
+        t=options.t,
+        ell=options.ell,
+        d=options.d,
+        bound=options.bound,
+        precision=options.precision,
+        step=None if options.step is None else float(options.step),
+        max_liars=options.max_liars,
+        seed=options.seed,
+    )
+
+
+def as_options(job: Job) -> dict[str, Any]:
+    """The options of a job by name, as JSON values but for tuples."""
+    method, opened, noise = job.method, job.opened, job.opened.noise
+    found = JobOptions(
+        n=job.n,
+        k=job.k,
+        t=job.t,
+        ell=job.ell,
+        d=job.d,
+        bound=job.bound,
+        precision=job.precision,
+        step=job.step,
+        max_liars=job.max_liars,
+        seed=job.seed,
+        init=method.init,
+        n_init=method.n_init,
+        max_iter=method.max_iter,
+        tol_moved=method.tol_moved,
+        compared=method.compared,
+        predict=isinstance(method, Predict),
+        disclosure=job.disclosure.name,
+        comparers=job.comparers,
+        reveal_inertia=job.disclosure.inertia,
+        reveal_to=opened.to,
+        reveal_spread=opened.spread,
+        centres_epsilon=None if noise is None else noise.epsilon,
+        centres_delta=None if noise is None else noise.delta,
+        ids_cap=job.rows.cap if isinstance(job.rows, Union) else None,
+        owners=job.rows.owners if isinstance(job.rows, Deposited) else None,
+        deposits=job.rows.digest if isinstance(job.rows, Deposited) else None,
+        weighted=job.rows.weighted,
+    )
+    return asdict(found)
+
+
+def _rows(options: JobOptions) -> Rows:
+    if options.ids_cap is not None:
+        return Union(options.ids_cap)
+    if options.owners is not None and options.deposits is not None:
+        return Deposited(tuple(options.owners), options.deposits)
+    return Own(options.weighted)
+
+
+def _method(options: JobOptions) -> Method:
+    if options.predict:
+        return Predict(k=options.k)
+    n_init, max_iter = options.n_init, options.max_iter
+    tol_moved = abs(float(options.tol_moved))  # 0, 0.0 and -0.0 are one job
+    if options.compared:
+        compared = tuple(options.compared)
+        return Compare(compared=compared, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
+    return Cluster(k=options.k, init=options.init, n_init=n_init, max_iter=max_iter, tol_moved=tol_moved)
+
+
+def _disclosure(options: JobOptions) -> Disclosed:
+    if options.disclosure == "coded":
+        return Coded()
+    usual = (1, 2, 3) if options.t == 1 else (1, options.n + 1, options.n + 2)
+    return LabelsOnly(tuple(options.comparers) or usual, options.reveal_inertia)
+
+
+def _opened(options: JobOptions) -> Centres:
+    noise = None
+    if options.centres_epsilon is not None and options.centres_delta is not None:
+        noise = Noise(float(options.centres_epsilon), float(options.centres_delta))
+    return Centres(to=tuple(options.reveal_to), spread=options.reveal_spread, noise=noise)
