@@ -1,37 +1,24 @@
-"""Write benchmarks/RESULTS.md and its plots from benchmarks/results/*.json.
-
-Plots need matplotlib (pip install ".[plots]"). Without it, existing plots are kept and linked.
-"""
+"""Write benchmarks/RESULTS.md from benchmarks/results/*.json."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plots
-from benchmarks.claims import claims
 from benchmarks.costs.engine_table import HEADINGS, TITLE, engine_cells
 from benchmarks.costs.tables import TITLES, cells, seconds_text
-from benchmarks.privacy.table import label_cells, liar_cells, view_cells
+from benchmarks.privacy.table import label_cells, liar_cells
 from secfc.errors import DataError
 
 BENCHMARKS = (
     "iteration",
     "sharing",
-    "threads",
-    "figure1",
-    "scaling",
     "runs",
     "protections",
     "labels",
-    "comparing",
-    "resilience",
     "privacy",
-    "bytes",
     "links",
-    "memory",
     "membership",
     "engines",
-    "rehearsal",
     "peers",
 )
 """Benchmarks on the page, in this order."""
@@ -53,20 +40,6 @@ ABOUT = {
         "what the recipients spend beside, relative to them; the last column is that time in Lloyd "
         "iterations of scikit-learn on the same rows."
     ),
-    "threads": (
-        "Seconds of all parties of a role, and how many times as fast two threads are in the best of three "
-        "pairs of runs. For 16 the work is cut as for these and done by one thread, whose CPU seconds are "
-        "counted: what no two threads share, and the longest of 16 queues of the rest."
-    ),
-    "figure1": (
-        "The paper reports under 16 s an iteration in its worst case, on 48 threads, and that one "
-        "iteration takes longer than the whole of k-FED; the last two columns are above 1 where that "
-        "holds here. t = ceil(n/3), and ell the largest that fits."
-    ),
-    "scaling": (
-        "Slopes of least-squares lines in log-log, and the slope of the paper's formula at the same "
-        "values. Costs: sharing one client's m/n rows; one iteration of a client; one of the server."
-    ),
     "runs": (
         "From the call to its labels, all parties on this machine, against n + 1 whole scikit-learn "
         "runs from the same start one after another. CPU seconds count every process, its start and "
@@ -83,30 +56,10 @@ ABOUT = {
         "first three; messages are sealed and carried in memory. The last columns are one client with "
         "'labels' to one with 'coded'. scikit-learn: its Lloyd iteration on the pooled rows."
     ),
-    "comparing": (
-        "CPU seconds of each party for the labels of a round, medians; mail is carried in memory, unsealed. "
-        "What makes the masked distances is not counted. Rows that change: 'all' is "
-        "the first iteration, which compares all pairs of centres. scikit-learn: its Lloyd iteration on "
-        "as many pooled rows of 100 columns, turn by turn."
-    ),
-    "resilience": (
-        "Seeded runs on a simulated network, compared with exact Lloyd on the rows that were in. Within "
-        "n >= R + S + 2A every run must end exact; beyond it theory promises nothing: more liars than "
-        "max_liars may agree among themselves and be believed. Liars are not named whose answers came when "
-        "enough others had agreed. Missed: the bound of "
-        "docs/faults.md, eq. 13, over a whole run. Overheads are CPU seconds of the role's iterations, or of "
-        "sharing, with the check over those without, turn by turn."
-    ),
     "privacy": (
-        "Programs that take distances or answers, on all that the server holds after a real run or, with "
-        'disclosure "labels", on all that a coalition holds: what masks leave is taken for distances. '
-        '"Labels alone": all but labels is drawn at random. An error of 1 is guessing the mean. No two '
-        "comparers may collude; the last column has what they would find. On the right, and in the second "
-        "table: a client that answers wrongly, or a comparer that lies. In the third: what draws and labels "
-        "tell clients who do not lie. All attacks: [the page of attacks](privacy/README.md)."
-    ),
-    "bytes": (
-        "A residue has 24 bits, a label ceil(log2(k + 1)); headers and whole bytes are what is spent beyond."
+        "First table: rounds after which a client that answers wrongly, or a comparer that lies, has "
+        "everybody's rows. An error of 1 is guessing the mean. Second table: what draws and labels tell "
+        "clients who do not lie. All attacks: [the page of attacks](privacy/README.md)."
     ),
     "links": (
         "Computed from the messages of a run, not measured: every party and the coordinator have a line of "
@@ -114,24 +67,12 @@ ABOUT = {
         "takes no time. Seconds are the bytes of the busiest line over its rate, and 10 ms for each leg, a "
         "message to or from the coordinator that waits for another. Later iterations: medians."
     ),
-    "memory": (
-        "RssAnon, sampled every 20 ms, in a run of two iterations with a process per party. The "
-        "driver is the process that starts the others and carries their messages; it is no party."
-    ),
     "engines": (
         "The same job, data and seed through each driver, one after the other, all parties on this "
         "machine; the roles do the same work, so what a round takes beyond a process per party is the "
         "engine's. FLARE is a server and sites with mutual TLS over loopback; start is the time until all "
         "sites are there. Wall clock, peaks of resident memory by role; with n = 11, FLARE's 28 processes "
         "share this machine's cores (24 where there are no helpers)."
-    ),
-    "rehearsal": (
-        "A FLARE server and sites with mutual TLS on this machine; a relay between them makes lines slow, "
-        "with TCP's windows. Each site and the coordinator have a line of this rate each way. Exact: labels "
-        "of all sites are those of exact Lloyd. Wall clock; iterations behind the first are medians. "
-        "Computed: from messages, as in the table of slow lines, without work. All processes share this "
-        "machine's cores, so what the lines added to the iteration without delay stands beside it. Messages "
-        "and relay: all sites' lines and both ways, before FLARE and TLS, and with them."
     ),
     "membership": (
         "All parties on this machine, a process each. Membership privacy hides whose rows are whose: "
@@ -163,13 +104,12 @@ def write_report(results: Path) -> Path:
     stored = {name: stored[name] for name in BENCHMARKS if name in stored}
     if not stored:
         raise DataError(f"no results in {folder}; python -m benchmarks record makes them")
-    drawn = plots.draw(stored, folder)
     target = folder.parent / "RESULTS.md"
-    target.write_text(_page(stored, drawn, folder.name), encoding="utf-8")
+    target.write_text(_page(stored), encoding="utf-8")
     return target
 
 
-def _page(results: dict[str, Result], drawn: dict[str, list[str]], folder: str) -> str:
+def _page(results: dict[str, Result]) -> str:
     parts = [
         "# Results",
         "Made by `python -m benchmarks report` from `benchmarks/results/`; `python -m benchmarks record` "
@@ -179,9 +119,8 @@ def _page(results: dict[str, Result], drawn: dict[str, list[str]], folder: str) 
     if any(one["quick"] for one in results.values()):
         parts.append("**Some results are of `--quick` runs: sizes too small to judge by.**")
     parts += _machines(results)
-    parts += ["## What was promised, and where we lose", _claims_table(results)]
     for name, result in results.items():
-        parts += _section(name, result, drawn.get(name, []), folder)
+        parts += _section(name, result)
     return "\n\n".join(parts) + "\n"
 
 
@@ -201,25 +140,16 @@ def _machines(results: dict[str, Result]) -> list[str]:
     return [f"{', '.join(names)}: {text}." for text, names in groups.items()]
 
 
-def _claims_table(results: dict[str, Result]) -> str:
-    lines = [[one.text, one.asked, one.found, "yes" if one.holds else "**no**"] for one in claims(results)]
-    return _table(["what", "asked", "found", "holds"], lines)
-
-
-def _section(name: str, result: Result, images: list[str], folder: str) -> list[str]:
+def _section(name: str, result: Result) -> list[str]:
     title = {**TITLES, "engines": TITLE, "peers": "Peers on the same data"}[name]
     parts = [f"## {title}", ABOUT[name]]
     parts.append(f"`{result['command']}`, {seconds_text(result['seconds'])}, {result['started']}")
-    parts += [_picture(image, folder, title) for image in images]
     if name == "peers":
         parts.append(_table(*_peer_cells(result["rows"])))
     elif name == "privacy":
-        parts += [_table(*cells_of(result["rows"])) for cells_of in (view_cells, liar_cells, label_cells)]
+        parts += [_table(*cells_of(result["rows"])) for cells_of in (liar_cells, label_cells)]
     elif name == "engines":
         parts.append(_table(list(HEADINGS), engine_cells(result["rows"])))
-    elif name == "scaling":
-        for cost in dict.fromkeys(row["cost"] for row in result["rows"]):
-            parts.append(_table(*cells(name, [row for row in result["rows"] if row["cost"] == cost])))
     else:
         parts.append(_table(*cells(name, result["rows"])))
     return parts
@@ -264,14 +194,6 @@ def _peer_cells(rows: list[Result]) -> tuple[list[str], list[list[str]]]:
             ]
         )
     return headings, lines
-
-
-def _picture(image: str, folder: str, title: str) -> str:
-    """An image in a light and a dark version; the viewer chooses one by the reader's colour scheme."""
-    return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{folder}/{image}-dark.png">'
-        f'<img alt="{title}" src="{folder}/{image}-light.png"></picture>'
-    )
 
 
 def _table(headings: list[str], lines: list[list[str]]) -> str:

@@ -28,7 +28,6 @@ RUN_ELSEWHERE = {
     # Minutes, or files that are not part of the project:
     "python -m benchmarks reproduce secfc-table2": "tests/reproduce/test_reproduce.py",
     "python -m benchmarks reproduce fkm-figure3": "tests/reproduce/test_reproduce.py",
-    "python -m benchmarks reproduce ffcm-table4": "tests/reproduce/test_reproduce.py",
     "python -m benchmarks reproduce dwf-synthetic": "tests/reproduce/test_reproduce.py",
 }
 """Commands that the test below leaves out, by their beginning, and the tests that run such a command."""

@@ -42,25 +42,6 @@ def seen_by(watched: Watched, coalition: Coalition) -> Watched:
     return _with(watched, rounds, [one.distances() for one in rounds], [one.unmasked for one in rounds])
 
 
-def from_labels_alone(watched: Watched, rng: np.random.Generator) -> Watched:
-    """The same from labels alone: everything else is drawn uniformly at random."""
-    rounds = [_Round(watched, at + 1, Coalition()) for at in range(len(watched.server.questions))]
-    answers = [one.drawn(rng) for one in rounds]
-    tables = [one.as_distances(one.decoded(drawn)) for one, drawn in zip(rounds, answers, strict=True)]
-    return _with(watched, rounds, tables, answers)
-
-
-def wires(watched: Watched, evaluator: int, rows: int) -> Ints:
-    """Bits of each row that an evaluator receives in the first round, shape (bits, rows)."""
-    got = [
-        one.data
-        for one in watched.mail
-        if isinstance(one.message, Compared) and (one.message.recipient, one.message.round) == (evaluator, 1)
-    ]
-    words = np.concatenate([np.frombuffer(data, dtype=np.uint64) for data in got])
-    return to_rows(words.reshape(-1, -(-rows // 64)), rows).astype(np.int64)
-
-
 def _with(
     watched: Watched, rounds: list["_Round"], tables: list[Objects], answers: list[dict[int, Ints]]
 ) -> Watched:
@@ -105,14 +86,6 @@ class _Round:
         scale = np.where(self._sizes > 0, self._sizes.astype(float) ** 2 * 4.0**self._job.exponent, np.nan)
         found: Floats = table.astype(np.float64) / scale
         return found
-
-    def drawn(self, rng: np.random.Generator) -> dict[int, Ints]:
-        """Uniform answers of R clients. Any R answers are possible, since R answers have no relation."""
-        shape = self._columns, self.sets.size
-        return {
-            j: np.stack([rng.integers(0, p, shape) for p in self._primes])
-            for j in range(1, self._job.threshold + 1)
-        }
 
     @cached_property
     def unmasked(self) -> dict[int, Ints]:

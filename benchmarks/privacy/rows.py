@@ -82,14 +82,7 @@ class Scale:
 EXACT = Scale(measure="values recovered exactly", nothing=0.0, everything=1.0)
 PLACED = Scale(measure="error of placing the rows", nothing=1.0, everything=0.0)
 """Root of the summed squared distances of placed to true rows, divided by that of the rows to their mean."""
-TOLD_APART = Scale(measure="accuracy of telling two datasets apart", nothing=0.5, everything=1.0)
-P_VALUE = Scale(measure="p-value of chi-square against uniform shares", nothing=1.0, everything=0.0)
-EQUATIONS = Scale(measure="equations about the rows, a column and prime", nothing=0.0, everything=1.0)
 COORDINATES = Scale(measure="correlation with the true values", nothing=0.0, everything=1.0)
-ANSWERED = Scale(measure="share of the server's questions that were answered", nothing=0.0, everything=1.0)
-PAIRS = Scale(measure="distances between two rows known to 0.1 %", nothing=0.0, everything=1.0)
 NEAR = Scale(measure="rows placed within 2 % of the range of their column", nothing=0.0, everything=1.0)
 DISCLOSED = Scale(measure="rows disclosed as they are", nothing=0.0, everything=1.0)
 UNKNOWN_BITS = Scale(measure="share of a value's bits that stay unknown", nothing=1.0, everything=0.0)
-CENTRES = Scale(measure="error of placing the centres", nothing=1.0, everything=0.0)
-"""Root of the summed squared distances of placed to true centres, divided by that of these to their mean."""

@@ -1,44 +1,14 @@
-"""Attacks k to p as tables: of k a column for each adversary."""
+"""Attacks as tables."""
 
 from typing import Any
 
-from benchmarks.privacy.against_labels import ALONE
 from benchmarks.privacy.measure import ATTACKS
-
-_COLUMNS = (
-    '"coded": the server',
-    '"labels": the server with one client or comparer',
-    "labels alone",
-    '"labels": two comparers',
-)
 
 _NEAR = (1e-2, 1e-3)
 """Thresholds for the error of a client that answers wrongly."""
 
 Rows = list[dict[str, Any]]
 Cells = tuple[list[str], list[list[str]]]
-
-
-def view_cells(rows: Rows) -> Cells:
-    """Success of each program: the least and the greatest among the coalitions of a column."""
-    found: dict[tuple[str, str], list[list[float]]] = {}
-    for row in rows:
-        if row["attack"].startswith("k-") and row["swept"] == "comparers":
-            line = ATTACKS[row["attack"]], f"{row['nothing']:g}, {row['everything']:g}"
-            by = found.setdefault(line, [[] for _ in _COLUMNS])
-            by[_column(row)].append(row["success"])
-    lines = [[*line, *map(_range, by)] for line, by in found.items()]
-    return ["program", "nothing, everything", *_COLUMNS], lines
-
-
-def _column(row: dict[str, Any]) -> int:
-    by = {"coded": 0, ALONE: 2}
-    return by.get(row["against"], 3 if row["value"] == 2 else 1)
-
-
-def _range(values: list[float]) -> str:
-    texts = list(dict.fromkeys(f"{one:.2g}" for one in sorted(values)))
-    return " to ".join([texts[0], texts[-1]] if len(texts) > 1 else texts)
 
 
 def liar_cells(rows: Rows) -> Cells:

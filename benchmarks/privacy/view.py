@@ -12,14 +12,12 @@ from secfc.crypto.handshake import DIGEST_BYTES, Session
 from secfc.crypto.identity import Identity, Roster
 from secfc.crypto.proof import Signer
 from secfc.crypto.randomness import KEY_BYTES, MaskSource
-from secfc.errors import LimitError, MessageError
+from secfc.errors import LimitError
 from secfc.field.array_types import Bools, Floats, Ints, Labels, Objects
 from secfc.field.label_packing import labels_of
 from secfc.field.packing import unpack
-from secfc.field.primes import PRIMES
 from secfc.kmeans.compare import SquaredDistances
-from secfc.kmeans.search import Search, SearchResult
-from secfc.kmeans.sets import set_sizes
+from secfc.kmeans.search import Search
 from secfc.protocol.client import Client
 from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
@@ -29,11 +27,7 @@ from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import RUN_ID_BYTES, SERVER, Assignment, CodedDistances, Message, RoundMessage
 from secfc.protocol.messages.wire import decode, encode
-from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.server import Server
-
-FIRST_ROUNDS = 2
-"""With disclosure "labels" a cheating server tries its questions in these rounds. The first has no labels."""
 
 
 @dataclass
@@ -76,9 +70,7 @@ class Watched:
     parties : list of ndarray of shape (m_j, d), float64
     server : ServerView
     refusal : str or None
-        Why a client ended the run, or refused a question of a cheating server, if one did.
-    answered : int
-        Questions of a cheating server that a client would have answered, with disclosure "labels".
+        Why a client ended the run, if one did.
     asked : list of Assignment
         The questions of all rounds as every client receives them, with disclosure "labels".
     mail : list of Opened
@@ -94,7 +86,6 @@ class Watched:
     clients: list[Client] = field(repr=False)
     server: ServerView = field(repr=False)
     refusal: str | None = None
-    answered: int = 0
     asked: list[Assignment] = field(default_factory=list, repr=False)
     mail: list[Opened] = field(default_factory=list, repr=False)
     rounds: dict[tuple[int, int], LabelRound] = field(default_factory=dict, repr=False)
@@ -104,11 +95,6 @@ class Watched:
     def rows(self) -> Floats:
         """The rows of all parties, shape (m, d), which attackers want to learn."""
         return np.concatenate(self.parties)
-
-    @property
-    def primes(self) -> tuple[int, ...]:
-        """Primes of the shares."""
-        return tuple(prime.p for prime in PRIMES[: self.job.residues(len(self.rows))])
 
     @property
     def labels(self) -> Labels:
@@ -140,80 +126,45 @@ class Watched:
         )
         return replace(self, server=kept)
 
-    def shares(self, client: int) -> Ints:
-        """A client's shares of every row from its memory, (P, width, m), residues in [0, p)."""
-        sharing = cast(ClientIterate, self.clients[client - 1].phase).held.sharing
-        held = sharing.points._shares[:, :-1]  # the client's own memory
-        return np.stack([plane.astype(np.int64) % p for plane, p in zip(held, self.primes, strict=True)])
-
 
 class _Recorder:
-    """A proxy between a server and its search that keeps distances and can ask a script's questions."""
+    """A proxy between a server and its search that keeps questions and distances."""
 
-    def __init__(self, search: Search, view: ServerView, job: Job, script: list[Labels] | None) -> None:
+    def __init__(self, search: Search, view: ServerView, job: Job) -> None:
         self._search, self._view, self._job = search, view, job
-        self._script = None if script is None else list(script)
         self._current: Floats = np.empty(0)
         self._exact: Objects = np.empty(0, dtype=object)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._search, name)
 
-    @property
-    def sets(self) -> Labels:
-        return self._search.sets if self._script is None else self._script[0]
-
-    def sizes(self) -> Ints:
-        return set_sizes(self.sets, self._job.k)
-
     def add(self, rows: slice, distances: SquaredDistances) -> None:
         if self._current.size == 0:
-            self._current = np.full((self.sets.size, self._job.k), np.nan)
-            self._exact = np.zeros((self.sets.size, self._job.k), dtype=object)
+            self._current = np.full((self._search.sets.size, self._job.k), np.nan)
+            self._exact = np.zeros((self._search.sets.size, self._job.k), dtype=object)
         asked = np.flatnonzero(distances.sizes)
         self._exact[rows, asked] = distances.radix.integers(distances.digits[:, asked]).T
         self._current[rows, asked] = distances.values()[asked].T / 4.0**self._job.exponent
-        if self._script is None:
-            self._search.add(rows, distances)
+        self._search.add(rows, distances)
 
     def end_round(self) -> bool:
-        self._view.questions.append(self.sets)
+        self._view.questions.append(self._search.sets)
         self._view.distances.append(self._current)
         self._view.exact.append(self._exact)
         self._current = np.empty(0)
-        if self._script is None:
-            return self._search.end_round()
-        labels = np.maximum(self._script.pop(0), 0)
-        self._search.found = [SearchResult(start=labels, labels=labels, k=self._job.k)]
-        return bool(self._script)
+        return self._search.end_round()
 
 
 class WatchedServer(Server):
-    """A server that keeps what it receives, and may ask its own questions instead of the protocol's.
+    """A server that keeps what it receives."""
 
-    Parameters
-    ----------
-    job : Job
-    session : Session
-    secret : MaskSource
-    script : list of ndarray of shape (m,), int32, or None
-        Sets for questions of a cheating server, instead of the protocol's.
-    """
-
-    def __init__(
-        self,
-        *,
-        job: Job,
-        session: Session,
-        secret: MaskSource,
-        script: list[Labels] | None,
-    ) -> None:
+    def __init__(self, *, job: Job, session: Session, secret: MaskSource) -> None:
         super().__init__(job=job, session=session, secret=secret, search=self._recorder)
-        self.view, self._script = ServerView(), script
+        self.view = ServerView()
         self._about: dict[int, tuple[int, ...]] = {}  # by round
 
     def _recorder(self, **given: Any) -> Search:
-        return cast(Search, _Recorder(Search(**given), self.view, self._job, self._script))
+        return cast(Search, _Recorder(Search(**given), self.view, self._job))
 
     def receive(self, message: Message) -> list[Message]:
         """Take a message and keep an answer's residues."""
@@ -249,7 +200,6 @@ def watch(
     t: int,
     ell: int,
     seed: int | None = 0,
-    script: list[Labels] | None = None,
     limits: Limits | None = None,
     keys: int | None = None,
     notes: bool = True,
@@ -264,9 +214,6 @@ def watch(
     k, t, ell : int
     seed : int, optional
         Seed of the start. Without one the comparers toss a coin.
-    script : list of ndarray of shape (m,), int32, optional
-        Questions of a cheating server. With disclosure "labels" every client gets them in addition to the
-        questions of the first two rounds.
     limits : Limits, optional
         Limits of every client.
     keys : int, optional
@@ -287,12 +234,7 @@ def watch(
     session = Session.of(job=job, roster=roster, run=octets(RUN_ID_BYTES))
     signer = Signer(session, coordinator)
     labels = isinstance(job.disclosure, LabelsOnly)
-    server = WatchedServer(
-        job=job,
-        session=session,
-        secret=MaskSource(octets(KEY_BYTES)),
-        script=None if labels else script,
-    )
+    server = WatchedServer(job=job, session=session, secret=MaskSource(octets(KEY_BYTES)))
     clients = [
         client(
             number=j,
@@ -321,13 +263,9 @@ def watch(
                 post.extend(server.receive(message))
                 continue
             role = clients[message.recipient - 1]
-            if labels and isinstance(message, Assignment):
-                if message.round <= FIRST_ROUNDS:
-                    for sets in script or []:
-                        _try(role, carried(replace(message, sets=sets)), watched)
-                if message.round > len(server.view.questions):
-                    server.view.questions.append(labels_of(message.sets))
-                    watched.asked.append(message)
+            if labels and isinstance(message, Assignment) and message.round > len(server.view.questions):
+                server.view.questions.append(labels_of(message.sets))
+                watched.asked.append(message)
             message = carried(message)
             post.extend(role.receive(message))
             if labels and notes:
@@ -336,16 +274,6 @@ def watch(
         watched.refusal = str(error)
     watched.liars = server.faults.liars
     return watched
-
-
-def _try(client: Client, question: Message, watched: Watched) -> None:
-    """Ask a question that does not follow from the labels."""
-    try:
-        client.receive(question)
-    except MessageError as error:
-        watched.refusal = str(error)
-    else:
-        watched.answered += 1
 
 
 def _note(client: Client, message: Message, watched: Watched) -> None:

@@ -32,10 +32,6 @@ def reproduce(
         Path | None, typer.Option(envvar="SECFC_DATA", help="Folder with the papers' data files.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Also write a PNG; needs the extra 'plots' (matplotlib).")
-    ] = None,
-    dark: Annotated[bool, typer.Option("--dark", help="The plot is for a dark page.")] = False,
 ) -> None:
     """Run a published experiment and print our figures and the paper's, with SecFC as one more column.
 
@@ -55,10 +51,7 @@ def reproduce(
 
     from benchmarks.reproduce.common import Context  # noqa: PLC0415 - scikit-learn takes a second to import
     from benchmarks.reproduce.parts import Measuring  # noqa: PLC0415
-    from benchmarks.reproduce.plot import require_matplotlib, save_plot  # noqa: PLC0415
 
-    if plot is not None:
-        require_matplotlib()  # before minutes of work
     kept = Path(f"{name}.parts.json")
     check_file("parts that are done", kept)
     watched = error_console()
@@ -74,8 +67,6 @@ def reproduce(
     except KeyboardInterrupt:
         watched.print(f"interrupted; {measuring.standing}", soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
-    if plot is not None:
-        save_plot(rows, chosen.title, plot, dark=dark)
     if as_json:
         answer = {"experiment": name, "title": chosen.title, "quick": quick}
         typer.echo(json.dumps(answer | {"rows": [asdict(row) for row in rows]}, allow_nan=False))

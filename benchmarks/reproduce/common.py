@@ -51,8 +51,6 @@ class FigureRow:
         same start; number of all rows. Both are sums over all runs.
     decimals : int
         Places that the figures are shown with.
-    at : tuple of str and float, or None
-        What varies in a figure of curves, and its value here.
     """
 
     name: str
@@ -254,7 +252,6 @@ def claimed(
     holds: bool = True,
     otherwise: str = "",
     note: str = "",
-    at: tuple[str, float] | None = None,
 ) -> FigureRow:
     """A row that the paper describes in words or, without a `claim`, a row without anything to check."""
     verdict: Verdict = "no figure" if not claim else "holds" if holds else "fails"
@@ -272,7 +269,6 @@ def claimed(
         same_labels=secure.same,
         rows=secure.rows,
         decimals=decimals,
-        at=at,
     )
 
 

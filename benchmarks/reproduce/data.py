@@ -12,10 +12,6 @@ from secfc.field.array_types import Floats, Ints
 
 FKM_REPOSITORY = "folder data/ of github.com/swiergarst/fedKMeans"
 DWF_REPOSITORY = 'folder "data femnist/" of github.com/PatrickITWM/DWF-k-means (in its history)'
-IGT_REPOSITORY = "folder book/data/ of github.com/reidya3/CA4015_First_Assignment"
-
-# The notebook's order of the studies, in which its parent clusters their centres.
-STUDIES = ("Horstmann", "Kjome", "Maia", "SteingroverInPrep", "Premkumar", "Wood", "Worthy", "Ahn")
 
 MNIST_ROWS = 60_000
 """MNIST's training images are the first of OpenML's 70,000."""
@@ -117,13 +113,6 @@ def _mnist_from_openml() -> tuple[Floats, Ints]:
             "mnist/train-images-idx3-ubyte.gz and mnist/train-labels-idx1-ubyte.gz, from any mirror"
         ) from error
     return rows[:MNIST_ROWS] / 255.0, classes[:MNIST_ROWS].astype(np.int64)
-
-
-def igt_studies(folder: Path | None) -> list[Floats]:
-    """Eight studies of the Iowa Gambling Task in two dimensions, in the notebook's order."""
-    path = found(folder, "igt/dim_reduced_2d.tsv", IGT_REPOSITORY)
-    lines = [line.split("\t") for line in path.read_text().splitlines()[1:]]
-    return [np.array([[float(x) for x in line[-2:]] for line in lines if line[0] == one]) for one in STUDIES]
 
 
 def g2_rows(folder: Path | None, n_features: int, sigma: int) -> Floats | None:

@@ -136,13 +136,6 @@ _LISTED = (
         function="table_5",
     ),
     *_dwf(),
-    Experiment(
-        name="notebook",
-        title="Parent/child notebook: two SSEs",
-        module="notebook",
-        function="sums_of_squares",
-        files="igt",
-    ),
 )
 
 EXPERIMENTS = {each.name: each for each in _LISTED}

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.reproduce import data
+from benchmarks.reproduce import data, figure1
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
 from benchmarks.reproduce.parts import Part
 from plaintext_baselines import KFED, Lloyd, partition
@@ -142,39 +142,28 @@ def _accuracies(
 
 
 def figure_1(context: Context) -> Iterator[Part]:
-    """Seconds of an iteration against n, d and m (benchmarks.costs.figure1), and what the text says of them.
+    """Seconds of an iteration against n, d and m, and what the text says of them.
 
     The paper does not print the figure's numbers. Compute time only, as in the paper.
     """
-    from benchmarks.costs.figure1 import QUICK_SWEEPS, STARTS, SWEEPS  # noqa: PLC0415
-
-    starts = 2 if context.quick else STARTS
-    for swept, values in (QUICK_SWEEPS if context.quick else SWEEPS).items():
+    starts = 2 if context.quick else figure1.STARTS
+    for swept, values in (figure1.QUICK_SWEEPS if context.quick else figure1.SWEEPS).items():
         yield Part(f"{swept} varies", partial(_sweep, swept, values, starts))
 
 
 def _sweep(swept: str, values: tuple[int, ...], starts: int) -> Iterator[FigureRow]:
-    from benchmarks.costs.figure1 import measure_figure1  # noqa: PLC0415
-
-    for point in measure_figure1(sweeps={swept: values}, starts=starts):
-        drawn = secfc_blobs(
-            n_clusters=point.k,
-            clusters_per_party=2,
-            n_parties=point.n,
-            n_rows=point.m,
-            n_features=point.d,
-        )
-        run = secure_run(drawn.parties, point.k, seed=0)
+    for value in values:
+        point = figure1.measured(swept, value, starts)
+        run = secure_run(point.parties, point.case.k, seed=0)
         seconds = point.client_seconds + point.server_seconds
         column = Secure(value=seconds, same=run.same, rows=run.rows)
-        setting = f"{swept} varies: n = {point.n}, d = {point.d}, m = {point.m}"
+        setting = f"{swept} varies: n = {point.case.n}, d = {point.case.d}, m = {point.case.m}"
         of_point = partial(
             claimed,
             setting=setting,
             measure="seconds",
             secure=column,
             decimals=5,
-            at=(swept, float(getattr(point, swept))),
         )
         yield of_point(
             name="SecFC, an iteration",
@@ -195,5 +184,5 @@ def _sweep(swept: str, values: tuple[int, ...], starts: int) -> Iterator[FigureR
         )
         yield of_point(
             name="k-FED, a run / n",
-            ours=point.kfed_seconds / point.n,
+            ours=point.kfed_seconds / point.case.n,
         )

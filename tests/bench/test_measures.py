@@ -3,29 +3,14 @@
 import os
 
 import numpy as np
-import pytest
 
 from benchmarks.costs import setting
-from benchmarks.costs.memory import anonymous_bytes, write_rows
-from benchmarks.costs.scaling import fit_exponent
+from benchmarks.costs.memory import anonymous_bytes
 from benchmarks.costs.setting import Case, most_primes, residues_of_rounds, same_kernels
 from benchmarks.costs.sharing import TimedMasks
 from benchmarks.costs.tables import bytes_text, seconds_text
 from secfc.drivers.costs import MessageRecord
 from secfc.kernels import VARIABLE
-
-
-def test_a_power_law_gives_its_exponent_and_no_error():
-    values = (1, 2, 4, 8)
-    slope, error = fit_exponent(values, tuple(3 * value**1.5 for value in values))
-    assert slope == pytest.approx(1.5)
-    assert error == pytest.approx(0, abs=1e-12)
-
-
-def test_the_error_of_an_exponent_is_that_of_least_squares():
-    values, costs = (1, 2, 4, 8), (1.0, 2.5, 3.0, 9.0)
-    (slope, _), covariance = np.polyfit(np.log(values), np.log(costs), 1, cov=True)
-    assert fit_exponent(values, costs) == pytest.approx((slope, np.sqrt(covariance[0, 0])))
 
 
 def test_residues_of_a_round_are_read_off_the_first_clients_answers():
@@ -41,15 +26,6 @@ def test_residues_of_a_round_are_read_off_the_first_clients_answers():
 def test_anonymous_memory_is_read_in_bytes_and_is_zero_of_an_ended_process():
     assert anonymous_bytes("VmRSS:\t  99 kB\nRssAnon:\t    12 kB\nRssFile:\t 7 kB\n") == 12 * 1024
     assert anonymous_bytes("Name:\tpython\nState:\tZ (zombie)\n") == 0
-
-
-def test_rows_drawn_by_blocks_are_finite_and_only_mapped(tmp_path):
-    case = Case(m=40_000, d=3, k=4, n=3, t=1, ell=1)
-    rows = write_rows(tmp_path / "rows.npy", case)
-    assert rows.shape == (40_000, 3)
-    assert np.isfinite(rows).all()
-    assert not rows.flags.writeable
-    assert len(np.unique(rows[:, 0])) == 40_000, "no block repeats another"
 
 
 def test_kernels_stay_the_same_within_a_sweep_and_the_environment_after_it(monkeypatch):

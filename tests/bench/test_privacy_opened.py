@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import secfc
-from benchmarks.privacy import opened, predicting, spreads
+from benchmarks.privacy import opened, spreads
 from benchmarks.privacy.measure import blobs
 from benchmarks.privacy.view import watch
 from secfc.protocol.job.limits import Limits
@@ -111,52 +111,3 @@ class TestSpreads:
         assert of_bits[0] == of_bits[1]
         mean, both = spreads.bits_left(10, count=10, total=45, squares=285)
         assert both < mean - 0.05
-
-
-class TestPredicting:
-    def test_with_d_plus_two_centres_predictions_fix_them(self):
-        rows = list(
-            predicting.by_predictions(blobs(3, 120, 2), k=4, jobs=4, probes=800, seed=1, attack="i-centres")
-        )
-        assert rows[0].value == 0
-        assert rows[0].success > 0.05
-        assert rows[-1].success < 1e-3
-
-    def test_two_centres_stay_open_along_their_mirror_images(self):
-        *_, last = predicting.by_predictions(
-            blobs(3, 120, 2), k=2, jobs=4, probes=400, seed=1, attack="i-centres"
-        )
-        assert last.success > 0.01
-        assert "2 numbers stay open" in last.note
-
-    def test_points_of_planes_determine_centres(self):
-        rng = np.random.default_rng(0)
-        centres = rng.normal(size=(6, 3))
-        low, high = rng.normal(size=(2, 4000, 3)) * 2
-        ends = [((one[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1) for one in (low, high)]
-        differ = ends[0] != ends[1]
-        low, high = low[differ], high[differ]
-        for _ in range(40):
-            middle = (low + high) / 2
-            label = ((middle[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-            first = ((low[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-            inside = (label == first)[:, None]
-            low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-        labels = [
-            ((one[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1).astype(np.int32) for one in (low, high)
-        ]
-        found = predicting.solved(
-            predicting.Brackets(low, high, *labels), 6, centres + rng.normal(size=(6, 3))
-        )
-        assert np.allclose(found, centres, atol=1e-6)
-
-    def test_most_rows_refuses_many_probes_and_no_consent_all(self):
-        before, refused = predicting.by_predictions(
-            blobs(3, 120, 2), k=4, jobs=3, probes=800, seed=1, attack="i-limits", most_rows=200
-        )
-        assert "keeps shares of 200 rows at most" in refused.note
-        assert refused.success == before.success
-        parties = blobs(3, 60, 2)
-        ask = predicting.Oracle(parties, secfc.run(parties, 2, 1, 1, seed=1).labels, 2, Limits(), 100.0)
-        with pytest.raises(secfc.LimitError, match="did not consent"):
-            ask(parties[0])

@@ -1,4 +1,4 @@
-"""RESULTS.md is made from the JSON files alone, and says which promises are not kept."""
+"""RESULTS.md is made from the JSON files alone."""
 
 import json
 
@@ -37,19 +37,12 @@ def report(folder):
     return CliRunner().invoke(app, ["report", "--results", str(folder)])
 
 
-def test_a_page_names_machine_commit_command_and_what_does_not_hold(results):
+def test_a_page_names_machine_commit_and_command(results):
     done = report(results)
     assert done.exit_code == 0, done.output
     page = (results.parent / "RESULTS.md").read_text()
     for text in ("Abacus 1", "`abc123`", "`python -m benchmarks iteration --json`", "1.50 (1.40 to 1.60)"):
         assert text in page
-    lines = [line for line in page.splitlines() if "iteration, 100,000 x 100" in line]
-    assert len(lines) == 2
-    assert lines[0].startswith("| client iteration")
-    assert "| at most 1.6x | 1.5x | yes |" in lines[0]
-    assert lines[1].startswith("| server iteration")
-    assert "| at most 1.5x | 4x | **no** |" in lines[1]
-    assert "| at least 60% | 50% | **no** |" in page
 
 
 def test_no_results_are_an_error_and_no_page(tmp_path):

@@ -16,8 +16,6 @@ import numpy as np
 import pytest
 from support.sweeps import crossed, sweep
 
-from benchmarks.privacy.coalition import encoding_matrix
-from benchmarks.privacy.modular import row_reduced
 from benchmarks.privacy.view import watch
 from secfc.crypto import keystream
 from secfc.field.fixed_point import quantise
@@ -26,7 +24,7 @@ from secfc.field.packing import pack, unpack
 from secfc.field.payload import Payload
 from secfc.field.primes import PRIMES
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.basis import basis_residues, lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.operations import batch, inertia, masking, matches
@@ -245,6 +243,33 @@ def shown(message, *, theirs):
             yield one.name, value
 
 
+def row_reduced(matrix, columns, p):
+    """Reduced row echelon form modulo p in the first `columns` columns."""
+    rows, pivots = matrix % p, []
+    for column in range(columns):
+        at = len(pivots)
+        candidates = np.flatnonzero(rows[at:, column])
+        if candidates.size == 0:
+            continue
+        found = at + int(candidates[0])
+        rows[[at, found]] = rows[[found, at]]
+        rows[at] = rows[at] * pow(int(rows[at, column]), -1, p) % p
+        factors = rows[:, column].copy()
+        factors[at] = 0
+        rows = (rows - factors[:, np.newaxis] * rows[at]) % p
+        pivots.append(column)
+        if len(pivots) == len(rows):
+            break
+    return rows
+
+
+def encoding_matrix(job, index):
+    """L_u(alpha_j) modulo prime `index`, shape (n, ell + t)."""
+    prime = PRIMES[index]
+    points = evaluation_points(prime, n=job.n, coded=job.ell + job.t)
+    return basis_residues(points.beta, points.alpha, prime.p)
+
+
 def moved_shares(job, rows, others, together):
     """Changes of masks of shares for which the shares of some t clients stay the same."""
     found = {}
@@ -256,7 +281,7 @@ def moved_shares(job, rows, others, together):
             segments = (change[0] - change[1]).astype(np.int64) % prime.p
             sums = np.einsum("cu,uwi->cwi", matrix[:, : job.ell], segments) % prime.p
             masks = np.concatenate([matrix[:, job.ell :], np.eye(job.t, dtype=np.int64)], axis=1)
-            inverse = row_reduced(masks, job.t, prime.p)[0][:, job.t :]
+            inverse = row_reduced(masks, job.t, prime.p)[:, job.t :]
             shift = np.einsum("uc,cwi->uwi", inverse, sums) % prime.p
             found[client][prime.p, shift.shape] = shift
     return found

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 import secfc
 from benchmarks.app import app
-from benchmarks.costs import figure1
-from benchmarks.reproduce import data, dwf_paper, ffcm_paper, plot
+from benchmarks.reproduce import data, dwf_paper, ffcm_paper, figure1
 from benchmarks.reproduce.common import (
     Context,
     FigureRow,
@@ -33,7 +32,6 @@ NAMES = {
     *(f"fkm-figure{one}" for one in ("1b", "3", "4", "5")),
     *(f"ffcm-table{one}" for one in range(2, 6)),
     *(f"dwf-{rows}" for rows in ("synthetic", "mnist", "femnist")),
-    "notebook",
 }
 SECURE = Secure(value=1.0, same=9, rows=9)
 FIGURE = {"name": "m", "setting": "s", "measure": "x", "secure": SECURE, "decimals": 1}
@@ -87,7 +85,7 @@ def test_a_missing_file_is_one_line_that_says_what_to_get(name, tmp_path):
 
 def test_without_a_folder_the_line_names_the_option():
     with pytest.raises(secfc.DataError, match="set --data-dir or SECFC_DATA to a folder with it, from"):
-        rows_of("notebook")
+        rows_of("fkm-figure4")
 
 
 def test_mnist_without_folder_or_network_is_one_line(monkeypatch):
@@ -128,7 +126,7 @@ def test_the_command_says_what_file_is_missing(tmp_path):
 
 
 def test_a_data_dir_that_is_no_folder_is_refused(tmp_path):
-    result = command("notebook", "--data-dir", str(tmp_path / "none"))
+    result = command("fkm-figure4", "--data-dir", str(tmp_path / "none"))
     assert (result.exit_code, "is no folder" in result.stderr) == (2, True)
 
 
@@ -255,7 +253,7 @@ def test_labels_that_differ_end_with_an_error(monkeypatch):
         otherwise="",
     )
     monkeypatch.setattr(Experiment, "parts", lambda self, context: iter([Part("all", lambda: [row])]))
-    result = command("notebook")
+    result = command("fkm-figure4")
     assert (result.exit_code, "8 of 9" in result.stdout) == (1, True)
     assert "must not happen" in result.stderr
 
@@ -283,21 +281,23 @@ class Parts:
 
 def test_an_interrupted_experiment_goes_on_with_the_parts_that_are_done(monkeypatch, tmp_path):
     Parts(monkeypatch, interrupted="c")
-    result = command("notebook")
+    result = command("fkm-figure4")
     assert result.exit_code == 130
-    assert "interrupted; 2 of 3 parts are in notebook.parts.json; the same command goes on" in result.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["notebook.parts.json"]
+    assert (
+        "interrupted; 2 of 3 parts are in fkm-figure4.parts.json; the same command goes on" in result.stderr
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["fkm-figure4.parts.json"]
     again = Parts(monkeypatch)
-    result = command("notebook")
+    result = command("fkm-figure4")
     assert (result.exit_code, again.measured) == (0, ["c"])
-    assert "a: taken from notebook.parts.json" in result.stderr
+    assert "a: taken from fkm-figure4.parts.json" in result.stderr
     assert "9 of 9" in result.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_experiment_interrupted_in_its_first_part_says_so(monkeypatch, tmp_path):
     Parts(monkeypatch, interrupted="a")
-    result = command("notebook")
+    result = command("fkm-figure4")
     assert (result.exit_code, "interrupted; no part was done" in result.stderr) == (130, True)
     assert list(tmp_path.iterdir()) == []
 
@@ -305,23 +305,23 @@ def test_an_experiment_interrupted_in_its_first_part_says_so(monkeypatch, tmp_pa
 @pytest.mark.parametrize("change", [{"experiment": "other"}, {"quick": False}, {"secfc": "0"}, {"data": "d"}])
 def test_parts_of_another_experiment_effort_version_or_data_are_measured_again(monkeypatch, tmp_path, change):
     Parts(monkeypatch, interrupted="c")
-    command("notebook")
-    path = tmp_path / "notebook.parts.json"
+    command("fkm-figure4")
+    path = tmp_path / "fkm-figure4.parts.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     again = Parts(monkeypatch)
-    assert command("notebook").exit_code == 0
+    assert command("fkm-figure4").exit_code == 0
     assert again.measured == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"parts": []}', "\0"])
 def test_a_file_that_has_no_parts_is_refused_and_left(monkeypatch, tmp_path, text):
     parts = Parts(monkeypatch)
-    (tmp_path / "notebook.parts.json").write_text(text)
-    result = command("notebook")
+    (tmp_path / "fkm-figure4.parts.json").write_text(text)
+    result = command("fkm-figure4")
     assert result.exit_code == 2
-    assert "notebook.parts.json: not parts of an experiment; remove it" in result.stderr
+    assert "fkm-figure4.parts.json: not parts of an experiment; remove it" in result.stderr
     assert parts.measured == []
-    assert (tmp_path / "notebook.parts.json").read_text() == text
+    assert (tmp_path / "fkm-figure4.parts.json").read_text() == text
 
 
 def test_parts_are_kept_as_they_were(tmp_path):
@@ -332,30 +332,12 @@ def test_parts_are_kept_as_they_were(tmp_path):
     assert Measuring("x", [Part("a", lambda: 1 / 0)], **given).rows() == [row]
 
 
-def test_a_plot_without_matplotlib_is_refused_before_the_work(monkeypatch, tmp_path):
-    def fail(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(plot.importlib, "import_module", fail)
-    with pytest.raises(secfc.ParameterError, match="pip install"):
-        plot.require_matplotlib()
-
-
-def test_figure_1_is_drawn_as_curves_over_n_d_and_m(monkeypatch):
+def test_figure_1_varies_n_d_and_m(monkeypatch):
     monkeypatch.setattr(figure1, "QUICK_SWEEPS", {"n": (5, 6), "d": (4,), "m": (50,)})
     monkeypatch.setitem(figure1.DEFAULTS, "m", 40)
     rows = rows_of("secfc-figure1")
     assert_sound(rows)
-    assert [row.at for row in rows[::3]] == [("n", 5), ("n", 6), ("d", 4), ("m", 50)]
-
-
-@pytest.mark.data
-def test_the_notebook_differs_by_its_scikit_learn_and_agrees_centrally():
-    rows = rows_of("notebook", folder=folder())
-    assert_sound(rows)
-    verdicts = {(row.name, row.verdict) for row in rows}
-    assert verdicts == {("federated", "differs"), ("central", "agrees")}
-    assert "scikit-learn 0.24" in next(row.note for row in rows if row.name == "federated")
+    assert [row.setting.partition(" ")[0] for row in rows[::3]] == ["n", "n", "d", "m"]
 
 
 @pytest.mark.data

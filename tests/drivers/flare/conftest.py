@@ -31,7 +31,6 @@ _NEED_FLARE = (
     "test_use_of_kits.py",
     "test_signed_by_all.py",
     "test_standing.py",
-    "test_slow_lines.py",
 )
 collect_ignore = [] if find_spec("nvflare") else [*_NEED_FLARE]
 """These need the extra flare."""

@@ -6,14 +6,13 @@ k' = 2 = sqrt(k), the number in its own theory.
 """
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import take_turns
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, quartiles, stated
+from benchmarks.costs.setting import PRECISION, Case, median
 from plaintext_baselines import KFED
 from plaintext_baselines.generators import secfc_blobs
 from secfc.field.array_types import Floats
@@ -34,32 +33,17 @@ STARTS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure1Row(Setting):
+class Point:
     """One point of the figure: medians of wall-clock seconds on one thread.
 
-    Attributes
-    ----------
-    swept : str
-        The parameter that varies: "n", "d" or "m".
-    client_seconds, server_seconds : float
-        Seconds of one iteration, for one client and for the server.
-    kfed_seconds : float
-        Seconds of a whole run of k-FED, all parties and the server.
-    client_to_kfed, server_to_kfed : float
-        Above 1 if an iteration takes longer than the whole run of k-FED.
+    An iteration is timed for one client and for the server, a run of k-FED for all parties and the server.
     """
 
-    swept: str
-    turns: int
-    plaintext_seconds: float
+    case: Case
+    parties: list[Floats] = field(repr=False)
     client_seconds: float
-    client_seconds_quartiles: tuple[float, float]
     server_seconds: float
-    server_seconds_quartiles: tuple[float, float]
     kfed_seconds: float
-    kfed_seconds_quartiles: tuple[float, float]
-    client_to_kfed: float
-    server_to_kfed: float
 
 
 def figure1_case(*, n: int, d: int, m: int) -> Case:
@@ -70,17 +54,9 @@ def figure1_case(*, n: int, d: int, m: int) -> Case:
     return Case(m=m, d=d, k=CLUSTERS, n=n, t=t, ell=ell)
 
 
-def measure_figure1(
-    *, sweeps: dict[str, tuple[int, ...]], precision: int = PRECISION, starts: int = STARTS
-) -> Iterator[Figure1Row]:
-    """Measure every point of the sweeps."""
-    for swept, values in sweeps.items():
-        for value in values:
-            case = figure1_case(**(DEFAULTS | {swept: value}))
-            yield _point(case, swept, precision, starts)
-
-
-def _point(case: Case, swept: str, precision: int, starts: int) -> Figure1Row:
+def measured(swept: str, value: int, starts: int) -> Point:
+    """One parameter of the figure at another value. Both methods take turns: a machine's speed varies."""
+    case = figure1_case(**(DEFAULTS | {swept: value}))
     data = secfc_blobs(
         n_clusters=case.k,
         sigma=1.0,
@@ -90,27 +66,17 @@ def _point(case: Case, swept: str, precision: int, starts: int) -> Figure1Row:
         n_features=case.d,
     )
     rows = np.concatenate(data.parties)
-    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
-    parts, kfed = [], []
-    for seed in range(starts):  # in turns, so that changes in machine speed affect both
-        parts.append(take_turns(job, rows, seeds=range(seed, seed + 1)))
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=PRECISION)
+    turns, kfed = [], []
+    for seed in range(starts):
+        turns.append(take_turns(job, rows, seeds=range(seed, seed + 1)))
         kfed.append(_kfed_seconds(data.parties, seed))
-    plaintext, client, server = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("plaintext", "client", "server")
-    )
-    return Figure1Row(
-        **stated(job, m=case.m, residues=max(part.residues for part in parts)),
-        swept=swept,
-        turns=len(client),
-        plaintext_seconds=median(plaintext),
-        client_seconds=median(client),
-        client_seconds_quartiles=quartiles(client),
-        server_seconds=median(server),
-        server_seconds_quartiles=quartiles(server),
+    return Point(
+        case=case,
+        parties=data.parties,
+        client_seconds=median(np.concatenate([one.client for one in turns])),
+        server_seconds=median(np.concatenate([one.server for one in turns])),
         kfed_seconds=median(kfed),
-        kfed_seconds_quartiles=quartiles(kfed),
-        client_to_kfed=median(client) / median(kfed),
-        server_to_kfed=median(server) / median(kfed),
     )
 
 
