@@ -103,7 +103,7 @@ _command(
 )
 _command(
     "membership",
-    "A whole run with membership privacy and the same run without: seconds, bytes, peak memory.",
+    "A whole run with membership privacy and the same run without: seconds and bytes.",
     cases="--cases 20000,10,8,11,4,2",
 )
 

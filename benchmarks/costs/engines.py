@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -161,13 +161,27 @@ def multiprocess(case: EngineCase) -> dict[str, Any]:
 
 def flare(case: EngineCase) -> dict[str, Any]:
     """A FLARE server and sites."""
-    with tempfile.TemporaryDirectory() as name, sites_of(Path(name), setup_of(case)) as federation:
-        started = time.perf_counter()
-        federation.start()
-        up = time.perf_counter()
-        with peaks(lambda: roles(federation)) as memory:
-            summary, _ = run_job(federation, Path(name))
-        ended = time.perf_counter()
+    from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of the extra flare
+    from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
+
+    setup = setup_of(case)
+    names = [*setup.names, *(f"helper-{j}" for j in range(1, setup.job.helpers + 1))]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        export_job(write_job(folder, setup, names), folder / "job", deadline=600.0)
+        with Federation(folder / "flare", names) as federation:
+            for site in names:
+                federation.join(site, folder / f"{site}.toml")
+            federation.give_key(folder / COORDINATOR_KEY)
+            started = time.perf_counter()
+            federation.start()
+            up = time.perf_counter()
+            with peaks(lambda: roles(federation)) as memory:
+                _, path = federation.run(folder / "job", timeout=3600.0)
+            ended = time.perf_counter()
+        summary = {"ended": "no summary"} if path is None else read_summary(path).coordinator
+    if summary["ended"] != "complete":
+        raise SystemExit(f"flare: {summary['ended']}")
     return {
         "costs": summary["costs"],
         "timeline": summary["timeline"],
@@ -175,35 +189,6 @@ def flare(case: EngineCase) -> dict[str, Any]:
         "start_seconds": up - started,
         "job_seconds": ended - up,
     }
-
-
-def names_of(setup: Setup) -> list[str]:
-    """Sites of a run, helpers last."""
-    return [*setup.names, *(f"helper-{j}" for j in range(1, setup.job.helpers + 1))]
-
-
-@contextmanager
-def sites_of(folder: Path, setup: Setup, ports: Mapping[str, int] | None = None) -> Iterator["Federation"]:
-    """A FLARE server and the sites of a run, not started, with files in a folder. They end with the block."""
-    from secfc.drivers.flare.federation import Federation  # noqa: PLC0415 - of the extra flare
-    from secfc.drivers.flare.jobs import export_job  # noqa: PLC0415
-
-    names = names_of(setup)
-    export_job(write_job(folder, setup, names), folder / "job", deadline=600.0)
-    with Federation(folder / "flare", names, ports=ports) as federation:
-        for site in names:
-            federation.join(site, folder / f"{site}.toml")
-        federation.give_key(folder / COORDINATOR_KEY)
-        yield federation
-
-
-def run_job(federation: "Federation", folder: Path) -> tuple[dict[str, Any], Path]:
-    """Run the job in a folder: the coordinator's part of the summary and its file; SystemExit if it fails."""
-    _, path = federation.run(folder / "job", timeout=3600.0)
-    summary = {"ended": "no summary"} if path is None else read_summary(path).coordinator
-    if path is None or summary["ended"] != "complete":
-        raise SystemExit(f"flare: {summary['ended']}")
-    return summary, path
 
 
 def write_job(folder: Path, setup: Setup, names: Sequence[str]) -> Path:

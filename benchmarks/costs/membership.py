@@ -1,4 +1,4 @@
-"""A whole clustering with membership privacy compared with one without: seconds, bytes and memory.
+"""A whole clustering with membership privacy compared with one without: seconds and bytes.
 
 There is one process per party. Both runs start with the same sets, so they have the same iterations and must
 give the same labels.
@@ -7,12 +7,10 @@ give the same labels.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.costs.memory import Sampler
 from benchmarks.costs.runs import timed
 from benchmarks.costs.setting import (
     PRECISION,
@@ -24,7 +22,6 @@ from benchmarks.costs.setting import (
     stated,
 )
 from secfc.drivers.costs import Costs
-from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 
 CLUSTER_STD = 4.0
@@ -45,10 +42,6 @@ class MembershipRow(Setting):
         Iterations of both runs.
     converged, labels_equal : bool
         Whether the run converged; whether both runs gave every row the same label.
-    client_peak, driver_peak, total_peak : int
-        Peak anonymous bytes in the run with membership privacy: of the client with the most, of the process
-        with the server, and of all processes at one time.
-    ordinary_client_peak : int
     union_seconds, share_seconds, round_seconds : float
         CPU seconds of all parties' work in the phases *union* and *share*, and in an iteration.
     ordinary_share_seconds, ordinary_round_seconds : float
@@ -62,10 +55,6 @@ class MembershipRow(Setting):
     n_iter: int
     converged: bool
     labels_equal: bool
-    client_peak: int
-    driver_peak: int
-    total_peak: int
-    ordinary_client_peak: int
     union_seconds: float
     share_seconds: float
     round_seconds: float
@@ -93,15 +82,7 @@ def _held(case: Case) -> tuple[list[Floats], list[list[int]]]:
 
 
 def measure_membership(case: Case, *, precision: int = PRECISION) -> MembershipRow:
-    """Run a case to its end with membership privacy, and then without.
-
-    Raises
-    ------
-    ParameterError
-        There is no /proc.
-    """
-    if not Path("/proc/self/status").exists():
-        raise ParameterError("membership: this benchmark reads Linux's /proc, which this system lacks")
+    """Run a case to its end with membership privacy, and then without."""
     parties, ids = _held(case)
     options: dict[str, Any] = {
         "precision": precision,
@@ -109,12 +90,10 @@ def measure_membership(case: Case, *, precision: int = PRECISION) -> MembershipR
         "driver": "multiprocess",
         "disclosure": "coded",
     }
-    with Sampler() as sampler:
-        hidden, (cpu, wall) = timed(lambda: quiet_run(parties, case, ids=ids, **options))
-    with Sampler() as ordinary_sampler:
-        ordinary, (ordinary_cpu, ordinary_wall) = timed(
-            lambda: quiet_run(parties, case, init=hidden.start, **options)
-        )
+    hidden, (cpu, wall) = timed(lambda: quiet_run(parties, case, ids=ids, **options))
+    ordinary, (ordinary_cpu, ordinary_wall) = timed(
+        lambda: quiet_run(parties, case, init=hidden.start, **options)
+    )
     both = zip(hidden.labels, ordinary.labels, strict=True)
     seconds, sent = _by_phase(hidden.costs)
     ordinary_seconds, ordinary_sent = _by_phase(ordinary.costs)
@@ -127,10 +106,6 @@ def measure_membership(case: Case, *, precision: int = PRECISION) -> MembershipR
         n_iter=hidden.n_iter,
         converged=hidden.converged,
         labels_equal=hidden.n_iter == ordinary.n_iter and all(np.array_equal(a, b) for a, b in both),
-        client_peak=max(sampler.parties),
-        driver_peak=sampler.driver,
-        total_peak=sampler.total,
-        ordinary_client_peak=max(ordinary_sampler.parties),
         union_seconds=seconds["union"],
         share_seconds=seconds["share"],
         round_seconds=seconds["iterate"] / rounds,

@@ -85,11 +85,6 @@ def _yes(heading: str, name: str) -> TableColumn:
     return TableColumn(heading, lambda row: "yes" if row[name] else "no")
 
 
-def _hours(seconds: float) -> str:
-    hours = seconds / 3600
-    return seconds_text(seconds) if hours < 1 else f"{hours:,.1f} h"
-
-
 def _lines(row: Values) -> str:
     if row["mbit"] is None:
         return "no delay"
@@ -172,10 +167,6 @@ TABLES: dict[str, tuple[TableColumn, ...]] = {
         *setting_columns(),
         _plain("iterations", "n_iter"),
         _yes("same labels", "labels_equal"),
-        _bytes("client", "client_peak"),
-        _bytes("ordinary client", "ordinary_client_peak"),
-        _bytes("driver", "driver_peak"),
-        _bytes("all processes", "total_peak"),
         _seconds("union CPU", "union_seconds"),
         _seconds("sharing CPU", "share_seconds"),
         _seconds("ordinary sharing CPU", "ordinary_share_seconds"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.privacy.geometry import memberships, placed, procrustes_error
-from benchmarks.privacy.rows import COORDINATES, PLACED, AttackRow
+from benchmarks.privacy.rows import PLACED, AttackRow
 from benchmarks.privacy.view import Watched
 from secfc.field.array_types import Floats, Ints
 from secfc.field.mixed_radix import MixedRadix
@@ -42,32 +42,6 @@ def segment_distances(watched: Watched, round_: int) -> Floats:
     sizes = set_sizes(watched.server.questions[round_], job.k).astype(float)
     distances: Floats = (scaled / sizes[:, np.newaxis] ** 2 / 4.0**job.exponent).transpose(0, 2, 1)
     return distances
-
-
-def true_segment_distances(watched: Watched, round_: int) -> Floats:
-    """The true values of `segment_distances`, from the rows."""
-    job, sets = watched.job, watched.server.questions[round_]
-    segments = split(watched.rows, job.ell)
-    centres = np.stack([segments[:, :, sets == h].mean(axis=2) for h in range(job.k)], axis=2)
-    distances: Floats = ((segments[:, :, :, np.newaxis] - centres[:, :, np.newaxis, :]) ** 2).sum(axis=1)
-    return distances
-
-
-def per_segment(watched: Watched) -> AttackRow:
-    """The correlation of the server's per-segment distances of the first round with the true ones."""
-    found, true = segment_distances(watched, 0), true_segment_distances(watched, 0)
-    correlation = abs(float(np.corrcoef(found.ravel(), true.ravel())[0, 1]))
-    return COORDINATES.row(
-        correlation,
-        job=watched.job,
-        m=len(watched.rows),
-        attack="f-segments",
-        adversary="server",
-        against=watched.job.disclosure.name,
-        swept="ell",
-        value=watched.job.ell,
-        note=f"squared distances of segments of {watched.job.width} of {watched.job.d} columns, one round",
-    )
 
 
 def segments_placed(watched: Watched, centres: list[int]) -> Iterator[AttackRow]:

@@ -37,7 +37,6 @@ ATTACKS = {
     "c-centres": "server: rows placed from distances, by centres seen",
     "c-integers": "server: columns found from exact distances, but for order, direction and shift, by d",
     "d-integers": "server and a client: everybody's values exactly, by rows the client owns",
-    "f-segments": "server: distances per segment by interpolation",
     "f-segments-placed": "server: segments placed one by one",
     "h-centres": "server with opened centres: everybody's rows, by k",
     "h-integers": "server with opened centres: everybody's values exactly",
@@ -151,7 +150,6 @@ def _segments(size: Size) -> Iterator[AttackRow]:
     for ell in (1, 2, 4, 8):
         parties = blobs(2 * (ell + 1) - 1, size.m, d)
         watched = watch(parties, k=4, t=1, ell=ell, seed=SEED)
-        yield coded.per_segment(watched)
         yield from coded.segments_placed(watched, list(range(2, d + 3)))
 
 

@@ -11,10 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from secfc.cli import INTERRUPTED
 from secfc.cli.render import console, error_console
 from secfc.errors import ParameterError
-from secfc.tables.outputs import check_file
 
 if TYPE_CHECKING:
     from benchmarks.reproduce.common import FigureRow
@@ -33,11 +31,7 @@ def reproduce(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Run a published experiment and print our figures and the paper's, with SecFC as one more column.
-
-    Finished parts are kept in NAME.parts.json here until all parts are finished. After Ctrl-C, the same
-    command continues.
-    """
+    """Run a published experiment and print our figures and the paper's, with SecFC as one more column."""
     from benchmarks.reproduce.registry import EXPERIMENTS, experiment  # noqa: PLC0415
 
     if list_all:
@@ -50,10 +44,7 @@ def reproduce(
         raise ParameterError(f"--data-dir {data_dir} is no folder")
 
     from benchmarks.reproduce.common import Context  # noqa: PLC0415 - scikit-learn takes a second to import
-    from benchmarks.reproduce.parts import Measuring  # noqa: PLC0415
 
-    kept = Path(f"{name}.parts.json")
-    check_file("parts that are done", kept)
     watched = error_console()
 
     def tell(line: str) -> None:
@@ -61,18 +52,12 @@ def reproduce(
             watched.print(line, soft_wrap=True)
 
     context = Context(quick=quick, folder=data_dir, tell=tell)
-    measuring = Measuring(name, chosen.parts(context), context=context, path=kept)
-    try:
-        rows = measuring.rows()
-    except KeyboardInterrupt:
-        watched.print(f"interrupted; {measuring.standing}", soft_wrap=True)
-        raise typer.Exit(INTERRUPTED) from None
+    rows = list(chosen.rows(context))
     if as_json:
         answer = {"experiment": name, "title": chosen.title, "quick": quick}
         typer.echo(json.dumps(answer | {"rows": [asdict(row) for row in rows]}, allow_nan=False))
     else:
         _print_rows(rows, chosen.title)
-    measuring.forget()
     if any(row.same_labels != row.rows for row in rows):
         watched.print("error:", style="bold red", end=" ")
         watched.print("SecFC's labels differ from exact Lloyd's: this must not happen")

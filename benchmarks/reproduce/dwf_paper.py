@@ -18,7 +18,6 @@ from sklearn.cluster import KMeans
 
 from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, best_half, judged, secure_run
-from benchmarks.reproduce.parts import Part
 from plaintext_baselines import DWF, EWF, KFED, partition
 from plaintext_baselines.generators import dwf_blobs
 from plaintext_baselines.metrics import k_means_score, majority_accuracy, v_measure
@@ -140,13 +139,14 @@ DISTRIBUTIONS = {
 }
 
 
-def tables(context: Context, dataset: str) -> Iterator[Part]:
+def tables(context: Context, dataset: str) -> Iterator[FigureRow]:
     """One dataset's part of Tables 1 (score), 2 (accuracy) and 3 (v-measure), from the same runs.
 
     Figures agree within two of the paper's standard deviations over its runs.
     """
     for distribution in DISTRIBUTIONS[dataset]:
-        yield Part(distribution, partial(_rows, context, dataset, distribution))
+        context.tell(distribution)
+        yield from _rows(context, dataset, distribution)
 
 
 def _rows(context: Context, dataset: str, distribution: str) -> Iterator[FigureRow]:
@@ -241,3 +241,6 @@ def _draws(
             else:
                 parts = partition.non_iid(own, PARTIES, random_state=seed)
             yield partition.take(own, parts), partition.take(own_classes, parts)
+
+
+EXPERIMENTS = {dataset: partial(tables, dataset=dataset) for dataset in DISTRIBUTIONS}

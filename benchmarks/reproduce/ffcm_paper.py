@@ -16,7 +16,6 @@ import numpy as np
 
 from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, FigureRow, Secure, judged, secure_run
-from benchmarks.reproduce.parts import Part, one_part
 from plaintext_baselines import FFCM, partition
 from plaintext_baselines.generators import FederatedData, ffcm_absent, ffcm_hidden, ffcm_unequal, g2
 from plaintext_baselines.metrics import (
@@ -239,14 +238,12 @@ def _row(measured: Measured, name: str, kind: str, paper: float, setting: str, o
     )
 
 
-@one_part
 def table_2(context: Context) -> Iterator[FigureRow]:
     """Case 1: a party without the third cluster; sigma = 0.5, which the paper does not give."""
     measured = measure(ffcm_unequal, 3, context=context)
     yield from _rows(measured, TABLE_2, {}, f"case 1, sigma 0.5, {REPEATS} runs")
 
 
-@one_part
 def table_3(context: Context) -> Iterator[FigureRow]:
     """Case 2: a cluster hidden from both parties, m = 1.1. SecFC has a third client without rows."""
     measured = measure(ffcm_hidden, 3, context=context, fuzziness=1.1)
@@ -254,10 +251,11 @@ def table_3(context: Context) -> Iterator[FigureRow]:
     yield from _rows(measured, TABLE_3, gaps, f"case 2, m = 1.1, {REPEATS} runs")
 
 
-def table_4(context: Context) -> Iterator[Part]:
+def table_4(context: Context) -> Iterator[FigureRow]:
     """Case 3: locally absent clusters."""
     for sizes in TABLE_4:
-        yield Part(f"sizes {sizes}", partial(_absent, context, sizes))
+        context.tell(f"sizes {sizes}")
+        yield from _absent(context, sizes)
 
 
 def _absent(context: Context, sizes: tuple[int, int, int]) -> Iterator[FigureRow]:
@@ -266,7 +264,6 @@ def _absent(context: Context, sizes: tuple[int, int, int]) -> Iterator[FigureRow
     yield from _rows(measured, TABLE_4[sizes], gaps, f"case 3, {sizes}, {REPEATS} runs")
 
 
-@one_part
 def table_5(context: Context) -> Iterator[FigureRow]:
     """Case 4: the G2 sets. Sets without a file are drawn anew from the same two Gaussians."""
     repeats = 1 if context.quick else REPEATS
@@ -314,3 +311,6 @@ def _g2_parties(original: Floats | None, features: int, sigma: int, seed: int) -
 def _statistics(gaps: Sequence[float]) -> tuple[float, ...]:
     quartiles = np.quantile(gaps, [0.25, 0.5, 0.75])
     return (*map(float, quartiles), min(gaps), max(gaps))
+
+
+EXPERIMENTS = {"table2": table_2, "table3": table_3, "table4": table_4, "table5": table_5}

@@ -15,7 +15,6 @@ from sklearn.cluster import KMeans
 
 from benchmarks.reproduce import data
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
-from benchmarks.reproduce.parts import Part, one_part
 from plaintext_baselines import FKM, KFED
 from plaintext_baselines.metrics import client_weighted_ari, pooled_ari, silhouette, simplified_silhouette
 from secfc.field.array_types import Floats, Ints
@@ -117,10 +116,11 @@ def _central(parties: list[Floats], classes: list[Ints], *, seed: int) -> float:
     return pooled_ari([np.concatenate(classes)], [found.labels_])
 
 
-def figure_1b(context: Context) -> Iterator[Part]:
+def figure_1b(context: Context) -> Iterator[FigureRow]:
     """ARI at noise 1: FKM is like central, and above k-FED for every k'."""
     for beta in BETAS:
-        yield Part(f"beta {beta}", partial(_grid, context, beta))
+        context.tell(f"beta {beta}")
+        yield from _grid(context, beta)
 
 
 def _grid(context: Context, beta: str) -> Iterator[FigureRow]:
@@ -186,10 +186,11 @@ def _below_fkm(grid: Grid, setting: str, name: str, ours: float) -> FigureRow:
     )
 
 
-def figure_3(context: Context) -> Iterator[Part]:
+def figure_3(context: Context) -> Iterator[FigureRow]:
     """ARI at noise 1 and 1.5, 50 points per cluster, and the benefit of several rounds."""
     for noise, beta in FIGURE_3:
-        yield Part(f"noise {noise}, beta {beta}", partial(_noisy, context, noise, beta))
+        context.tell(f"noise {noise}, beta {beta}")
+        yield from _noisy(context, noise, beta)
 
 
 def _noisy(context: Context, noise: str, beta: str) -> Iterator[FigureRow]:
@@ -240,7 +241,6 @@ def _noisy(context: Context, noise: str, beta: str) -> Iterator[FigureRow]:
     )
 
 
-@one_part
 def figure_4(context: Context) -> Iterator[FigureRow]:
     """ARI with 16, 1, 3, 10 and 7 clusters at the clients: FKM is like central but more variable."""
     effort = Effort.of(context)
@@ -262,7 +262,6 @@ def figure_4(context: Context) -> Iterator[FigureRow]:
     )
 
 
-@one_part
 def figure_5(context: Context) -> Iterator[FigureRow]:
     """Silhouettes of ten writers of FEMNIST, k = 60: central above FKM above k-FED."""
     parties = data.femnist_writers(context.folder)
@@ -317,3 +316,6 @@ def figure_5(context: Context) -> Iterator[FigureRow]:
                 secure=column,
                 decimals=4,
             )
+
+
+EXPERIMENTS = {"figure1b": figure_1b, "figure3": figure_3, "figure4": figure_4, "figure5": figure_5}

@@ -8,7 +8,6 @@ import numpy as np
 
 from benchmarks.reproduce import data, figure1
 from benchmarks.reproduce.common import Context, FigureRow, Secure, SecureRun, claimed, judged, secure_run
-from benchmarks.reproduce.parts import Part
 from plaintext_baselines import KFED, Lloyd, partition
 from plaintext_baselines.generators import rotated_images, secfc_blobs
 from plaintext_baselines.metrics import hungarian_accuracy
@@ -65,10 +64,11 @@ WHY_DIGIT_2 = (
 )
 
 
-def table(context: Context, number: int) -> Iterator[Part]:
+def table(context: Context, number: int) -> Iterator[FigureRow]:
     """Tables 1 and 2, Gaussian mixtures with sigma 1 and 20; accuracy against the generating cluster."""
     for (k, local), figures in (TABLE_1 if number == 1 else TABLE_2).items():
-        yield Part(f"k = {k}, k' = {local}", partial(_blobs, context, number, (k, local), figures))
+        context.tell(f"k = {k}, k' = {local}")
+        yield from _blobs(context, number, (k, local), figures)
 
 
 def _blobs(context: Context, number: int, counts: tuple[int, int], figures: Figures) -> Iterator[FigureRow]:
@@ -78,11 +78,12 @@ def _blobs(context: Context, number: int, counts: tuple[int, int], figures: Figu
     yield from _accuracies(drawn.parties, drawn.labels, counts, figures, setting, runs, WHY_START)
 
 
-def table_3(context: Context) -> Iterator[Part]:
+def table_3(context: Context) -> Iterator[FigureRow]:
     """Rotated MNIST, ten clients. In this simulation the first five compute for all."""
     for (digit, local), figures in TABLE_3.items():
         if not (context.quick and local == 2):
-            yield Part(f"digit {digit}, k' = {local}", partial(_rotated, context, digit, local, figures))
+            context.tell(f"digit {digit}, k' = {local}")
+            yield from _rotated(context, digit, local, figures)
 
 
 def _rotated(context: Context, digit: int, local: int, figures: Figures) -> Iterator[FigureRow]:
@@ -141,14 +142,15 @@ def _accuracies(
         )
 
 
-def figure_1(context: Context) -> Iterator[Part]:
+def figure_1(context: Context) -> Iterator[FigureRow]:
     """Seconds of an iteration against n, d and m, and what the text says of them.
 
     The paper does not print the figure's numbers. Compute time only, as in the paper.
     """
     starts = 2 if context.quick else figure1.STARTS
     for swept, values in (figure1.QUICK_SWEEPS if context.quick else figure1.SWEEPS).items():
-        yield Part(f"{swept} varies", partial(_sweep, swept, values, starts))
+        context.tell(f"{swept} varies")
+        yield from _sweep(swept, values, starts)
 
 
 def _sweep(swept: str, values: tuple[int, ...], starts: int) -> Iterator[FigureRow]:
@@ -186,3 +188,11 @@ def _sweep(swept: str, values: tuple[int, ...], starts: int) -> Iterator[FigureR
             name="k-FED, a run / n",
             ours=point.kfed_seconds / point.case.n,
         )
+
+
+EXPERIMENTS = {
+    "table1": partial(table, number=1),
+    "table2": partial(table, number=2),
+    "table3": table_3,
+    "figure1": figure_1,
+}

@@ -5,7 +5,6 @@ import os
 import numpy as np
 
 from benchmarks.costs import setting
-from benchmarks.costs.memory import anonymous_bytes
 from benchmarks.costs.setting import Case, most_primes, residues_of_rounds, same_kernels
 from benchmarks.costs.sharing import TimedMasks
 from benchmarks.costs.tables import bytes_text, seconds_text
@@ -21,11 +20,6 @@ def test_residues_of_a_round_are_read_off_the_first_clients_answers():
     sent += [answer(2, 10**6, sender=2), MessageRecord("Assignment", 0, 1, 1, 10**6)]
     assert residues_of_rounds(sent, m=250) == [6, 8]
     assert most_primes([6, 8, 4], 2) == 4
-
-
-def test_anonymous_memory_is_read_in_bytes_and_is_zero_of_an_ended_process():
-    assert anonymous_bytes("VmRSS:\t  99 kB\nRssAnon:\t    12 kB\nRssFile:\t 7 kB\n") == 12 * 1024
-    assert anonymous_bytes("Name:\tpython\nState:\tZ (zombie)\n") == 0
 
 
 def test_kernels_stay_the_same_within_a_sweep_and_the_environment_after_it(monkeypatch):

@@ -55,10 +55,6 @@ class TestCoded:
         assert two.success > 0.1
         assert three.success < ROUNDING
 
-    def test_distances_per_segment_are_the_true_ones(self, run_of_eleven):
-        found = coded.segment_distances(run_of_eleven, 0)
-        assert np.allclose(found, coded.true_segment_distances(run_of_eleven, 0), rtol=1e-5)
-
 
 def test_blobs_are_the_papers(run_of_eleven):
     data = secfc_blobs(n_clusters=4, sigma=6.0, n_parties=11, n_rows=120, n_features=8)

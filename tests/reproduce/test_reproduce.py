@@ -22,7 +22,6 @@ from benchmarks.reproduce.common import (
     secure_run,
     threshold_for,
 )
-from benchmarks.reproduce.parts import Measuring, Part
 from benchmarks.reproduce.registry import EXPERIMENTS, Experiment, experiment
 from plaintext_baselines.generators import dwf_blobs, ffcm_hidden
 from plaintext_baselines.metrics import within_sse
@@ -49,7 +48,7 @@ def command(*arguments, data_folder=None):
 
 def rows_of(name, **options):
     context = Context(quick=True, folder=options.get("folder"))
-    return [row for part in experiment(name).parts(context) for row in part.rows()]
+    return list(experiment(name).rows(context))
 
 
 def assert_sound(rows):
@@ -68,9 +67,9 @@ def test_the_registry_is_complete():
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_experiment_has_a_function(name):
-    one = experiment(name)
-    module = __import__(f"benchmarks.reproduce.{one.module}", fromlist=[one.function])
-    assert callable(getattr(module, one.function))
+    paper, what = name.split("-")
+    module = __import__(f"benchmarks.reproduce.{paper}_paper", fromlist=["EXPERIMENTS"])
+    assert callable(module.EXPERIMENTS[what])
 
 
 @pytest.mark.parametrize("name", sorted(one.name for one in EXPERIMENTS.values() if one.files))
@@ -223,11 +222,11 @@ def test_the_three_tables_of_dwf_come_from_the_same_runs(monkeypatch):
     context = Context(quick=True, folder=None, tell=told.append)
     effort = dwf_paper.Effort(runs=1, max_iter=3, secfc_iter=1)
     monkeypatch.setitem(dwf_paper.QUICK, "synthetic", effort)
-    first = next(experiment("dwf-synthetic").parts(context))
-    rows = list(first.rows())
+    monkeypatch.setitem(dwf_paper.DISTRIBUTIONS, "synthetic", ("iid",))
+    rows = list(experiment("dwf-synthetic").rows(context))
     assert_sound(rows)
     assert [row.measure for row in rows] == [one for one in dwf_paper.MEASURES for _ in dwf_paper.METHODS]
-    assert told == [f"  run 1 of 1, {name}" for name in ("EWF", "DWF", "k-FED", "SecFC")]
+    assert told[1:] == [f"  run 1 of 1, {name}" for name in ("EWF", "DWF", "k-FED", "SecFC")]
 
 
 @pytest.mark.slow
@@ -252,84 +251,10 @@ def test_labels_that_differ_end_with_an_error(monkeypatch):
         tolerance=1.0,
         otherwise="",
     )
-    monkeypatch.setattr(Experiment, "parts", lambda self, context: iter([Part("all", lambda: [row])]))
+    monkeypatch.setattr(Experiment, "rows", lambda self, context: iter([row]))
     result = command("fkm-figure4")
     assert (result.exit_code, "8 of 9" in result.stdout) == (1, True)
     assert "must not happen" in result.stderr
-
-
-def rows_named(name):
-    return [judged(**FIGURE | {"setting": name}, paper=1.0, ours=1.0, tolerance=1.0, otherwise="")]
-
-
-class Parts:
-    """Three parts that record which were measured; one can be interrupted."""
-
-    def __init__(self, monkeypatch, interrupted=""):
-        self.measured, self.interrupted = [], interrupted
-        monkeypatch.setattr(Experiment, "parts", lambda _, context: iter(map(self.part, "abc")))
-
-    def part(self, name):
-        def rows():
-            if name == self.interrupted:
-                raise KeyboardInterrupt
-            self.measured.append(name)
-            return rows_named(name)
-
-        return Part(name, rows)
-
-
-def test_an_interrupted_experiment_goes_on_with_the_parts_that_are_done(monkeypatch, tmp_path):
-    Parts(monkeypatch, interrupted="c")
-    result = command("fkm-figure4")
-    assert result.exit_code == 130
-    assert (
-        "interrupted; 2 of 3 parts are in fkm-figure4.parts.json; the same command goes on" in result.stderr
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["fkm-figure4.parts.json"]
-    again = Parts(monkeypatch)
-    result = command("fkm-figure4")
-    assert (result.exit_code, again.measured) == (0, ["c"])
-    assert "a: taken from fkm-figure4.parts.json" in result.stderr
-    assert "9 of 9" in result.stdout
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_experiment_interrupted_in_its_first_part_says_so(monkeypatch, tmp_path):
-    Parts(monkeypatch, interrupted="a")
-    result = command("fkm-figure4")
-    assert (result.exit_code, "interrupted; no part was done" in result.stderr) == (130, True)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("change", [{"experiment": "other"}, {"quick": False}, {"secfc": "0"}, {"data": "d"}])
-def test_parts_of_another_experiment_effort_version_or_data_are_measured_again(monkeypatch, tmp_path, change):
-    Parts(monkeypatch, interrupted="c")
-    command("fkm-figure4")
-    path = tmp_path / "fkm-figure4.parts.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    again = Parts(monkeypatch)
-    assert command("fkm-figure4").exit_code == 0
-    assert again.measured == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"parts": []}', "\0"])
-def test_a_file_that_has_no_parts_is_refused_and_left(monkeypatch, tmp_path, text):
-    parts = Parts(monkeypatch)
-    (tmp_path / "fkm-figure4.parts.json").write_text(text)
-    result = command("fkm-figure4")
-    assert result.exit_code == 2
-    assert "fkm-figure4.parts.json: not parts of an experiment; remove it" in result.stderr
-    assert parts.measured == []
-    assert (tmp_path / "fkm-figure4.parts.json").read_text() == text
-
-
-def test_parts_are_kept_as_they_were(tmp_path):
-    row = claimed(**FIGURE, ours=0.1 + 0.2, claim="c", holds=False, otherwise="why")
-    context, path = Context(quick=True, folder=None), tmp_path / "kept"
-    given = {"context": context, "path": path}
-    assert Measuring("x", [Part("a", lambda: [row])], **given).rows() == [row]
-    assert Measuring("x", [Part("a", lambda: 1 / 0)], **given).rows() == [row]
 
 
 def test_figure_1_varies_n_d_and_m(monkeypatch):
