@@ -59,7 +59,7 @@ Cases = Annotated[
 
 
 def _command(name: str, text: str, *, cases: str = "--quick", **quick: int) -> None:
-    """Add a benchmark of cases: `quick` are arguments of its `measure_cases` with --quick."""
+    """Add a benchmark of cases: `quick` are arguments of its `measure_case` with --quick."""
 
     def measure(
         as_json: Json = False,
@@ -71,7 +71,8 @@ def _command(name: str, text: str, *, cases: str = "--quick", **quick: int) -> N
         given = tuple(map(import_module("benchmarks.costs.setting").Case.parse, cases or ()))
         chosen = given or (found.QUICK_CASES if quick_sizes else found.CASES)
         arguments = quick if quick_sizes else {}
-        show_rows(name, found.measure_cases(chosen, precision=precision, **arguments), as_json)
+        rows = (row for case in chosen for row in found.measure_case(case, precision=precision, **arguments))
+        show_rows(name, rows, as_json)
 
     app.command(
         name, help=text, rich_help_panel=_COSTS, epilog=f"Example: python -m benchmarks {name} {cases}"

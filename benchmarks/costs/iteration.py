@@ -184,15 +184,14 @@ def take_turns(job: Job, rows: Floats, *, seeds: range) -> Turns:
     )
 
 
-def measure(
-    case: Case, rows: Floats, *, precision: int = PRECISION, iterations: int = ITERATIONS, seed: int = 0
-) -> IterationRow:
-    """Run the first iterations of a case and time clients, server and scikit-learn in turns."""
-    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=iterations)
-    turns = take_turns(job, rows, seeds=range(seed, seed + 1))
+def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[IterationRow]:
+    """Run the first iterations on overlapping clusters and time clients, server and scikit-learn in turns."""
+    rows = blobs(case)
+    job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
+    turns = take_turns(job, rows, seeds=range(1))
     operations = 2 * case.k * (case.d + 1) * -(-case.m // case.ell) * turns.residues
     matrix_rates = 2 * SIDE**3 / turns.matrices
-    return IterationRow(
+    yield IterationRow(
         **stated(job, m=case.m, residues=turns.residues),
         turns=len(turns.moved),
         moved=int(median(turns.moved)),
@@ -207,9 +206,3 @@ def measure(
         server_ratio=median(turns.server / turns.plaintext),
         server_ratio_quartiles=quartiles(turns.server / turns.plaintext),
     )
-
-
-def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[IterationRow]:
-    """Measure each case on overlapping clusters of its size."""
-    for case in cases:
-        yield measure(case, blobs(case), precision=precision)

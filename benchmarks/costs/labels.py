@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.costs.iteration import blobs, plaintext_steps
 from benchmarks.costs.setting import (
+    DISCLOSURES,
     PRECISION,
     Case,
     Setting,
@@ -49,7 +50,6 @@ SKIPPED = 3
 """Iterations at the start of a run that are skipped, because most rows change in them."""
 
 ITERATIONS = 12
-DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +94,10 @@ class LabelsRow(Setting):
     each_way_bytes: float
 
 
-def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[LabelsRow]:
-    """Measure each case, with all disclosures in turns."""
+def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[LabelsRow]:
+    """Measure a case, with all disclosures in turns."""
     with threadpool_limits(1), same_kernels():
-        for case in cases:
-            yield _measure(case, precision)
+        yield _measure(case, precision)
 
 
 def _measure(case: Case, precision: int) -> LabelsRow:

@@ -12,13 +12,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from benchmarks.costs.iteration import blobs
-from benchmarks.costs.setting import PRECISION, Case, Setting, median, same_kernels, split_evenly, stated
+from benchmarks.costs.setting import (
+    DISCLOSURES,
+    PRECISION,
+    Case,
+    Setting,
+    median,
+    same_kernels,
+    split_evenly,
+    stated,
+)
 from secfc.drivers.in_process import roles_of
 from secfc.drivers.setup import Setup
 from secfc.protocol.client import Client
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.making import changed_job
-from secfc.protocol.job.options import Disclosure
 from secfc.protocol.messages import SERVER, Message
 from secfc.protocol.messages.wire import decode, encode
 from secfc.protocol.server import Server
@@ -31,7 +39,6 @@ ROUND_TRIP = 0.02
 RATES = (10e6, 100e6, 1e9)
 """Bits per second."""
 
-WAYS: tuple[Disclosure, ...] = ("labels", "coded")
 CASES = (
     Case(m=5_000, d=20, k=8, n=3, t=1, ell=1),
     Case(m=10_000, d=50, k=8, n=11, t=4, ell=2),
@@ -115,29 +122,23 @@ def _crossed(sender: int, recipient: int) -> Iterator[tuple[int, str]]:
         yield from ((SERVER, "up"), (recipient, "down"))
 
 
-def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[LinksRow]:
-    """Count each case, with each disclosure."""
+def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[LinksRow]:
+    """Count a case, with each disclosure."""
     with same_kernels():
-        for case in cases:
-            rows = blobs(case)
-            bound = largest_norm(rows, name="rows")
-            given = case.job(bound=bound, precision=precision, max_iter=ITERATIONS, seed=0)
-            for disclosure in WAYS:
-                job = changed_job(given, disclosure=disclosure)
-                yield from _rows_of(job, case.m, carried(split_evenly(job, rows)))
-
-
-def round_waits(by_round: dict[int, Carried]) -> tuple[dict[int, int], dict[int, int]]:
-    """The legs of each round, and the bytes of its busiest line."""
-    legs = {one: by_round[after].began - by_round[one].began for one, after in pairwise(sorted(by_round))}
-    return legs, {one: max(by_round[one].lines.values()) for one in legs}
+        rows = blobs(case)
+        bound = largest_norm(rows, name="rows")
+        given = case.job(bound=bound, precision=precision, max_iter=ITERATIONS, seed=0)
+        for disclosure in DISCLOSURES:
+            job = changed_job(given, disclosure=disclosure)
+            yield from _rows_of(job, case.m, carried(split_evenly(job, rows)))
 
 
 def _rows_of(job: Job, m: int, by_round: dict[int, Carried]) -> Iterator[LinksRow]:
     rounds = sorted(by_round)
-    legs, busiest = round_waits(by_round)
+    legs = {one: by_round[after].began - by_round[one].began for one, after in pairwise(rounds)}
     for part, chosen in (("before", rounds[:1]), ("first", rounds[1:2]), ("later", rounds[2:-1])):
-        waits, size = median([legs[one] for one in chosen]), median([busiest[one] for one in chosen])
+        waits = median([legs[one] for one in chosen])
+        size = median([max(by_round[one].lines.values()) for one in chosen])
         yield LinksRow(
             **stated(job, m=m, residues=job.residues(m)),
             disclosure=job.disclosure.name,

@@ -40,8 +40,8 @@ class MembershipRow(Setting):
     ----------
     n_iter : int
         Iterations of both runs.
-    converged, labels_equal : bool
-        Whether the run converged; whether both runs gave every row the same label.
+    labels_equal : bool
+        Whether both runs gave every row the same label.
     union_seconds, share_seconds, round_seconds : float
         CPU seconds of all parties' work in the phases *union* and *share*, and in an iteration.
     ordinary_share_seconds, ordinary_round_seconds : float
@@ -53,7 +53,6 @@ class MembershipRow(Setting):
     """
 
     n_iter: int
-    converged: bool
     labels_equal: bool
     union_seconds: float
     share_seconds: float
@@ -81,7 +80,7 @@ def _held(case: Case) -> tuple[list[Floats], list[list[int]]]:
     return [rows[own] for own in parties], [ids[own].tolist() for own in parties]
 
 
-def measure_membership(case: Case, *, precision: int = PRECISION) -> MembershipRow:
+def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[MembershipRow]:
     """Run a case to its end with membership privacy, and then without."""
     parties, ids = _held(case)
     options: dict[str, Any] = {
@@ -101,10 +100,9 @@ def measure_membership(case: Case, *, precision: int = PRECISION) -> MembershipR
         len(residues_of_rounds(one.costs.messages, m=case.m)) for one in (hidden, ordinary)
     )
     asked = residues_of_rounds(hidden.costs.messages, m=case.m)
-    return MembershipRow(
+    yield MembershipRow(
         **stated(hidden.job, m=case.m, residues=most_primes(asked, case.k)),
         n_iter=hidden.n_iter,
-        converged=hidden.converged,
         labels_equal=hidden.n_iter == ordinary.n_iter and all(np.array_equal(a, b) for a, b in both),
         union_seconds=seconds["union"],
         share_seconds=seconds["share"],
@@ -130,9 +128,3 @@ def _by_phase(costs: Costs) -> tuple[dict[str, float], dict[str, int]]:
         seconds[phase.phase] += phase.seconds
         sent[phase.phase] += phase.sent_bytes
     return seconds, sent
-
-
-def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[MembershipRow]:
-    """Measure each case."""
-    for case in cases:
-        yield measure_membership(case, precision=precision)

@@ -80,28 +80,21 @@ def without(name: str) -> Iterator[None]:
         yield
 
 
-def measure_cases(
-    cases: tuple[Case, ...], *, precision: int = PRECISION, turns: int = TURNS
-) -> Iterator[ProtectionRow]:
-    """Measure each case with every variant, in turns."""
-    for case in cases:
-        yield from _measure(case, precision, turns)
-
-
-def _measure(case: Case, precision: int, repeats: int) -> Iterator[ProtectionRow]:
+def measure_case(case: Case, *, precision: int = PRECISION, turns: int = TURNS) -> Iterator[ProtectionRow]:
+    """Measure a case with every variant, in turns."""
     rows = blobs(case)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision, max_iter=ITERATIONS)
     found: dict[str, list[list[float]]] = defaultdict(list)
     with threadpool_limits(1):
         share_once(job, rows[:1000])  # loads compiled code
-    for _ in range(repeats):
+    for _ in range(turns):
         for name in OFF:
             with without(name):
-                turns = take_turns(job, rows, seeds=range(1))
+                timed = take_turns(job, rows, seeds=range(1))
                 with threadpool_limits(1):
                     sharing = share_once(job, rows).seconds
-            plain = turns.plaintext
-            costs = [median(turns.client / plain), median(turns.server / plain), sharing / median(plain)]
+            plain = timed.plaintext
+            costs = [median(timed.client / plain), median(timed.server / plain), sharing / median(plain)]
             found[name].append(costs)
     medians = {name: np.median(values, axis=0) for name, values in found.items()}
     for name, costs_of in medians.items():
@@ -111,7 +104,7 @@ def _measure(case: Case, precision: int, repeats: int) -> Iterator[ProtectionRow
         ratios = (costs_of / medians["nothing"]).tolist()
         yield ProtectionRow(
             **stated(job, m=case.m, residues=residues),
-            turns=repeats,
+            turns=turns,
             without=name,
             client=client,
             server=server,

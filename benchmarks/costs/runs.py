@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import secfc
 from benchmarks.costs.setting import (
+    DISCLOSURES,
     PRECISION,
     Case,
     Setting,
@@ -42,7 +43,6 @@ from secfc.kmeans.plus_plus import candidates_of
 from secfc.protocol.job.options import Disclosure
 
 DRIVERS: tuple[Driver, ...] = ("in-process", "multiprocess")
-DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 REPEATS = 3
 CLUSTER_STD = 8.0
 """With this deviation clusters overlap and a run takes tens of iterations. With 20 it takes hundreds."""
@@ -73,16 +73,11 @@ class RunRow(Setting):
         Whether every repeat's labels equal scikit-learn's.
     differing_rows : int
         The most rows that differ in a repeat.
-    inertia : float or None
-        None if only labels are disclosed.
-    plaintext_inertia : float
     bytes : int
         Bytes sent by all parties.
     peak_bytes : int or None
         Peak resident memory of a new interpreter that does nothing but this run, libraries included. None
         with a process per party, and without Linux's /proc.
-    work_seconds : float
-        CPU seconds of handling messages, all parties.
     cpu_seconds, wall_seconds : float
         CPU seconds of every process; wall-clock seconds from the call to its result.
     plaintext_cpu_seconds, plaintext_wall_seconds : float
@@ -98,11 +93,8 @@ class RunRow(Setting):
     near_ties: int
     labels_equal: bool
     differing_rows: int
-    inertia: float | None
-    plaintext_inertia: float
     bytes: int
     peak_bytes: int | None
-    work_seconds: float
     cpu_seconds: float
     wall_seconds: float
     plaintext_cpu_seconds: float
@@ -119,24 +111,24 @@ def blobs(case: Case) -> Floats:
     return np.ascontiguousarray(rows)
 
 
-def measure_runs(
-    case: Case,
-    *,
-    driver: Driver,
-    disclosure: Disclosure = "coded",
-    precision: int = PRECISION,
-    repeats: int = REPEATS,
-    seed: int = 0,
-) -> RunRow:
+def measure_case(case: Case, *, precision: int = PRECISION, repeats: int = REPEATS) -> Iterator[RunRow]:
+    """Measure a case with each driver; many parties only in one process."""
+    for driver in DRIVERS if case.n <= MOST_PROCESSES else DRIVERS[:1]:
+        each = DISCLOSURES if case.m <= SMALL and case.n <= MOST_PROCESSES else DISCLOSURES[:1]
+        for disclosure in each:
+            yield _measure(case, driver, disclosure, precision, repeats)
+
+
+def _measure(case: Case, driver: Driver, disclosure: Disclosure, precision: int, repeats: int) -> RunRow:
     """Repeat: run a case to its end, then scikit-learn n + 1 times from the same start."""
     rows = blobs(case)
     parties = np.array_split(rows, case.n)
     with threadpool_limits(1):
         # Load compiled code and touch memory pages before anything is timed.
-        options = {"precision": precision, "seed": seed, "disclosure": disclosure}
+        options = {"precision": precision, "seed": 0, "disclosure": disclosure}
         quiet_run(parties, case, max_iter=2, **options)
         taken = [_repeat(rows, parties, case, driver=driver, **options) for _ in range(repeats)]
-    result, models = taken[-1][0], taken[-1][2]
+    result = taken[-1][0]
     secure = np.array([one[1] for one in taken])
     plain = np.array([one[3] for one in taken])
     ratios = secure / plain
@@ -158,11 +150,8 @@ def measure_runs(
         near_ties=result.near_ties or 0,
         labels_equal=differing == 0,
         differing_rows=differing,
-        inertia=result.inertia,
-        plaintext_inertia=float(models.inertia_),
         bytes=sum(message.size for message in result.costs.messages),
         peak_bytes=_peak_bytes(rows, case, options) if driver == "in-process" else None,
-        work_seconds=median(sum(x.seconds for x in one[0].costs.phases) for one in taken),
         cpu_seconds=median(secure[:, 0]),
         wall_seconds=median(secure[:, 1]),
         plaintext_cpu_seconds=median(plain[:, 0]),
@@ -240,16 +229,3 @@ def _cpu_seconds() -> float:
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     usages = [resource.getrusage(kind) for kind in kinds]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
-def measure_cases(
-    cases: tuple[Case, ...], *, precision: int = PRECISION, repeats: int = REPEATS
-) -> Iterator[RunRow]:
-    """Measure each case with each driver; many parties only in one process."""
-    for case in cases:
-        for driver in DRIVERS if case.n <= MOST_PROCESSES else DRIVERS[:1]:
-            each = DISCLOSURES if case.m <= SMALL and case.n <= MOST_PROCESSES else DISCLOSURES[:1]
-            for disclosure in each:
-                yield measure_runs(
-                    case, driver=driver, disclosure=disclosure, precision=precision, repeats=repeats
-                )

@@ -29,8 +29,10 @@ from secfc.protocol.job.job import Job
 from secfc.protocol.job.job_options import JobOptions
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import make_job
+from secfc.protocol.job.options import Disclosure
 from secfc.protocol.job.row_layout import Layout
 
+DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 PRECISION: int = JobOptions.precision
 """The default of secfc. It is measured unless a command sets another."""
 

@@ -137,7 +137,7 @@ def _channels(client: int, other: int) -> tuple[Channel, Channel]:
     )
 
 
-def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PASSES) -> SharingRow:
+def measure_case(case: Case, *, precision: int = PRECISION) -> Iterator[SharingRow]:
     """Share the rows of a case repeatedly."""
     rows = blobs(case)
     job = case.job(bound=largest_norm(rows, name="rows"), precision=precision)
@@ -145,12 +145,12 @@ def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PAS
     with threadpool_limits(1):
         share_once(job, rows)
         next(plaintext)
-        times = np.array([(*share_once(job, rows), next(plaintext)) for _ in range(passes)])
+        times = np.array([(*share_once(job, rows), next(plaintext)) for _ in range(PASSES)])
     seconds, generator, sealing, opening, plain = times.T
     megabytes = rows.nbytes / 1e6
-    return SharingRow(
+    yield SharingRow(
         **stated(job, m=case.m, residues=job.residues(case.m)),
-        passes=passes,
+        passes=PASSES,
         megabytes=megabytes,
         seconds=median(seconds),
         rate=median(megabytes / seconds),
@@ -161,9 +161,3 @@ def measure_sharing(case: Case, *, precision: int = PRECISION, passes: int = PAS
         plaintext_seconds=median(plain),
         plaintext_ratio=median(seconds / plain),
     )
-
-
-def measure_cases(cases: tuple[Case, ...], *, precision: int = PRECISION) -> Iterator[SharingRow]:
-    """Measure each case."""
-    for case in cases:
-        yield measure_sharing(case, precision=precision)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.costs.setting import DISCLOSURES
 from benchmarks.privacy import (
     bisection,
     boundary,
@@ -25,7 +26,6 @@ from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
 from secfc.operations.role import Comparer
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.job.options import Disclosure
 from secfc.protocol.job.thresholds import SMALLEST_SPREAD
 
 SIGMA = 6.0
@@ -48,8 +48,6 @@ ATTACKS = {
     "o-rows": "one comparer that lies: everybody's rows, by rounds",
     "p-rows": "client that chooses its rows: a column of others' rows from labels, by its share of all rows",
 }
-
-_DISCLOSURES: tuple[Disclosure, ...] = ("coded", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +177,7 @@ def _opened(size: Size) -> Iterator[AttackRow]:
 
 def _wrong_answers(size: Size) -> Iterator[AttackRow]:
     for d in size.wrong:
-        for disclosure in _DISCLOSURES:
+        for disclosure in DISCLOSURES:
             for max_liars in (0, 1):
                 yield from bisection.by_wrong_answers(
                     blobs(4 + 2 * max_liars, size.others, d),

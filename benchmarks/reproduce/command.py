@@ -35,7 +35,7 @@ def reproduce(
     from benchmarks.reproduce.registry import EXPERIMENTS, experiment  # noqa: PLC0415
 
     if list_all:
-        _print_list(as_json)
+        _print_list()
         return
     if name is None:
         raise ParameterError(f"NAME is needed, one of {len(EXPERIMENTS)} experiments; --list shows them")
@@ -64,13 +64,9 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _print_list(as_json: bool) -> None:
+def _print_list() -> None:
     from benchmarks.reproduce.registry import EXPERIMENTS  # noqa: PLC0415
 
-    if as_json:
-        listed = [{"name": one.name, "title": one.title, "files": one.files} for one in EXPERIMENTS.values()]
-        typer.echo(json.dumps(listed))
-        return
     table = Table(title="Experiments", title_justify="left")
     for heading in ("name", "what", "data folder"):
         table.add_column(heading, overflow="fold")

@@ -52,9 +52,7 @@ _LISTED = (
     Experiment("ffcm-table5", "FFCM, Table 5: the G2 sets (files of g2/ where they are)"),
     Experiment("dwf-synthetic", "DWF, Tables 1 to 3: score, accuracy, v-measure on synthetic"),
     Experiment("dwf-mnist", "DWF, Tables 1 to 3: score, accuracy, v-measure on mnist", "mnist"),
-    Experiment(
-        "dwf-femnist", "DWF, Tables 1 to 3: score, accuracy, v-measure on femnist", "femnist_leaf"
-    ),
+    Experiment("dwf-femnist", "DWF, Tables 1 to 3: score, accuracy, v-measure on femnist", "femnist_leaf"),
 )
 
 EXPERIMENTS = {each.name: each for each in _LISTED}
