@@ -1,13 +1,10 @@
 """Owners of rows and a committee: results are exact, and an owner gets only its own labels."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import crossed, tries
+from support.sweeps import crossed
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -33,8 +30,8 @@ from secfc.protocol.job import row_layout
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
-from secfc.protocol.messages import Assignment, Challenge, Finish, Hello, Plan, Share
-from secfc.protocol.messages.wire import decode, encode
+from secfc.protocol.messages import Hello, Plan, Share
+from secfc.protocol.messages.wire import encode
 from secfc.sharing.complete import complete
 from secfc.sharing.deposits import Owner, sealed_labels_of
 
@@ -57,38 +54,6 @@ def assert_exact(parties, k, result, *, init="random", seed=None, **options):
     assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
 
 
-@st.composite
-def problems(draw):
-    """Few rows on a coarse grid, of more owners than members; some owners are members without rows."""
-    m, d = draw(st.integers(1, 20)), draw(st.integers(1, 4))
-    rows = draw(st.lists(st.lists(st.integers(-3, 3), min_size=d, max_size=d), min_size=m, max_size=m))
-    owners = draw(st.integers(1, 12))
-    ends = sorted(draw(st.lists(st.integers(0, m), min_size=owners - 1, max_size=owners - 1)))
-    n = draw(st.integers(3, 9))
-    chosen = draw(st.permutations(range(owners + n)))[:n]
-    pairs = [(t, ell) for t in range(1, n) for ell in range(1, n) if 2 * (ell + t) - 1 <= n]
-    parties = np.split(np.array(rows, dtype=float), ends)
-    return parties, draw(st.integers(1, m)), chosen, *draw(st.sampled_from(pairs))
-
-
-@given(
-    problem=problems(),
-    max_iter=st.sampled_from([1, 300]),
-    tol_moved=st.sampled_from([0, 0.3]),
-    seed=st.integers(0, 9),
-    start=st.sampled_from([*product(["labels", "coded"], ["random", "separation"]), ("labels", "k-means++")]),
-)
-@tries(1.5)
-def test_labels_equal_exact_lloyd_whoever_computes(problem, max_iter, tol_moved, seed, start):
-    disclosure, init = start
-    parties, k, chosen, t, ell = problem
-    options = {"max_iter": max_iter, "tol_moved": tol_moved}
-    result = secfc.run(
-        parties, k, t, ell, committee=chosen, init=init, seed=seed, disclosure=disclosure, **options
-    )
-    assert_exact(parties, k, result, init=init, seed=seed, **options)
-
-
 @pytest.mark.parametrize(
     ("driver", "disclosure", "chosen", "init"),
     crossed(
@@ -106,32 +71,6 @@ def test_a_run_is_exact_in_both_drivers(driver, disclosure, chosen, init):
     assert_exact(PARTIES, 3, result, **options)
     assert (result.job.n, result.job.helpers) == (5, 2 if disclosure == "labels" else 0)
     assert result.sizes.sum() == sum(map(len, PARTIES))
-
-
-def test_a_committee_finds_what_all_parties_would_find():
-    options = {"init": "k-means++", "n_init": 4, "seed": 8}
-    here = secfc.run(PARTIES, 3, 1, 1, **options)
-    there = secfc.run(PARTIES, 3, 1, 1, committee=SEPARATE, **options)
-    assert [one.tolist() for one in there.labels] == [one.tolist() for one in here.labels]
-    assert (there.n_iter, there.sizes.tolist()) == (here.n_iter, here.sizes.tolist())
-
-
-def test_other_options_work_with_a_committee():
-    shared = {"seed": 1, "committee": range(N, N + 9), "init": "random", "n_init": 3}
-    result = secfc.run(
-        PARTIES,
-        3,
-        1,
-        2,
-        max_liars=1,
-        comparers=[2, 4, 9],
-        reveal=secfc.Reveal(inertia=True),
-        limits=Limits(reveal_inertia=True, most_rows=28),
-        **shared,
-    )
-    plain = secfc.run(PARTIES, 3, 1, 1, seed=1, n_init=3, disclosure="coded")
-    assert [one.tolist() for one in result.labels] == [one.tolist() for one in plain.labels]
-    assert result.inertia == pytest.approx(plain.inertia, rel=1e-6)
 
 
 class TestRefusals:
@@ -296,32 +235,6 @@ def test_no_share_passes_between_members_and_no_message_is_for_an_owner(setup):
     run_in_process(setup, on_delivery=lambda header, _: seen.append(header))
     assert Share.__name__ not in {header.kind for header in seen}
     assert {header.recipient for header in seen} == set(range(6))
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize("last", [Hello, Plan, Challenge, Assignment, Finish])
-def test_a_member_that_vanishes_takes_no_rows_with_it(setup, last):
-    """Member 4 vanishes before its first message, or when it gets a message of this type."""
-    roles = roles_of(setup)
-    by_number = {0: roles.server} | {client.number: client for client in roles.clients}
-    gone, mail = False, [one for client in roles.clients for one in client.start()]
-    while mail or 4 in roles.server.awaited:
-        if not mail:
-            mail += roles.server.absent(4)
-            continue
-        message = mail.pop(0)
-        gone |= isinstance(message, last) and 4 in (message.sender, message.recipient)
-        if gone and 4 in (message.sender, message.recipient):
-            continue
-        role = by_number[message.recipient]
-        data = encode(message, k=3, signer=roles.signer)
-        mail += role.receive(decode(data, k=3, session=roles.session, most=role.sizes.most_bytes))
-    exact = ExactLloyd(3, init=np.split(roles.server.outcome.start, ENDS), bound=40.0).fit(PARTIES)
-    assert roles.server.outcome.labels.tolist() == np.concatenate(exact.labels_).tolist()
-    opened = setup.committee.labels({j: by_number[j].sealed_labels for j in (1, 2, 3, 5)})
-    assert {j: one.tolist() for j, one in opened.items()} == {
-        j: one.tolist() for j, one in enumerate(exact.labels_, 1) if one.size
-    }
 
 
 def test_rows_beyond_the_bound_end_the_run_with_the_owners_number(monkeypatch):

@@ -5,20 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import crossed, tries
-from support.wire import UnionWire, Wire
+from support.sweeps import crossed
+from support.wire import Wire
 
-from plaintext_baselines import ExactLloyd
-from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.label_packing import labels_of
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.operations.inertia import InertiaEvaluator
 from secfc.operations.role import Comparer
-from secfc.protocol.job.cases import Predict
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (
@@ -36,119 +31,12 @@ from secfc.protocol.messages import (
 from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.protocol.states import State
 
-FITTING = [(3, 1, 1), (4, 1, 1), (5, 1, 1), (5, 2, 1), (5, 1, 2), (6, 1, 1), (6, 2, 1), (6, 1, 2)]
-
-
-@st.composite
-def jobs(draw):
-    """Rows and parameters of a small job; most have equal rows and ties."""
-    n, t, ell = draw(st.sampled_from(FITTING))
-    m = draw(st.integers(1, 9))
-    k = draw(st.integers(1, min(m, 5)))
-    d = draw(st.integers(1, 3))
-    rows = np.array(
-        draw(st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=m, max_size=m))
-    )
-    ends = sorted(draw(st.lists(st.integers(0, m), min_size=n - 1, max_size=n - 1)))
-    given = {
-        "k": k,
-        "t": t,
-        "ell": ell,
-        "max_iter": draw(st.sampled_from([1, 2, 300])),
-        "tol_moved": draw(st.sampled_from([0.0, 0.0, 0.2, 0.7])),
-        "seed": draw(st.integers(0, 9)),
-        "bound": 4.0,
-        "precision": draw(st.sampled_from([3, 16])),
-    }
-    start = draw(st.sampled_from(["random", "labels", "predict"] if m > 1 else ["random", "labels"]))
-    if start != "random":
-        sets = np.array(
-            draw(
-                st.permutations(
-                    [*range(k), *draw(st.lists(st.integers(0, k - 1), min_size=m - k, max_size=m - k))]
-                )
-            )
-        )
-        if start == "predict":
-            sets[draw(st.lists(st.integers(0, m - 1), max_size=m))] = -1
-            sets[0], sets[-1] = max(sets[0], 0), -1
-            given |= {"predict": True, "max_iter": 1, "tol_moved": 0.0, "limits": Limits(predict=True)}
-        given["starts"] = np.split(sets, ends)
-    else:
-        given |= {
-            "init": draw(st.sampled_from(["random", "separation", "k-means++"])),
-            "n_init": draw(st.integers(1, 3)),
-        }
-    if start != "predict" and draw(st.booleans()):
-        given |= {"reveal_to": (1, n), "limits": Limits(reveal_centres=True)}
-    if start != "predict" and draw(st.booleans()):
-        limits = replace(given.get("limits", Limits()), reveal_inertia=True)
-        given |= {"reveal_inertia": True, "limits": limits}
-    helpers = draw(st.integers(0, 3))
-    clients = draw(st.permutations(range(1, n + 1)))[: 3 - helpers]
-    comparers = tuple(draw(st.permutations([*clients, *range(n + 1, n + 1 + helpers)])))
-    return np.split(rows.astype(float), ends), given, comparers
-
 
 def outcome(net):
     best = net.server.outcome
     clients = [net.clients[j] for j in range(1, net.job.n + 1)]
     centres = [None if one.centres is None else one.centres.tolist() for one in clients]
     return net.labels(), best.n_iter, best.converged, best.start.tolist(), centres
-
-
-@given(job=jobs(), cut=st.integers(1, 4))
-@tries(1)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_result_is_that_of_exact_lloyd_and_of_distances(part_rows, job, cut):
-    part_rows(cut)
-    rows, given, comparers = job
-    net = Wire(rows, disclosure="labels", comparers=comparers, **given)
-    net.run()
-    assert {party.state for party in (net.server, *net.clients.values())} == {State.DONE}
-    assert (net.server.outcome.opened is not None) == net.job.opens_inertia
-    if net.job.method.init != "k-means++":
-        plain = Wire(rows, disclosure="coded", **given | {"reveal_inertia": False})
-        plain.run()
-        np.testing.assert_equal(outcome(net), outcome(plain))  # centres of no row are NaN
-        if net.job.opens_inertia:
-            told = net.job.in_data_units(plain.server.outcome.inertia)
-            assert net.server.outcome.opened == pytest.approx(told, rel=2**-51)
-    if (
-        not isinstance(net.job.method, Predict) and net.job.method.init != "separation"
-    ):  # its core is a start with rows in no set
-        assert_exact(net, np.concatenate(net.rows), given["seed"])
-
-
-def assert_exact(net, pooled, seed):
-    best, job = net.server.outcome, net.job
-    plus_plus = {"init": "k-means++", "n_init": job.method.n_init, "random_state": seed}
-    given = plus_plus if job.method.init == "k-means++" else {"init": [best.start]}
-    given |= {"max_iter": job.method.max_iter, "tol_moved": job.method.tol_moved}
-    exact = ExactLloyd(job.k, **given, precision=job.precision, bound=job.bound).fit([pooled])
-    np.testing.assert_array_equal(best.labels, exact.labels_[0])
-    assert (best.n_iter, best.converged) == (exact.n_iter_, exact.converged_)
-    if job.opens_inertia:
-        assert best.opened == pytest.approx(exact.inertia_, rel=2**-51)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("k", "comparers", "init"),
-    crossed((1, 2, 3), [(1, 2, 3), (1, 5, 6), (5, 6, 7)], ["random", "k-means++"]),
-)
-def test_with_ids_too(part_rows, k, comparers, init):
-    part_rows(2)
-    rng = np.random.default_rng(k)
-    rows = [rng.normal(size=(m, 2)).round(1) + 9 * (np.arange(m)[:, np.newaxis] % 3) for m in (6, 4, 5, 0)]
-    net = UnionWire(rows, k=k, disclosure="labels", comparers=comparers, seed=k, bound=40.0, init=init)
-    net.run()
-    pooled = np.concatenate(net.rows)
-    for j, part in enumerate(net.rows, 1):
-        client = net.clients[j]
-        pooled[client.union_rows] = part
-        assert client.labels.tolist() == net.server.outcome.labels[client.union_rows].tolist()
-    assert_exact(net, pooled, k)
 
 
 _RNG = np.random.default_rng(6)
@@ -454,18 +342,6 @@ class TestWhoAnswers:
         assert net.server.gathering.round == plain.server.gathering.round
         assert net.server.outcome.n_iter == plain.server.outcome.n_iter
 
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize(
-        ("gone", "since"), crossed([(1,), (3,), (1, 3), (2,), (2, 3), (4, 5)], [1, 2], together=1)
-    )
-    def test_without_some_answers_the_others_are_decoded_in_the_same_rounds(self, net, plain, gone, since):
-        net.run(
-            drop=lambda message: (
-                isinstance(message, MaskedAnswer) and message.sender in gone and message.round >= since
-            )
-        )
-        self.assert_same(net, plain)
-
     def test_who_gets_no_masks_does_not_answer_and_is_not_needed(self, net, plain):
         answered = set()
 
@@ -495,15 +371,6 @@ class TestWhoAnswers:
         )
         refuses(net.clients[FIRST], later, MessageError, "of round 3 from client 1, in round 1")
 
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("client", OTHERS)
-    def test_who_vanishes_costs_no_round(self, net, plain, client):
-        net.hold(Assignment, recipient=client)
-        net.post(net.server.absent(client))
-        net.run(drop=lambda message: client in (message.sender, message.recipient))
-        self.assert_same(net, plain)
-        assert net.server.faults.absent == (client,)
-
     def test_without_r_answers_nothing_is_decoded(self, net):
         kinds = set()
 
@@ -518,38 +385,6 @@ class TestWhoAnswers:
         net.post(net.server.absent(3))
         with pytest.raises(TooManyFaultsError, match=f"client {DEALER}, a comparer, is absent"):
             net.server.absent(DEALER)
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("max_liars", [0, 1])
-    def test_an_answer_that_is_no_residues_is_left_out(self, five, plain, max_liars):
-        net = five(max_liars=max_liars)
-
-        def drop(message):
-            if isinstance(message, MaskedAnswer) and message.sender == 1:
-                digest = net.question_in(message)
-                wrong = digest + bytes([255]) * (len(message.sealed.payload) - TAG_BYTES - len(digest))
-                sealed = net.seal(1, FIRST, message.place, wrong, MaskedAnswer.purpose, round_=message.round)
-                net.deliver(replace(message, sealed=sealed))
-                return True
-            return False
-
-        net.run(drop=drop)
-        self.assert_same(net, plain)
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("size", [0, 3, 300])
-    def test_an_answer_of_another_size_is_left_out(self, net, plain, size):
-        def drop(message):
-            if isinstance(message, MaskedAnswer) and message.sender == 3:
-                sealed = net.seal(
-                    3, FIRST, message.place, bytes(size), MaskedAnswer.purpose, round_=message.round
-                )
-                net.deliver(replace(message, sealed=sealed))
-                return True
-            return False
-
-        net.run(drop=drop)
-        self.assert_same(net, plain)
 
 
 class TestLiars:
@@ -579,19 +414,6 @@ class TestLiars:
 
         return drop
 
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize(
-        ("liars", "since"), crossed([(1,), (6,), (1, 3), (6, 7), (1, 7)], [1, 2], together=1)
-    )
-    def test_they_are_found_and_named_and_the_labels_are_right(self, of, liars, since):
-        net, plain = of(), of(max_liars=0)
-        net.run(drop=self.lying(net, liars, since))
-        plain.run()
-        assert net.labels() == plain.labels()
-        # Answers of 6 and 7 come last. Usually the others' are enough, so these are not checked.
-        assert {j for j in liars if j < 6} <= set(net.server.faults.liars) <= set(liars)
-        assert net.server.outcome.n_iter == plain.server.outcome.n_iter
-
     def test_they_are_asked_nothing_more(self, of):
         net, asked = of(), set()
         lie = self.lying(net, (3,), since=2)
@@ -605,28 +427,11 @@ class TestLiars:
         assert asked == {1, 2}
         assert net.server.gathering.round > 3
 
-    def test_with_honest_clients_nobody_is_named(self, of):
-        net, plain = of(), of(max_liars=0)
-        net.run()
-        plain.run()
-        assert net.labels() == plain.labels()
-        assert net.server.faults.liars == ()
-
     def test_in_a_later_part_too(self, of):
         net, plain = of(), of(max_liars=0)
         net.run(drop=self.lying(net, (3,), part=2))
         plain.run()
         assert net.labels() == plain.labels()
-        assert net.server.faults.liars == (3,)
-
-    def test_one_may_be_absent_beside_a_liar(self, of):
-        net, plain = of(n=6, max_liars=1), of(n=6, max_liars=0)
-        lie = self.lying(net, (3,))
-        net.hold(Assignment, recipient=6)
-        net.post(net.server.absent(6))
-        net.run(drop=lambda message: 6 in (message.sender, message.recipient) or lie(message))
-        plain.run()
-        assert net.server.outcome.labels.tolist() == plain.server.outcome.labels.tolist()
         assert net.server.faults.liars == (3,)
 
     @pytest.mark.parametrize("liars", [(1, 3, 6), (1, 3, 6, 7)])
@@ -729,24 +534,6 @@ class TestTheTrio:
         assert caught.value.clients == (gone,)
         assert net.server.outcome is None
         assert all(client.labels is None for client in net.clients.values())
-
-    @pytest.mark.parametrize("gone", COMPARERS)
-    def test_a_comparer_that_never_comes_ends_the_run_before_a_question(self, net, gone):
-        asked = []
-
-        def drop(message):
-            asked.extend([message] if isinstance(message, Assignment) else [])
-            return gone in (message.sender, message.recipient)
-
-        net.run(drop=drop)
-
-        def go_on():
-            net.post(net.server.absent(gone))
-            net.run(drop=drop)
-
-        with pytest.raises(TooManyFaultsError, match=rf"client {gone}\b"):
-            go_on()
-        assert asked == []
 
     @pytest.mark.parametrize("liar", [FIRST, SECOND])
     def test_evaluators_that_opened_different_labels_end_the_run(self, net, liar):
@@ -859,20 +646,6 @@ class TestTheTrio:
             net.deliver(replace(message, sealed=sealed))
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("sender", "seed"), crossed((FIRST, SECOND), range(3), together=1))
-def test_which_start_is_better_may_come_after_the_next_question(part_rows, sender, seed):
-    part_rows(6)
-    plain, net = (
-        Wire(ROWS, k=3, disclosure=disclosure, seed=seed, n_init=4, **more)
-        for disclosure, more in (("coded", {}), ("labels", {"comparers": COMPARERS}))
-    )
-    plain.run()
-    late = sender, DEALER
-    net.run(choose=lambda links: next((link for link in links if link != late), late))
-    assert outcome(net) == outcome(plain)
-
-
 _WHOLE = np.random.default_rng(9)
 EMPTIED = [_WHOLE.integers(-3, 4, size=(m, 1)).astype(float) for m in (2, 3, 1, 2, 2)]
 
@@ -890,16 +663,6 @@ class TestEmptiedClusters:
     @pytest.fixture
     def net(self, of):
         return of(comparers=COMPARERS)
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("rows", [1, 3, 20])
-    def test_the_farthest_rows_are_those_of_distances(self, of, net, part_rows, rows):
-        part_rows(rows)
-        moved, plain = [], of("coded")
-        net.run(drop=lambda message: isinstance(message, Endorsement) and moved.append(message.rows))
-        assert sum(map(len, moved)) >= 4
-        plain.run()
-        assert outcome(net) == outcome(plain)
 
     @pytest.mark.some(3)
     @pytest.mark.parametrize(
@@ -1089,33 +852,3 @@ class TestStartByPlusPlus:
         forged = replace(opened, labels=np.zeros(6, dtype=np.int32))
         refuses(net.server, forged, MessageError, "of 6 rows, part 0 has 0")
         net.deliver(opened)
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize(
-        ("late", "k"),
-        crossed(
-            [(FIRST, DEALER), (SECOND, DEALER), (SERVER, DEALER), (DEALER, SECOND)], [1, 2, 4], together=1
-        ),
-    )
-    def test_in_any_order_of_messages(self, made, late, k):
-        plain, net = made(k=k, n_init=3), made(k=k, n_init=3)
-        plain.run()
-        net.run(choose=lambda links: next((link for link in links if link != late), late))
-        assert outcome(net) == outcome(plain)
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("gone", [(1,), (3,), (1, 3)])
-    def test_without_some_answers_the_others_are_decoded(self, net, made, gone):
-        plain = made()
-        plain.run()
-        net.run(drop=lambda message: isinstance(message, MaskedAnswer) and message.sender in gone)
-        assert outcome(net) == outcome(plain)
-
-    @pytest.mark.some(2)
-    @pytest.mark.parametrize("rows", [[[1.0]] * 6, [[0.0], [5.0]] * 3], ids=["one place", "two"])
-    @pytest.mark.parametrize("k", [1, 2, 3, 6])
-    def test_rows_that_coincide(self, k, rows):
-        given = {"k": k, "init": "k-means++", "n_init": 2, "precision": 8, "seed": 3}
-        net = Wire(np.split(np.array(rows), [1, 4]), disclosure="labels", **given)
-        net.run()
-        assert_exact(net, np.array(rows), 3)

@@ -12,7 +12,6 @@ import pytest
 from support.sweeps import covering, sweep
 from support.wire import UnionWire, Wire
 
-from plaintext_baselines import ExactLloyd
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.states import State
 
@@ -78,38 +77,6 @@ def drawn(rng):
         return rng.choice(quick if quick and rng.random() < 0.98 else links)
 
     return choose
-
-
-def assert_exact(net):
-    """Labels are those of Lloyd in exact integers on the rows in the run's numbering."""
-    best = net.server.outcome
-    pooled = np.concatenate(net.rows)
-    if isinstance(net, UnionWire):
-        for part, client in zip(net.rows, net.clients.values(), strict=True):
-            pooled[client.union_rows] = part
-    exact = ExactLloyd(
-        net.job.k,
-        init=[best.start],
-        precision=net.job.precision,
-        bound=net.job.bound,
-        max_iter=net.job.method.max_iter,
-    ).fit([pooled])
-    np.testing.assert_array_equal(best.labels, exact.labels_[0])
-
-
-@pytest.mark.some(1)
-@pytest.mark.filterwarnings("ignore::secfc.errors.ConvergenceWarning")
-@pytest.mark.parametrize(("kind", "seed"), seeds(KINDS), ids=id_of)
-def test_in_any_order_an_honest_run_refuses_nothing(part_rows, kind, seed):
-    part_rows(1 + seed % 2)
-    net, rng = run_of(kind, seed), random.Random(f"{name_of(kind)} {seed}")
-    net.run(choose=drawn(rng))
-    assert net.server.state is State.DONE
-    for client in net.clients.values():
-        assert client.state is State.DONE
-        assert (client.centres is not None) == (client.number in net.job.opened.to)
-    assert_exact(net)
-    assert net.server.faults == type(net.server.faults)(absent=(), left_out=(), liars=(), cheats=())
 
 
 GIVEN_UP = [kind for kind in KINDS if not kind["union"]]

@@ -33,22 +33,6 @@ def wired(wire, more_clients=0, **more):
     return wire(rows, **given | more)
 
 
-@pytest.mark.parametrize("disclosure", ["coded", "labels"])
-def test_new_rows_have_the_label_of_the_nearest_mean_and_old_ones_keep_theirs(wire, disclosure):
-    net = wired(wire, disclosure=disclosure)
-    net.run()
-    assert net.labels() == FOUND
-    assert all(client.state is State.DONE for client in net.clients.values())
-
-
-def test_old_rows_keep_their_labels_where_another_mean_is_nearer(wire):
-    # 9 is nearer to the mean of 8 and 10, but belongs to the other set.
-    net = wire([[[0.0], [9.0]], [[8.0]], [[10.0], [1.0]]], starts=[[0, 0], [1], [1, -1]],
-               max_iter=1, predict=True, limits=Limits(predict=True))  # fmt: skip
-    net.run()
-    assert net.labels() == [[0, 0], [1], [1, 0]]
-
-
 def test_the_server_is_told_nothing_but_the_question(net):
     finish = net.hold(Finish, recipient=2)
     assert (finish.n_iter, finish.converged, finish.inertia) == (0, True, 0.0)

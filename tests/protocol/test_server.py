@@ -1,19 +1,13 @@
 """The server against an adversary: duplicates, replays, wrong answers, reordered, late and missing mail."""
 
-import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import tries
 
 from secfc.errors import MessageError, ParameterError, RangeError, SealError
-from secfc.field.packing import PackedResidues
-from secfc.field.primes import primes_of
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import SERVER, Assignment, CodedDistances, Finish, Hello, Plan, Ready
+from secfc.protocol.messages import SERVER, CodedDistances, Hello, Plan, Ready
 from secfc.protocol.states import State
 
 ROWS = [[[0.0, 1.0], [0.5, 1.0]], [[9.0, 1.0], [9.5, 2.0], [8.0, 1.0]], [[0.2, 1.0]]]
@@ -49,26 +43,11 @@ def ending(net, **how):
 # Duplicates and replays
 
 
-def test_a_second_hello_is_refused(wire, refuses):
-    net = wire(ROWS)
-    hello = net.hold(Hello, recipient=SERVER, sender=1)
-    net.deliver(hello)
-    refuses(net.server, hello, MessageError, "^Hello: a second one from client 1$")
-
-
 def test_a_second_hello_with_other_rows_is_refused(wire, refuses):
     net = wire(ROWS)
     hello = net.hold(Hello, recipient=SERVER, sender=1)
     net.deliver(hello)
     refuses(net.server, net.signed(hello, rows=5), MessageError, "^Hello: a second one from client 1$")
-
-
-def test_a_hello_after_the_plan_is_refused(wire, refuses):
-    net = wire(ROWS)
-    hello = net.hold(Hello, recipient=SERVER, sender=1)
-    net.deliver(hello)
-    net.run(until=lambda: net.server.state is State.SHARE)
-    refuses(net.server, hello, MessageError, "^Hello: .*out of turn in state share$")
 
 
 def test_a_second_ready_is_refused(wire, refuses):
@@ -83,34 +62,11 @@ def test_a_second_ready_is_refused(wire, refuses):
     )
 
 
-def test_a_ready_replayed_in_the_iterations_is_refused(wire, refuses):
-    net = wire(ROWS)
-    ready = net.hold(Ready, recipient=SERVER)
-    net.deliver(ready)
-    net.run(until=lambda: net.server.state is State.ITERATE)
-    refuses(net.server, ready, MessageError, "^Ready: .*out of turn in state iterate$")
-
-
 def test_a_second_answer_in_a_round_is_refused(answered, refuses):
     net, answer = answered
     net.deliver(answer)
     text = "part 0 of round 1 from client 1, part 0 of round 2 is next; the server is in round 1$"
     refuses(net.server, answer, MessageError, f"^CodedDistances: {text}")
-
-
-def test_an_answer_replayed_in_a_later_round_is_refused(answered, refuses):
-    net, answer = answered
-    net.deliver(answer)
-    net.run(until=lambda: net.server.progress.round == 2)
-    text = "part 0 of round 1 from client 1, part 0 of round 2 is next; the server is in round 2$"
-    refuses(net.server, answer, MessageError, f"^CodedDistances: {text}")
-
-
-def test_an_answer_replayed_after_the_end_is_refused(answered, refuses):
-    net, answer = answered
-    net.deliver(answer)
-    net.run()
-    refuses(net.server, answer, MessageError, "^CodedDistances: part 0 of round 1 from client 1, part 0 of ")
 
 
 @pytest.mark.parametrize("round_", [0, 2, 2**32 - 1])
@@ -261,26 +217,6 @@ def test_an_answer_with_a_residue_not_below_its_prime_is_refused_when_it_is_deco
     assert net.server.gathering.expected == {1: (1, 0), 2: (2, 0), 3: (2, 0)}
 
 
-@pytest.mark.parametrize("sender", [1, 2, 3])
-@pytest.mark.parametrize("prime", [0, 1, 2])
-def test_the_error_names_the_client_and_the_prime(wire, sender, prime):
-    net = wire(ROWS, starts=STARTS)
-    p = primes_of(3)[prime]
-
-    def deliver(message):
-        if isinstance(message, CodedDistances) and message.sender == sender:
-            octets = bytearray(message.residues.payload)
-            size = len(octets) // 3
-            octets[size * prime : size * prime + 3] = p.to_bytes(3, "little")
-            message = replace(message, residues=PackedResidues(shape=message.residues.shape, payload=octets))
-        net.deliver(message)
-        return True
-
-    text = f"^CodedDistances: a residue from client {sender} is not below its prime {p}$"
-    with pytest.raises(MessageError, match=text):
-        net.run(drop=deliver)
-
-
 def test_an_answer_with_the_largest_residue_is_taken(answered):
     net, answer = answered
     assert net.server.receive(net.altered(answer, first=P - 1)) == []
@@ -288,88 +224,7 @@ def test_an_answer_with_the_largest_residue_is_taken(answered):
         others_answer(net)
 
 
-def test_an_answer_refused_for_its_shape_can_be_followed_by_the_right_one(answered, refuses):
-    net, answer = answered
-    in_order = type(net)(ROWS, starts=STARTS)
-    refuses(net.server, net.altered(answer, shape=(3, 2, 5)), MessageError, "shape")
-    net.deliver(answer)
-    assert ending(net) == ending(in_order)
-
-
-def test_an_answer_refused_for_a_residue_can_be_followed_by_the_right_one(answered):
-    net, answer = answered
-    in_order = type(net)(ROWS, starts=STARTS)
-    net.deliver(net.altered(answer, first=P))
-    with pytest.raises(MessageError, match="prime"):
-        others_answer(net)
-    net.deliver(answer)
-    assert ending(net) == ending(in_order)
-
-
 # Mail in another order, late or lost
-
-
-def test_labels_are_those_computed_by_hand(wire):
-    # The means are 3.03 of {0, 0.1, 9} and 4.65 of {9.1, 0.2}: 9 and 9.1 are nearer to the second.
-    net = wire([[[0.0], [0.1]], [[9.0], [9.1]], [[0.2]]], starts=[[0, 0], [0, 1], [1]])
-    net.run()
-    assert net.labels() == [[0, 0], [1, 1], [0]]
-
-
-@given(st.integers(0, 2**32))
-@tries(0.5)
-def test_any_order_between_different_links_gives_the_same_result(wire, expected, seed):
-    net = wire(MANY, k=4, seed=3)
-    assert ending(net, choose=random.Random(seed).choice) == expected
-
-
-@given(st.integers(0, 2**32))
-@tries(0.5)
-def test_any_order_gives_the_same_result_when_every_answer_is_needed(wire, seed):
-    def net():
-        return wire(MANY, k=4, t=2, ell=1, seed=3)
-
-    assert net().job.threshold == net().job.n
-    assert ending(net(), choose=random.Random(seed).choice) == ending(net())
-
-
-def held_back(net, silent):
-    """Deliver the answers of silent clients of a round only when no other message is left."""
-
-    def choose(links):
-        prompt = [
-            link
-            for link in links
-            if link[1] != SERVER or link[0] not in silent[net.server.progress.round % len(silent)]
-        ]
-        return (prompt or links)[0]
-
-    return choose
-
-
-@given(st.lists(st.sets(st.integers(1, 5), max_size=2), min_size=1, max_size=8))
-@tries(0.5)
-def test_a_round_needs_any_three_of_five_answers(wire, expected, silent):
-    net = wire(MANY, k=4, seed=3)
-    net.run(until=lambda: net.server.state is State.ITERATE)
-    rounds = []
-
-    def note():
-        if net.server.progress.round not in rounds:
-            rounds.append(net.server.progress.round)
-        return False
-
-    assert ending(net, choose=held_back(net, silent), until=note) == expected
-    assert rounds == list(range(1, len(rounds) + 1))
-
-
-@given(st.sets(st.integers(1, 5), max_size=2), st.integers(1, 4))
-@tries(0.5)
-def test_two_of_five_clients_may_fall_silent_in_any_round(wire, expected, silent, first):
-    def drop(message):
-        return isinstance(message, CodedDistances) and message.sender in silent and message.round >= first
-
-    assert ending(wire(MANY, k=4, seed=3), drop=drop) == expected
 
 
 @pytest.mark.parametrize("silent", [(1, 2), (1, 5), (3, 4), (4, 5)])
@@ -398,23 +253,6 @@ def test_a_late_answer_changes_nothing_but_the_count_of_its_rounds(wire, expecte
     assert ending(net) == expected
 
 
-def test_a_late_answer_after_the_end_changes_nothing(wire, expected):
-    net = wire(MANY, k=4, seed=3)
-    late = net.hold(CodedDistances, recipient=SERVER, sender=5)
-    assert ending(net, drop=lambda message: message.sender == 5 and message.recipient == SERVER) == expected
-    assert net.server.receive(late) == []
-    assert (net.server.outcome.n_iter, net.server.outcome.inertia) == expected[1:]
-
-
-def test_a_late_answer_is_not_taken_twice(wire, refuses):
-    net = wire(MANY, k=4)
-    late = net.hold(CodedDistances, recipient=SERVER, sender=5)
-    net.run(until=lambda: net.server.progress.round == 2)
-    net.server.receive(late)
-    text = "^CodedDistances: part 0 of round 1 from client 5, part 0 of round 2 is next"
-    refuses(net.server, late, MessageError, text)
-
-
 def test_a_late_answer_may_skip_rounds_but_neither_skip_a_part_nor_go_back(wire, refuses):
     net = wire(MANY, k=4, seed=3)
     first = net.hold(CodedDistances, recipient=SERVER, sender=5)
@@ -432,23 +270,6 @@ def test_a_late_answer_may_skip_rounds_but_neither_skip_a_part_nor_go_back(wire,
 
 
 # What the server asks and shows
-
-
-def test_every_client_is_asked_about_the_same_sets(wire):
-    net = wire(ROWS, starts=STARTS)
-    questions = [net.hold(Assignment, recipient=j) for j in (1, 2, 3)]
-    assert [question.sets.tolist() for question in questions] == [[0, 1, 0, 1, 0, 1]] * 3
-
-
-def test_every_client_hears_the_same_end(wire):
-    net = wire(ROWS, starts=STARTS)
-    ends = [net.hold(Finish, recipient=j) for j in (1, 2, 3)]
-    assert len({(tuple(end.labels), end.n_iter, end.converged, end.inertia) for end in ends}) == 1
-
-
-def test_equal_seeds_draw_equal_random_starts(wire):
-    sets = [wire(MANY, k=4, seed=seed).hold(Assignment, recipient=1).sets.tolist() for seed in (8, 8, 9)]
-    assert sets[0] == sets[1] != sets[2]
 
 
 def test_progress_counts_whom_the_server_waits_for(wire):
@@ -471,10 +292,3 @@ def test_progress_ends_with_reveal_and_the_inertia_in_data_units(wire):
     net.run()
     assert (net.server.progress.phase, net.server.progress.waiting_for) == ("reveal", 0)
     assert net.server.progress.inertia == 1.0
-
-
-def test_repr_shows_state_and_round_only(wire):
-    net = wire(ROWS, starts=STARTS)
-    assert repr(net.server) == "Server(state=identify, round=0)"
-    net.hold(CodedDistances, recipient=SERVER)
-    assert repr(net.server) == "Server(state=iterate, round=1)"

@@ -1,11 +1,10 @@
 """The phase union between the roles: who accepts what and when, what overtakes what, and what is refused."""
 
 from dataclasses import replace
-from random import Random
 
 import numpy as np
 import pytest
-from support.union import KEY, SALT
+from support.union import KEY
 
 from secfc.crypto.channel import Sealed
 from secfc.errors import (
@@ -17,7 +16,6 @@ from secfc.errors import (
     SealError,
     UnionError,
 )
-from secfc.protocol.job import row_layout
 from secfc.protocol.messages import (
     SERVER,
     Plan,
@@ -32,7 +30,6 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases.client_union import _told
 from secfc.protocol.server import Server
 from secfc.protocol.states import State
-from secfc.psu import plan as plan_module
 from secfc.psu.found import Found
 from secfc.psu.prime import P
 from secfc.tables.ids import row_ids
@@ -54,44 +51,6 @@ def union(wire):
             return super().client(number, **{"ids": held, **other})
 
     return Union
-
-
-def test_clients_get_the_labels_of_their_own_rows(union) -> None:
-    net = union()
-    net.run()
-    assert net.server.state is State.DONE
-    rows = np.concatenate([client.union_rows for client in net.clients.values()])
-    assert sorted(rows.tolist()) == list(range(7))
-    labels = net.server.outcome.labels
-    for client in net.clients.values():
-        assert client.labels.tolist() == labels[client.union_rows].tolist()
-    low = {0.0, 0.5, 0.2}
-    together = {True: set(), False: set()}
-    for part, client in zip(ROWS, net.clients.values(), strict=True):
-        for row, label in zip(part, client.labels.tolist(), strict=True):
-            together[row[0] in low].add(label)
-    assert sorted(map(len, together.values())) == [1, 1]
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("seed", range(6))
-def test_any_order_of_delivery_gives_the_same_labels(union, monkeypatch, part_rows, seed) -> None:
-    monkeypatch.setattr(plan_module, "PART_BYTES", 64)  # a part for every group: three of the first table
-    part_rows(1)
-    expected = union(salt=SALT)
-    expected.run()
-    net, random = union(salt=SALT), Random(seed)
-    net.run(choose=random.choice)
-    assert net.labels() == expected.labels()
-
-
-@pytest.fixture
-def part_rows(monkeypatch):
-    def cut(rows: int) -> None:
-        monkeypatch.setattr(row_layout, "PART_BYTES", 1)
-        monkeypatch.setattr(row_layout, "PART_ROWS", rows)
-
-    return cut
 
 
 def test_nobody_tells_how_many_rows_it_holds(union) -> None:
@@ -297,22 +256,6 @@ def test_a_check_that_holds_cannot_be_said_to_fail(union) -> None:
         )
 
 
-@pytest.mark.parametrize("late", [UnionVerdict, UnionCheck])
-def test_verdict_and_shares_of_the_check_come_in_any_order(union, late) -> None:
-    net, kept = union(), []
-
-    def hold(message):
-        kept.extend([message] if isinstance(message, late) else [])
-        return isinstance(message, late)
-
-    net.run(drop=hold)
-    assert {client.state for client in net.clients.values()} == {State.UNION}
-    for message in kept:
-        net.deliver(message)
-    net.run()
-    assert all(client.state is State.DONE for client in net.clients.values())
-
-
 def test_what_the_server_said_of_the_union_is_told_apart() -> None:
     counts, poles = np.array([1, -1]), np.array([5], dtype=np.uint64)
     found = [
@@ -396,13 +339,6 @@ def test_a_client_that_is_started_again_has_the_same_tokens(union) -> None:
         client.receive(replace(plan, introductions=said))
         found.append(client.phase.role._tokens.u.tolist())
     assert found[0] == found[1]
-
-
-def test_server_and_clients_find_the_same_salt(union) -> None:
-    net = union()
-    net.run(until=lambda: all(client.state is State.UNION for client in net.clients.values()))
-    salts = {client.phase.role.plan.salt for client in net.clients.values()}
-    assert salts == {net.server.phase.role.plan.salt}
 
 
 def test_an_id_that_two_parties_spell_otherwise_is_held_twice(union) -> None:
