@@ -39,16 +39,6 @@ def assert_exact(net, left_out=()):
     np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
 
 
-def test_honest_dealers_are_all_in(seven):
-    net = seven()
-    net.run()
-    assert net.server.faults.left_out == ()
-    assert_exact(net)
-    plain = seven(max_liars=0)
-    plain.run()
-    assert net.labels() == plain.labels()
-
-
 def test_without_liars_tolerated_there_is_no_check_and_no_cover(seven):
     net = seven(max_liars=0)
     kinds = Counter()
@@ -69,39 +59,6 @@ def test_a_dealer_whose_shares_lie_on_no_polynomial_is_left_out_as_a_whole(seven
     assert net.server.faults.liars == ()
     assert net.clients[dealer].labels is None
     assert_exact(net, left_out={dealer})
-
-
-def test_a_lying_recipient_gets_no_dealer_left_out(seven):
-    net = seven()
-    while (report := net.hold(Report, recipient=SERVER)).sender != 2:
-        net.deliver(report)
-    zeros = PackedResidues(shape=report.residues.shape, payload=bytes(len(report.residues.payload)))
-    net.deliver(net.lying(replace(report, residues=zeros), set()))
-    net.run()
-    assert net.server.faults.left_out == (2,)  # it disputes six dealers
-    assert "disputes the shares of 6 clients" in net.server.gathering.left_out[2]
-    assert_exact(net, left_out={2})
-
-
-def test_who_vanishes_during_the_check_is_left_out(seven):
-    net = seven()
-    net.run(drop=lambda message: isinstance(message, Report) and message.sender == 6)
-    assert net.server.state is State.CHECK
-    assert net.server.awaited == (6,)
-    net.post(net.server.absent(6))
-    net.run()
-    assert net.server.faults.left_out == (6,)
-    assert_exact(net, left_out={6})
-
-
-def test_a_challenge_is_answered_once_and_not_after_the_first_assignment(seven, refuses):
-    net = seven()
-    challenge = net.hold(Challenge, recipient=1)
-    net.deliver(challenge)
-    refuses(net.clients[1], challenge, MessageError, "^Challenge: ")
-    other = seven(max_liars=0)
-    other.run(until=lambda: other.clients[1].state is State.ITERATE)
-    refuses(other.clients[1], challenge, MessageError, "^Challenge: ")
 
 
 def test_reports_of_wrong_shape_with_no_residues_or_twice_are_refused(seven, refuses):

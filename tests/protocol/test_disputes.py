@@ -61,36 +61,6 @@ def test_a_dealer_with_one_victim_is_left_out_and_its_victim_is_not(seven, deale
     assert net.clients[victim].labels is not None
 
 
-@pytest.mark.parametrize("victims", [(2,), (2, 9), (3, 5)])
-def test_a_dealer_with_as_many_victims_as_liars_are_tolerated_is_left_out_alone(nine, victims):
-    net = nine()
-    net.deal_badly(1, victims)
-    net.run()
-    assert_ends_exact(net, {1})
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3])
-def test_a_share_that_is_off_in_a_later_part_is_found(seven, part_rows, rows):
-    part_rows(rows)
-    net = seven()
-    while (share := net.hold(Share, recipient=2, sender=4)).part + 1 < -(-5 // rows):
-        net.deliver(share)
-    _replace_share(net, share)
-    net.run()
-    assert_ends_exact(net, {4})
-    assert "the share that it signed for client 2" in reason(net, 4)
-
-
-def _replace_share(net, share):
-    """Deliver a part with one residue changed, signed and sealed by its dealer."""
-    channel = net.channels[share.recipient][share.sender]
-    payload = bytearray(channel.open(b"share", part=share.part, sealed=share.sealed.payload)[:-64])
-    value = int.from_bytes(payload[:3], "little")
-    payload[:3] = ((value + 1) % PRIMES[0].p).to_bytes(3, "little")
-    payload += net.share_signature(share.sender, share.recipient, share.part, bytes(payload))
-    net.deliver(replace(share, sealed=net.seal(share.sender, share.recipient, share.part, bytes(payload))))
-
-
 WITHHELD = [(1, 1, 2), (1, 1, 3), (1, 1, 4), (2, 1, 3), (2, 1, 4), (1, 2, 5)]
 """t, ell and A."""
 
@@ -151,34 +121,6 @@ def test_who_lies_about_its_own_shares_is_left_out(nine):
     assert reason(net, 3) == "it disputes its own shares"
 
 
-@pytest.mark.parametrize(
-    ("dealer", "victim", "liar", "about"), [(1, 2, 3, 4), (1, 2, 3, 1), (4, 3, 1, 9), (4, 3, 2, 4)]
-)
-def test_a_bad_dealer_and_a_lying_recipient_are_both_found(nine, dealer, victim, liar, about):
-    net = nine()
-    net.deal_badly(dealer, (victim,))
-    net.lie_about(liar, {about})
-    net.run()
-    assert_ends_exact(net, {dealer, liar})
-    assert net.clients[victim].labels is not None
-
-
-def test_a_bad_dealer_that_also_lies_about_its_accuser_is_found(nine):
-    net = nine()
-    net.deal_badly(1, (2,))
-    net.lie_about(1, {2})
-    net.run()
-    assert_ends_exact(net, {1})
-
-
-def test_two_bad_dealers_with_two_victims_each_are_found(nine):
-    net = nine()
-    net.deal_badly(1, (2, 3))
-    net.deal_badly(4, (3, 9))
-    net.run()
-    assert_ends_exact(net, {1, 4})
-
-
 def test_more_liars_than_tolerated_stop_the_run_with_their_names(seven):
     net = seven()
     net.deal_badly(1, (2,))
@@ -202,59 +144,6 @@ def test_who_disputes_a_share_and_shows_none_is_left_out_at_the_deadline(nine):
     assert_ends_exact(net, {3})
 
 
-def test_a_dealer_that_vanishes_when_disputed_is_left_out_and_its_victim_still_heard(nine):
-    net = nine()
-    net.deal_badly(1, (3,))
-    net.lie_about(2, {4})
-    evidence = net.hold(Evidence, recipient=SERVER, sender=3)
-    net.post(net.server.absent(1))
-    net.deliver(evidence)
-    net.run()
-    assert_ends_exact(net, {1, 2})
-
-
-def assert_nobody_is_accused(net, dealer, recipient):
-    """The run ends exact with all rows, and neither of the two is named or asked for evidence."""
-    assert_ends_exact(net, ())
-    assert net.server.faults.cheats == ()
-    assert net.server.faults.unread == ((dealer, recipient),)
-    assert {dealer, recipient} & set(net.server.gathering.members) == set()
-    assert all(client.labels is not None for client in net.clients.values())
-
-
-BAD = ("random", "cut", "longer", "altered", "unsigned", "no residue", "of another part", "for client 3")
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize(("bad", "early"), crossed(BAD, [False, True], together=1))
-def test_a_share_that_cannot_be_read_costs_nobody_its_rows(seven, bad, early):
-    net = seven()
-    share = net.hold(Share, recipient=2, sender=1)
-    payload = bytes(net.channels[2][1].open(b"share", part=0, sealed=share.sealed.payload))
-    altered = bytes([payload[0] ^ 1]) + payload[1:]
-    beyond = b"\xff" * 3 + payload[3:-64]
-    sealed = {
-        "random": lambda: Sealed(payload=bytes(len(share.sealed.payload))),
-        "cut": lambda: net.seal(1, 2, 0, payload[:-1]),
-        "longer": lambda: net.seal(1, 2, 0, payload + bytes(1 << 20)),
-        "altered": lambda: net.seal(1, 2, 0, altered),
-        "unsigned": lambda: net.seal(1, 2, 0, payload[:-64] + bytes(64)),
-        "no residue": lambda: net.seal(1, 2, 0, beyond + net.share_signature(1, 2, 0, beyond)),
-        "of another part": lambda: net.seal(1, 2, 1, payload),
-        "for client 3": lambda: net.seal(
-            1, 2, 0, payload[:-64] + net.share_signature(1, 3, 0, payload[:-64])
-        ),
-    }[bad]()
-    if early:  # earlier than the plan
-        net = seven()
-        net.deliver(replace(share, sealed=sealed))
-        net.run(drop=lambda one: isinstance(one, Share) and (one.sender, one.recipient) == (1, 2))
-    else:
-        net.deliver(replace(share, sealed=sealed))
-        net.run()
-    assert_nobody_is_accused(net, 1, 2)
-
-
 def test_a_client_that_lacks_shares_tells_nobody_what_it_has(seven, refuses):
     net = seven()
     share = net.hold(Share, recipient=2, sender=1)
@@ -273,17 +162,6 @@ def test_who_says_that_it_cannot_read_many_clients_shares_is_left_out_and_they_a
     net.run()
     assert_ends_exact(net, {2})
     assert reason(net, 2) == "it disputes the shares of 2 clients"
-
-
-def test_a_dealer_whose_shares_many_cannot_read_is_left_out_and_they_are_not(seven):
-    net = seven()
-    for recipient in (2, 3):
-        share = net.hold(Share, recipient=recipient, sender=1)
-        net.deliver(replace(share, sealed=Sealed(payload=bytes(len(share.sealed.payload)))))
-    net.run()
-    assert_ends_exact(net, {1})
-    assert net.clients[2].labels is not None
-    assert net.clients[3].labels is not None
 
 
 def test_evidence_that_nobody_asked_for_is_refused(nine, refuses):

@@ -184,32 +184,6 @@ class TestHonestServer:
         np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
         assert net.server.faults.cheats == ()
 
-    @pytest.mark.parametrize("liar", [1, 5, 7])
-    def test_a_client_that_tells_another_seed_stops_nobody(self, seven, liar):
-        net = seven()
-        while links := net.pending():
-            message = net.take(links[0])
-            if isinstance(message, Echo) and message.sender == liar:
-                message = replace(message, sealed=net.seal(liar, message.recipient, 0, bytes(96), b"echo"))
-            net.deliver(message)
-        self.assert_exact(net)
-        assert all(client.state is State.DONE for client in net.clients.values())
-
-    def test_a_client_that_tells_no_seed_and_reports_is_not_missed(self, seven):
-        net = seven()
-        net.run(drop=lambda message: isinstance(message, Echo) and message.sender == 3)
-        self.assert_exact(net)
-
-    def test_a_client_that_vanishes_before_it_tells_its_seed_is_left_out(self, seven):
-        net = seven()
-        net.run(drop=lambda message: isinstance(message, Echo | Report) and message.sender == 6)
-        assert net.server.state is State.CHECK
-        assert net.server.awaited == (6,)
-        net.post(net.server.absent(6))
-        net.run()
-        assert net.server.faults.left_out == (6,)
-        self.assert_exact(net, left_out={6})
-
     def test_what_is_checked_is_fixed_by_the_challenge_also_when_a_client_is_left_out_before_the_report(
         self, seven
     ):
