@@ -4,21 +4,16 @@ import gc
 import random
 import weakref
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.parts import MANY, asked, ending
+from support.parts import MANY
 from support.sweeps import crossed, sweep
 
-from secfc.errors import MessageError
 from secfc.protocol.job.row_layout import WINDOW
 from secfc.protocol.messages import (
     SERVER,
     CodedDistances,
-    Continue,
-    Finish,
-    Plan,
 )
 from secfc.protocol.phases.client_iterate import ClientIterate
 from secfc.protocol.states import State
@@ -100,37 +95,3 @@ def test_client_allocates_its_shares_once(many):
     net.run()
     assert asked_for == [(net.job.residues(28), net.job.width + 1, 28)]
     assert net.clients[1].labels is not None
-
-
-def test_shares_fill_the_memory_that_was_given(many, expected):
-    net, memory = many(), {}
-
-    def allocate(number):
-        def give(shape):
-            memory[number] = np.full(shape, np.nan, dtype=np.float32)
-            return memory[number]
-
-        return give
-
-    for number in net.clients:
-        net.replace_client(number, allocate=allocate(number))
-    assert ending(net) == expected
-    assert all(np.isfinite(shares).all() for shares in memory.values())
-
-
-def test_a_refused_plan_allocates_nothing(many, refuses):
-    net = many()
-    net.replace_client(1, allocate=None)
-    plan = net.hold(Plan, recipient=1)
-    plan = replace(plan, introductions=plan.introductions[:4])
-    refuses(net.clients[1], plan, MessageError, "4 clients introduced")
-
-
-def test_finish_may_overtake_nothing(many, refuses):
-    # A Finish during an answer ends the client, so it owes nothing more.
-    net = many()
-    client = asked(net)
-    client.receive(net.message(Finish, sender=SERVER, recipient=1))
-    assert client.state is State.COMPARE
-    message = net.message(Continue, sender=SERVER, recipient=1, at=(1, 2))
-    refuses(client, message, MessageError, "out of turn in state compare$")

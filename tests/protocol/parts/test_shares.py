@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.parts import MANY, P, ending, sharing
-from support.sweeps import sweep
+from support.parts import MANY, ending, sharing
 
 from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import MessageError
@@ -86,29 +85,6 @@ def test_a_part_of_the_size_of_another_is_refused(many, refuses):
     refuses(client, net.altered(last, shape=(primes, width, 2)), MessageError, "^Share: .* sealed bytes ")
 
 
-def test_a_refused_part_can_be_followed_by_the_right_one(many, expected, refuses):
-    net = many(t=2)  # every answer is needed, so none is late and accepted unread
-    refused = Counter()
-
-    def tamper(message):
-        if isinstance(message, Share | CodedDistances) and refused[type(message)] < 100:
-            refused[type(message)] += 1
-            residues = net.opened(message) if isinstance(message, Share) else message.residues
-            role, (primes, columns, rows) = net.role(message.recipient), residues.shape
-            if isinstance(message, Share):
-                refuses(role, net.altered(message, first=P), MessageError, f"prime {P}$")
-            refuses(role, net.altered(message, shape=(primes, columns, rows + 1)), MessageError, "shape")
-            refuses(role, replace(message, part=message.part + 1), MessageError, "part")
-        return False
-
-    # Before the Plan a Share is kept unread.
-    net.run(until=lambda: all(client.state is not State.IDENTIFY for client in net.clients.values()))
-    net.run(drop=tamper, until=lambda: net.server.progress.round == 2)
-    assert refused[Share] > 30
-    assert refused[CodedDistances] > 60
-    assert ending(net) == expected
-
-
 def with_a_bad_answer(net, part, *, again):
     """Run with a wrong residue in client 1's answer in round 1; return how often that was refused.
 
@@ -139,24 +115,6 @@ def with_a_bad_answer(net, part, *, again):
 
     net.run(drop=deliver)
     return refused
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize("part", sweep(range(14), keep=(0, 1, 6, 13)))
-def test_a_bad_part_of_an_answer_is_made_up_for_by_another_client(many, expected, part):
-    net = many()
-    assert with_a_bad_answer(net, part, again=False) == 1
-    assert net.server.state is State.DONE
-    assert ending(net) == expected
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize("part", sweep(range(14), keep=(0, 1, 6, 13)))
-def test_a_bad_part_of_an_answer_can_be_sent_again(many, expected, part):
-    net = many(t=2)
-    assert with_a_bad_answer(net, part, again=True) == 1
-    assert net.server.state is State.DONE
-    assert ending(net) == expected
 
 
 @pytest.mark.parametrize("rows", [2, 7, 28])
