@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -303,62 +302,9 @@ class TestFoldersOfTheCache:
         given = {"HOME": place / "home", "XDG_CACHE_HOME": None, "PYTHONDONTWRITEBYTECODE": 1, **variables}
         return python(COMPILE, package=place / "site", options=options, **given).strip()
 
-    def test_a_home_that_can_be_written_keeps_code(self, python, place: Path) -> None:
-        assert self.compiled(python, place) == "compiled"
-        assert list((place / "home").rglob("*.nbi"))
-
-    def test_a_package_that_can_be_written_keeps_code(self, python, place: Path) -> None:
-        (place / "site/secfc/kernels").chmod(0o755)
-        (place / "home").chmod(0o555)
-        assert self.compiled(python, place) == "compiled"
-        assert list((place / "site").rglob("*.nbi"))
-
-    def test_a_folder_that_the_user_names_keeps_code(self, python, place: Path) -> None:
-        (place / "home").chmod(0o555)
-        assert self.compiled(python, place, NUMBA_CACHE_DIR=place / "cache") == "compiled"
-        assert list((place / "cache").rglob("*.nbi"))
-
     def test_where_nothing_can_be_written_compiled_code_is_used_and_not_kept(
         self, python, place: Path
     ) -> None:
         (place / "home").chmod(0o555)
         assert self.compiled(python, place) == "compiled"
         assert not list(place.rglob("*.nbi"))
-
-    def test_a_home_that_does_not_exist_is_no_obstacle(self, python, place: Path) -> None:
-        assert self.compiled(python, place, HOME=place / "nowhere") == "compiled"
-
-
-COLD = """
-import numpy as np
-from secfc.field.packing import unpack
-from secfc.field.primes import PRIMES
-from secfc.kernels.compiled import CompiledKernels
-p = PRIMES[0].p
-values, basis = np.full((3, 2, 9), float(p // 2)), np.full((5, 3), float(p // 2))
-out = np.empty((5, 2, 27), dtype=np.uint8)
-CompiledKernels().encode(values, basis, p, out)
-print(set(unpack(out).ravel().tolist()) == {3 * (p // 2) ** 2 % p})
-"""
-COLD_AND_QUICK = "from secfc.kernels.compiled import _loops; print(_loops.one(1) == 2)"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("real", [True, False])
-def test_four_cold_processes_can_compile_at_once(tmp_path: Path, real: bool) -> None:
-    package = tmp_path / "site"
-    shutil.copytree(PACKAGE, package / "secfc", ignore=shutil.ignore_patterns("__pycache__"))
-    if not real:
-        quicken(package / "secfc/kernels")
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": folder}
-        command = [sys.executable, "-P", "-W", "error", "-c", COLD if real else COLD_AND_QUICK]
-        processes = [
-            subprocess.Popen(
-                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-            for _ in range(4)
-        ]
-        said = [process.communicate(timeout=300) for process in processes]
-        assert [out for out, _ in said] == ["True\n"] * 4
-        assert [process.returncode for process in processes] == [0] * 4

@@ -58,26 +58,6 @@ def test_a_draw_takes_several_levels(monkeypatch):
 
 
 class TestByHand:
-    def test_every_row_is_chosen_where_k_is_m(self):
-        start = start_of([[0], [5], [7], [100]], 4)
-        assert_equal_to_plus_plus(start)
-        assert sorted(start.chosen) == [0, 1, 2, 3]
-
-    def test_equal_rows_end_a_start_whose_total_is_0(self):
-        start = start_of([[1, 2]] * 5, 3)
-        assert_equal_to_plus_plus(start)
-        assert len(start.asked) == 1
-
-    def test_a_total_that_becomes_0_later(self):
-        start = start_of([[0, 0], [5, 5], [0, 0], [5, 5]], 4)
-        assert_equal_to_plus_plus(start)
-        assert len(start.asked) == 2
-
-    def test_one_cluster_takes_no_message(self):
-        start = start_of([[0], [5]], 1)
-        assert_equal_to_plus_plus(start)
-        assert start.mail == []
-
     def test_the_first_candidate_of_equal_totals_is_chosen(self):
         start = start_of([[0], [6], [-6], [0]], 2)
         start.ask([0])

@@ -14,11 +14,8 @@ from support.trio import Trio, packed, to_words, true_labels
 from secfc.comparing.question import Question, comparison_residues
 from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
 from secfc.errors.codes import Code
-from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
 from secfc.kernels.slicing import at_most, to_rows
-from secfc.kernels.vectorised import VectorisedKernels
-from secfc.kmeans.compare import SquaredDistances, nearest, quotients
 from secfc.operations.batch_plan import Bracket, most_dealt_bytes
 from secfc.operations.role import Arena, Comparer
 from secfc.operations.trio import Evaluator
@@ -120,30 +117,6 @@ def test_ties_neighbours_of_ties_and_extremes(k, primes, seed, widths, wild):
         assert np.array_equal(trio_of(distances, question, seed=seed).play().labels, labels)
 
 
-@each_kernels
-def test_labels_of_rows_on_a_grid_are_those_that_the_server_finds(kernels):
-    # The right half of a grid, the left half twice as often, and its top. Rows between the halves have the
-    # same distance to both means.
-    rows = np.array(list(product(range(-2, 3), range(-2, 3)))).repeat(24, axis=0)
-    sets = np.where(rows[:, 0] > 0, 1, 2)
-    sets[(rows[:, 0] > 0) & (np.arange(600) % 2 == 0)] = -1
-    sets[rows[:, 0] == 0] = np.where(rows[rows[:, 0] == 0, 1] == 2, 4, -1)
-    sizes = np.bincount(sets + 1, minlength=6)[1:]
-    sums = np.array([rows[sets == h].sum(axis=0) for h in range(5)])
-    distances = ((sums[:, np.newaxis] - sizes[:, np.newaxis, np.newaxis] * rows) ** 2).sum(axis=2)
-    primes, radix = primes_of(4), MixedRadix(primes_of(4))
-    residues = np.array([np.where(sizes[:, np.newaxis] > 0, distances, 0) % p for p in primes]).astype(float)
-    known = quotients(
-        SquaredDistances(digits=radix.digits(residues), radix=radix, sizes=sizes), VectorisedKernels()
-    )
-    expected = nearest(known)
-    assert expected.near_ties > 50
-    for champions in (None, np.where(sets < 0, 2, sets).astype(np.int32)):
-        question = Question(primes=primes, sizes=sizes, rows=600, champions=champions)
-        trio = trio_of(distances.astype(object), question, kernels=kernels).play()
-        assert np.array_equal(trio.labels, expected.labels)
-
-
 def test_the_dealer_is_told_which_champions_hold_and_nothing_else():
     sizes, distances, labels = sample(4, 70)
     champions = np.roll(labels, 1)
@@ -153,14 +126,6 @@ def test_the_dealer_is_told_which_champions_hold_and_nothing_else():
     holds = np.packbits(champions == labels, bitorder="little").tobytes()
     assert told == {Comparer.E0: holds, Comparer.E1: holds}
     assert sum(recipient is Comparer.DEALER for _, recipient, _ in mail) == 2
-
-
-def test_sets_without_rows_are_not_compared():
-    sizes, distances, labels = sample(6, 100, empty=(0, 3, 5))
-    assert set(labels) <= {1, 2, 4}
-    for champions in (None, np.full(100, 2, dtype=np.int32)):
-        question = Question(primes=primes_of(4), sizes=sizes, rows=100, champions=champions)
-        assert np.array_equal(trio_of(distances, question).play().labels, labels)
 
 
 @pytest.mark.parametrize("k", [2, 3, 7])
@@ -183,13 +148,6 @@ def test_many_batches_are_as_one(monkeypatch, champions):
     given_champions = np.roll(labels, 3) if champions else None
     question = Question(primes=primes_of(4), sizes=sizes, rows=9000, champions=given_champions)
     assert np.array_equal(trio_of(distances, question).play().labels, labels)
-
-
-def test_one_set_takes_no_exchange():
-    question = Question(primes=primes_of(4), sizes=np.array([0, 3]), rows=5)
-    trio = trio_of(np.ones((2, 5), dtype=object), question).play()
-    assert trio.labels.tolist() == [1] * 5
-    assert not trio.mail
 
 
 @pytest.mark.parametrize(
