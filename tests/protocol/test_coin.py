@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.sweeps import crossed
 from support.wire import RUN, UnionWire, Wire
 
 from secfc.crypto.coin import toss
@@ -29,7 +28,6 @@ from secfc.protocol.messages import (
 from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.signed import value_statement
-from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(4)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4, 2)]
@@ -105,27 +103,6 @@ class TestWhatFollows:
         coin = int.from_bytes(digest(b"secfc toss 1", net.transcript, *pieces), "little")
         first = random_partition(np.random.default_rng(coin), net.m, net.job.k)
         assert labels_of(question.sets).tolist() == first.tolist()
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize(
-        ("union", "start"),
-        crossed(
-            [False, True],
-            [{"n_init": 2}, {"init": "separation"}],
-            together=1,
-        ),
-        ids=str,
-    )
-    def test_a_run_is_that_of_a_seed_which_is_the_coin(self, trio, union, start):
-        net = wire(trio=trio, union=union, **start)
-        questions = asked(net)
-        assert {client.state for client in net.clients.values()} == {State.DONE}
-        same = wire(trio=trio, union=union, disclosure="coded", seed=coin_of(net), comparers=(), **start)
-        others = asked(same)
-        assert net.server.outcome.labels.tolist() == same.server.outcome.labels.tolist()
-        assert [labels_of(one.sets).tolist() for one in questions] == [
-            labels_of(one.sets).tolist() for one in others
-        ]
 
     def test_two_runs_differ_and_a_seed_repeats_one(self, trio):
         firsts = [wire(trio=trio).hold(Assignment, recipient=1).sets.tolist() for _ in range(2)]
@@ -388,13 +365,6 @@ class TestServer:
         refuses(net.server, coin, MessageError, f"^Coin: of client {comparer}, which .* has told its value")
         net.hold(Assignment, recipient=1)
         refuses(net.server, coin, MessageError, "^Coin: ")
-
-    def test_waits_for_comparers_that_have_not_told_theirs(self, net):
-        first, second, third = net.job.comparers
-        net.hold(Coin, recipient=SERVER, sender=second)
-        assert second in net.server.awaited
-        assert set(net.server.awaited) <= {first, second, third}
-        assert net.server.progress.round == 0
 
     def test_goes_on_without_others(self, trio):
         net = wire(trio=trio)

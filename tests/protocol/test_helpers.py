@@ -15,7 +15,6 @@ from secfc.protocol.messages import (
     Continue,
     Finish,
     Hello,
-    LeaveOut,
     OpenedLabels,
     Plan,
     Share,
@@ -122,21 +121,6 @@ class TestWhoVanishes:
             net.server.absent(helper)
         assert caught.value.clients == (helper,)
         assert net.server.outcome is None
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("before", [Plan, LeaveOut])
-    def test_without_a_client_that_is_left_out_helpers_go_on(self, of, before):
-        net = of()
-        if before is Plan:
-            net.run(drop=lambda message: message.sender == 6)
-        else:
-            net.run(drop=lambda message: isinstance(message, Share) and message.sender == 6)
-        net.post(net.server.absent(6))
-        net.run(drop=lambda message: 6 in (message.sender, message.recipient))
-        whole = of(rows=[*ROWS[:5], ROWS[5][:0]], bound=20.0)
-        whole.run()
-        assert net.server.outcome.labels.tolist() == whole.server.outcome.labels.tolist()
-        assert net.server.faults.left_out == (6,)
 
 
 class TestQuestions:

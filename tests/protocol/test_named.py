@@ -80,21 +80,6 @@ def test_only_the_named_answer_and_all_get_the_labels():
     assert (labels_of(net) == exact(net)).all()
 
 
-def test_half_of_the_named_may_be_slow():
-    net, rounds = net_of(), set()
-
-    def drop(message):
-        rounds.add(message.round if isinstance(message, Assignment) else 0)
-        return isinstance(message, CodedDistances) and message.sender in {1, 3, 6}
-
-    net.run(drop=drop)
-    answered = {}
-    other = net_of()
-    other.run(drop=sets_of(answered))
-    assert rounds - {0} == set(answered)  # no round was asked again
-    assert (labels_of(net) == labels_of(other)).all()
-
-
 def test_others_are_named_when_too_few_are_left():
     net, answered, gone = net_of(15), {}, {1, 2, 4, 5}
     note = sets_of(answered)
@@ -151,43 +136,6 @@ def test_nobody_is_asked_again_where_nobody_else_can_answer():
     assert not disclosure.asks_again(1, gathering)
     with pytest.raises(TooManyFaultsError, match="too few clients are left: to decode"):
         gathering.complete()
-
-
-def test_absent_clients_come_back_with_their_next_answer():
-    """Clients 7 to 14 miss round 1, and then others vanish: enough are there."""
-    net, missed, gone = net_of(15), set(range(7, 15)), {1, 2, 3, 4, 15}
-
-    def drop(message):
-        if not isinstance(message, CodedDistances):
-            return False
-        if message.round == 1 and missed & {message.sender}:
-            return True
-        return message.round >= 2 and message.sender in gone
-
-    net.run(until=lambda: net.server.gathering.round == 1)
-    for client in sorted(missed):
-        net.post(net.server.absent(client))
-    net.run(drop=drop)
-    for client in sorted(gone):
-        net.post(net.server.absent(client))
-    net.run(drop=drop)
-    assert net.server.gathering.absent <= gone
-    assert (labels_of(net) == exact(net)).all()
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_a_liar_among_the_named_is_found_and_the_labels_are_exact(late):
-    net = net_of(13, max_liars=1)  # R + 2 A = 5: ten are named
-
-    def drop(message):
-        if isinstance(message, CodedDistances) and message.sender == 2 and message.round > late:
-            net.deliver(net.altered(message, first=5))
-            return True
-        return False
-
-    net.run(drop=drop)
-    assert set(net.server.gathering.liars) == {2}
-    assert (labels_of(net) == exact(net)).all()
 
 
 @pytest.mark.parametrize(

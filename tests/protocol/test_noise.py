@@ -168,36 +168,11 @@ class TestWhatIsOpened:
         assert_opened(net, drawn)
         assert {client.state for client in net.clients.values()} == {State.DONE}
 
-    @pytest.mark.parametrize(("t", "ell"), [(2, 1), (1, 2)])
-    def test_with_more_colluders_or_segments(self, five, drawn, t, ell):
-        net = five(t=t, ell=ell)
-        net.run()
-        assert_opened(net, drawn)
-
     def test_with_weights(self, five, drawn):
         ones = [np.ones(len(rows), dtype=np.int64) for rows in ROWS]
         net = five(weights=ones)
         net.run()
         assert_opened(net, drawn)
-
-    def test_without_noise_where_the_job_has_none(self, five, drawn):
-        net = five(centres_epsilon=None, centres_delta=None)
-        net.run()
-        assert not drawn
-        assert sorted(centres(net)) == [1, 3]
-
-    def test_labels_are_what_they_are_without(self, five):
-        noisy, plain = five(), five(centres_epsilon=None, centres_delta=None)
-        noisy.run()
-        plain.run()
-        for one, other in zip(noisy.labels(), plain.labels(), strict=True):
-            np.testing.assert_array_equal(one, other)
-
-    def test_two_runs_have_other_noise(self, five):
-        nets = [five(), five()]
-        for net in nets:
-            net.run()
-        assert (centres(nets[0])[1] != centres(nets[1])[1]).all()
 
     def test_a_client_without_rows_adds_none(self, five, drawn):
         net = five([*ROWS[:3], np.empty((0, 3)), ROWS[4]])

@@ -57,23 +57,6 @@ def sent_by_server(net, **kept):
     return sent + [net.take(link) for link in net.pending() if link[0] == SERVER], error
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("setting", ["coded", "liars", "compared", "opened"])
-def test_honest_rows_are_clustered_exactly(wire, setting):
-    net = small(wire, setting)
-    net.run()
-    best = net.server.outcome
-    ends = np.cumsum([len(part) for part in ROWS])[:-1]
-    exact = ExactLloyd(
-        best.k,
-        init=np.split(best.start, ends),
-        precision=12,
-        bound=20.0,
-        max_iter=net.job.method.max_iter,
-    ).fit(ROWS)
-    np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
-
-
 @each_setting
 @pytest.mark.parametrize("wide", [False, True])
 def test_large_integers_in_a_column_end_the_run_before_a_label_is_told(wire, setting, wide):

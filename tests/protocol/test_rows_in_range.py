@@ -168,31 +168,6 @@ def test_entries_that_cancel_between_segments_are_found():
     assert ended(net).clients == (1,)
 
 
-@pytest.mark.parametrize(
-    ("comparers", "gone"), crossed([(1, 2, 3), (4, 2, 5)], [(1,), (3,), (1, 3), (5,)], together=1)
-)
-def test_answers_of_any_clients_are_enough(comparers, gone):
-    def drop(message):
-        return isinstance(message, MaskedAnswer) and message.sender in gone
-
-    net = labelled(4, comparers=comparers)
-    deal_integers(net, 4, {(0, 0): -net.job.radius})
-    net.run(drop=drop)
-    assert net.server.state is State.DONE
-    net = labelled(4, comparers=comparers)
-    deal_integers(net, 4, {(0, 0): net.job.radius + 1})
-    assert ended(net, drop=drop).clients == (4,)
-
-
-def test_rows_of_who_was_left_out_are_not_asked_about():
-    net = labelled(5)
-    deal_integers(net, 5, {(0, 0): 1 << 60})
-    net.run(until=lambda: net.server.state is State.SHARE)
-    net.post(net.server.absent(5))
-    net.run(drop=lambda message: 5 in (message.sender, message.recipient))
-    assert net.server.state is State.DONE
-
-
 @pytest.mark.some(1)
 @pytest.mark.parametrize("rows", [1, 3, 6])
 def test_norms_are_compared_part_by_part_and_the_error_comes_after_all(monkeypatch, rows):
@@ -281,20 +256,6 @@ def test_where_liars_are_tolerated_the_client_alone_is_named_whatever_it_answers
         return True
 
     assert str(ended(net, drop=drop)) == "rows of clients 5 are beyond the public bound; no label was opened"
-
-
-def test_where_liars_are_tolerated_honest_rows_pass_beside_wrong_answers():
-    net = labelled(5, max_liars=1)
-
-    def drop(message):
-        if not isinstance(message, MaskedAnswer) or message.sender != 4 or message.round:
-            return False
-        net.deliver(wrong(net, message))
-        return True
-
-    net.run(drop=drop)
-    assert net.server.state is State.DONE
-    assert net.server.faults.liars == (4,)
 
 
 @pytest.mark.parametrize("clients", [1, 32, 33, 71])

@@ -4,19 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import tries
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError
-from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kmeans import kept
 from secfc.kmeans.kept import KeptDistances
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
-from secfc.protocol.states import State
 
 K = 6
 
@@ -67,67 +61,6 @@ def test_fewer_bytes_have_the_same_result(whole):
     every = secfc.run(rows_of(4), K, 1, 1, **given)
     assert everything(few) == everything(every)
     assert answered(few) < 0.8 * answered(every)
-
-
-@pytest.mark.some(4)
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"n_init": 3},
-        {"init": "separation"},
-        {"tol_moved": 0.1},
-        {"max_iter": 3},
-        {"step": 0.001},
-        {"threads": 2},
-        {"ids": True},
-        {"committee": 3},
-    ],
-    ids=str,
-)
-@pytest.mark.filterwarnings("ignore")
-def test_options_have_the_result_of_rounds_about_all_sets(more, whole):
-    rows = rows_of(5)
-    given = {"init": "random", "seed": 2, "disclosure": "coded"} | more
-    if "ids" in more:
-        ids = [[f"{at}-{row}" for row in range(len(part))] for at, part in enumerate(rows)]
-        given["ids"] = secfc.Membership(ids, bytes(32))
-    few = secfc.run(rows, K, 1, 1, **given)
-    whole()
-    every = secfc.run(rows, K, 1, 1, **given)
-    assert everything(few) == everything(every)
-    assert answered(few) <= answered(every)
-
-
-def test_numbers_of_clusters_have_the_measures_of_rounds_about_all_sets(whole):
-    given = {"seed": 2, "disclosure": "coded", "init": "random"}
-    few = secfc.choose_k(rows_of(3), range(1, 5), 1, 1, **given)
-    whole()
-    every = secfc.choose_k(rows_of(3), range(1, 5), 1, 1, **given)
-    measures = [
-        [(one[k].inertia, one[k].silhouette, one[k].davies_bouldin) for k in range(1, 5)]
-        for one in (few, every)
-    ]
-    np.testing.assert_array_equal(*measures)
-    assert all(
-        np.array_equal(*pair)
-        for k in range(1, 5)
-        for pair in zip(few[k].labels, every[k].labels, strict=True)
-    )
-
-
-@given(
-    seed=st.integers(0, 200),
-    k=st.integers(1, 6),
-    init=st.sampled_from(["random", "separation"]),
-)
-@tries(4)
-@pytest.mark.filterwarnings("ignore")
-def test_emptied_clusters_and_ties_end_as_in_exact_lloyd(seed, k, init):
-    rows = np.array_split(np.random.default_rng(seed).integers(-2, 3, (14, 2)).astype(float), 3)
-    result = secfc.run(rows, k, 1, 1, init=init, n_init=2, seed=seed, disclosure="coded")
-    exact = ExactLloyd(k, init=init, n_init=2, random_state=seed).fit(rows)
-    assert all(map(np.array_equal, result.labels, exact.labels_))
-    assert (result.n_iter, result.inertia) == (exact.n_iter_, exact.inertia_)
 
 
 # What is asked
@@ -227,36 +160,6 @@ def until_partial(net):
     net.run(until=lambda: getattr(net.server.phase, "_about", ()) != ())
 
 
-@pytest.mark.parametrize("parts", [0, 1, 3])
-def test_a_responder_that_vanishes_in_such_a_round_changes_nothing(wire, part_rows, parts):
-    part_rows(16)
-    rows = rows_of(4)
-    net, other = (wire(rows, k=K) for _ in range(2))
-    other.run()
-    until_partial(net)
-    net.run(until=lambda: net.server.gathering.head >= parts)
-    assert net.server.phase._about
-    net.post(net.server.absent(2))
-    net.run(drop=lambda message: 2 in (message.sender, message.recipient))
-    assert net.server.state is State.DONE
-    assert net.server.outcome.labels.tolist() == other.server.outcome.labels.tolist()
-    assert net.server.outcome.history == other.server.outcome.history
-
-
-def test_a_server_that_is_started_again_in_such_a_round_goes_on_with_the_same_question(wire):
-    net, other = (wire(rows_of(4), k=K) for _ in range(2))
-    other.run()
-    until_partial(net)
-    phase = net.server.phase
-    about, state = phase._about, bytes(net.server.standing())
-    phase._kept = KeptDistances(phase.layout.m, K)  # of another process
-    again = net.server.stand(state)
-    assert {message.asked for message in again} == {about}
-    net.run()
-    assert net.server.outcome.labels.tolist() == other.server.outcome.labels.tolist()
-    assert net.server.outcome.history == other.server.outcome.history
-
-
 @pytest.mark.parametrize("round_", range(1, 8))
 def test_a_server_that_is_started_again_asks_what_it_would_have_asked(wire, round_):
     net, other = (wire(rows_of(4), k=K, n_init=4, disclosure="coded") for _ in range(2))
@@ -297,26 +200,6 @@ def test_a_standing_has_no_uninitialised_memory_for_empty_sets_at_the_end(monkey
 
 
 # Lies
-
-
-def test_a_wrong_answer_about_some_sets_is_found_and_its_sender_named(wire):
-    rows = rows_of(5)
-    net, other = (wire(rows, k=K, max_liars=1) for _ in range(2))
-    other.run()
-    until_partial(net)
-
-    def lie(message):
-        if isinstance(message, CodedDistances) and message.sender == 3:
-            payload = bytearray(message.residues.payload)
-            payload[0] ^= 1
-            residues = PackedResidues(shape=message.residues.shape, payload=bytes(payload))
-            net.deliver(replace(message, residues=residues))
-            return True
-        return False
-
-    net.run(drop=lie)
-    assert set(net.server.gathering.liars) == {3}
-    assert net.server.outcome.labels.tolist() == other.server.outcome.labels.tolist()
 
 
 def test_an_answer_about_other_sets_than_were_asked_is_refused(wire, refuses):

@@ -82,12 +82,6 @@ class TestWhoGetsThem:
         assert_spreads(net)
         assert {client.state for client in net.clients.values()} == {State.DONE}
 
-    def test_nobody_where_the_job_opens_centres_alone(self, five):
-        net = five(reveal_spread=None)
-        net.run()
-        assert found(net) == {}
-        assert net.clients[1].centres is not None
-
     @pytest.mark.some(2)
     @pytest.mark.parametrize("lost", [(2,), (5,), (2, 3), (4, 7), (2, 5)])
     def test_dealers_that_vanish_after_sharing_are_not_needed(self, five, lost):
@@ -121,25 +115,11 @@ class TestWhoGetsThem:
         assert_spreads(net, range(1, 5))
         assert sorted(found(net)) == [1]
 
-    def test_a_client_without_rows_deals_nothing_and_tells_its_share(self, five):
-        rows = [*ROWS[:4], np.empty((0, 3))]
-        net = five(rows, reveal_to=(1, 5))
-        net.run()
-        assert sorted(found(net)) == [1, 5]
-        assert_spreads(net)
-
     def test_of_a_cluster_without_rows_there_is_none(self, five):
         rows = [np.zeros((6, 2)) for _ in range(5)]
         net = five(rows, starts=[[0, 1, 0, 1, 0, 1]] * 5)
         net.run()
         np.testing.assert_array_equal(found(net)[1], [[0, 0], [np.nan, np.nan]])
-
-    def test_rows_come_in_many_parts_and_zeros_once(self, five, part_rows):
-        part_rows(3)
-        net = five()
-        net.run()
-        assert_spreads(net)
-        assert sorted(found(net)) == [1, 3]
 
 
 class TestConsent:
@@ -315,16 +295,6 @@ class TestRefused:
         for inertia, converged in ((8.5, True), (7.5, True), (7.5, False)):
             with pytest.raises(TooManyFaultsError, match="the inertia by sums of squares differs"):
                 check(inertia, converged=converged)
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("max_iter", [1, 2, 50])
-    @pytest.mark.parametrize("init", ["random", "separation"])
-    def test_honest_runs_have_the_inertia_of_their_sums(self, five, max_iter, init):
-        for seed in range(4):
-            net = five(max_iter=max_iter, init=init, seed=seed, k=2, precision=32)
-            net.run()
-            assert_spreads(net)
-            assert sorted(found(net)) == [1, 3]
 
     def test_sums_that_no_integers_have(self):
         job, sizes = (

@@ -215,23 +215,6 @@ def test_server_takes_what_the_table_allows_and_nothing_else(
         refuses(net.server, message, MessageError, f"^{kind.__name__}: ")
 
 
-@pytest.mark.parametrize(
-    ("state", "kind"),
-    [
-        (state, kind)
-        for state in CLIENT_STATES
-        for kind in (Plan, Share, Continue, Finish)
-        # A Share to a client that was left out is dropped. Any other is refused for its content.
-        if (state, kind) not in CLIENT_TAKES | {(State.DONE, Share)}
-    ],
-    ids=lambda value: getattr(value, "__name__", str(value)),
-)
-def test_client_says_in_which_state_a_message_was_out_of_turn(waiting, refuses, state, kind):
-    net = waiting(1, state)
-    message = honest(net, kind, 1)
-    refuses(net.clients[1], message, MessageError, f"out of turn in state {state.value}$")
-
-
 @pytest.mark.parametrize("number", [SERVER, 1])
 @kinds
 def test_a_message_of_another_run_is_refused(waiting, refuses, number, kind):
