@@ -277,20 +277,6 @@ def test_a_round_number_where_the_type_has_none_is_refused(waiting, refuses, num
     refuses(net.role(number), message, MessageError, text)
 
 
-def test_both_roles_pass_through_the_states_in_order(wire):
-    net, seen = wire(ROWS, max_liars=1), {number: [State.IDENTIFY] for number in range(6)}
-
-    def note():
-        for number, states_ in seen.items():
-            if net.role(number).state is not states_[-1]:
-                states_.append(net.role(number).state)
-        return False
-
-    net.run(until=note)
-    never_revealed = [state for state in CLIENT_STATES if state is not State.REVEAL]
-    assert list(seen.values()) == [SERVER_STATES] + [never_revealed] * 5
-
-
 @states
 def test_no_message_is_from_its_recipient(waiting, state):
     net = waiting(1, state)
