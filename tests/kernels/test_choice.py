@@ -302,6 +302,16 @@ class TestFoldersOfTheCache:
         given = {"HOME": place / "home", "XDG_CACHE_HOME": None, "PYTHONDONTWRITEBYTECODE": 1, **variables}
         return python(COMPILE, package=place / "site", options=options, **given).strip()
 
+    def test_a_home_that_can_be_written_keeps_code(self, python, place: Path) -> None:
+        assert self.compiled(python, place) == "compiled"
+        assert list((place / "home").rglob("*.nbi"))
+
+    def test_a_package_that_can_be_written_keeps_code(self, python, place: Path) -> None:
+        (place / "site/secfc/kernels").chmod(0o755)
+        (place / "home").chmod(0o555)
+        assert self.compiled(python, place) == "compiled"
+        assert list((place / "site").rglob("*.nbi"))
+
     def test_where_nothing_can_be_written_compiled_code_is_used_and_not_kept(
         self, python, place: Path
     ) -> None:

@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import tries
 
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats
 from secfc.field.fixed_point import quantise
-from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, packed_bytes, unpack
 from secfc.field.primes import PRIMES, primes_of
 from secfc.field.residues import centre, matmul, reduce
@@ -19,7 +15,7 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharer import Sharer
-from secfc.lagrange.sharing import recover, share, split
+from secfc.lagrange.sharing import share, split
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.making import make_job
 
@@ -68,43 +64,6 @@ def test_shares_are_those_of_the_segments_and_the_masks(n: int, t: int, ell: int
             p,
         )
         assert np.array_equal(plane(packed, index), shares % p)
-
-
-@each_kernels
-@each_scheme
-@pytest.mark.parametrize("precision", [1, 32, 52])
-def test_any_ell_plus_t_clients_recover_the_quantised_rows(
-    n: int, t: int, ell: int, precision: int, kernels: Kernels
-) -> None:
-    job, rows = job_of(n, t, ell, precision=precision), rows_of(6)
-    packed = sharer_of(job, 4, kernels).share(rows)
-    clients = np.random.default_rng(0).permutation(n)[: ell + t]
-    residues = []
-    for index, prime in enumerate(PRIMES[:4]):
-        points = evaluation_points(prime, n=n, coded=ell + t)
-        basis = lagrange_basis([points.alpha[j] for j in clients], points.beta[:ell], prime.p)
-        shares = centre(plane(packed, index)[clients], prime.p)
-        residues.append(recover(shares, basis, prime.p).reshape(ell * job.width, 6)[:5])
-    system = MixedRadix(primes_of(4))
-    shift = 1 << 60  # rows may be negative
-    moved = np.stack([reduce(r + shift % p, p) for r, p in zip(residues, system.primes, strict=True)])
-    recovered = system.integers(system.digits(moved)) - shift
-    assert recovered.T.tolist() == [[int(x) for x in row] for row in quantise(rows, job.unit)]
-
-
-@tries()
-@given(
-    scheme=st.sampled_from(SCHEMES),
-    m=st.sampled_from([0, 1, 2, 7, 8, 9, 255, 256, 257, 300]),
-    d=st.integers(1, 9),
-    primes=st.integers(1, 8),
-)
-def test_both_kernels_give_equal_shares(scheme: tuple[int, int, int], m: int, d: int, primes: int) -> None:
-    job, rows = job_of(*scheme, d=d), rows_of(m, d) / 3
-    one, other = (
-        sharer_of(job, primes, kernels).share(rows) for kernels in (VectorisedKernels(), CompiledKernels())
-    )
-    assert [bytes(x.payload) for x in one] == [bytes(x.payload) for x in other]
 
 
 @each_kernels

@@ -101,17 +101,6 @@ def test_where_there_is_one_set_all_rows_are_core():
     assert not trio.mail
 
 
-def test_many_batches_are_as_one(monkeypatch):
-    rng = np.random.default_rng(0)
-    distances = rng.integers(0, 2**20, (9, 9000)).astype(object)
-    distances[3] += 2**16
-    question = asked(distances, [1] * 9, primes_of(2))
-    core = decided(distances, question)
-    assert 100 < core.sum() < 8900
-    monkeypatch.setattr("secfc.comparing.question._PAIRS", 1)
-    assert np.array_equal(trio_of(distances, question).play().core, core)
-
-
 def test_labels_and_core_are_asked_one_after_the_other_with_the_same_keys():
     rng = np.random.default_rng(0)
     distances = rng.integers(0, 2**20, (4, 90)).astype(object)

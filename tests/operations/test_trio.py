@@ -128,18 +128,6 @@ def test_the_dealer_is_told_which_champions_hold_and_nothing_else():
     assert sum(recipient is Comparer.DEALER for _, recipient, _ in mail) == 2
 
 
-@pytest.mark.parametrize("k", [2, 3, 7])
-@pytest.mark.parametrize("changes", ["all", "none"])
-def test_all_champions_or_none_fall(k, changes):
-    sizes, distances, labels = sample(k, 130)
-    champions = labels if changes == "none" else ((labels + 1) % k).astype(np.int32)
-    question = Question(primes=primes_of(4), sizes=sizes, rows=130, champions=champions)
-    trio = trio_of(distances, question).play()
-    assert np.array_equal(trio.labels, labels)
-    dealt = [data for sender, _, data in trio.mail if sender is Comparer.DEALER]
-    assert len(dealt) == (2 if changes == "all" and k > 2 else 1)
-
-
 @pytest.mark.some(1)
 @pytest.mark.parametrize("champions", [True, False])
 def test_many_batches_are_as_one(monkeypatch, champions):
