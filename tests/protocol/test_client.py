@@ -323,8 +323,9 @@ def answered_to_the_jobs_end(net):
     return replace(question, round=net.job.max_rounds + 1)
 
 
-def test_a_limit_above_the_jobs_rounds_does_not_change_the_number_in_the_error(wire, refuses):
-    net = wire(ROWS, starts=STARTS, max_iter=2, limits=Limits(most_rounds=1000))
+@pytest.mark.parametrize("limits", [None, Limits(most_rounds=1000)], ids=["no limit", "a limit above"])
+def test_a_round_that_no_honest_run_reaches_is_refused(wire, refuses, limits):
+    net = wire(ROWS, starts=STARTS, max_iter=2, limits=limits)
     question = answered_to_the_jobs_end(net)
     text = "^client 1 answers 5 rounds at most, but the server asks for round 6$"
     refuses(net.clients[1], question, LimitError, text)

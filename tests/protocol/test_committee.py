@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.sweeps import crossed
 
 import secfc
 from plaintext_baselines import ExactLloyd
@@ -54,43 +53,7 @@ def assert_exact(parties, k, result, *, init="random", seed=None, **options):
     assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
 
 
-@pytest.mark.parametrize(
-    ("driver", "disclosure", "chosen", "init"),
-    crossed(
-        ["in-process", "multiprocess"],
-        ["labels", "coded"],
-        [5, SEPARATE, [7, 0, N, 2, N + 3]],
-        ["random", "separation"],
-        together=1,
-    ),
-)
-def test_a_run_is_exact_in_both_drivers(driver, disclosure, chosen, init):
-    """With t = 2 there are two helpers by default, who compare."""
-    options = {"init": init, "seed": 4}
-    result = secfc.run(PARTIES, 3, 2, 1, committee=chosen, driver=driver, disclosure=disclosure, **options)
-    assert_exact(PARTIES, 3, result, **options)
-    assert (result.job.n, result.job.helpers) == (5, 2 if disclosure == "labels" else 0)
-    assert result.sizes.sum() == sum(map(len, PARTIES))
-
-
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("name", "more"),
-        [
-            ("ids", {"ids": [[str(i) for i in range(len(one))] for one in PARTIES]}),
-            ("init by labels or centres", {"init": np.zeros((3, 3))}),
-            ("init by labels or centres", {"init": [np.zeros(len(one), dtype=int) for one in PARTIES]}),
-            (
-                "reveal_centres",
-                {"reveal": secfc.Reveal(centres="all"), "limits": Limits(reveal_centres=True)},
-            ),
-        ],
-    )
-    def test_what_does_not_work_is_refused_by_name_before_anything_is_dealt(self, monkeypatch, name, more):
-        monkeypatch.setattr(Committee, "of", None)
-        with pytest.raises(ParameterError, match=f"^{name}: not with committee: "):
-            secfc.run(PARTIES, 3, 1, 1, committee=5, **more)
-
     @pytest.mark.parametrize(
         ("name", "more"),
         [
@@ -114,10 +77,6 @@ class TestRefusals:
             secfc.run(PARTIES, 3, 2, 1, committee=3)
         with pytest.raises(ParameterError, match="0 to 4, are needed, or from 5 on for helpers"):
             secfc.run(PARTIES, 3, 1, 1, committee=5, comparers=[0, 1, 40])
-
-    def test_predict_and_choose_k_take_no_committee(self):
-        with pytest.raises(TypeError, match="committee"):
-            secfc.choose_k(PARTIES, [2], 1, 1, committee=5)
 
     def test_the_page_of_a_result_is_refused(self, tmp_path):
         result = secfc.run(PARTIES, 3, 1, 1, committee=5)

@@ -96,16 +96,6 @@ def taken(intake, *given):
     return intake
 
 
-def test_members_hold_what_honest_owners_dealt_in_any_order(party):
-    given = [party.owner(j).deposit() for j in range(1, 5)]
-    intakes = party.intakes
-    for j, intake in intakes.items():
-        for at in np.random.default_rng(j).permutation(4):
-            intake.take(given[at][j - 1])
-    found = complete(party.call, intakes)
-    assert (found.owners, found.left_out) == ((4, 1, 6, 300), {})
-
-
 @pytest.mark.parametrize("member", range(1, JOB.n + 1))
 @pytest.mark.parametrize("at", [pytest.param(0, id="share"), pytest.param(-3, id="cover")])
 def test_shares_that_lie_on_no_polynomial_are_found_by_each_member_that_has_one(party, at, member):

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.sweeps import crossed
 
 from plaintext_baselines import ExactLloyd
 from secfc.crypto.channel import Sealed
@@ -13,7 +12,6 @@ from secfc.errors import MessageError, SealError, TooManyFaultsError
 from secfc.field.primes import PRIMES
 from secfc.lagrange.points import evaluation_points
 from secfc.protocol.messages import SERVER, Assignment, Challenge, Dispute, Evidence, Report, Share
-from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(8)
 NINE = [_RNG.normal(size=(m, 3)).round(2) for m in (3, 4, 2, 5, 0, 3, 4, 1, 2)]
@@ -133,17 +131,6 @@ def test_more_liars_than_tolerated_stop_the_run_with_their_names(seven):
     assert net.server.outcome is None
 
 
-def test_who_disputes_a_share_and_shows_none_is_left_out_at_the_deadline(nine):
-    net = nine()
-    net.lie_about(3, {1})
-    net.run(drop=lambda message: isinstance(message, Evidence))
-    assert net.server.state is State.CHECK
-    assert net.server.awaited == (3,)
-    net.post(net.server.absent(3))
-    net.run()
-    assert_ends_exact(net, {3})
-
-
 def test_a_client_that_lacks_shares_tells_nobody_what_it_has(seven, refuses):
     net = seven()
     share = net.hold(Share, recipient=2, sender=1)
@@ -175,46 +162,6 @@ def test_evidence_that_nobody_asked_for_is_refused(nine, refuses):
     refuses(net.server, evidence, MessageError, "^Evidence: .*out of turn")
     net.run()
     assert_ends_exact(net, {1})
-
-
-@pytest.mark.parametrize(
-    ("dealer", "shown"),
-    crossed([1, 6], ["cut", "longer", "altered", "unsigned", "signed by itself"], together=1),
-)
-def test_who_shows_what_the_disputed_dealer_has_not_signed_is_left_out_and_the_dealer_is_not(
-    seven, dealer, shown
-):
-    net = seven()
-    net.lie_about(3, {dealer})
-    evidence = net.hold(Evidence, recipient=SERVER)
-    assert evidence.dealer == dealer
-    payload = bytes(evidence.payload)
-    altered = bytes([payload[0] ^ 1]) + payload[1:]
-    changes = {
-        "cut": {"payload": payload[:-1]},
-        "longer": {"payload": payload + bytes(3)},
-        "altered": {"payload": altered},
-        "unsigned": {"signature": bytes(64)},
-        "signed by itself": {"payload": altered, "signature": net.share_signature(3, 3, 0, altered)},
-    }[shown]
-    net.deliver(replace(evidence, **changes))
-    net.run()
-    assert_ends_exact(net, {3})
-    assert net.server.faults.cheats == (3,)
-    assert reason(net, 3) == f"what it showed as the share of client {dealer} is not signed by that client"
-    assert net.clients[dealer].labels is not None
-
-
-def test_what_comes_late_from_a_client_that_was_left_out_is_dropped(nine, pictured):
-    net = nine()
-    net.lie_about(3, {1})
-    evidence = net.hold(Evidence, recipient=SERVER)
-    net.post(net.server.absent(3))
-    before = pictured(net.server)
-    assert net.server.receive(evidence) == []
-    assert pictured(net.server) == before
-    net.run()
-    assert_ends_exact(net, {3})
 
 
 class TestTheServerCannotAskForShares:

@@ -17,7 +17,6 @@ from secfc.protocol.messages import (
     Hello,
     OpenedLabels,
     Plan,
-    Share,
 )
 from secfc.protocol.states import State
 
@@ -106,21 +105,6 @@ class TestRows:
         refuses(
             net.clients[client], forged, MessageError, "^Plan: one of those who are to compare did not come$"
         )
-
-
-class TestWhoVanishes:
-    @pytest.mark.parametrize("helper", HELPERS)
-    @pytest.mark.parametrize("kind", [Hello, Share, Assignment, Compared])
-    def test_a_helper_ends_the_run_at_any_time(self, net, helper, kind):
-        seen = []
-        net.run(
-            until=lambda: bool(seen),
-            drop=lambda message: isinstance(message, kind) and (seen.append(1) or False),
-        )
-        with pytest.raises(TooManyFaultsError, match=f"^helper {helper}, a comparer, is absent") as caught:
-            net.server.absent(helper)
-        assert caught.value.clients == (helper,)
-        assert net.server.outcome is None
 
 
 class TestQuestions:

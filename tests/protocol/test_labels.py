@@ -835,18 +835,6 @@ class TestStartByPlusPlus:
         assert net.server.gathering.round == 1
 
     @pytest.mark.parametrize("liar", [FIRST, SECOND])
-    def test_a_row_that_one_did_not_draw_ends_the_run(self, net, liar):
-        def drop(message):
-            if isinstance(message, Endorsement) and message.sender == liar and message.round == 1:
-                free = next(row for row in range(22) if row not in message.rows)
-                net.deliver(replace(message, rows=(*message.rows[:-1], free)))
-                return True
-            return False
-
-        with pytest.raises(CheatError, match="found different rows of a start in round 1"):
-            net.run(drop=drop)
-
-    @pytest.mark.parametrize("liar", [FIRST, SECOND])
     def test_labels_of_candidates_are_refused(self, net, refuses, liar):
         opened = net.hold(OpenedLabels, recipient=SERVER, sender=liar)
         forged = replace(opened, labels=np.zeros(6, dtype=np.int32))

@@ -97,11 +97,6 @@ class TestConsent:
         with pytest.raises(LimitError, match=r"^client 1 does not consent to revealing centres"):
             wire(ROWS, reveal_to=(1, 3))
 
-    def test_any_client_may_refuse(self, four):
-        net = four()
-        with pytest.raises(LimitError, match=r"^client 2 does not consent"):
-            net.client(2, limits=Limits())
-
     def test_a_cluster_that_is_too_small_is_not_opened(self, four):
         net = four(starts=[[0, 0], [1, 1, 1], [0, 1], [1]], limits=replace(WILLING, smallest_set=3))
         with pytest.raises(

@@ -101,49 +101,11 @@ def kept_of(sets=SETS, primes=TWO):
     return found, digits
 
 
-def test_distances_are_kept_when_a_set_stayed_for_a_round():
-    found = KeptDistances(6, 4)
-    moved = np.array([0, 0, 1, 3, 3, -1], dtype=np.int32)
-    back = np.array([0, 0, 1, 3, 3, 3], dtype=np.int32)
-    for sets, asked in ((SETS, ()), (np.roll(SETS, 1), ()), (SETS, ()), (moved, ()), (back, (3,))):
-        sizes = np.array([2, 1, 0, (sets == 3).sum()])
-        assert found.question(sets, sizes, TWO) == asked
-        found.take(slice(0, 6), np.zeros((2, len(asked) or 4, 6)), asked, sizes)
-        found.end_round(sets)
-
-
-def test_distances_to_other_sets_are_those_of_the_round_before():
-    found, digits = kept_of()
-    sets = np.array([0, 0, 1, 3, 3, -1], dtype=np.int32)
-    sizes = np.array([2, 1, 0, 2])
-    assert found.question(sets, sizes, TWO) == (3,)
-    every = found.take(slice(2, 4), np.full((2, 1, 2), 7.0), (3,), sizes)
-    assert every[:, :2].tolist() == digits[:, :2, 2:4].tolist()
-    assert every[:, 3].tolist() == [[7.0, 7.0]] * 2
-
-
 def test_a_round_with_more_or_fewer_primes_asks_about_all_sets():
     for primes in (primes_of(1), primes_of(3)):
         found, _ = kept_of()
         changed = np.array([0, 0, 1, 3, 3, -1], dtype=np.int32)
         assert found.question(changed, np.array([2, 1, 0, 2]), primes) == ()
-
-
-def test_a_round_about_the_same_sets_again_asks_about_all():
-    # Nothing is left to ask, and an answer has one set at least.
-    assert kept_of()[0].question(SETS, SIZES, TWO) == ()
-
-
-def test_a_round_that_was_not_decoded_whole_is_asked_again():
-    found, digits = kept_of()
-    sets = np.array([0, 0, 1, 1, 3, 3], dtype=np.int32)
-    sizes = np.array([2, 2, 0, 2])
-    assert found.question(sets, sizes, TWO) == (1, 3)
-    found.take(slice(0, 3), np.full((2, 2, 3), 7.0), (1, 3), sizes)
-    assert found.question(sets, sizes, TWO) == (1, 3)
-    every = found.take(slice(0, 6), np.full((2, 2, 6), 9.0), (1, 3), sizes)
-    assert every[:, 0].tolist() == digits[:, 0].tolist()
-    assert (every[:, [1, 3]] == 9.0).all()
 
 
 def test_where_distances_take_too_much_memory_nothing_is_kept(monkeypatch):

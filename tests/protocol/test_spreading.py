@@ -134,11 +134,6 @@ class TestConsent:
             five(limits=replace(WILLING, reveal_spread=11))
         five(limits=WILLING, reveal_spread=11)
 
-    def test_any_client_may_refuse(self, five):
-        net = five()
-        with pytest.raises(LimitError, match=r"^client 2 does not consent to revealing spreads"):
-            net.client(2, limits=Limits(reveal_centres=True))
-
     def test_a_cluster_that_is_too_small_opens_nothing_at_all(self, five):
         net = five(reveal_spread=30)
         with pytest.raises(
@@ -180,20 +175,6 @@ class TestConsent:
                 reveal_spread=least,
                 disclosure="coded",
             )
-
-    @pytest.mark.parametrize(
-        "other",
-        [
-            {"reveal_to": ()},
-            {"max_liars": 1, "disclosure": "coded"},
-            {"ids_cap": 100},
-            {"tol_moved": 0.1},
-        ],
-    )
-    def test_not_without_centres_and_not_with_liars_ids_or_a_tolerance(self, other):
-        given = {"n": 7, "k": 1, "t": 1, "ell": 1, "d": 2, "bound": 1.0, "reveal_to": (2,)}
-        with pytest.raises(ParameterError, match=r"^reveal_spread: "):
-            make_job(**{"disclosure": "coded"} | given | other, reveal_spread=10)
 
 
 def adds(monkeypatch, liar, lies):

@@ -341,12 +341,6 @@ def test_a_client_that_is_started_again_has_the_same_tokens(union) -> None:
     assert found[0] == found[1]
 
 
-def test_an_id_that_two_parties_spell_otherwise_is_held_twice(union) -> None:
-    net = union([["Jos\u00e9", "b"], ["c", "d", " Jose\u0301"], ["f", "g"]])
-    with pytest.raises(DuplicateIdError, match=r"^ids: an ID is held more than once$"):
-        net.run()
-
-
 @pytest.mark.parametrize("size", [0, 16, 1000, "right"])
 @pytest.mark.parametrize("stage", [1, 2])
 def test_what_somebody_forged_before_a_stage_counts_as_not_sent(union, stage, size) -> None:

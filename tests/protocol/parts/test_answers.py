@@ -107,22 +107,6 @@ def test_an_answer_that_skips_a_part_is_refused(many, refuses, round_, part):
     refuses(net.server, message, MessageError, text)
 
 
-def test_every_part_of_an_answer_is_refused_a_second_time(many, refuses):
-    net = many()
-    net.run(until=lambda: net.server.state is State.ITERATE)
-    for part in range(14):
-        answer = net.message(CodedDistances, sender=2, recipient=SERVER)
-        assert (answer.round, answer.part) == (1, part)
-        net.server.receive(answer)
-        refuses(
-            net.server, answer, MessageError, f"^CodedDistances: part {part} of round 1 from client 2, part"
-        )
-        for other in (3, 5):
-            net.server.receive(net.message(CodedDistances, sender=other, recipient=SERVER))
-    beyond = replace(answer, part=14)
-    refuses(net.server, beyond, MessageError, "^CodedDistances: part 14 of round 1 from client 2, part 0 of")
-
-
 def test_a_part_of_an_answer_that_was_not_asked_for_yet_is_refused(many, refuses):
     net = many()
     net.run(until=lambda: net.server.state is State.ITERATE)

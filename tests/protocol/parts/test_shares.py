@@ -34,20 +34,6 @@ def test_a_skipped_part_of_shares_is_refused(many, refuses, part):
     refuses(client, share, MessageError, f"^Share: part {part} from client 2, expected part 0$")
 
 
-def test_every_part_of_shares_is_refused_a_second_time(many, refuses):
-    net = many()
-    client = sharing(net)
-    taken = []
-    for part in range(5):
-        share = net.message(Share, sender=2, recipient=1)
-        assert share.part == part
-        client.receive(share)
-        taken.append(share)
-        for old in taken:
-            text = f"^Share: part {old.part} from client 2, expected part {part + 1}$"
-            refuses(client, old, MessageError, text)
-
-
 def test_a_part_beyond_the_last_is_refused(many, refuses):
     net = many()
     client = sharing(net)
@@ -67,22 +53,6 @@ def test_a_share_of_a_client_without_rows_is_refused(many, refuses):
     share = net.message(Share, sender=3, recipient=1)
     assert len(share.sealed.payload) == TAG_BYTES
     refuses(client, share, MessageError, "^Share: part 0 from client 3, which has no rows for it$")
-
-
-def test_a_part_of_the_size_of_another_is_refused(many, refuses):
-    net = many()
-    client = sharing(net)
-    first = net.message(Share, sender=2, recipient=1)
-    primes, width, _ = net.opened(first).shape
-    for rows in (0, 1, 3, 9):
-        size = 3 * primes * width * rows + TAG_BYTES
-        text = rf"^Share: {size} sealed bytes from client 2, shape \({primes}, {width}, 2\) takes "
-        refuses(client, net.altered(first, shape=(primes, width, rows)), MessageError, text)
-    for _ in range(4):
-        client.receive(net.message(Share, sender=2, recipient=1))
-    last = net.message(Share, sender=2, recipient=1)
-    assert (last.part, net.opened(last).shape[2]) == (4, 1)
-    refuses(client, net.altered(last, shape=(primes, width, 2)), MessageError, "^Share: .* sealed bytes ")
 
 
 def with_a_bad_answer(net, part, *, again):
