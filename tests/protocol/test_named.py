@@ -138,6 +138,28 @@ def test_nobody_is_asked_again_where_nobody_else_can_answer():
         gathering.complete()
 
 
+def test_absent_clients_come_back_with_their_next_answer():
+    """Clients 7 to 14 miss round 1, and then others vanish: enough are there."""
+    net, missed, gone = net_of(15), set(range(7, 15)), {1, 2, 3, 4, 15}
+
+    def drop(message):
+        if not isinstance(message, CodedDistances):
+            return False
+        if message.round == 1 and missed & {message.sender}:
+            return True
+        return message.round >= 2 and message.sender in gone
+
+    net.run(until=lambda: net.server.gathering.round == 1)
+    for client in sorted(missed):
+        net.post(net.server.absent(client))
+    net.run(drop=drop)
+    for client in sorted(gone):
+        net.post(net.server.absent(client))
+    net.run(drop=drop)
+    assert net.server.gathering.absent <= gone
+    assert (labels_of(net) == exact(net)).all()
+
+
 @pytest.mark.parametrize(
     ("responders", "text"),
     [
