@@ -9,6 +9,7 @@ import pytest
 
 from secfc.crypto.channel import TAG_BYTES
 from secfc.errors import LimitError, MessageError, ParameterError, SealError, TooManyFaultsError
+from secfc.field.packing import PackedResidues
 from secfc.field.primes import PRIMES
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
@@ -83,6 +84,18 @@ class TestWhoGetsThem:
         net = four()
         net.run(until=lambda: net.clients[2].state is State.COMPARE)
         assert not any(isinstance(message, CentreShare) for message in [net.take(at) for at in net.pending()])
+
+    def test_shares_that_overtake_the_result_are_kept(self, four):
+        net = four()
+        links = iter(range(10**6))
+        # Client 1 gets all others' messages before the server's, as far as there is a choice.
+        net.run(choose=lambda found: min(found, key=lambda at: (at == (SERVER, 1), next(links))))
+        np.testing.assert_array_equal(centres(net)[1], means(net))
+
+    def test_a_client_that_vanishes_after_the_result_is_not_needed(self, four):
+        net = four()
+        net.run(drop=lambda message: isinstance(message, CentreShare) and message.sender == 4)
+        assert sorted(centres(net)) == [1, 3]
 
     def test_with_fewer_than_r_shares_there_are_none(self, four):
         net = four()
@@ -266,6 +279,23 @@ class TestWrongShares:
         job = changed_job(self.JOB, max_liars=1, disclosure="coded")
         with pytest.raises(TooManyFaultsError, match="do not agree"):
             self.opened(job, self.SUMS, wrong=(4, 9))
+
+    def test_a_liar_in_a_run_changes_nothing(self, wire):
+        rows = [*ROWS, [[9.0, 3.0]]]
+        net = wire(rows, max_liars=1, reveal_to=(1,), limits=WILLING, seed=2)
+        net.run(until=lambda: net.clients[4].state is State.ITERATE)
+        points = net.clients[4].phase.held.sharing.points
+        honest = points.set_shares
+
+        def lie(labels):
+            shares = honest(labels)
+            payload = bytearray(shares.payload)
+            payload[0] ^= 1
+            return PackedResidues(shape=shares.shape, payload=payload)
+
+        points.set_shares = lie
+        net.run()
+        np.testing.assert_array_equal(centres(net)[1], means(net))
 
     def test_wrong_shares_are_righted_by_later_ones_whoever_was_absent_from_the_plan(self, wire):
         """Five shares with two wrong ones cannot be corrected. Two more arrive."""
