@@ -20,7 +20,6 @@ from secfc.field.label_packing import PackedLabels
 from secfc.field.packing import PackedResidues
 from secfc.protocol.messages import (
     KINDS,
-    RUNNING,
     Assignment,
     CentreShare,
     Challenge,
@@ -233,139 +232,6 @@ def refused_or_canonical(data, k=3):
 example = pytest.mark.parametrize("message", examples().values(), ids=examples().keys())
 
 
-introductions = st.builds(
-    Introduction,
-    rows=st.integers(0, U32),
-    start=st.binary(min_size=32, max_size=32),
-    weights=st.binary(min_size=32, max_size=32),
-    ephemeral=st.binary(min_size=32, max_size=32),
-    commitment=st.binary(min_size=32, max_size=32),
-    checks=st.binary(min_size=32, max_size=32),
-    signature=st.binary(min_size=64, max_size=64).map(lambda one: b"\x01" + one[1:]),  # not of nobody
-)
-
-
-endorsements = st.sampled_from((0, 2, 4)).flatmap(
-    lambda count: st.tuples(*[st.binary(min_size=64, max_size=64)] * count)
-)
-shapes = st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(0, 5))
-
-
-@st.composite
-def signed_reports(draw, shape=None, client=1):
-    shape = shape or draw(shapes)
-    size = 3 * int(np.prod(shape))
-    payload = draw(st.binary(min_size=size, max_size=size))
-    residues = PackedResidues(shape=shape, payload=payload)
-    return SignedReport(client=client, residues=residues, signature=draw(st.binary(min_size=64, max_size=64)))
-
-
-@st.composite
-def messages(draw):
-    """Any message of any type, with its k."""
-    k = draw(st.sampled_from([1, 2, 7, 254, 255, 256, 257, U16]))
-    sender, recipient = draw(st.lists(st.integers(0, U16), min_size=2, max_size=2, unique=True))
-    head = {"run": draw(st.binary(min_size=16, max_size=16)), "sender": sender, "recipient": recipient}
-    head["round"] = draw(st.integers(0, U32))
-    some_labels = st.lists(st.integers(0, k - 1), max_size=20).map(lambda values: labels(*values))
-    some_sets = st.lists(st.integers(-1, k - 1), max_size=20).map(lambda values: labels(*values))
-    some_rows = st.lists(st.integers(0, U32), max_size=4).map(tuple)
-    some_elements = st.lists(st.integers(0, 2**64 - 1), max_size=9)
-    kind = draw(st.sampled_from(RUNNING))
-    if kind is Hello:
-        body = {
-            "agreement": draw(st.binary(min_size=32, max_size=32)),
-            "introduction": draw(introductions),
-            "start": draw(st.none() | some_labels),
-        }
-    elif kind is Plan:
-        body = {"introductions": tuple(draw(st.lists(introductions, max_size=6)))}
-    elif kind in (Share, UnionDeal, Compared, *MASKED):
-        sealed = Sealed(payload=draw(st.binary(min_size=16, max_size=80)))
-        body = {"part": draw(st.integers(0, U32)), "sealed": sealed}
-        if kind is Compared:
-            body["index"] = draw(st.integers(0, U32))
-    elif kind is CodedDistances:
-        shape = draw(shapes)
-        size = 3 * int(np.prod(shape))
-        payload = draw(st.binary(min_size=size, max_size=size))
-        body = {"part": draw(st.integers(0, U32)), "residues": PackedResidues(shape=shape, payload=payload)}
-    elif kind is Ready:
-        body = {"part": draw(st.integers(0, U32)), "value": draw(st.binary(max_size=32))}
-    elif kind in (Continue, UnionContinue):
-        body = {"part": draw(st.integers(0, U32))}
-    elif kind is Assignment:
-        body = {"sets": draw(some_sets), "draws": draw(some_rows), "endorsements": draw(endorsements)}
-        body["coin"] = draw(st.binary(max_size=288))
-        body["asked"] = draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))
-    elif kind is CoinRequest:
-        body = {"left_out": draw(st.lists(st.integers(0, U16), max_size=4).map(tuple))}
-    elif kind is Coin:
-        body = {"value": draw(st.binary(min_size=32, max_size=32))}
-        body["signature"] = draw(st.binary(min_size=64, max_size=64))
-    elif kind is OpenedLabels:
-        body = {"part": draw(st.integers(0, U32)), "labels": draw(some_labels)}
-    elif kind is Endorsement:
-        body = {"signature": draw(st.binary(min_size=64, max_size=64)), "rows": draw(some_rows)}
-    elif kind is UnionOpening:
-        body = {"part": draw(st.integers(0, U32)), "values": elements(*draw(some_elements))}
-    elif kind is UnionFound:
-        counts = np.array(draw(st.lists(st.integers(-1, 2**31 - 1), max_size=9)), dtype=np.int64)
-        body = {"found": Found(counts=counts, poles=elements(*draw(some_elements)))}
-    elif kind is LeaveOut:
-        body = {"client": draw(st.integers(0, U32))}
-    elif kind in (Witness, UnionCheck, CentreShare, Echo):
-        body = {"sealed": Sealed(payload=draw(st.binary(min_size=16, max_size=80)))}
-    elif kind is Challenge:
-        body = {"seed": draw(st.binary(min_size=32, max_size=32)), "values": draw(st.binary(max_size=96))}
-    elif kind is Report:
-        report = draw(signed_reports())
-        body = {"residues": report.residues, "signature": report.signature}
-    elif kind is Dispute:
-        shape = draw(shapes)
-        clients = draw(st.lists(st.integers(0, U16), min_size=1, max_size=4, unique=True))
-        body = {"reports": tuple(draw(signed_reports(shape, client)) for client in sorted(clients))}
-    elif kind is Evidence:
-        body = {
-            "dealer": draw(st.integers(0, U16)),
-            "part": draw(st.integers(0, U32)),
-            "payload": draw(st.binary(max_size=40)),
-            "signature": draw(st.binary(min_size=64, max_size=64)),
-        }
-    elif kind is UnionVerdict:
-        body = {"unique": draw(st.booleans())}
-    else:
-        body = {
-            "labels": draw(some_labels),
-            "n_iter": draw(st.integers(0, U32)),
-            "converged": draw(st.booleans()),
-            "inertia": draw(st.none() | st.floats(0, allow_nan=False)),
-            "endorsements": draw(endorsements),
-        }
-    return kind(**head, **body), k
-
-
-@given(messages())
-@tries(4)
-def test_every_message_decodes_to_itself(case):
-    message, k = case
-    assert parts(decode(encode(message, k=k), k=k)) == parts(message)
-
-
-@given(messages())
-@tries(2)
-def test_envelope_reads_the_header_of_every_message(case):
-    message, k = case
-    header = envelope(encode(message, k=k))
-    kind = type(message)
-    assert (header.kind, header.phase, header.work) == (kind.__name__, kind.phase, kind.work)
-    assert (header.sender, header.recipient, header.round) == (
-        message.sender,
-        message.recipient,
-        message.round,
-    )
-
-
 def test_header_is_laid_out_as_documented():
     data = encode(examples()["Ready"], k=3)
     assert data[:HEADER] == b"SFC4" + b"\x03" + SECRET_RUN + b"\x03\x00" + b"\x00\x00" + bytes(4)
@@ -499,6 +365,20 @@ def test_residues_many_labels_and_sealed_bytes_are_a_view_of_the_received_bytes(
     data = wire.encode(examples()[name], k=3, signer=SIGNER)
     read = wire.decode(data, k=3, session=SESSION)
     assert getattr(read, field).payload.obj is getattr(data, "obj", data)
+
+
+@example
+@pytest.mark.parametrize("k", [3, 257, U16])
+def test_every_message_decodes_to_itself_and_its_envelope_is_its_header(message, k):
+    data = encode(message, k=k)
+    assert parts(decode(data, k=k)) == parts(message)
+    header, kind = envelope(data), type(message)
+    assert (header.kind, header.phase, header.work) == (kind.__name__, kind.phase, kind.work)
+    assert (header.sender, header.recipient, header.round) == (
+        message.sender,
+        message.recipient,
+        message.round,
+    )
 
 
 @example
