@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
-import numpy as np
 import pytest
 
 import secfc
@@ -17,11 +16,8 @@ from secfc.errors import ParameterError
 from secfc.kernels import choose, chosen_name
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.protocol.job.making import changed_job, make_job
+from secfc.protocol.job.making import make_job
 from secfc.protocol.job.row_layout import Layout
-from secfc.psu.plan import UnionPlan
-from secfc.psu.roles import kernels_for
-from secfc.psu.tokens import SALT_BYTES
 
 PACKAGE = Path(secfc.__file__).resolve().parent
 LARGE = kernels._LARGE
@@ -46,18 +42,6 @@ class TestName:
             monkeypatch.setenv("SECFC_KERNELS", wanted)
         assert chosen_name(residues) == name
 
-    def test_starts_and_rounds_count(self) -> None:
-        rows = Layout((5000,))
-        once, often = (
-            make_job(n=5, k=8, t=1, ell=1, d=10, bound=1.0, disclosure="coded", n_init=n_init)
-            for n_init in (1, 20)
-        )
-        shared = 5000 * once.residues(5000) * (once.width // 5)
-        assert rows.run_residues(often) - shared == 20 * (rows.run_residues(once) - shared)
-        assert chosen_name(rows.run_residues(once)) == "numpy"
-        assert chosen_name(rows.run_residues(often)) == "compiled"
-        assert rows.run_residues(changed_job(often, max_iter=2)) < rows.run_residues(often)
-
     @pytest.mark.parametrize(
         ("m", "job", "alone", "together"),
         [
@@ -76,15 +60,6 @@ class TestName:
         assert chosen_name(residues) == alone
         assert chosen_name(residues * (given.parties + 1)) == together
 
-    def test_columns_count_as_shares_that_are_dealt_and_kept(self) -> None:
-        few, many = (make_job(n=3, k=2, t=1, ell=1, d=d, bound=1.0, disclosure="coded") for d in (1, 784))
-        assert chosen_name(Layout((8000,)).run_residues(few)) == "numpy"
-        assert chosen_name(Layout((8000,)).run_residues(many)) == "compiled"
-
-    @pytest.mark.parametrize(("cap", "name"), [(50_000, "compiled"), (500, "numpy")])
-    def test_a_union_is_chosen_for_by_its_ids(self, cap: int, name: str) -> None:
-        assert kernels_for(UnionPlan(n=4, t=1, ell=1, cap=cap, salt=bytes(SALT_BYTES))).name == name
-
     @pytest.mark.parametrize("residues", [0, LARGE - 1, LARGE, 1 << 50])
     @pytest.mark.parametrize("wanted", ["numpy", "compiled"])
     def test_the_variable_decides_whatever_the_size(
@@ -100,12 +75,6 @@ class TestName:
             ParameterError, match=r"^SECFC_KERNELS: 'auto', 'compiled' or 'numpy' is needed, "
         ):
             chosen_name(1)
-
-    @pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
-    def test_a_run_refuses_another_value_by_name(self, monkeypatch: pytest.MonkeyPatch, driver: str) -> None:
-        monkeypatch.setenv("SECFC_KERNELS", "fast")
-        with pytest.raises(ParameterError, match=r"SECFC_KERNELS: 'auto', .* is needed, 'fast' was given"):
-            secfc.run([np.ones((2, 2))] * 3, 2, 1, 1, driver=driver)
 
     @pytest.mark.parametrize("value", ["1", "true", "yes"])
     def test_numba_that_is_switched_off_is_not_used(
@@ -174,15 +143,6 @@ class TestChoose:
             assert not {"numba", "llvmlite"} & set(sys.modules)
         """
         python(code)
-
-    def test_numba_switched_off_makes_large_jobs_use_numpy(self, python) -> None:
-        code = """
-            import sys
-            from secfc.kernels import choose
-            assert choose(1 << 50).name == "numpy"
-            assert "numba" not in sys.modules
-        """
-        python(code, NUMBA_DISABLE_JIT=1)
 
     RUN = """
         import numpy as np

@@ -70,18 +70,6 @@ def test_both_kernels_give_equal_runs(problem, init, precision, max_iter, seed, 
         assert_equal_with_both(*problem, init=init, precision=precision, max_iter=max_iter, seed=seed)
 
 
-@pytest.mark.some(1)
-@pytest.mark.processes
-@pytest.mark.parametrize("kernels", ["numpy", "compiled"])
-def test_both_drivers_give_equal_runs(kernels):
-    parties = np.array_split(np.random.default_rng(3).normal(size=(300, 3)).round(1), 4)
-    one, other = (
-        outcome(kernels, parties, 5, 1, 1, seed=4, driver=driver) for driver in ("in-process", "multiprocess")
-    )
-    one["messages"], other["messages"] = sorted(one["messages"]), sorted(other["messages"])
-    assert one == other
-
-
 def test_runs_in_threads_do_not_disturb_each_other(monkeypatch):
     monkeypatch.setenv("SECFC_KERNELS", "compiled")
     rows = np.random.default_rng(0).integers(0, 6, (3000, 3)).astype(float)

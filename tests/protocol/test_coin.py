@@ -9,7 +9,7 @@ import pytest
 from support.wire import RUN, UnionWire, Wire
 
 from secfc.crypto.coin import toss
-from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
+from secfc.errors import CheatError, MessageError, SealError
 from secfc.field.label_packing import labels_of
 from secfc.kmeans.start import random_partition
 from secfc.protocol.choices import label_search
@@ -365,19 +365,3 @@ class TestServer:
         refuses(net.server, coin, MessageError, f"^Coin: of client {comparer}, which .* has told its value")
         net.hold(Assignment, recipient=1)
         refuses(net.server, coin, MessageError, "^Coin: ")
-
-    def test_goes_on_without_others(self, trio):
-        net = wire(trio=trio)
-        net.hold(Coin, recipient=SERVER, sender=net.job.comparers[2])
-        with pytest.raises(
-            TooManyFaultsError, match="is absent, and no other party can take its place"
-        ) as caught:
-            net.server.absent(net.job.comparers[2])
-        assert caught.value.clients == (net.job.comparers[2],)
-        net = wire(trio=trio)
-        held = net.hold(Coin, recipient=SERVER, sender=net.job.comparers[2])
-        net.post(net.server.absent(6))
-        net.deliver(held)
-        net.run(drop=lambda message: 6 in (message.sender, message.recipient))
-        assert net.server.outcome is not None
-        assert net.server.layout.m == 24

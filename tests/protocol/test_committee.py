@@ -31,7 +31,6 @@ from secfc.protocol.job.making import changed_job, make_job
 from secfc.protocol.job.row_layout import RANGE_ROWS, Layout, RangeParts, most_range_bytes
 from secfc.protocol.messages import Hello, Plan, Share
 from secfc.protocol.messages.wire import encode
-from secfc.sharing.complete import complete
 from secfc.sharing.deposits import Owner, sealed_labels_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -244,31 +243,6 @@ def test_a_million_owners_of_a_row_fit_in_messages():
     many = (1,) * 10**6
     job = make_job(n=11, k=8, t=4, ell=2, d=20, bound=20.0, owners=many, deposits="")
     Layout(many, deposited=True).check(job)
-
-
-def test_the_run_goes_on_without_an_owner_whose_deposit_is_refused():
-    """One that no member has, one that one member lacks: the others' labels are those of the others' rows."""
-    job = make_job(n=5, k=3, t=1, ell=1, d=3, bound=40.0, seed=0)
-    made = Committee.of(job, PARTIES, keeps=True)
-    intakes = {
-        j: committee.Intake(
-            made.call, number=j, identity=in_process.Identity(made.keys[j]), kernels=committee.choose(0)
-        )
-        for j in range(1, 6)
-    }
-    for j, intake in intakes.items():
-        for at, deposit in enumerate(made.deposits[j - 1]):
-            if at > 1 or (at == 1 and j != 2):
-                intake.take(deposit)
-    found = complete(made.call, intakes)
-    assert found.left_out == {2: "member 2 has no deposit of it"}
-    smaller = replace(made, complete=found, intakes=list(intakes.values()))
-    outcome = run_in_process(setup_of(smaller))
-    left = [rows if j > 2 else rows[:0] for j, rows in enumerate(PARTIES, 1)]
-    exact = ExactLloyd(3, init="random", random_state=0, bound=40.0).fit(left)
-    assert [one.tolist() for one in outcome.labels] == [
-        [-1] * len(PARTIES[j - 1]) if j < 3 else one.tolist() for j, one in enumerate(exact.labels_, 1)
-    ]
 
 
 class TestMessages:

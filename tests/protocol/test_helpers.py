@@ -12,7 +12,6 @@ from secfc.protocol.messages import (
     SERVER,
     Assignment,
     Compared,
-    Continue,
     Finish,
     Hello,
     OpenedLabels,
@@ -140,19 +139,6 @@ class TestQuestions:
             net, refuses, replace(later, endorsements=later.endorsements[::-1]), "client 7", SealError
         )
         self.refused(net, refuses, replace(later, left_out=(6,)), "others are left out than before")
-
-    def test_about_no_set(self, net, refuses, question):
-        self.refused(net, refuses, replace(question, sets=np.full(24, -1)), "every set is empty")
-
-    @pytest.mark.parametrize(("round_", "part"), [(1, 0), (1, 3), (2, 2), (0, 2)])
-    def test_a_part_is_asked_for_in_turn(self, net, refuses, question, round_, part):
-        net.deliver(question)
-        message = replace(to_helper(net, Continue), round=round_, part=part)
-        self.refused(net, refuses, message, f"part {part} of round {round_}")
-
-    def test_no_part_comes_before_a_question(self, net, refuses, question):
-        message = net.message(Continue, sender=SERVER, recipient=SECOND, at=(0, 0))
-        self.refused(net, refuses, replace(message, round=0, part=0), "Continue: part 0 of round 0")
 
     def test_no_result_comes_before_a_question(self, net, refuses, question):
         message = net.message(Finish, sender=SERVER, recipient=SECOND)

@@ -172,16 +172,6 @@ class TestLyingRecipients:
         with pytest.raises(TooManyFaultsError, match="client 3 is absent"):
             net.server.absent(3)
 
-    def test_faults_say_that_its_rows_are_in(self):
-        net = union()
-        net.lie_about(3, {1})
-        net.run()
-        assert net.server.faults.describe(net.job) == "client 3 lied about others' shares and were excluded"
-        assert (
-            net.server.faults.parts(net.job)[2]
-            == "excluded: it lied about others' shares; its rows are clustered"
-        )
-
 
 class TestSeeds:
     """Reports of one part about two seeds would give the server a combination of a dealer's rows."""

@@ -214,23 +214,6 @@ class TestMalicious:
             net.run()
         assert not centres(net)
 
-    def test_noise_of_its_choice_moves_centres_and_tells_it_nothing(self, five, monkeypatch):
-        """A client's own noise never counts for privacy: the others' is as large as without it."""
-        honest = Noise.draw
-        zero = []
-
-        def draw(noise, job, masks):
-            found = honest(noise, job, masks)
-            return found * 0 if masks in zero else found
-
-        monkeypatch.setattr(Noise, "draw", draw)
-        net = five()
-        zero.append(net.masks[2])
-        net.run()
-        exact = five(centres_epsilon=None, centres_delta=None)
-        exact.run()
-        assert (centres(net)[1] != centres(exact)[1]).all()
-
     def test_where_noise_of_fewer_is_in_than_privacy_needs_nothing_is_opened(self, five):
         net = five()
         net.run(until=lambda: all(client.state is State.COMPARE for client in net.clients.values()))
@@ -269,22 +252,6 @@ class TestComposed:
             channel = net.channels[message.recipient][message.sender]
             opened = channel.open(CentreShare.purpose, part=0, sealed=message.sealed.payload)
             found.setdefault(message.sender, set()).add(bytes(opened))
-
-    @pytest.mark.parametrize(
-        "more",
-        [
-            {"rows": [*ROWS, *ROWS[:2]], "max_liars": 1, "comparers": (8, 9, 10)},
-        ],
-    )
-    def test_labels_and_noise_stay_exact(self, five, drawn, more):
-        net, found = five(**more), {}
-        net.run(drop=lambda message: self.shares(net, message, found))
-        assert_opened(net, drawn)
-        assert all(len(distinct) == 1 for distinct in found.values())
-        plain = five(**more | {"centres_epsilon": None, "centres_delta": None})
-        plain.run()
-        for one, other in zip(net.labels(), plain.labels(), strict=True):
-            np.testing.assert_array_equal(one, other)
 
     def test_a_server_that_repeats_itself_or_tells_another_result_gets_no_other_share(self):
         given = {"reveal_to": (1, 3), "disclosure": "labels", "limits": WILLING, "seed": 2} | PRIVATE

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from support.sweeps import sweep
 
-from plaintext_baselines import ExactLloyd
 from secfc.crypto.identity import Identity, Roster
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.mixed_radix import MixedRadix
@@ -171,38 +170,6 @@ class TestHonestServer:
     def seven(self, wire):
         return lambda **more: wire(SEVEN, **{"t": 1, "ell": 2, "max_liars": 1, "seed": 4} | more)
 
-    @staticmethod
-    def assert_exact(net, left_out=()):
-        rows = [part[:0] if j in left_out else part for j, part in enumerate(net.rows, 1)]
-        best = net.server.outcome
-        exact = ExactLloyd(
-            net.job.k,
-            init=np.split(best.start, np.cumsum([len(part) for part in rows])[:-1]),
-            precision=net.job.precision,
-            bound=net.job.bound,
-        ).fit(rows)
-        np.testing.assert_array_equal(best.labels, np.concatenate(exact.labels_))
-        assert net.server.faults.cheats == ()
-
-    def test_what_is_checked_is_fixed_by_the_challenge_also_when_a_client_is_left_out_before_the_report(
-        self, seven
-    ):
-        net = seven()
-        held = []
-        net.run(
-            drop=lambda message: (
-                isinstance(message, Echo) and message.recipient == 2 and not held.append(message)
-            )
-        )
-        assert net.server.awaited == (2,)
-        net.post(net.server.absent(6))  # a client that has reported is given up too
-        net.run(until=lambda: 6 in net.clients[2].phase.held.sharing.left_out)
-        for echo in held:
-            net.deliver(echo)
-        net.run()
-        assert net.server.faults.left_out == (6,)
-        self.assert_exact(net, left_out={6})
-
     def test_a_late_echo_is_dropped_and_no_report_follows_the_first_question(self, seven, pictured):
         net, late = seven(), []
         net.run(
@@ -244,16 +211,6 @@ class TestHonestServer:
             net.run(drop=lambda message: message.sender in gone or message.recipient in gone)
         assert net.server.outcome is None
 
-    def test_where_a_liar_could_stop_the_check_the_run_goes_on_while_it_does_not(self, wire):
-        """Five of seven are left. Five are a quorum; if one of them lied, four would not be."""
-        net = wire([[[float(j)]] for j in range(7)], max_liars=1)
-        net.run(until=lambda: net.server.state is State.SHARE)
-        for j in (6, 7):
-            net.post(net.server.absent(j))
-        net.run(drop=lambda one: one.sender in (6, 7) or one.recipient in (6, 7))
-        assert net.server.state is State.DONE
-        assert net.server.faults.left_out == (6, 7)
-
     def test_who_waits_for_echoes_is_not_absent(self, wire):
         """One client too many vanishes before it tells its seed, and a liar lies: no one is blamed."""
         net, carried = wire([[[float(j)]] for j in range(7)], max_liars=1), Counter()
@@ -289,14 +246,6 @@ class TestHonestServer:
         for j in (5, 6):
             net.post(net.server.absent(j))
         assert net.server.overdue(lambda *link: carried[link]) == (4,)
-
-    def test_those_who_were_absent_before_the_plan_are_not_counted(self, wire):
-        net, gone = wire([[[float(j)]] for j in range(9)], max_liars=1), {6, 7, 8, 9}
-        net.run(drop=lambda message: message.sender in gone)
-        for j in sorted(gone):
-            net.post(net.server.absent(j))
-        net.run(drop=lambda message: message.sender in gone or message.recipient in gone)
-        assert net.server.state is State.DONE
 
 
 class TestProofs:
