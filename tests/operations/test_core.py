@@ -12,7 +12,7 @@ from support.kernel_samples import BOTH, each_kernels, laws
 from support.trio import Trio, true_labels
 
 from secfc.comparing.question import Question, comparison_residues
-from secfc.errors import ParameterError, SecFCError
+from secfc.errors import SecFCError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels.vectorised import VectorisedKernels
@@ -123,22 +123,6 @@ def test_nothing_but_the_core_is_told():
     for me in (Comparer.E0, Comparer.E1):
         with pytest.raises(SecFCError, match="has no labels"):
             _ = trio.roles[me].labels
-
-
-def test_there_is_no_core_before_the_end_nor_where_labels_are_asked_for():
-    distances = np.array([[1, 2, 3], [8, 18, 2]], dtype=object)
-    question = asked(distances, [1, 1], primes_of(3))
-    trio = trio_of(distances, question)
-    trio.roles[Comparer.E0].begin()
-    other = trio_of(distances, replace(question, core=False)).play()
-    for role in (trio.roles[Comparer.E0], other.roles[Comparer.E0]):
-        with pytest.raises(SecFCError, match="has no core"):
-            _ = role.core
-
-
-def test_champions_are_needed():
-    with pytest.raises(ParameterError, match="core: champions are needed"):
-        Question(primes=primes_of(2), sizes=np.array([1, 1]), rows=4, core=True)
 
 
 @pytest.mark.parametrize("count", range(1, 8))

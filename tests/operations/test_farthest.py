@@ -11,7 +11,7 @@ from support.sweeps import crossed
 from support.trio import Trio, packed
 
 from secfc.comparing.question import Question, comparison_residues
-from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import pack
@@ -289,23 +289,13 @@ class TestMail:
         with pytest.raises(CheatError, match="an opened row is impossible"):
             self.fresh().play(change)
 
-    def test_there_are_no_rows_before_the_end(self):
-        role = self.fresh().roles[Comparer.E0]
-        role.begin()
-        with pytest.raises(SecFCError, match="has no rows"):
-            _ = role.rows
-
 
 class TestQuestion:
-    def ask(self, question, shape=None):
-        masks = packed(np.zeros(shape or (1, question.rows), dtype=object), question.primes)
+    def ask(self, question):
+        masks = packed(np.zeros((1, question.rows), dtype=object), question.primes)
         return FarthestDealer(
             question=question, masks=masks, keys=(None, None), kernels=BOTH[0], arena=Arena()
         )
-
-    def test_labels_are_needed(self):
-        with pytest.raises(ParameterError, match="champions are needed"):
-            self.ask(Question(primes=primes_of(2), sizes=np.array([1, 1]), rows=4))
 
     @pytest.mark.parametrize(("labels", "sizes"), [([0, 1, 1], [1, 1]), ([0], [1, 1, 1])])
     def test_some_sets_are_empty_but_no_more_than_there_are_rows(self, labels, sizes):
@@ -316,20 +306,3 @@ class TestQuestion:
         with pytest.raises(ParameterError, match="more than twice 8 rows"):
             self.ask(asked([0] * 8, [1, 1], primes=(3, 5)))
         self.ask(asked([0] * 7, [1, 1], primes=(3, 5)))
-
-    def test_residues_of_another_shape_are_refused(self):
-        with pytest.raises(MessageError, match="residues of shape"):
-            self.ask(asked([0] * 7, [1, 1]), (2, 8))
-
-    def test_the_dealer_is_no_evaluator(self):
-        question = asked([0] * 7, [1, 1])
-        masked = packed(np.zeros((1, 7), dtype=object), question.primes)
-        with pytest.raises(ParameterError, match="the dealer is no evaluator"):
-            FarthestEvaluator(
-                me=Comparer.DEALER,
-                question=question,
-                masked=masked,
-                keys=None,
-                kernels=BOTH[0],
-                arena=Arena(),
-            )

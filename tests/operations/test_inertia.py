@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.kernel_samples import laws
 from support.trio import carry, keys
 
-from secfc.errors import CheatError, ParameterError, SecFCError
+from secfc.errors import CheatError, ParameterError
 from secfc.field.primes import primes_of
 from secfc.operations import inertia as of
 from secfc.operations.inertia import InertiaDealer, InertiaEvaluator, WeighedSums, inertia_residues
@@ -128,13 +128,6 @@ def test_an_impossible_inertia_is_refused():
     made = roles([2**50], [1], rows=1, radius=1)
     with pytest.raises(CheatError, match="the opened inertia is impossible"):
         carry(made, [])
-
-
-def test_none_before_the_end():
-    made = roles([1], [1], rows=1, radius=1)
-    assert repr(made[Comparer.E0]._sums) == "WeighedSums(k=1)"
-    with pytest.raises(SecFCError, match="the first evaluator has no inertia"):
-        _ = made[Comparer.E0].inertia
 
 
 def test_more_rows_or_precision_than_the_primes_bear_are_refused():

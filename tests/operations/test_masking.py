@@ -8,7 +8,7 @@ from support.kernel_samples import BOTH, each_kernels
 from support.rank import rank
 
 from secfc.crypto.keystream import ResidueStream
-from secfc.errors import MessageError, ParameterError, SecFCError
+from secfc.errors import MessageError, SecFCError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import PRIMES, primes_of
@@ -238,23 +238,6 @@ class TestRefusals:
         with pytest.raises(MessageError, match="not below their prime"):
             add_dealt(answer, masks, primes=PRIMES_OF_ROUND, kernels=kernels)
         assert bytes(answer.payload) == before
-
-    @pytest.mark.parametrize(
-        ("bearers", "spares"), [([1, 2], [3]), ([1, 2, 3, 4], []), ([1, 2, 3], [3]), ([1, 2, 2], [])]
-    )
-    def test_another_number_of_bearers_is_refused(self, bearers, spares):
-        with pytest.raises(ParameterError, match="bearers: 3 clients are needed"):
-            MaskDealer(
-                weights=Weights(make_job(n=4, t=1, ell=1, k=2, d=2, bound=1.0)).of,
-                n=4,
-                ell=1,
-                t=1,
-                bearers=bearers,
-                spares=spares,
-                keys={},
-                primes=PRIMES_OF_ROUND,
-                kernels=BOTH[0],
-            )
 
     def test_a_key_serves_one_answer(self):
         ring, shape = keys(1), (COUNT, 2, 5)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.kernel_samples import laws
 from support.trio import Trio, packed
 
-from secfc.errors import MessageError, ParameterError
+from secfc.errors import ParameterError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import unpack
 from secfc.field.primes import primes_of
@@ -120,12 +120,6 @@ def test_more_rows_or_precision_than_the_primes_bear_are_refused():
     assert score_residues(2**32, 10**6) == 6
     with pytest.raises(ParameterError, match="scores of 100000000 rows take 196 bits"):
         score_residues(2**52, 10**8)
-
-
-def test_residues_of_another_shape_are_refused():
-    own, primes = packed(np.zeros((1, 3), dtype=object), primes_of(2)), primes_of(2)
-    with pytest.raises(MessageError, match=r"residues of shape \(2, 1, 3\) given, \(2, 1, 4\) needed"):
-        add_to_sums(np.zeros((2, 1)), own, labels=np.zeros(4, dtype=np.int32), primes=primes)
 
 
 def test_sums_of_the_largest_residues_are_exact():

@@ -10,7 +10,7 @@ from support.kernel_samples import BOTH, each_kernels, laws
 from support.start import EVALUATORS, Start, squared_distances
 from support.trio import SECRETS, packed
 
-from secfc.errors import CheatError, MessageError, ParameterError, SecFCError
+from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.primes import primes_of
 from secfc.operations import draw
@@ -289,16 +289,3 @@ class TestRefused:
     def test_other_draws(self, draws):
         with pytest.raises(ParameterError, match=r"one or more below 2\*\*32 are needed"):
             DrawDealer(sums=np.zeros((4, 2)), draws=draws, **SHARED)
-
-    def test_what_is_not_known_yet(self):
-        minima = Minima(rows=5, primes=PRIMES)
-        minima.add(slice(0, 4), self.zeros(1, 4))
-        for early in (minima.totals, lambda: minima.keep(0)):
-            with pytest.raises(SecFCError, match="of some rows are missing"):
-                early()
-        with pytest.raises(SecFCError, match="no minima are kept yet"):
-            minima.sums()
-        role = LeastDealer(totals=np.zeros((4, 2)), last=True, **SHARED)
-        for name in ("best", "is_zero"):
-            with pytest.raises(SecFCError, match="the dealer has no candidate"):
-                getattr(role, name)
