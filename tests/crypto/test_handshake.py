@@ -226,13 +226,6 @@ def test_an_introduction_to_another_run_or_job_is_refused(group, other):
         group.sides[0].channels(group.with_(2, elsewhere.introductions[1]))
 
 
-def test_an_introduction_under_another_roster_is_refused(group):
-    # The same client 2, but with another client 3 in its roster.
-    elsewhere = Group(identities=[*group.identities[:2], Identity()], coordinator=group.coordinator)
-    with pytest.raises(SealError, match=NOT_SIGNED.format(2)):
-        group.sides[0].channels(group.with_(2, elsewhere.introductions[1]))
-
-
 @pytest.mark.parametrize("changes", [{"rows": 9}, {"start": bytes(32)}, {"ephemeral": bytes(32)}], ids=str)
 def test_the_own_introduction_comes_back_as_it_was_sent(group, changes):
     # Even if signed with its own identity, as by a second process of the same party.

@@ -15,7 +15,6 @@ from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import Roles, roles_of, run_in_process
 from secfc.drivers.setup import Setup
 from secfc.errors import (
-    LimitError,
     MessageError,
     ParameterError,
     RangeError,
@@ -76,16 +75,6 @@ class TestRefusals:
             secfc.run(PARTIES, 3, 2, 1, committee=3)
         with pytest.raises(ParameterError, match="0 to 4, are needed, or from 5 on for helpers"):
             secfc.run(PARTIES, 3, 1, 1, committee=5, comparers=[0, 1, 40])
-
-    def test_the_page_of_a_result_is_refused(self, tmp_path):
-        result = secfc.run(PARTIES, 3, 1, 1, committee=5)
-        with pytest.raises(ParameterError, match="report: not possible for a run with a committee"):
-            result.report(tmp_path / "page.html")
-        assert not any(tmp_path.iterdir())
-
-    def test_limits_of_all_hold(self):
-        with pytest.raises(LimitError, match="keeps shares of 27 rows at most, but the parties have 28"):
-            secfc.run(PARTIES, 3, 1, 1, committee=5, limits=Limits(most_rows=27))
 
     @pytest.mark.parametrize(
         ("more", "text"),
