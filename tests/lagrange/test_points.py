@@ -2,7 +2,7 @@
 
 import pytest
 
-from secfc.field.primes import PRIMES, TWO_ADIC_ORDER, Prime
+from secfc.field.primes import PRIMES, Prime
 from secfc.lagrange.points import evaluation_points, order_of_root
 
 each_prime = pytest.mark.parametrize("prime", PRIMES, ids=lambda prime: str(prime.p))
@@ -30,29 +30,6 @@ def test_there_is_one_alpha_a_client_and_one_beta_a_segment_or_mask(prime: Prime
 def test_points_are_canonical_residues(prime: Prime) -> None:
     points = evaluation_points(prime, n=4096, coded=4096)
     assert all(0 < x < prime.p for x in (*points.alpha, *points.beta))
-
-
-@each_prime
-def test_betas_are_roots_of_unity_and_alphas_lie_in_the_coset(prime: Prime) -> None:
-    p = prime.p
-    points = evaluation_points(prime, n=100, coded=100)
-    coset = pow(prime.generator, TWO_ADIC_ORDER, p)
-    assert coset != 1
-    assert {pow(x, TWO_ADIC_ORDER, p) for x in points.beta} == {1}
-    assert {pow(x, TWO_ADIC_ORDER, p) for x in points.alpha} == {coset}
-
-
-@each_prime
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 9])
-def test_roots_have_the_least_power_of_two_order_that_suffices(prime: Prime, count: int) -> None:
-    p = prime.p
-    order = next(1 << a for a in range(13) if 1 << a >= count)
-    points = evaluation_points(prime, n=count, coded=count)
-    ratio = points.beta[1] if count > 1 else 1
-    assert pow(ratio, order, p) == 1
-    assert order == 1 or pow(ratio, order // 2, p) == p - 1
-    assert points.beta == tuple(pow(ratio, u, p) for u in range(count))
-    assert points.alpha == tuple(prime.generator * x % p for x in points.beta)
 
 
 @each_prime
@@ -93,14 +70,6 @@ def test_a_difference_of_points_depends_on_the_difference_of_their_numbers(
         assert (points.alpha[j] - points.beta[u]) % p == expected
 
 
-@pytest.mark.parametrize(
-    ("count", "order"),
-    [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (1023, 1024), (1024, 1024), (1025, 2048), (4096, 4096)],
-)
-def test_order_of_the_root_is_the_least_power_of_two(count: int, order: int) -> None:
-    assert order_of_root(count) == order
-
-
 def test_points_of_three_clients_are_as_computed_by_hand() -> None:
     # 7 generates modulo 16760833. i = 7**((p - 1)/4) has order 4, enough for three clients and two values.
     p, i = 16760833, pow(7, 16760832 // 4, 16760833)
@@ -108,7 +77,3 @@ def test_points_of_three_clients_are_as_computed_by_hand() -> None:
     points = evaluation_points(PRIMES[0], n=3, coded=2)
     assert points.beta == (1, i)
     assert points.alpha == (7, 7 * i % p, p - 7)
-
-
-def test_points_do_not_change_from_call_to_call() -> None:
-    assert evaluation_points(PRIMES[3], n=11, coded=6) == evaluation_points(PRIMES[3], n=11, coded=6)

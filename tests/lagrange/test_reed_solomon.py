@@ -118,19 +118,6 @@ def test_more_errors_than_the_code_corrects_are_refused_or_another_codeword_is_t
     assert refused == 50  # a random word lies within 3 of a codeword with probability below 2**-60
 
 
-def test_four_hundred_points_and_a_hundred_errors():
-    rng = np.random.default_rng(3)
-    where = points(400)
-    code = ReedSolomon(points=where, dimension=199, p=PRIME.p)
-    coefficients = rng.integers(0, PRIME.p, 199)
-    word = np.zeros(400, dtype=np.int64)
-    for coefficient in coefficients.tolist():
-        word = (word * np.array(where) + coefficient) % PRIME.p
-    at = np.sort(rng.choice(400, 100, replace=False))
-    word[at] = (word[at] + 1) % PRIME.p
-    assert code.errors(word.astype(float)) == tuple(at)
-
-
 def test_points_that_repeat_and_impossible_dimensions_are_errors():
     with pytest.raises(ValueError, match="not distinct"):
         ReedSolomon(points=[1, 2, 18], dimension=1, p=17)

@@ -1,7 +1,6 @@
 """Runs in which shares and answers have many parts."""
 
 import numpy as np
-from support.sweeps import tries
 
 from secfc.protocol.messages import (
     Assignment,
@@ -12,9 +11,6 @@ _RNG = np.random.default_rng(5)
 COUNTS = (6, 9, 0, 5, 8)
 MANY = [_RNG.normal(size=(size, 3)).round(3) for size in COUNTS]
 """Five clients, three of whose answers are enough; one has no rows. In parts of two rows: 3, 5, 0, 3, 4."""
-P = 16760833
-
-laws = tries(0.4)
 
 
 def ending(net, **how):
