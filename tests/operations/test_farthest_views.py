@@ -247,14 +247,6 @@ def test_what_is_sent_has_a_mask_for_every_word_but_outcomes_and_numbers(masking
     assert between == masking_bytes() + 2 * 3 * (8 + 9)
 
 
-def test_messages_are_balanced_bits():
-    trio = played(m=3000)
-    for sender in EVALUATORS:
-        for data in [data for a, b, data in trio.mail if a is sender and len(data) >= 320]:
-            bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
-            assert abs(bits.mean() - 0.5) < 6 * 0.5 * bits.size**-0.5
-
-
 def test_no_text_shows_a_secret():
     trio = played()
     for one in (*trio.roles.values(), Knockout(primes=(5,), pairs=3, widths=GateWidths())):

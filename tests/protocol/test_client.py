@@ -158,7 +158,7 @@ def test_a_share_with_the_largest_residue_is_taken(shared):
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (3, 1, 3), (2, 2, 3), (255, 0, 2**32 - 1), None])
-def test_an_early_share_that_is_none_counts_as_not_sent_and_the_plan_is_taken(wire, refuses, shape):
+def test_an_early_share_that_is_none_counts_as_not_sent_and_the_plan_is_taken(wire, shape):
     """`None`: the shape is right, but a number is not a residue."""
     net = wire(ROWS)
     plan = net.hold(Plan, recipient=1)

@@ -170,7 +170,7 @@ class TestHonestServer:
     def seven(self, wire):
         return lambda **more: wire(SEVEN, **{"t": 1, "ell": 2, "max_liars": 1, "seed": 4} | more)
 
-    def test_a_late_echo_is_dropped_and_no_report_follows_the_first_question(self, seven, pictured):
+    def test_a_late_echo_is_dropped_and_no_report_follows_the_first_question(self, seven):
         net, late = seven(), []
         net.run(
             drop=lambda message: (

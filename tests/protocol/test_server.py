@@ -86,25 +86,20 @@ def test_start_labels_nobody_asked_for_are_refused(wire, refuses):
     refuses(net.server, hello, MessageError, text)
 
 
-def test_missing_start_labels_are_refused(wire, refuses):
-    net = wire(ROWS, starts=STARTS)
-    hello = replace(net.hold(Hello, recipient=SERVER, sender=1), start=None)
-    refuses(net.server, hello, MessageError, "^Hello: no start labels from client 1, init='labels'$")
-
-
-@pytest.mark.parametrize("size", [0, 1, 3])
-def test_start_labels_of_another_number_of_rows_are_refused(wire, refuses, size):
-    net = wire(ROWS, starts=STARTS)
-    hello = net.hold(Hello, recipient=SERVER, sender=1)
-    message = replace(hello, start=np.zeros(size, dtype=np.int32))
-    refuses(net.server, message, MessageError, f"^Hello: {size} start labels for 2 rows from client 1$")
-
-
-def test_a_row_without_a_start_label_is_refused(wire, refuses):
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [
+        (None, "no start labels from client 1, init='labels'"),
+        ([], "0 start labels for 2 rows from client 1"),
+        ([0, 0, 0], "3 start labels for 2 rows from client 1"),
+        ([0, -1], "a row of client 1 has no start label"),
+    ],
+)
+def test_start_labels_that_are_none_of_these_rows_are_refused(wire, refuses, labels, text):
     net = wire(ROWS, starts=STARTS)
     hello = net.hold(Hello, recipient=SERVER, sender=1)
-    message = replace(hello, start=np.array([0, -1], dtype=np.int32))
-    refuses(net.server, message, MessageError, "^Hello: a row of client 1 has no start label$")
+    start = None if labels is None else np.array(labels, dtype=np.int32)
+    refuses(net.server, replace(hello, start=start), MessageError, f"^Hello: {text}$")
 
 
 def test_start_labels_other_than_those_signed_are_refused(wire, refuses):

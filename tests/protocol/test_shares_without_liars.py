@@ -9,7 +9,6 @@ from support.wire import UnionWire, Wire
 
 from secfc.errors import MessageError, SealError, TooManyFaultsError
 from secfc.field.packing import PackedResidues
-from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import Assignment, Dispute, Echo, Report, Share
 from secfc.protocol.messages.wire import envelope
 from secfc.protocol.states import State
@@ -123,22 +122,3 @@ def test_rows_of_a_union_are_checked_part_by_part(part_rows, dealer):
     net.deal_badly(dealer, (dealer % 5 + 1,), part=1)
     with pytest.raises(TooManyFaultsError, match=rf"^part 1 of the shares that client {dealer} dealt"):
         not_asked(net)
-
-
-def test_spreads_are_opened_behind_shares_that_are_checked(part_rows):
-    part_rows(8)
-    rows = [_RNG.normal(size=(12, 2)).round(2) for _ in range(4)]
-    spreads = {"k": 1, "reveal_to": (1,), "reveal_spread": 10}
-    limits = Limits(reveal_centres=True, reveal_spread=10)
-    net, plain = (Wire(rows, disclosure=one, limits=limits, **spreads) for one in ("labels", "coded"))
-    net.run()
-    plain.run()
-    np.testing.assert_array_equal(net.clients[1].deviations, plain.clients[1].deviations)
-    assert net.clients[1].deviations is not None
-
-
-def test_where_the_server_sees_distances_nothing_is_checked():
-    net = Wire(FIVE, disclosure="coded")
-    net.deal_badly(1, (2,), at=1)
-    net.run(until=lambda: net.server.state is State.ITERATE, drop=lambda one: isinstance(one, Report))
-    assert net.server.state is State.ITERATE

@@ -1,7 +1,7 @@
 """Runs with parts of two rows."""
 
 import pytest
-from support.parts import MANY, ending
+from support.parts import MANY
 
 
 @pytest.fixture
@@ -14,11 +14,3 @@ def by_twos(part_rows):
 def many(wire, by_twos):
     """Make runs of MANY with parts of two rows."""
     return lambda **more: wire(MANY, **{"k": 4, "seed": 3} | more)
-
-
-@pytest.fixture(scope="module")
-def expected(wire):
-    """How the run of MANY ends if everything is one part."""
-    net = wire(MANY, k=4, seed=3)
-    assert (net.parts().shares, net.parts().answers) == (1, 1)
-    return ending(net)

@@ -30,7 +30,7 @@ def test_messages_are_as_many_as_parts(many):
     }
 
 
-def test_own_rows_are_dropped_when_the_last_part_is_shared(many, wire):
+def test_own_rows_are_dropped_when_the_last_part_is_shared(many):
     net = many()
     rows = MANY[1].copy()
     alive = weakref.ref(rows)

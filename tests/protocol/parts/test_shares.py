@@ -107,7 +107,7 @@ def early(net, sender, part):
     return net.message(Share, sender=sender, recipient=1, at=(0, part))
 
 
-def test_a_window_of_early_shares_is_kept_of_each_sender(many, expected, refuses):
+def test_a_window_of_early_shares_is_kept_of_each_sender(many, refuses):
     net = many()
     plan = net.hold(Plan, recipient=1)
     client = net.clients[1]
