@@ -13,6 +13,11 @@ from math import prod
 import numpy as np
 
 from benchmarks.privacy.view import ServerView, Watched
+from secfc.comparing import batch
+from secfc.comparing.batch import DealtHalves
+from secfc.comparing.batch_plan import BatchPlan, Bracket
+from secfc.comparing.masking import BearerMasks
+from secfc.comparing.role import Comparer
 from secfc.crypto.channel import TAG_BYTES
 from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.crypto.keystream import BitStream
@@ -23,11 +28,6 @@ from secfc.field.residues import centred
 from secfc.kernels.interface import Words
 from secfc.kernels.slicing import to_rows
 from secfc.kmeans.sets import set_sizes
-from secfc.operations import batch
-from secfc.operations.batch import DealtHalves
-from secfc.operations.batch_plan import BatchPlan, Bracket
-from secfc.operations.masking import BearerMasks
-from secfc.operations.role import Comparer
 from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.messages import SERVER, Compared, MaskedAnswer, MaskedDistances, SpareMasks

@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks.privacy.bisection import Bisection, watched_with
 from benchmarks.privacy.geometry import error
 from benchmarks.privacy.rows import PLACED, AttackRow
+from secfc.comparing.role import Comparer
 from secfc.field.array_types import Floats
 from secfc.field.label_packing import labels_of
 from secfc.field.packing import PackedResidues
-from secfc.operations.role import Comparer
 from secfc.protocol.client import Client
 from secfc.protocol.labels import ClientLabels
 from secfc.protocol.messages import Assignment, Message

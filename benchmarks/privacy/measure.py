@@ -22,9 +22,9 @@ from benchmarks.privacy import (
 from benchmarks.privacy.rows import AttackRow
 from benchmarks.privacy.view import Watched, watch
 from plaintext_baselines.generators import secfc_blobs
+from secfc.comparing.role import Comparer
 from secfc.errors import ParameterError
 from secfc.field.array_types import Floats
-from secfc.operations.role import Comparer
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.thresholds import SMALLEST_SPREAD
 

@@ -13,6 +13,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from secfc.comparing.batch_plan import most_dealt_bytes
+from secfc.comparing.matches import reduced
 from secfc.comparing.question import Question
 from secfc.crypto.randomness import MaskSource
 from secfc.field.array_types import Floats, Ints, Shares
@@ -20,8 +22,6 @@ from secfc.field.packing import PackedResidues, pack_canonical
 from secfc.field.primes import primes_above
 from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels.threads import ALONE, Threads, Turns
-from secfc.operations.batch_plan import most_dealt_bytes
-from secfc.operations.matches import reduced
 
 SUMS = 42
 """Sums over a client's rows, for each column. A large entry makes each sum large with probability >= 1/2."""

@@ -6,6 +6,8 @@ from math import prod
 
 import numpy as np
 
+from secfc.comparing.batch_plan import BatchPlan, Bracket
+from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths
 from secfc.errors import ParameterError
 from secfc.field.array_types import Bools, Floats, Ints, Labels
 from secfc.field.mixed_radix import MixedRadix
@@ -13,8 +15,6 @@ from secfc.field.primes import primes_above
 from secfc.field.residues import centre
 from secfc.kernels.interface import Differences
 from secfc.kmeans.compare import CORE_FACTOR
-from secfc.operations.batch_plan import BatchPlan, Bracket
-from secfc.operations.widths import FEW, USUAL, WIDE, GateWidths
 
 _PAIRS = 1 << 17
 """Pairs per batch. A wire of them is 16 KiB, and a level of gates a few MiB."""

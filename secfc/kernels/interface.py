@@ -247,7 +247,7 @@ class Kernels(Protocol):
 
         The masks of l and e have shape (s * nodes, W), node by node, s from 2 to 6. ANDs have no l. If there
         is one node, that of the lowest places, the last e may be missing: then its output e is not needed.
-        `out` has shape (dealt, nodes, W) (`secfc.operations.widths.Group`).
+        `out` has shape (dealt, nodes, W) (`secfc.comparing.widths.Group`).
         """
 
     def gates(

@@ -10,6 +10,10 @@ from typing import Unpack
 
 import numpy as np
 
+from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
+from secfc.comparing.batch_plan import BatchPlan, Bracket
+from secfc.comparing.matches import reduced
+from secfc.comparing.role import Steps
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Floats, Ints
@@ -18,10 +22,6 @@ from secfc.field.primes import primes_of
 from secfc.field.residues import centred
 from secfc.kernels.slicing import WORD_BYTES
 from secfc.kmeans.plus_plus import DRAW_BITS
-from secfc.operations.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
-from secfc.operations.batch_plan import BatchPlan, Bracket
-from secfc.operations.matches import reduced
-from secfc.operations.role import Steps
 
 _PIECES = 1 << 10
 """Most pieces of a level. A million rows need two levels, and a level takes about six exchanges."""

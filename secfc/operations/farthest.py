@@ -15,7 +15,10 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator
+from secfc.comparing.matches import ENTRY, Final, Knockout, reduced
 from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer, Data, Sending, Steps
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels
@@ -23,9 +26,6 @@ from secfc.field.mixed_radix import MixedRadix
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, pack_canonical, triples, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes
-from secfc.operations.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator
-from secfc.operations.matches import ENTRY, Final, Knockout, reduced
-from secfc.operations.role import Comparer, Data, Sending, Steps
 
 _NUMBER_BYTES = 8
 """Size of a row's number in the message to the dealer."""

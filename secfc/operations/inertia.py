@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secfc.comparing.dealer_keys import Keys
+from secfc.comparing.role import Comparer, EvaluatorRole, Role, Sending, Steps
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats, Ints
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_above
-from secfc.operations.dealer_keys import Keys
-from secfc.operations.role import Comparer, EvaluatorRole, Role, Sending, Steps
 
 KEPT = 64
 """Opened bits of the inertia. A float64 has 53."""

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from secfc.comparing.matches import reduced
 from secfc.errors import MessageError, SecFCError
 from secfc.field.array_types import Bools, Floats, Ints
 from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues, unpack
 from secfc.field.primes import primes_above
 from secfc.kernels.interface import Bytes
 from secfc.kmeans.plus_plus import DRAW_BITS
-from secfc.operations.matches import reduced
 
 
 def start_residues(radius: int, rows: int) -> int:

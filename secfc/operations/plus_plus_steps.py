@@ -16,16 +16,16 @@ from typing import Unpack
 
 import numpy as np
 
+from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
+from secfc.comparing.batch_plan import BatchPlan, Bracket
+from secfc.comparing.matches import Knockout
+from secfc.comparing.role import Comparer, Role, Sending, Steps
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Floats
 from secfc.field.packing import PackedResidues, pack_canonical
 from secfc.field.primes import primes_of
 from secfc.kernels.interface import Bytes
-from secfc.operations.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
-from secfc.operations.batch_plan import BatchPlan, Bracket
-from secfc.operations.matches import Knockout
-from secfc.operations.role import Comparer, Role, Sending, Steps
 
 
 class _Nearer:

@@ -7,6 +7,7 @@ mask modulo each prime. Each of the three keeps the sums of the best start so fa
 
 import numpy as np
 
+from secfc.comparing.matches import reduced
 from secfc.comparing.question import Question
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats, Ints, Labels
@@ -14,7 +15,6 @@ from secfc.field.packing import PackedResidues, pack_canonical, unpack
 from secfc.field.primes import primes_above
 from secfc.field.residues import centred, matmul, reduce
 from secfc.kmeans.score import score_bits, score_weights
-from secfc.operations.matches import reduced
 
 
 def score_residues(radius: int, rows: int) -> int:

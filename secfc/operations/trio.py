@@ -9,15 +9,15 @@ from typing import Unpack
 
 import numpy as np
 
+from secfc.comparing.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
+from secfc.comparing.batch_plan import Bracket
 from secfc.comparing.question import Question
+from secfc.comparing.role import Steps
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels
 from secfc.field.packing import PackedResidues, triples
 from secfc.kernels.interface import Bytes
-from secfc.operations.batch import DealerTools, EvaluatorTools, GateDealer, GateEvaluator, Opening
-from secfc.operations.batch_plan import Bracket
-from secfc.operations.role import Steps
 
 
 class Dealer(GateDealer):

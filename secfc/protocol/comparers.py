@@ -1,6 +1,6 @@
 """Who compares with disclosure "labels": a dealer, a first and a second evaluator, together the *trio*."""
 
-from secfc.operations.role import Comparer
+from secfc.comparing.role import Comparer
 from secfc.protocol.job.cases import LabelsOnly
 from secfc.protocol.job.job import Job
 

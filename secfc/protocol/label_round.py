@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer, Data, Role, Sending
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools, Ints, Labels
@@ -19,7 +20,6 @@ from secfc.field.packing import BYTES_PER_RESIDUE, PackedResidues
 from secfc.field.primes import primes_of
 from secfc.operations.farthest import FarthestDealer, FarthestEvaluator, own_column
 from secfc.operations.inertia import InertiaDealer, InertiaEvaluator, WeighedSums
-from secfc.operations.role import Comparer, Data, Role, Sending
 from secfc.operations.scores import add_to_sums, masked_score, scores_compared
 from secfc.operations.trio import Evaluator
 from secfc.protocol.context import ClientContext, Peers

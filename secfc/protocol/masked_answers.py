@@ -9,11 +9,11 @@ missing.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from secfc.comparing.masking import DecodingWeights
 from secfc.errors import TooManyFaultsError
 from secfc.field.packing import PackedResidues
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
-from secfc.operations.masking import DecodingWeights
 from secfc.protocol.answers.consistency import ConsistencyCheck
 from secfc.protocol.answers.decoding import ResidueError
 from secfc.protocol.job.job import Job

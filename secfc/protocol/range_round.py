@@ -21,13 +21,13 @@ from secfc.comparing.bounded import (
     within_norms,
     within_sums,
 )
+from secfc.comparing.masking import DecodingWeights
 from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer, Role
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import RangeError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.residues import canonical
-from secfc.operations.masking import DecodingWeights
-from secfc.operations.role import Comparer, Role
 from secfc.operations.trio import Evaluator
 from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.comparers import RANGE_ROUND

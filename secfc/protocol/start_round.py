@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from secfc.comparing.role import Role
 from secfc.field.packing import PackedResidues
 from secfc.operations.draw import DrawDealer, DrawEvaluator
 from secfc.operations.minima import Minima
 from secfc.operations.plus_plus_steps import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
-from secfc.operations.role import Role
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.messages import Message
 from secfc.protocol.trio_round import Asked, Kept, TrioRound

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from secfc.comparing.dealer_keys import Keys
+from secfc.comparing.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
 from secfc.comparing.question import Question
+from secfc.comparing.role import Arena, Comparer, Data, Role, Sending
 from secfc.crypto.channel import Sealed
 from secfc.crypto.handshake import DIGEST_BYTES
 from secfc.errors import CheatError, MessageError
@@ -21,9 +24,6 @@ from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.kernels import Kernels
 from secfc.kmeans.sets import asked_about
-from secfc.operations.dealer_keys import Keys
-from secfc.operations.masking import BearerMasks, DecodingWeights, MaskDealer, add_dealt
-from secfc.operations.role import Arena, Comparer, Data, Role, Sending
 from secfc.operations.trio import Dealer, Evaluator
 from secfc.protocol.answers.decoding import Weights
 from secfc.protocol.comparers import places_of

@@ -8,8 +8,8 @@ from benchmarks.privacy import boundary, draws, lying_comparer
 from benchmarks.privacy.boundary import Design, own_rows, placed
 from benchmarks.privacy.draws import Drawn, of_draws, totals
 from benchmarks.privacy.measure import blobs
+from secfc.comparing.role import Comparer
 from secfc.kmeans.plus_plus import DRAW_BITS
-from secfc.operations.role import Comparer
 
 ONE = 1 << DRAW_BITS
 

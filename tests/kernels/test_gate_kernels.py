@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.kernel_samples import BOTH, COMPILED, Guarded, each_kernels
 
+from secfc.comparing.widths import Group
 from secfc.kernels import Kernels
-from secfc.operations.widths import Group
 
 WIDTHS = [1, 63, 64, 65, 200]
 SIZES = [2, 3, 4, 5, 6]

@@ -21,6 +21,8 @@ from simulator.kills import KILLS
 from support.restarting import KINDS, Restarting, assert_same
 from support.sweeps import sweep
 
+from secfc.comparing.masking import BearerMasks, MaskDealer
+from secfc.comparing.role import Role
 from secfc.crypto import channel, keystream
 from secfc.crypto.randomness import MaskSource
 from secfc.drivers.in_process import run_in_process
@@ -29,9 +31,7 @@ from secfc.kernels import choose
 from secfc.lagrange.sharer import Sharer
 from secfc.operations.draw import DrawDealer, DrawEvaluator
 from secfc.operations.inertia import InertiaDealer, InertiaEvaluator
-from secfc.operations.masking import BearerMasks, MaskDealer
 from secfc.operations.plus_plus_steps import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
-from secfc.operations.role import Role
 from secfc.protocol import range_round
 from secfc.protocol.answers.consistency import ConsistencyCheck
 from secfc.protocol.job.making import make_job

@@ -25,11 +25,11 @@ from secfc.comparing.bounded import (
     within_norms,
     within_sums,
 )
+from secfc.comparing.role import Arena, Comparer
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError
 from secfc.field.primes import primes_of
 from secfc.field.residues import centre, centred
-from secfc.operations.role import Arena, Comparer
 from secfc.operations.trio import Dealer, Evaluator
 
 RING = (3, 5, 7)

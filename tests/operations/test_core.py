@@ -12,12 +12,12 @@ from support.kernel_samples import BOTH, each_kernels, laws
 from support.trio import Trio, true_labels
 
 from secfc.comparing.question import Question, comparison_residues
+from secfc.comparing.role import Comparer
 from secfc.errors import SecFCError
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.compare import SquaredDistances, nearest, quotients
-from secfc.operations.role import Comparer
 
 
 def trio_of(distances, question, *, seed=0, kernels=BOTH[1]) -> Trio:

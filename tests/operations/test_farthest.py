@@ -11,6 +11,8 @@ from support.sweeps import crossed
 from support.trio import Trio, packed
 
 from secfc.comparing.question import Question, comparison_residues
+from secfc.comparing.role import Arena, Comparer
+from secfc.comparing.widths import GateWidths
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.mixed_radix import MixedRadix
@@ -18,8 +20,6 @@ from secfc.field.packing import pack
 from secfc.field.primes import primes_of
 from secfc.kmeans.relocation import relocate
 from secfc.operations.farthest import FarthestDealer, FarthestEvaluator, pairings
-from secfc.operations.role import Arena, Comparer
-from secfc.operations.widths import GateWidths
 
 EVALUATORS = Comparer.E0, Comparer.E1
 PRIMES = primes_of(4)
@@ -136,7 +136,7 @@ def test_numbers_of_rows_may_be_beyond_a_prime(monkeypatch):
                     self.rng.integers(0, p, (plane.shape[0], plane.shape[1] // 3)).astype(float), p
                 )
 
-    monkeypatch.setattr("secfc.operations.matches.ResidueStream", Tiny)
+    monkeypatch.setattr("secfc.comparing.matches.ResidueStream", Tiny)
     question = asked([0] * 40, [1, 1], primes=(11, 13))
     for row in (0, 10, 11, 39):
         distances = [0] * row + [1] + [0] * (39 - row)

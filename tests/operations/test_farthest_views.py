@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from support.trio import SECRETS, Trio, to_words
 
+from secfc.comparing.batch import Dealing, Evaluating
+from secfc.comparing.matches import Final, Knockout
 from secfc.comparing.question import Question
+from secfc.comparing.role import Arena, Comparer
+from secfc.comparing.widths import GateWidths
 from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels.slicing import to_rows
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.operations import matches
-from secfc.operations.batch import Dealing, Evaluating
 from secfc.operations.farthest import FarthestDealer, FarthestEvaluator
-from secfc.operations.matches import Final, Knockout
-from secfc.operations.role import Arena, Comparer
-from secfc.operations.widths import GateWidths
 
 EVALUATORS = Comparer.E0, Comparer.E1
 P = 3
@@ -54,7 +54,7 @@ class SpelledKeys:
 @pytest.fixture
 def spelled(monkeypatch):
     """Keystreams give the values for all leaves at once."""
-    monkeypatch.setattr("secfc.operations.batch._PIECE", 1 << 30)
+    monkeypatch.setattr("secfc.comparing.batch._PIECE", 1 << 30)
     monkeypatch.setattr(matches, "ResidueStream", lambda stream, kernels: stream)
 
 

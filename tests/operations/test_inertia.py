@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from support.kernel_samples import laws
 from support.trio import carry, keys
 
+from secfc.comparing.role import Comparer
 from secfc.errors import CheatError, ParameterError
 from secfc.field.primes import primes_of
 from secfc.operations import inertia as of
 from secfc.operations.inertia import InertiaDealer, InertiaEvaluator, WeighedSums, inertia_residues
-from secfc.operations.role import Comparer
 
 ERROR = Fraction(1, 2**62)
 

@@ -11,7 +11,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import binom
 from support.trio import SECRETS, Trio, keys, true_labels
 
+from secfc.comparing.dealer_keys import Keys
 from secfc.comparing.question import Question
+from secfc.comparing.role import Comparer
 from secfc.crypto import keystream
 from secfc.crypto.keystream import BitStream, ResidueStream
 from secfc.errors import SecFCError
@@ -20,8 +22,6 @@ from secfc.field.primes import PRIMES, primes_of
 from secfc.kernels import choose
 from secfc.kernels.compiled import CompiledKernels
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations.dealer_keys import Keys
-from secfc.operations.role import Comparer
 
 KEY = bytes(32)
 
@@ -109,7 +109,7 @@ def test_no_word_of_a_keystream_is_drawn_twice(monkeypatch):
             super().add(words)
             drawn.append((before ^ words).reshape(-1))
 
-    monkeypatch.setattr("secfc.operations.dealer_keys.BitStream", Noted)
+    monkeypatch.setattr("secfc.comparing.dealer_keys.BitStream", Noted)
     trio = played(m=300, k=5)
     words, counts = np.unique(np.concatenate(drawn), return_counts=True)
     # The dealer and the evaluator that has this half each draw it once.

@@ -7,6 +7,8 @@ import pytest
 from support.kernel_samples import BOTH, each_kernels
 from support.rank import rank
 
+from secfc.comparing.dealer_keys import Keys
+from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.crypto.keystream import ResidueStream
 from secfc.errors import MessageError, SecFCError
 from secfc.field.mixed_radix import MixedRadix
@@ -16,8 +18,6 @@ from secfc.field.residues import centre
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
-from secfc.operations.dealer_keys import Keys
-from secfc.operations.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.protocol.answers.decoding import Decoder, Weights
 from secfc.protocol.job.making import make_job
 

@@ -10,6 +10,7 @@ from support.kernel_samples import BOTH, each_kernels, laws
 from support.start import EVALUATORS, Start, squared_distances
 from support.trio import packed
 
+from secfc.comparing.role import Comparer
 from secfc.errors import CheatError, MessageError, ParameterError
 from secfc.errors.codes import Code
 from secfc.field.primes import primes_of
@@ -17,7 +18,6 @@ from secfc.operations import draw
 from secfc.operations.draw import DrawDealer
 from secfc.operations.minima import Minima, start_residues
 from secfc.operations.plus_plus_steps import LeastDealer, NearerDealer
-from secfc.operations.role import Comparer
 
 PRIMES = primes_of(4)
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from support.kernel_samples import BOTH, each_kernels, laws
 from support.trio import Trio, to_words, true_labels
 
+from secfc.comparing.batch_plan import Bracket, most_dealt_bytes
 from secfc.comparing.question import Question, comparison_residues
+from secfc.comparing.role import Comparer
+from secfc.comparing.widths import FEW, GateWidths
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.primes import primes_of
 from secfc.kernels.slicing import at_most, to_rows
-from secfc.operations.batch_plan import Bracket, most_dealt_bytes
-from secfc.operations.role import Comparer
-from secfc.operations.widths import FEW, GateWidths
 
 WIDTHS = [GateWidths(), GateWidths(chunk=4, first_fan=5, fan=6), GateWidths(chunk=1, first_fan=3, fan=3)]
 each_widths = pytest.mark.parametrize("widths", WIDTHS, ids=lambda one: f"c{one.chunk}")

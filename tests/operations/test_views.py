@@ -11,13 +11,13 @@ import pytest
 from support.sweeps import sweep
 from support.trio import packed, to_words
 
+from secfc.comparing.batch import Dealing, Evaluating
+from secfc.comparing.batch_plan import BatchPlan, Bracket
 from secfc.comparing.question import Question
+from secfc.comparing.role import Arena, Comparer
+from secfc.comparing.widths import GateWidths
 from secfc.kernels.slicing import to_rows
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations.batch import Dealing, Evaluating
-from secfc.operations.batch_plan import BatchPlan, Bracket
-from secfc.operations.role import Arena, Comparer
-from secfc.operations.widths import GateWidths
 
 
 class Spelled:
@@ -134,7 +134,7 @@ class Every:
 @pytest.fixture(autouse=True)
 def whole_leaves(monkeypatch):
     """A keystream gives the values for all leaves at once."""
-    monkeypatch.setattr("secfc.operations.batch._PIECE", 1 << 30)
+    monkeypatch.setattr("secfc.comparing.batch._PIECE", 1 << 30)
 
 
 CASES = {

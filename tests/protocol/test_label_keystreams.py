@@ -11,9 +11,9 @@ from support.sweeps import crossed
 from support.wire import Wire
 
 from secfc.comparing import question
+from secfc.comparing.dealer_keys import Keys
 from secfc.crypto import keystream
 from secfc.errors import CheatError
-from secfc.operations.dealer_keys import Keys
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.label_round import LabelRound
 from secfc.protocol.labels import ClientLabels

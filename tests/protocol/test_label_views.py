@@ -17,6 +17,7 @@ import pytest
 from support.sweeps import crossed, sweep
 
 from benchmarks.privacy.view import watch
+from secfc.comparing.dealer_keys import Keys
 from secfc.crypto import keystream
 from secfc.field.fixed_point import quantise
 from secfc.field.label_packing import PackedLabels, labels_of
@@ -29,7 +30,6 @@ from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
 from secfc.operations import batch, inertia, masking, matches
 from secfc.operations import dealer_keys as keys_module
-from secfc.operations.dealer_keys import Keys
 from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report

@@ -8,12 +8,12 @@ import pytest
 from support.sweeps import crossed
 from support.wire import Wire
 
+from secfc.comparing.role import Comparer
 from secfc.errors import CheatError, MessageError, SealError, TooManyFaultsError
 from secfc.field.label_packing import labels_of
 from secfc.field.packing import PackedResidues
 from secfc.field.primes import primes_of
 from secfc.operations.inertia import InertiaEvaluator
-from secfc.operations.role import Comparer
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.masked_answers import Liars, MaskedAnswers
 from secfc.protocol.messages import (

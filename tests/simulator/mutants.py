@@ -109,7 +109,7 @@ MUTANTS = (
     # More of them:
     Mutant(
         "masks of a round reused in the next",
-        "secfc.operations.dealer_keys",
+        "secfc.comparing.dealer_keys",
         "_PLACE.pack(round_, part)",
         "_PLACE.pack(0, part)",
     ),

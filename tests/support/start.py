@@ -6,14 +6,14 @@ from math import prod
 import numpy as np
 from support.trio import SECRETS, carry, packed
 
+from secfc.comparing.dealer_keys import Keys
+from secfc.comparing.role import Arena, Comparer
 from secfc.kernels import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.plus_plus import DRAW_BITS, Choices, draws, first_row
-from secfc.operations.dealer_keys import Keys
 from secfc.operations.draw import DrawDealer, DrawEvaluator
 from secfc.operations.minima import Minima
 from secfc.operations.plus_plus_steps import LeastDealer, LeastEvaluator, NearerDealer, NearerEvaluator
-from secfc.operations.role import Arena, Comparer
 
 EVALUATORS = Comparer.E0, Comparer.E1
 

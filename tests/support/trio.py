@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from secfc.comparing.dealer_keys import Keys
 from secfc.comparing.question import Question
+from secfc.comparing.role import Arena, Comparer, Role
 from secfc.field.packing import PackedResidues, pack
 from secfc.kernels import Kernels
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations.dealer_keys import Keys
 from secfc.operations.farthest import FarthestDealer, own_column
-from secfc.operations.role import Arena, Comparer, Role
 from secfc.operations.trio import Dealer, Evaluator
 
 SECRETS = bytes(range(32)), bytes(range(32, 64))

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from secfc.comparing.batch_plan import most_dealt_bytes
 from secfc.comparing.bounded import ANDED, NUMBERS, VALUES, most_bounded_bytes
 from secfc.errors import ParameterError
 from secfc.errors.codes import Code
@@ -17,7 +18,6 @@ from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.residues import MAX_ROWS
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import rows_hidden_among, set_weights
-from secfc.operations.batch_plan import most_dealt_bytes
 from secfc.operations.draw import most_draw_bytes
 from secfc.operations.farthest import most_farthest_bytes
 from secfc.operations.plus_plus_steps import most_nearer_bytes

@@ -13,16 +13,16 @@ from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
+from secfc.comparing.batch_plan import BatchPlan
+from secfc.comparing.dealer_keys import Keys
+from secfc.comparing.role import Arena, Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
+from secfc.comparing.widths import Group
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Bools
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes, Words
 from secfc.kernels.slicing import WORD_BYTES, to_rows
-from secfc.operations.batch_plan import BatchPlan
-from secfc.operations.dealer_keys import Keys
-from secfc.operations.role import Arena, Comparer, Data, EvaluatorRole, Role, Sending, Steps, Turn
-from secfc.operations.widths import Group
 
 _PIECE = 8192
 """Words of leaves per step: 512 KiB with eight products of each, half an L2 cache."""

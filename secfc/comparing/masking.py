@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from secfc.comparing.dealer_keys import Keys
 from secfc.crypto.keystream import ResidueStream
 from secfc.errors import MessageError, ParameterError
 from secfc.field.array_types import Floats
@@ -23,7 +24,6 @@ from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.operations.dealer_keys import Keys
 
 PURPOSE = "answers"
 """Purpose of the keys of masks, one key for each part."""

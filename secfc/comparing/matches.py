@@ -13,6 +13,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from secfc.comparing.batch import DealerTools, Dealing, Evaluating, EvaluatorTools
+from secfc.comparing.batch_plan import BatchPlan, Bracket
+from secfc.comparing.dealer_keys import Keys
+from secfc.comparing.masking import add_residues
+from secfc.comparing.role import Comparer
+from secfc.comparing.widths import USUAL, GateWidths, Group
 from secfc.crypto.keystream import ResidueStream
 from secfc.errors import CheatError
 from secfc.errors.codes import Code
@@ -22,12 +28,6 @@ from secfc.field.residues import canonical, centred, reduce
 from secfc.kernels import Kernels
 from secfc.kernels.interface import Bytes
 from secfc.kernels.slicing import WORD_BYTES, to_rows, words_of
-from secfc.operations.batch import DealerTools, Dealing, Evaluating, EvaluatorTools
-from secfc.operations.batch_plan import BatchPlan, Bracket
-from secfc.operations.dealer_keys import Keys
-from secfc.operations.masking import add_residues
-from secfc.operations.role import Comparer
-from secfc.operations.widths import USUAL, GateWidths, Group
 
 ENTRY = 2
 """Residues of an entry modulo each prime: D and the row's number."""

@@ -5,6 +5,7 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
+from secfc.comparing.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
 from secfc.field.array_types import Bools, Ints, Labels
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import PRIMES
@@ -12,7 +13,6 @@ from secfc.field.residues import centred
 from secfc.kernels.gates import ONES
 from secfc.kernels.interface import Differences, Words
 from secfc.kernels.slicing import WORD_BYTES, at_most, words_of
-from secfc.operations.widths import FEW, USUAL, WIDE, GateWidths, Group, levels
 
 
 @dataclass(frozen=True, kw_only=True)
