@@ -83,6 +83,11 @@ class Dealing:
         if plan.conjunction:
             self.ands(plan.conjunction, _taken(self.masks((plan.wires,)), plan))
 
+    def hidden(self, plan: BatchPlan, masks: Bytes) -> Words:
+        """Deal for a batch whose outputs stay under masks: these, shape (outputs * W,). `masks` is r."""
+        self.outputs(plan, masks)
+        return self.masks((plan.joined,))
+
     def masks(self, shape: tuple[int, ...]) -> Words:
         """Masks of the next wires, valid until the next call."""
         masks = self._arena.words((self._room, "masks"), shape)
@@ -155,17 +160,27 @@ class Evaluating:
 
     def outputs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
         """The opened outputs of a batch, shape (outputs, W). `masked` is y."""
-        sign = yield from self.signs(plan, masked)
-        negations = plan.negations()
-        if not plan.conjunction:
-            outputs = _taken(sign, plan, negations if self.first else None)[0]
-        else:
-            deltas, halves = yield from self.open(sign)
-            deltas, halves = _taken(deltas, plan, negations), _taken(halves, plan)
-            outputs = yield from self.ands(plan.conjunction, deltas, halves)
+        outputs = yield from self._shared_outputs(plan, masked)
         others = yield outputs
         opened: Words = outputs ^ others
         return opened.reshape(-1, plan.words)
+
+    def hidden(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
+        """The outputs of a batch under the dealer's masks, shape (outputs * W,). `masked` is y."""
+        outputs = yield from self._shared_outputs(plan, masked)
+        deltas, _ = yield from self.open(outputs)
+        return deltas
+
+    def _shared_outputs(self, plan: BatchPlan, masked: Bytes) -> Generator[Words, Words, Words]:
+        sign = yield from self.signs(plan, masked)
+        negations = plan.negations()
+        if not plan.conjunction:
+            outputs: Words = _taken(sign, plan, negations if self.first else None)[0]
+        else:
+            deltas, halves = yield from self.open(sign)
+            deltas, halves = _taken(deltas, plan, negations), _taken(halves, plan)
+            return (yield from self.ands(plan.conjunction, deltas, halves))
+        return outputs
 
     def open(self, shares: Words) -> Generator[Words, Words, tuple[Words, Words]]:
         """Open wires under new masks. Return Delta, in place of the shares, and this party's halves of masks.

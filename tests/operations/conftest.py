@@ -2,10 +2,10 @@
 
 import pytest
 
+from secfc.comparing import dealer_keys as keys_module
+from secfc.comparing import matches
 from secfc.crypto.keystream import BitStream, ResidueStream
 from secfc.field.packing import unpack
-from secfc.operations import dealer_keys as keys_module
-from secfc.operations import matches
 
 
 @pytest.fixture

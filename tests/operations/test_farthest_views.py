@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.trio import SECRETS, Trio, to_words
 
+from secfc.comparing import matches
 from secfc.comparing.batch import Dealing, Evaluating
 from secfc.comparing.matches import Final, Knockout
 from secfc.comparing.question import Question
@@ -15,7 +16,6 @@ from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels.slicing import to_rows
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations import matches
 from secfc.operations.farthest import FarthestDealer, FarthestEvaluator
 
 EVALUATORS = Comparer.E0, Comparer.E1

@@ -17,6 +17,8 @@ import pytest
 from support.sweeps import crossed, sweep
 
 from benchmarks.privacy.view import watch
+from secfc.comparing import batch, masking, matches
+from secfc.comparing import dealer_keys as keys_module
 from secfc.comparing.dealer_keys import Keys
 from secfc.crypto import keystream
 from secfc.field.fixed_point import quantise
@@ -28,8 +30,7 @@ from secfc.kernels.vectorised import VectorisedKernels
 from secfc.lagrange.basis import basis_residues, lagrange_basis
 from secfc.lagrange.points import evaluation_points
 from secfc.lagrange.sharing import split
-from secfc.operations import batch, inertia, masking, matches
-from secfc.operations import dealer_keys as keys_module
+from secfc.operations import inertia
 from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report

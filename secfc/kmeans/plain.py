@@ -1,0 +1,53 @@
+"""The operations in the clear, by one that sees all rows: with them the program is an oracle."""
+
+from collections.abc import Generator, Sequence
+
+from secfc.field.array_types import Ints, Labels, Objects
+from secfc.kmeans.program import Full
+from secfc.operations.full import plain_full
+from secfc.operations.nearest import plain_nearest
+from secfc.operations.pairs import plain_pairs
+from secfc.operations.refill import plain_refilled
+from secfc.operations.sums import PlainSums, plain_sums
+from secfc.operations.unmoved import plain_moved_below
+
+
+class Plain:
+    """Operations on quantised rows, shape (m, d). Weights and sets, which are labels, have shape (m,)."""
+
+    def __init__(self, rows: Objects, start: Labels, weights: Ints, k: int) -> None:
+        self._rows, self._start, self._weights, self._k = rows, start, weights, k
+
+    def start(self) -> Generator[None, None, Labels]:
+        """See `Operations.start`."""
+        return self._start
+        yield
+
+    def full(self, sets: Labels) -> Generator[None, None, Full]:
+        """See `Operations.full`."""
+        return plain_full(sets, self._k)
+        yield
+
+    def means(self, sets: Labels, full: Full) -> Generator[None, None, PlainSums]:
+        """See `Operations.means`."""
+        return plain_sums(self._rows, sets, full, self._weights, k=self._k)
+        yield
+
+    def nearest(self, means: PlainSums) -> Generator[None, None, Labels]:
+        """See `Operations.nearest`."""
+        return plain_nearest(plain_pairs(self._rows, means), means.full, m=len(self._rows))
+        yield
+
+    def refill(
+        self, labels: Labels, means: PlainSums, empty: Sequence[int]
+    ) -> Generator[None, None, tuple[Labels, bool]]:
+        """See `Operations.refill`."""
+        return plain_refilled(self._rows, labels, means, empty)
+        yield
+
+    def moved_below(
+        self, before: Labels, after: Labels, limits: list[int]
+    ) -> Generator[None, None, tuple[bool, ...]]:
+        """See `Operations.moved_below`."""
+        return plain_moved_below(before, after, limits)
+        yield

@@ -1,0 +1,99 @@
+"""Lloyd's iterations as one program over operations. It names no party.
+
+Every party runs it. What happens next depends only on what all parties learn, so nobody decides it.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Generic, Protocol, TypeVar
+
+Sets = TypeVar("Sets")
+Means = TypeVar("Means")
+
+Full = tuple[int, ...]
+"""The numbers of the sets that have rows, in ascending order. Everybody learns them."""
+
+
+class Change(Enum):
+    """What an iteration changed, as far as all parties learn."""
+
+    NOTHING = auto()
+    FEW = auto()
+    MUCH = auto()
+
+
+class Operations(Protocol, Generic[Sets, Means]):
+    """What the program needs. Each is a generator, because a party may wait in it for others."""
+
+    def start(self) -> Generator[None, None, Sets]:
+        """The first sets."""
+
+    def full(self, sets: Sets) -> Generator[None, None, Full]:
+        """Which sets have rows."""
+
+    def means(self, sets: Sets, full: Full) -> Generator[None, None, Means]:
+        """The means of sets."""
+
+    def nearest(self, means: Means) -> Generator[None, None, Sets]:
+        """The sets of the rows by their nearest mean, ties to the lowest number."""
+
+    def refill(
+        self, labels: Sets, means: Means, empty: Sequence[int]
+    ) -> Generator[None, None, tuple[Sets, bool]]:
+        """The farthest rows moved to empty sets, and whether any was."""
+
+    def moved_below(
+        self, before: Sets, after: Sets, limits: list[int]
+    ) -> Generator[None, None, tuple[bool, ...]]:
+        """Whether fewer rows are in other sets than each of the limits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(Generic[Sets]):
+    """The final labels, the number of iterations, and whether `max_iter` did not end them."""
+
+    labels: Sets
+    n_iter: int
+    converged: bool
+
+
+def lloyd(
+    run: Operations[Sets, Means], *, k: int, max_iter: int, fewest: int
+) -> Generator[None, None, Ended[Sets]]:
+    """Iterate until no set changes, fewer than `fewest` labels change, or `max_iter` iterations are made.
+
+    If sets still changed, one more assignment follows.
+    """
+    sets = yield from run.start()
+    full = yield from run.full(sets)
+    before, change, n_iter = None, Change.MUCH, 0
+    while change is Change.MUCH and n_iter < max_iter:
+        n_iter += 1
+        means = yield from run.means(sets, full)
+        labels = yield from run.nearest(means)
+        asked, sets, refilled = sets, labels, False
+        full = yield from run.full(labels)
+        if len(full) < k:
+            sets, refilled = yield from run.refill(labels, means, [h for h in range(k) if h not in full])
+            full = (yield from run.full(sets)) if refilled else full
+        change = yield from _change(run, asked, sets, before, labels, fewest)
+        before = labels
+    if change is not Change.NOTHING:
+        labels = yield from run.nearest((yield from run.means(sets, full)))
+    return Ended(labels=labels, n_iter=n_iter, converged=change is not Change.MUCH)
+
+
+def _change(
+    run: Operations[Sets, Means], asked: Sets, sets: Sets, before: Sets | None, labels: Sets, fewest: int
+) -> Generator[None, None, Change]:
+    """`before` are the labels of the iteration before; the first has none, and changes much or nothing."""
+    if before is None:
+        (fixed,) = yield from run.moved_below(asked, sets, [1])
+        return Change.NOTHING if fixed else Change.MUCH
+    if before is not asked or labels is not sets:  # rows have moved to empty sets
+        (fixed,) = yield from run.moved_below(asked, sets, [1])
+        if fixed:
+            return Change.NOTHING
+    same, few = yield from run.moved_below(before, labels, [1, fewest])
+    return Change.NOTHING if same else Change.FEW if few else Change.MUCH

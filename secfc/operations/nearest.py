@@ -1,0 +1,110 @@
+"""The set whose mean is nearest to each row: new sets, as shares again.
+
+Opens nothing. The evaluators know Delta = b xor lambda of each row and set, and the dealer lambda. The dealer
+gives them additive halves l0 and l1 of lambda modulo each prime. With b = Delta + (1 - 2 Delta) lambda, the
+halves Delta + (1 - 2 Delta) l0 and (1 - 2 Delta) l1 add up to b, and each evaluator deals its own like rows.
+So no holder gets Delta, with which a dealer that is a holder would know every label.
+"""
+
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from secfc.crypto.keystream import ResidueStream
+from secfc.field.array_types import Bools, Floats, Labels, Objects
+from secfc.field.packing import BYTES_PER_RESIDUE, unpack
+from secfc.field.residues import reduce
+from secfc.operations.masked import Masked
+from secfc.operations.pairs import pairs_of
+from secfc.operations.signs import HiddenBits, hidden_signs, wins
+from secfc.protocol.parties.inbox import Wait
+from secfc.protocol.parties.party import Half, Party
+from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
+from secfc.sharing.shared import Shared, joined
+
+_PHASE = "halves"
+
+
+def plain_nearest(of_pairs: Objects, full: Sequence[int], *, m: int) -> Labels:
+    """The label of each row, from u of all pairs, shape (pairs, m); ties go to the lowest set."""
+    labels = np.full(m, full[0], dtype=np.int32)
+    won = {h: np.ones(m, dtype=np.bool_) for h in full}
+    for (a, b), u in zip(pairs_of(full), of_pairs, strict=True):
+        second = (u < 0).astype(np.bool_)
+        won[a] &= ~second
+        won[b] &= second
+    for h, rows in won.items():
+        labels[rows] = h
+    return labels
+
+
+def nearest(
+    me: Party, of: Masked | None, full: Sequence[int], *, k: int, m: int
+) -> Generator[None, None, Shared]:
+    """The new sets, shape (k, m), from u of all pairs of the sets with rows; None for a single set."""
+    slots, nobody = len(full), me.public(np.zeros((1, m), dtype=np.int64))
+    parts = [nobody] * k
+    if of is not None:
+        won = yield from shared_bits(me, (yield from hidden_signs(me, of, wins(slots))))
+        for at, h in enumerate(full[:-1]):
+            parts[h] = won[at : at + 1]
+        parts[full[-1]] = 1 - won.sum(0).reshape(1, m)
+    else:
+        parts[full[0]] = nobody + 1
+    return joined(parts, 0)
+
+
+def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
+    """[b] of bits that stayed under masks, shape (outputs, rows)."""
+    shape, halves = (bits.outputs, bits.rows), []
+    if me.holds:
+        halves.append(_holder(me, bits.outputs, bits.rows))
+    if me.deals and bits.held is not None:
+        halves.append(_dealer(me, bits.held))
+    if me.evaluates and bits.held is not None:
+        halves.append(_evaluator(me, bits.held))
+    found = yield from me.together(halves)
+    return Shared(me.code.primes, shape, found[0] if me.holds else None)
+
+
+def _dealer(me: Party, masks: Bools) -> Half:
+    first, second = me.roles.evaluators
+    primes = np.array(me.code.primes)[:, np.newaxis, np.newaxis]
+    rest = reduce(masks.astype(np.float64) - _of_first(me, first, masks.shape), primes)
+    me.send(second, "half", to_bytes(rest, me.code.primes))
+    return
+    yield
+
+
+def _evaluator(me: Party, deltas: Bools) -> Half:
+    code = me.code
+    signs = 1.0 - 2.0 * deltas
+    if me.number == me.roles.first:
+        mine = deltas + signs * _of_first(me, me.number, deltas.shape)
+    else:
+        dealer = me.roles.dealer
+        dealt = (yield Wait("half", (dealer,), size_of(deltas.size, code.primes)))[dealer]
+        mine = signs * from_bytes(dealt, deltas.shape, code.primes)
+    mine = reduce(mine, np.array(code.primes)[:, np.newaxis, np.newaxis]).reshape(len(code.primes), 1, -1)
+    segments = np.repeat(mine, code.ell, axis=1)
+    masks = [me.masks.uniform(p, (code.t, deltas.size), me.kernels) for p in code.primes]
+    of_holders = code.deal_packed(segments, np.stack(masks), me.kernels)
+    for holder, shares in zip(me.roles.holders, of_holders, strict=True):
+        me.send(holder, "shares", shares)
+
+
+def _holder(me: Party, outputs: int, rows: int) -> Half:
+    code = me.code
+    expected = size_of(outputs * rows, code.primes)
+    dealt = yield Wait("shares", me.roles.evaluators, expected)
+    first, second = (from_bytes(one, (outputs, rows), code.primes) for one in dealt.values())
+    return reduce(first + second, np.array(code.primes)[:, np.newaxis, np.newaxis])
+
+
+def _of_first(me: Party, evaluator: int, shape: tuple[int, ...]) -> Floats:
+    """l0, from a key that the dealer and the first evaluator share, shape (P, outputs, rows)."""
+    other = me.roles.dealer if me.number == evaluator else evaluator
+    stream = ResidueStream(me.keys(other, f"{_PHASE} {evaluator}").key(_PHASE, 0), me.kernels)
+    drawn = np.empty((len(me.code.primes), shape[0], BYTES_PER_RESIDUE * shape[1]), dtype=np.uint8)
+    stream.fill(drawn, me.code.primes)
+    return unpack(drawn)

@@ -1,0 +1,60 @@
+"""Pairs of sets and a row: which mean is nearer, as the sign of an integer.
+
+For sets a < b with rows,
+
+    u = |n_a s_b|^2 - |n_b s_a|^2 - 2 <n_a n_b (n_a s_b - n_b s_a), f>,
+
+which is n_a^2 n_b^2 times the difference of the squared distances of row f to the means of b and a. It is
+below 0 where b is strictly nearer, so ties go to a. Opens nothing but what `reduced` opens.
+"""
+
+from collections.abc import Generator, Sequence
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from secfc.field.array_types import Objects
+from secfc.field.primes import primes_above
+from secfc.operations.masked import Masked, masked
+from secfc.operations.reduction import reduced
+from secfc.operations.sums import PlainSums, Sums
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+from secfc.sharing.shared import joined
+
+
+def pairs_of(full: Sequence[int]) -> list[tuple[int, int]]:
+    """The pairs, in the order of the columns."""
+    return list(combinations(full, 2))
+
+
+def pair_residues(radius: int, m: int) -> int:
+    """Number of primes with which |u| < Q / 2 for all sets of m rows: |u| <= (m / 2)^4 (2 radius)^2."""
+    most = 2 * (prod((m // 2, m - m // 2)) * 2 * radius) ** 2
+    return primes_above(most, what=f"pairs of sets of {m} rows")
+
+
+def plain_pairs(rows: Objects, of: PlainSums) -> Objects:
+    """U for each pair and row, shape (pairs, m), Python integers."""
+    found = []
+    sums, sizes = of.sums, of.sizes
+    for a, b in pairs_of(of.full):
+        first, second = sizes[b] * sums[a], sizes[a] * sums[b]
+        norms = (second**2).sum() - (first**2).sum()
+        found.append(norms - 2 * sizes[a] * sizes[b] * rows.dot(second - first))
+    return np.array(found, dtype=object).reshape(len(found), rows.shape[0])
+
+
+def pairs(me: Party, of: Sums, rows: Rows) -> Generator[None, None, Masked]:
+    """U of all pairs and rows, shape (width, m), under the dealer's masks, shape (P, pairs, m)."""
+    (a, b), width = np.array(pairs_of(of.full)).T, rows.width
+    sums, sizes = of.sums, of.sizes.reshape(-1, 1)
+    products = yield from reduced(
+        me, joined([sizes[b] * sums[a], sizes[a] * sums[b], sizes[a] * sizes[b]], 1)
+    )
+    first, second, both_sizes = products[:, :width], products[:, width:-1], products[:, -1:]
+    apart, total = second - first, second + first
+    direction = yield from reduced(me, both_sizes * apart)
+    answers = rows.affine(direction * -2, (apart * total).sum(1))
+    return (yield from masked(me, answers, columns=a.size, rows=rows.m))

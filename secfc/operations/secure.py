@@ -1,0 +1,59 @@
+"""The operations of a party: nobody learns a label but its owner."""
+
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from secfc.field.array_types import Ints, Labels
+from secfc.kmeans.program import Full
+from secfc.operations.full import full_sets
+from secfc.operations.nearest import nearest
+from secfc.operations.pairs import pairs
+from secfc.operations.refill import refilled
+from secfc.operations.sums import Sums, sums_of
+from secfc.operations.unmoved import moved_below
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+from secfc.sharing.shared import Shared
+
+
+class Secure:
+    """Operations on shared rows. Sets are shared one-hot, shape (k, m).
+
+    `start` are public first sets, and `weights` public weights, both of shape (m,).
+    """
+
+    def __init__(self, me: Party, rows: Rows, start: Labels, weights: Ints, k: int) -> None:
+        self._me, self._rows, self._start, self._weights, self._k = me, rows, start, weights, k
+
+    def start(self) -> Generator[None, None, Shared]:
+        """See `Operations.start`."""
+        return self._me.public((self._start == np.arange(self._k)[:, np.newaxis]).astype(np.int64))
+        yield
+
+    def full(self, sets: Shared) -> Generator[None, None, Full]:
+        """See `Operations.full`."""
+        return (yield from full_sets(self._me, sets))
+
+    def means(self, sets: Shared, full: Full) -> Generator[None, None, Sums]:
+        """See `Operations.means`."""
+        return (yield from sums_of(self._me, sets, self._rows, full, self._weights))
+
+    def nearest(self, means: Sums) -> Generator[None, None, Shared]:
+        """See `Operations.nearest`."""
+        found = None
+        if len(means.full) > 1:
+            found = yield from pairs(self._me, means, self._rows)
+        return (yield from nearest(self._me, found, means.full, k=self._k, m=self._start.size))
+
+    def refill(
+        self, labels: Shared, means: Sums, empty: Sequence[int]
+    ) -> Generator[None, None, tuple[Shared, bool]]:
+        """See `Operations.refill`."""
+        return (yield from refilled(self._me, labels, means, self._rows, empty))
+
+    def moved_below(
+        self, before: Shared, after: Shared, limits: list[int]
+    ) -> Generator[None, None, tuple[bool, ...]]:
+        """See `Operations.moved_below`."""
+        return (yield from moved_below(self._me, before, after, limits))

@@ -1,0 +1,53 @@
+"""Sums and sizes of sets, weighted if rows have weights.
+
+Opens nothing but what `reduced` opens.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from secfc.field.array_types import Ints, Labels, Objects
+from secfc.operations.reduction import reduced
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+from secfc.sharing.shared import Shared
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainSums:
+    """Sums of the rows in each set, shape (k, d), and of their weights, shape (k,), as Python integers.
+
+    `full` are the numbers of the sets that have rows, in ascending order.
+    """
+
+    sums: Objects
+    sizes: Objects
+    full: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """Shares of the sums, shape (k, width), and of the sizes, shape (k,). `full` is public."""
+
+    sums: Shared
+    sizes: Shared
+    full: tuple[int, ...]
+
+
+def plain_sums(rows: Objects, sets: Labels, full: tuple[int, ...], weights: Ints, *, k: int) -> PlainSums:
+    """The same of quantised rows, shape (m, d), and of public sets; a row counts as often as its weight."""
+    each = weights.astype(object)
+    sums = np.stack([(rows * each[:, np.newaxis])[sets == h].sum(axis=0) for h in range(k)])
+    sizes = np.array([each[sets == h].sum() for h in range(k)], dtype=object)
+    return PlainSums(sums=sums.astype(object), sizes=sizes, full=full)
+
+
+def sums_of(
+    me: Party, sets: Shared, rows: Rows, full: tuple[int, ...], weights: Ints
+) -> Generator[None, None, Sums]:
+    """Of sets, shape (k, m), and rows, with public weights, shape (m,)."""
+    weighted = sets if (weights == 1).all() else sets * weights
+    sums = yield from reduced(me, rows.sums(weighted))
+    return Sums(sums=sums, sizes=weighted.sum(1), full=full)

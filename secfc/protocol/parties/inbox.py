@@ -1,0 +1,103 @@
+"""The inbox of a party: messages by the step of the program, a tag and the sender.
+
+Order, duplicates, and what comes too early or too late are here and nowhere else.
+"""
+
+from dataclasses import dataclass, field
+
+from secfc.comparing.role import Data
+from secfc.errors import CheatError, MessageError
+from secfc.errors.codes import Code
+
+WINDOW = 64
+"""Steps that a message may be ahead of its recipient. Parties wait for each other every few steps."""
+
+MOST = 256
+"""Messages of one sender in a step. The longest exchange of gates has far fewer."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a message belongs: the number of a step, and a tag within it.
+
+    `seen` is a digest of all that was opened to everybody before the step, as its sender saw it.
+    """
+
+    step: int
+    tag: str
+    seen: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What a half waits for: messages with a tag and exact size in bytes, of all these senders.
+
+    With `enough` so many of them are enough; the half receives all that have come by then.
+    """
+
+    tag: str
+    senders: tuple[int, ...]
+    size: int
+    enough: int | None = None
+
+
+class Inbox:
+    """Holds messages until the step in which they are awaited has ended."""
+
+    def __init__(self, parties: frozenset[int]) -> None:
+        self._parties, self._step, self._seen = parties, 0, b""
+        self._held = dict[int, dict[tuple[str, int], tuple[bytes, Data]]]()  # by step
+
+    def __repr__(self) -> str:
+        return f"Inbox(step={self._step})"
+
+    def begin(self, step: int, seen: bytes) -> None:
+        """Move to the next step. What nothing awaited in the last one is dropped.
+
+        `seen` is what the party itself saw opened, see `Place`.
+        """
+        self._held.pop(self._step, None)
+        self._step, self._seen = step, seen
+
+    def put(self, sender: int, place: Place, data: Data) -> None:
+        """Hold a message; one of an earlier step came too late and is dropped.
+
+        MessageError for a stranger, a second message, too many, or one that is too early.
+        """
+        if sender not in self._parties:
+            raise MessageError(f"party {sender} takes no part")
+        if place.step > self._step + WINDOW:
+            raise MessageError(f"party {sender} sent a message of step {place.step} in step {self._step}")
+        if place.step < self._step:
+            return
+        held = self._held.setdefault(place.step, {})
+        if (place.tag, sender) in held:
+            raise MessageError(f"party {sender} sent {place.tag} of step {place.step} twice")
+        if sum(one == sender for _, one in held) >= MOST:
+            raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
+        held[place.tag, sender] = place.seen, data
+
+    def has(self, wanted: Wait) -> bool:
+        """Whether enough of these messages of the present step are there."""
+        held = self._held.get(self._step, {})
+        there = sum((wanted.tag, sender) in held for sender in wanted.senders)
+        return there >= (len(wanted.senders) if wanted.enough is None else wanted.enough)
+
+    def take(self, wanted: Wait) -> dict[int, Data]:
+        """These messages by sender, in the order of the senders.
+
+        MessageError names who sent another size, CheatError who saw other numbers opened.
+        """
+        held, found = self._held.get(self._step, {}), {}
+        for sender in wanted.senders:
+            if (wanted.tag, sender) not in held:
+                continue
+            seen, data = held[wanted.tag, sender]
+            if seen != self._seen:
+                text = f"party {sender} saw other numbers opened before step {self._step}"
+                raise CheatError(text, code=Code.BAD_MESSAGE)
+            if len(data) != wanted.size:
+                text = f"party {sender} sent {len(data)} bytes for {wanted.tag}, not {wanted.size}"
+                raise MessageError(text)
+            found[sender] = data
+        return found

@@ -1,0 +1,160 @@
+"""A party of a run: its roles, its keys, and how it runs the halves of an operation.
+
+Every party runs the same program. Where the program comes to an operation, a party runs the halves of all
+roles that it has, side by side: a holder that also evaluates waits for itself like for others. A half is a
+generator. It sends by `Party.send`, yields what it awaits, and receives the bytes.
+"""
+
+import hashlib
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from secfc.comparing.dealer_keys import Keys
+from secfc.comparing.role import Arena, Data
+from secfc.crypto.randomness import MaskSource
+from secfc.field.array_types import Ints
+from secfc.kernels import Kernels
+from secfc.protocol.parties.inbox import Inbox, Place, Wait
+from secfc.sharing.codewords import Codewords
+from secfc.sharing.shared import Shared
+
+COORDINATOR = 0
+"""The number of the coordinator. Holders are 1 to n, then come helpers."""
+
+Half = Generator[Wait, dict[int, Data], Any]
+"""What a role does in an operation: yields what it awaits, receives it by sender, and returns its result."""
+
+Steps = Generator[None, None, Any]
+"""What a party does: yields where it cannot go on before another message has come."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles:
+    """Who does what: holders 1 to n keep shares; three parties compare, of which no two may collude."""
+
+    n: int
+    dealer: int
+    first: int
+    second: int
+
+    @property
+    def evaluators(self) -> tuple[int, int]:
+        """The first and the second evaluator."""
+        return self.first, self.second
+
+    @property
+    def holders(self) -> range:
+        """Numbers of the parties that keep shares."""
+        return range(1, self.n + 1)
+
+    @property
+    def everybody(self) -> tuple[int, ...]:
+        """All parties, with helpers and the coordinator."""
+        return tuple(sorted({COORDINATOR, *self.holders, self.dealer, *self.evaluators}))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Party:
+    """What a party knows besides the values of the program.
+
+    `secrets` are what it shares with each party, 32 bytes each, with itself too. `transcript` is at first the
+    run's. Up to `max_liars` holders may send wrong
+    shares; `liars` are those that were found.
+    """
+
+    number: int
+    roles: Roles
+    code: Codewords
+    kernels: Kernels
+    masks: MaskSource
+    transcript: bytes
+    secrets: Mapping[int, bytes]
+    inbox: Inbox
+    arena: Arena = field(default_factory=Arena)
+    max_liars: int = 0
+    liars: set[int] = field(default_factory=set)
+    step: int = 0
+    outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
+    _seen: bytes = b""  # the transcript before the present step
+
+    def __repr__(self) -> str:
+        return f"Party(number={self.number}, step={self.step})"
+
+    @property
+    def holds(self) -> bool:
+        """Whether it keeps shares."""
+        return self.number in self.roles.holders
+
+    @property
+    def dealing(self) -> tuple[int, ...]:
+        """Holders that deal random sharings."""
+        return tuple(self.roles.holders[: self.code.t + 1])
+
+    @property
+    def deals(self) -> bool:
+        """Whether it is the dealer of the comparison."""
+        return self.number == self.roles.dealer
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether it is one of the two evaluators."""
+        return self.number in self.roles.evaluators
+
+    def public(self, values: Ints) -> Shared:
+        """Shares of public integers: every segment of each is the same, so the integers themselves."""
+        primes = self.code.primes
+        moduli = np.array(primes).reshape(-1, *[1] * values.ndim)
+        return Shared(primes, values.shape, (values % moduli).astype(np.float64) if self.holds else None)
+
+    def unit(self) -> Shared:
+        """Shares, shape (1,), of the segments 1, 0, ..., 0, whose sum is 1."""
+        segments = np.zeros((len(self.code.primes), self.code.ell, 1))
+        segments[:, 0] = 1.0
+        found = self.code.public(segments, self.number) if self.holds else None
+        return Shared(self.code.primes, (1,), found)
+
+    def send(self, recipient: int, tag: str, data: Data) -> None:
+        """Send a message of the present step, which is not changed any more. One to itself does not leave."""
+        place = Place(self.step, tag, self._seen)
+        if recipient == self.number:
+            self.inbox.put(self.number, place, data)
+        else:
+            self.outbox.append((recipient, place, data))
+
+    def keys(self, other: int, phase: str) -> Keys:
+        """Keys of the present step that only this party and another know.
+
+        They depend on all that was opened to everybody. So who was told another number has other keys.
+        """
+        return Keys(self.secrets[other], run=self._seen, round_=self.step, phase=phase)
+
+    def note(self, opened: bytes) -> None:
+        """Note what was opened to everybody. Keys of later steps follow from it (`keys`)."""
+        self.transcript = hashlib.sha256(self.transcript + opened).digest()
+
+    def together(self, halves: Sequence[Half]) -> Generator[None, None, list[Any]]:
+        """Run halves side by side as one step, until all have ended. Return their results in order."""
+        self.step, self._seen = self.step + 1, self.transcript
+        self.inbox.begin(self.step, self._seen)
+        results: list[Any] = [None] * len(halves)
+        waiting: dict[int, Wait] = {}
+
+        def advance(at: int, taken: dict[int, Data] | None) -> None:
+            try:
+                waiting[at] = halves[at].send(taken)  # type: ignore[arg-type]  # None begins
+            except StopIteration as end:
+                results[at] = end.value
+                waiting.pop(at, None)
+
+        for at in range(len(halves)):
+            advance(at, None)
+        while waiting:
+            ready = [at for at, wanted in waiting.items() if self.inbox.has(wanted)]
+            if not ready:
+                yield
+            for at in ready:
+                advance(at, self.inbox.take(waiting[at]))
+        return results

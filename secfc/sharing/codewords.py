@@ -1,0 +1,176 @@
+"""Sharings of vectors modulo each prime: [x] of degree l + t - 1, and <x> of twice that degree.
+
+Holder j has a polynomial's value at alpha_j. Its values at beta_1, ..., beta_l are the segments of x. A
+product of two values of [x] and [y] is a value of <x y>, and the sum of two sharings is a sharing of the sum.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from secfc.crypto.randomness import MaskSource
+from secfc.errors import ParameterError, SecFCError
+from secfc.field.array_types import Floats
+from secfc.field.packing import BYTES_PER_RESIDUE
+from secfc.field.primes import PRIMES
+from secfc.field.residues import canonical, matmul, reduce
+from secfc.kernels import Kernels
+from secfc.lagrange.basis import lagrange_basis
+from secfc.lagrange.points import EvaluationPoints, evaluation_points
+from secfc.lagrange.reed_solomon import ReedSolomon
+
+_COMBINATIONS = 2
+"""Combinations of a prime's columns: two leave a wrong share unnoticed with probability p**-2."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codewords:
+    """The codewords of n holders with `ell` segments and t masks, modulo the first P primes.
+
+    Arrays of shares have the primes first, shape (P, ...), and are reduced residues.
+    """
+
+    n: int
+    t: int
+    ell: int
+    primes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.n < self.wide:
+            raise ParameterError(
+                f"n: at least 2 (ell + t) - 1 = {self.wide} holders are needed, not {self.n}"
+            )
+
+    @property
+    def narrow(self) -> int:
+        """Values that determine [x], ell + t."""
+        return self.ell + self.t
+
+    @property
+    def wide(self) -> int:
+        """Values that determine <x>, R = 2 (ell + t) - 1."""
+        return 2 * self.narrow - 1
+
+    def deal(self, segments: Floats, masks: Floats) -> Floats:
+        """Shares for all holders, shape (n, P, size), of segments, shape (P, ell, size).
+
+        `masks`, shape (P, t, size) for [x] or (P, R - ell, size) for <x>, are uniform and used once. The
+        polynomial is that of least degree through the segments, plus a multiple of prod (x - beta_u) whose
+        factor has the masks as coefficients. So it is uniform among those with these segments.
+        """
+        values = np.concatenate([segments, masks], axis=1)
+        return matmul(self._dealing[:, :, : values.shape[1]], values, self._moduli).swapaxes(0, 1)
+
+    def deal_packed(self, segments: Floats, masks: Floats, kernels: Kernels) -> list[memoryview]:
+        """What `deal` makes, as bytes for each holder in order."""
+        values = np.concatenate([segments, masks], axis=1)[:, :, np.newaxis]
+        size = segments.shape[2]
+        shares = np.empty((self.n, len(self.primes), BYTES_PER_RESIDUE * size), dtype=np.uint8)
+        out = np.empty((self.n, 1, BYTES_PER_RESIDUE * size), dtype=np.uint8)
+        for at, (matrix, of_prime, p) in enumerate(zip(self._dealing, values, self.primes, strict=True)):
+            kernels.encode(of_prime, np.ascontiguousarray(matrix[:, : values.shape[1]]), p, out)
+            shares[:, at] = out[:, 0]
+        return [one.reshape(-1).data for one in shares]
+
+    def public(self, segments: Floats, holder: int) -> Floats:
+        """A holder's share, shape (P, size), of public segments, shape (P, ell, size)."""
+        return matmul(self._dealing[:, holder - 1 : holder, : self.ell], segments, self._moduli)[:, 0]
+
+    def open(self, shares: Mapping[int, Floats], *, wide: bool) -> Floats:
+        """The segments, canonical, shape (P, ell, size), of right shares, by holder."""
+        first = self._first(shares, wide=wide)
+        known = np.stack([shares[j] for j in first], axis=1)
+        return canonical(matmul(self._between(first, ()), known, self._moduli), self._moduli)
+
+    def contains(self, shares: Mapping[int, Floats], masks: MaskSource, *, wide: bool) -> bool:
+        """Whether all shares lie on polynomials, by random combinations of what is expected and given.
+
+        If one does not, this is noticed but for a probability of p**-2 for each prime.
+        """
+        first = self._first(shares, wide=wide)
+        spare = tuple(j for j in sorted(shares) if j not in first)
+        if not spare:
+            return True
+        words = self._combined(shares, masks)
+        known, given = words[:, : len(first)], words[:, len(first) :]
+        expected = matmul(self._between(first, spare), known, self._moduli)
+        return not reduce(expected - given, self._moduli).any()
+
+    def wrong(
+        self, shares: Mapping[int, Floats], masks: MaskSource, *, wide: bool, most: int
+    ) -> set[int] | None:
+        """Holders whose shares are wrong. None if no set of at most `most` holders explains them."""
+        holders, found = sorted(shares), set[int]()
+        for points, p, words in zip(self._points, self.primes, self._combined(shares, masks), strict=True):
+            nodes = [points.alpha[j - 1] for j in holders]
+            code = ReedSolomon(points=nodes, dimension=self.wide if wide else self.narrow, p=p)
+            of_prime = code.wrong(words)
+            if of_prime is None:
+                return None
+            found.update(holders[at] for at in of_prime)
+        return found if len(found) <= most else None
+
+    def _first(self, shares: Mapping[int, Floats], *, wide: bool) -> tuple[int, ...]:
+        needed = self.wide if wide else self.narrow
+        if len(shares) < needed:
+            raise SecFCError(f"{len(shares)} shares are too few, {needed} are needed")
+        return tuple(sorted(shares)[:needed])
+
+    def _combined(self, shares: Mapping[int, Floats], masks: MaskSource) -> Floats:
+        """Secret combinations of all columns, shape (P, holders, combinations), holders ascending."""
+        size = next(iter(shares.values())).shape[1]
+        drawn = np.stack([masks.uniform(p, (size, _COMBINATIONS)) for p in self.primes])
+        words = np.stack([shares[j] for j in sorted(shares)], axis=1)
+        return matmul(reduce(words, self._moduli), drawn, self._moduli)
+
+    def first_prime(self) -> "Codewords":
+        """The same codewords modulo the first prime alone."""
+        return replace(self, primes=self.primes[:1])
+
+    def weights(self, holders: tuple[int, ...]) -> Floats:
+        """Weights of the shares of R holders in the sum of the segments of <x>, shape (P, R)."""
+        return reduce(self._between(holders, ()).sum(axis=1), self._moduli[..., 0])
+
+    @cached_property
+    def _moduli(self) -> Floats:
+        return np.array(self.primes, dtype=np.float64)[:, np.newaxis, np.newaxis]
+
+    @cached_property
+    def _points(self) -> list[EvaluationPoints]:
+        return [evaluation_points(prime, n=self.n, coded=self.narrow) for prime in PRIMES[: len(self.primes)]]
+
+    @cached_property
+    def _bases(self) -> dict[tuple[tuple[int, ...], tuple[int, ...]], Floats]:
+        return {}
+
+    def _between(self, holders: tuple[int, ...], others: tuple[int, ...]) -> Floats:
+        """From the shares of holders to those of others, or to the segments if there are none."""
+        if (holders, others) not in self._bases:
+            self._bases[holders, others] = np.stack(
+                [
+                    lagrange_basis(
+                        [points.alpha[j - 1] for j in holders],
+                        [points.alpha[j - 1] for j in others] or points.beta[: self.ell],
+                        p,
+                    )
+                    for points, p in zip(self._points, self.primes, strict=True)
+                ]
+            )
+        return self._bases[holders, others]
+
+    @cached_property
+    def _dealing(self) -> Floats:
+        """From segments and masks to shares, modulo each prime: shape (P, n, R)."""
+        every = zip(self._points, self.primes, strict=True)
+        return np.stack([self._matrix(points, p) for points, p in every])
+
+    def _matrix(self, points: EvaluationPoints, p: int) -> Floats:
+        beta, masks = points.beta[: self.ell], self.wide - self.ell
+        powers = np.empty((self.n, masks))
+        for at, a in enumerate(points.alpha):
+            zeros = prod(a - b for b in beta)  # 0 at every beta
+            powers[at] = [zeros * pow(a, i, p) % p for i in range(masks)]
+        return np.concatenate([lagrange_basis(beta, points.alpha, p), reduce(powers, p)], axis=1)

@@ -1,0 +1,76 @@
+"""Shared rows, as holders store them, and the products with them that holders compute alone."""
+
+import numpy as np
+
+from secfc.errors import SecFCError
+from secfc.field.array_types import Shares
+from secfc.field.packing import PackedResidues, unpack
+from secfc.field.residues import BLOCK, reduce
+from secfc.kernels import Kernels
+from secfc.sharing.shared import Shared
+
+
+class Rows:
+    """[f] of m rows, by segments of `width` columns.
+
+    `shares`, shape (P, width + 1, m), are centred residues, and squared norms in the last row. They are None
+    at a party that holds no shares.
+    """
+
+    def __init__(
+        self, primes: tuple[int, ...], width: int, m: int, shares: Shares | None, kernels: Kernels
+    ) -> None:
+        self.primes, self.width, self.m, self._shares, self._kernels = primes, width, m, shares, kernels
+        if shares is not None and shares.shape != (len(primes), width + 1, m):
+            raise SecFCError(f"shares of shape {shares.shape} given, {(len(primes), width + 1, m)} needed")
+
+    def __repr__(self) -> str:
+        return f"Rows(m={self.m}, width={self.width})"
+
+    @property
+    def norms(self) -> Shared:
+        """<|f|^2>, shape (m,): the squared norm of each segment."""
+        found = None if self._shares is None else self._shares[:, -1].astype(np.float64)
+        return Shared(self.primes, (self.m,), found, wide=True)
+
+    def sums(self, sets: Shared) -> Shared:
+        """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width)."""
+        found, shape = None, (sets.shape[0], self.width)
+        if self._shares is not None and sets.residues is not None:
+            found = np.zeros((len(self.primes), *shape))
+            moduli = np.array(self.primes)[:, np.newaxis, np.newaxis]
+            for low in range(0, self.m, BLOCK):
+                part = slice(low, low + BLOCK)
+                rows = self._shares[:, :-1, part].astype(np.float64)
+                found += reduce(sets.residues[..., part] @ rows.swapaxes(1, 2), moduli)
+            found = reduce(found, moduli)
+        return Shared(self.primes, shape, found, wide=True)
+
+    def affine(
+        self, matrix: Shared, constant: Shared, *, norms: Shared | None = None
+    ) -> PackedResidues | None:
+        """<c + A f + q |f|^2>, packed, shape (P, columns, m), of [A], shape (columns, width), c and public q.
+
+        c has shape (columns,), and q, 0 by default, shape (columns, 1).
+        """
+        if self._shares is None or matrix.residues is None or constant.residues is None:
+            return None
+        columns = matrix.shape[0]
+        packed = PackedResidues.empty((len(self.primes), columns, self.m))
+        last = np.zeros((len(self.primes), columns, 1)) if norms is None else norms.residues
+        assert last is not None
+        matrices = np.concatenate([matrix.residues, last], axis=2)
+        prepared = zip(*self._kernels.prepare(matrices, constant.residues), strict=True)
+        for shares, (one, constants), p, out in zip(
+            self._shares, prepared, self.primes, packed.planes(), strict=True
+        ):
+            self._kernels.answer(shares, slice(0, self.m), one, constants, p, out, 0)
+        return packed
+
+    def product(self, matrix: Shared) -> Shared:
+        """<A f>, shape (columns, m)."""
+        columns = matrix.shape[0]
+        zeros = None if matrix.residues is None else np.zeros((len(self.primes), columns))
+        packed = self.affine(matrix, Shared(self.primes, (columns,), zeros))
+        found = None if packed is None else unpack(packed.planes())
+        return Shared(self.primes, (columns, self.m), found, wide=True)

@@ -1,0 +1,149 @@
+"""k-means as one program: with shares, in the clear, and as exact Lloyd."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from operations.own_net import Net, StuckError, drawn_case, in_the_clear
+
+from plaintext_baselines import ExactLloyd
+from secfc.comparing.dealer_keys import Keys
+from secfc.errors import CheatError, TooManyFaultsError
+from secfc.field.packing import pack_canonical, unpack
+from secfc.kmeans import plain
+from secfc.operations.coded import Coded
+from secfc.operations.secure import Secure
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(120))
+def test_the_program_in_the_clear_is_exact_lloyd(seed):
+    rng, rows, start, k = drawn_case(seed, rows_most=30)
+    max_iter, tol = int(rng.integers(1, 6)), float(rng.choice([0.0, 0.2]))
+    weights = rng.integers(1, 4, len(rows)) if seed % 3 == 0 else None
+    exact = ExactLloyd(k, init=[start], step=1.0, bound=100.0, max_iter=max_iter, tol_moved=tol)
+    exact.fit([rows.astype(float)], sample_weight=None if weights is None else [weights])
+    fewest = max(1, int(np.ceil(tol * len(rows))))
+    found = in_the_clear(rows, start, k, weights=weights, max_iter=max_iter, fewest=fewest)
+    assert found.labels.tolist() == exact.labels_[0].tolist()
+    assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("of", [Secure, Coded])
+@pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2), (6, 2, 1)], ids=str)
+def test_shares_give_the_same_labels(seed, shape, of):
+    n, t, ell = shape
+    rng, rows, start, k = drawn_case(seed)
+    options = {"max_iter": int(rng.integers(1, 8)), "fewest": int(rng.integers(1, 3))}
+    options["weights"] = rng.integers(1, 4, len(rows)) if seed % 2 else None
+    roles = {"dealer": 1, "first": n + 1, "second": n + 2} if t > 1 else {}
+    net = Net(rows, start, k, of=of, n=n, t=t, ell=ell, **options, **roles)
+    net.assert_as(in_the_clear(rows, start, k, **options), *net.run())
+
+
+def test_rows_move_to_emptied_clusters_and_lie_on_their_means_among_the_cases(monkeypatch):
+    moved, real = [], plain.plain_refilled
+
+    def refilled(*given):
+        moved.append(real(*given)[1])
+        return real(*given)
+
+    monkeypatch.setattr(plain, "plain_refilled", refilled)
+    for seed in range(10):
+        in_the_clear(*drawn_case(seed)[1:])
+    assert {True, False} == set(moved)
+
+
+@pytest.mark.parametrize("step", [1, 5, 12, 30])
+def test_a_holder_that_is_lost_after_it_dealt_keeps_its_rows_in(step):
+    _, rows, start, k = drawn_case(8)
+    net = Net(rows, start, k, n=5)
+    labels, *told = net.run(lost=lambda me: me.number == 5 and me.step >= step)
+    assert 5 not in labels
+    net.assert_as(in_the_clear(rows, start, k), labels, *told)
+
+
+def test_without_a_third_of_the_comparers_nobody_goes_on():
+    _, rows, start, k = drawn_case(3)
+    with pytest.raises(StuckError):
+        Net(rows, start, k, n=5).run(lost=lambda me: me.number == 3 and me.step >= 2)
+
+
+def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
+    made, real = [], Keys.key
+
+    def key(self, purpose, index):
+        made.append(real(self, purpose, index))
+        return made[-1]
+
+    monkeypatch.setattr(Keys, "key", key)
+    _, rows, start, k = drawn_case(8)
+    for seed in range(2):  # the same run again
+        Net(rows, start, k, n=5).run()
+        assert seed or made
+    assert set(Counter(made).values()) <= {1, 2}  # at one party for itself, or at both of a pair
+
+
+class Lying:
+    """Changes the first residue of what a holder sends with some tags."""
+
+    def __init__(self, liar, *tags):
+        self.liar, self.tags, self.lies = liar, tags, 0
+
+    def __call__(self, sender, recipient, place, data):
+        if sender != self.liar or place.tag not in self.tags:
+            return data
+        self.lies += 1
+        first = unpack(np.frombuffer(data[:3], dtype=np.uint8))
+        return pack_canonical((first + 1) % 8_000_000).tobytes() + bytes(data[3:])
+
+
+@pytest.mark.parametrize("tag", ["hidden", "share", "answer", "labels"])
+def test_a_holder_that_lies_is_named_and_changes_nothing(tag):
+    _, rows, start, k = drawn_case(4)
+    net, lying = Net(rows, start, k, n=5, max_liars=1), Lying(4, tag)
+    net.assert_as(in_the_clear(rows, start, k), *net.run(carry=lying))
+    assert lying.lies
+    assert set().union(*(me.liars for me in net.parties.values())) == {4}
+
+
+def test_a_holder_that_sends_no_residues_is_a_liar():
+    _, rows, start, k = drawn_case(4)
+    net = Net(rows, start, k, n=5, max_liars=1)
+
+    def carry(sender, recipient, place, data):
+        return b"\xff" * len(data) if sender == 5 and place.tag == "hidden" else data
+
+    net.assert_as(in_the_clear(rows, start, k), *net.run(carry=carry))
+    assert net.parties[2].liars == net.parties[3].liars == {5}
+
+
+def test_more_liars_than_promised_end_the_run():
+    _, rows, start, k = drawn_case(4)
+    lies = [Lying(4, "hidden"), Lying(5, "hidden")]
+
+    def carry(*message):
+        *head, data = message
+        for lying in lies:
+            data = lying(*head, data)
+        return data
+
+    with pytest.raises(TooManyFaultsError, match="hidden: more than max_liars=1 holders sent wrong shares"):
+        Net(rows, start, k, n=5, max_liars=1).run(carry=carry)
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [("opened", "the evaluators returned different numbers"), ("bits", "the evaluators told different bits")],
+)
+def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
+    _, rows, start, k = drawn_case(4)
+
+    def carry(sender, recipient, place, data):
+        if (sender, place.tag) != (3, tag):
+            return data
+        return bytes([data[0] ^ (128 if tag == "bits" else 1)]) + bytes(data[1:])
+
+    with pytest.raises(CheatError, match=text):
+        Net(rows, start, k).run(carry=carry)

@@ -1,0 +1,81 @@
+"""The inbox of a party: order, duplicates, and what comes too early or too late."""
+
+import pytest
+
+from secfc.errors import CheatError, MessageError
+from secfc.protocol.parties.inbox import MOST, WINDOW, Inbox, Place, Wait
+
+SEEN = b"seen"
+
+
+@pytest.fixture
+def inbox():
+    box = Inbox(frozenset({1, 2, 3}))
+    box.begin(1, SEEN)
+    return box
+
+
+def test_messages_are_given_by_sender_when_all_have_come(inbox):
+    wanted = Wait("share", (1, 2), 2)
+    inbox.put(2, Place(1, "share", SEEN), b"bb")
+    assert not inbox.has(wanted)
+    inbox.put(1, Place(1, "share", SEEN), b"aa")
+    assert inbox.has(wanted)
+    assert inbox.take(wanted) == {1: b"aa", 2: b"bb"}
+
+
+def test_some_may_be_enough_and_later_ones_are_given_too(inbox):
+    wanted = Wait("share", (1, 2, 3), 1, 2)
+    for sender in (3, 1):
+        inbox.put(sender, Place(1, "share", SEEN), b"x")
+    assert list(inbox.take(wanted)) == [1, 3]
+    inbox.put(2, Place(1, "share", SEEN), b"x")
+    assert list(inbox.take(wanted)) == [1, 2, 3]
+    inbox.begin(2, SEEN)
+
+
+def test_early_mail_waits_for_its_step_and_late_mail_is_dropped(inbox):
+    wanted = Wait("share", (1,), 1)
+    inbox.put(1, Place(2, "share", SEEN), b"x")
+    assert not inbox.has(wanted)
+    inbox.begin(2, SEEN)
+    assert inbox.take(wanted) == {1: b"x"}
+    inbox.put(2, Place(1, "share", SEEN), b"x")
+    inbox.begin(3, SEEN)
+
+
+@pytest.mark.parametrize(
+    ("sender", "place", "data", "text"),
+    [
+        (4, Place(1, "share", SEEN), b"x", "party 4 takes no part"),
+        (1, Place(2 + WINDOW, "share", SEEN), b"x", "party 1 sent a message of step 66 in step 1"),
+        (2, Place(1, "share", SEEN), b"x", "party 2 sent share of step 1 twice"),
+    ],
+)
+def test_strangers_second_messages_and_what_is_too_early_are_refused(inbox, sender, place, data, text):
+    inbox.put(2, Place(1, "share", SEEN), b"y")
+    with pytest.raises(MessageError, match=rf"^{text}$"):
+        inbox.put(sender, place, data)
+    assert inbox.take(Wait("share", (2,), 1)) == {2: b"y"}
+
+
+def test_another_size_is_refused_with_the_senders_name(inbox):
+    inbox.put(2, Place(1, "share", SEEN), b"abc")
+    with pytest.raises(MessageError, match=r"^party 2 sent 3 bytes for share, not 2$"):
+        inbox.take(Wait("share", (2,), 2))
+
+
+def test_what_nothing_awaits_is_bounded_and_dropped_when_the_step_ends(inbox):
+    for number in range(MOST):
+        inbox.put(2, Place(1, f"gift {number}", SEEN), b"x")
+    with pytest.raises(MessageError, match=r"^party 2 sent more than 256 messages of step 1$"):
+        inbox.put(2, Place(1, "gift", SEEN), b"x")
+    inbox.begin(2, SEEN)
+    assert not inbox.has(Wait("gift 0", (2,), 1))
+
+
+def test_who_saw_other_numbers_opened_is_named(inbox):
+    inbox.put(2, Place(2, "share", b"other"), b"x")
+    inbox.begin(2, SEEN)
+    with pytest.raises(CheatError, match=r"^party 2 saw other numbers opened before step 2$"):
+        inbox.take(Wait("share", (2,), 1))
