@@ -56,30 +56,6 @@ def test_labels_are_those_of_exact_lloyd_with_weights(init, problem, n_init, see
     assert found.inertia == pytest.approx(exact.inertia_, rel=2**-51, abs=0)
 
 
-def test_rows_of_weight_w_count_as_w_rows_at_one_place():
-    repeated = [np.repeat(rows, of, axis=0) for rows, of in zip(PARTIES, WEIGHTS, strict=True)]
-    given = {"init": "k-means++", "reveal": secfc.Reveal(inertia=True), "limits": WILLING}
-    once, often = run(**given), run(repeated, sample_weight=None, **given)
-    assert plain(often.labels) == plain(map(np.repeat, once.labels, WEIGHTS))
-    assert once.inertia == often.inertia
-
-
-@pytest.mark.parametrize("init", INITS)
-def test_weights_of_one_change_nothing(init):
-    given = {"init": init, "n_init": 2, "k": 3}
-    with_ones = run(sample_weight=[[1] * len(rows) for rows in PARTIES], **given)
-    assert plain(with_ones.labels) == plain(run(sample_weight=None, **given).labels)
-
-
-def test_weights_move_a_boundary_that_rows_alone_do_not():
-    start = [[0, 0], [1, 1, 0], [0]]
-    weighed = run(init=start, sample_weight=[[1, 1], [1, 1, 50], [1]])
-    assert plain(run(init=start, sample_weight=None).labels) == [[0, 0], [1, 1, 0], [0]]
-    assert plain(weighed.labels) == plain(
-        ExactLloyd(2, init=start).fit(PARTIES, sample_weight=[[1, 1], [1, 1, 50], [1]]).labels_
-    )
-
-
 def test_opened_centres_and_spreads_are_weighted():
     rng = np.random.default_rng(3)
     parties = [np.vstack([rng.normal(0, 1, (12, 2)), rng.normal(9, 1, (12, 2))]) for _ in range(3)]
@@ -111,10 +87,6 @@ def test_the_page_of_a_run_says_that_everybody_was_told_weights():
     weighted, plainly = run(), run(sample_weight=None)
     assert "the weight of every row" in who_learned_what(weighted.job, 3)[0].what
     assert "weight" not in who_learned_what(plainly.job, 3)[0].what
-
-
-def test_another_party_is_told_its_labels_by_processes_too():
-    assert plain(run(driver="multiprocess").labels) == plain(run().labels)
 
 
 def test_an_estimator_takes_weights_and_predicts_by_weighted_means():
@@ -192,16 +164,6 @@ def test_weights_that_cannot_be_used_are_one_clear_error(weights, kind, text):
 
 
 MANY = np.split(np.random.default_rng(5).normal(size=(65, 1)), [20, 40])
-
-
-def test_the_largest_weights_are_exact():
-    parties, given = [rows[:-1] if at == 2 else rows for at, rows in enumerate(MANY)], {"init": "k-means++"}
-    weights = [[2**23] * len(rows) for rows in parties]
-    assert np.concatenate(weights).sum() == 2**29
-    weights[0][0] -= 1
-    exact = ExactLloyd(3, random_state=1, **given).fit(parties, sample_weight=weights)
-    found = run(parties, 3, sample_weight=weights, **given)
-    assert plain(found.labels) == plain(exact.labels_)
 
 
 def test_weights_of_more_than_rows_can_be_are_one_clear_error():
