@@ -93,15 +93,6 @@ def test_labels_equal_exact_lloyd_and_scikit_learn(name, split, disclosure):
     check(name, split, n=5, t=1, ell=2, disclosure=disclosure)
 
 
-@pytest.mark.parametrize(
-    ("name", "split"),
-    sweep(product(("femnist-leaf", "birch1"), SPLITS), keep=[("birch1", "skewed")]),
-)
-@pytest.mark.slow
-def test_first_iterations_of_the_large_datasets(name, split):
-    check(name, split, n=3, t=1, ell=1, max_iter=3, disclosure="coded")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LARGE))
 def test_large_datasets_to_the_end(name):

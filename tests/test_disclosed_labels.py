@@ -175,6 +175,17 @@ def test_a_job_names_three_different_parties(comparers):
         make_job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
 
 
+def test_two_comparers_are_fewer_than_t_so_it_warns():
+    with pytest.warns(secfc.PrivacyWarning, match="any two of clients 1, 2 together learn .* though t=2"):
+        run(t=2, comparers=(0, 5, 1))
+
+
+@pytest.mark.parametrize(("t", "comparers"), [(1, (1, 2, 3)), (2, (1, 6, 7))])
+def test_by_default_the_promise_of_t_holds_and_nothing_is_warned_of(recwarn, t, comparers):
+    assert run(t=t).job.comparers == comparers
+    assert [one for one in recwarn if one.category is secfc.PrivacyWarning] == []
+
+
 @pytest.mark.processes
 class TestTheCommand:
     def test_it_prints_and_writes_no_inertia(self, files):

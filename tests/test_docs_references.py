@@ -34,12 +34,6 @@ def slug(heading):
     return re.sub(r"[\s]+", "-", kept)
 
 
-def sections(text):
-    """Headings, and the bold beginnings of paragraphs and list items."""
-    bold = re.findall(r"^(?:[-\d. ]*)\*\*(.+?)\.?\*\*", text, flags=re.MULTILINE)
-    return {one.replace("*", "").rstrip(".") for one in [*headings(text), *bold]}
-
-
 def with_any(paths, *patterns):
     """A test parameter for each file that contains one of the patterns, named by the file."""
     return [

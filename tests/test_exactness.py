@@ -135,14 +135,3 @@ def test_four_points_by_hand():
     assert result.converged
     np.testing.assert_allclose(result.history, [82.0, 1.0], rtol=1e-7)
     assert result.sizes.tolist() == [2, 2]
-
-
-@pytest.mark.parametrize("init", ["random", "separation"])
-@pytest.mark.parametrize("seed", range(5))
-def test_named_starts_are_those_of_the_baselines_for_the_same_seed(init, seed):
-    parties = np.array_split(np.random.default_rng(seed).normal(size=(90, 2)).round(2), 3)
-    result = secfc.run(parties, 4, 1, 1, init=init, seed=seed, disclosure="coded")
-    exact = ExactLloyd(4, init=init, random_state=seed).fit(parties)
-    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
-    assert result.n_iter == exact.n_iter_
-    assert result.inertia == exact.inertia_

@@ -95,9 +95,6 @@ def test_blocks_of_rows_are_put_together():
     assert nearest_given(rows[:0], centres, Fraction(2) ** -45).size == 0
 
 
-# Runs
-
-
 # Forms of given centres
 
 

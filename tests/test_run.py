@@ -227,9 +227,6 @@ def test_an_error_in_progress_comes_out_unchanged():
         run(progress=stop)
 
 
-# Limits
-
-
 # The package
 
 

@@ -63,9 +63,3 @@ def test_numbers_of_clusters_are_compared_on_the_union():
         # The labels belong to these rows, and not to those at the same place in the union.
         inertia = sum(((rows[labels == h] - rows[labels == h].mean(axis=0)) ** 2).sum() for h in range(k))
         assert hidden[k].inertia == pytest.approx(inertia, rel=1e-6)
-
-
-# Parties that lie
-
-
-# Other options of a run

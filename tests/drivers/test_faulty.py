@@ -1,12 +1,11 @@
 """A run with more faults than it tolerates ends with names or the inequality; the simulator draws others."""
 
-import numpy as np
 import pytest
 from simulator.faults import Fault, Scenario, run_faulty
 from simulator.lying import Lie
+from simulator.oracle import exact
 from support.sweeps import crossed, sweep
 
-from plaintext_baselines import ExactLloyd
 from secfc.errors import TooManyFaultsError
 
 COUNTS = (4, 5, 3, 4, 0, 5, 2, 4)
@@ -15,31 +14,8 @@ COUNTS = (4, 5, 3, 4, 0, 5, 2, 4)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def assert_exact(setup, ending):
-    """Labels and iterations equal those of exact Lloyd from the same start on the rows that took part."""
-    parties = [
-        rows if count else rows[:0] for rows, count in zip(setup.rows, ending.layout.counts, strict=True)
-    ]
-    ends = np.cumsum(ending.layout.counts)[:-1]
-    exact = ExactLloyd(
-        setup.job.k,
-        init=np.split(ending.clustering.start, ends),
-        precision=setup.job.precision,
-        bound=setup.job.bound,
-        max_iter=setup.job.method.max_iter,
-    ).fit(parties)
-    np.testing.assert_array_equal(ending.clustering.labels, np.concatenate(exact.labels_))
-    assert ending.clustering.n_iter == exact.n_iter_
-    for client, labels in ending.labels.items():
-        np.testing.assert_array_equal(labels, exact.labels_[client - 1])
-
-
 def run(setup, *faults, seed=0):
     return run_faulty(setup, Scenario(seed=seed, faults=faults))
-
-
-def left(setup, ending):
-    return {j for j, count in enumerate(ending.layout.counts, 1) if count != len(setup.rows[j - 1])}
 
 
 @pytest.fixture
@@ -75,7 +51,7 @@ def test_three_crashes_leave_r_and_a_fourth_stops_with_the_inequality(eight, at)
     crashes = [Fault(kind="crash", client=j, at=at) for j in (1, 4, 6, 8)]
     three = run(setup, *crashes[:3])
     assert three.error is None
-    assert_exact(setup, three)
+    assert exact(setup, three)
     four = run(setup, *crashes)
     assert isinstance(four.error, TooManyFaultsError)
     assert "n >= R + S: 8 < 5 + 4" in str(four.error)
@@ -97,7 +73,7 @@ def test_a_liar_and_too_many_absent_name_the_inequality(eight):
     assert "n >= R + S + 2A must hold: 8 < 5 + 2 + 2 * 1" in str(ending.error)
     honest = run(eight(max_liars=1), *faults)
     assert honest.error is None
-    assert_exact(eight(max_liars=1), honest)
+    assert exact(eight(max_liars=1), honest)
     three = run(eight(max_liars=1), *faults, Fault(kind="crash", client=4, at=17))
     assert isinstance(three.error, TooManyFaultsError)
     assert "n >= R + S + A: 8 < 5 + 3 + 1" in str(three.error)
