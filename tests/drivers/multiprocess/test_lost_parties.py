@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc.drivers.deposits.committee import Committee
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
@@ -51,27 +50,6 @@ def test_a_killed_party_is_named_with_the_signal(long, started, number):
     )
     with pytest.raises(TooManyFaultsError, match=text):
         run_multiprocess(long, kill)
-
-
-def test_a_killed_member_of_a_committee_takes_no_rows_with_it(started):
-    """The other members' copies of labels are enough for every owner."""
-    rng = np.random.default_rng(2)
-    rows = [rng.normal(size=(m, 2)) for m in (40, 1, 0, 30, 9, 25, 60)]
-    job = make_job(n=5, k=4, t=1, ell=1, d=2, bound=9.0, seed=3)
-    made = Committee.of(job, rows, keeps=True)
-    names = [f"member {j}" for j in range(1, 6)]
-    setup = Setup(job=made.job, rows=rows, starts=None, names=names, limits=Limits(), committee=made)
-
-    def kill(progress):
-        if progress.round == 2 and started[4].poll() is None:
-            started[4].send_signal(signal.SIGKILL)
-
-    outcome = run_multiprocess(setup, kill)
-    exact = ExactLloyd(4, init=outcome.by_party(outcome.start), bound=9.0).fit(rows)
-    for ours, theirs in zip(outcome.labels, exact.labels_, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert list(outcome.lost) == [5]  # perhaps only after the last round, which needs no answer of it
-    assert list(outcome.lost) == [5]
 
 
 @pytest.mark.parametrize("at", [44, -1])
