@@ -1,7 +1,6 @@
 """`choose_k`: one sharing, each k with the result of `secfc.run`, measures equal to scikit-learn's."""
 
 import io
-import json
 import re
 
 import numpy as np
@@ -11,7 +10,6 @@ from rich.console import Console
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc.api.choose_k import HEADINGS
 from secfc.cli.choose_command import choice_table
 from secfc.kmeans.measures import histogram, knee
@@ -51,63 +49,8 @@ def test_measures_are_those_of_the_pooled_rows(choice, k):
     assert choice[k].silhouette == pytest.approx(simplified_silhouette(POOLED, labels), rel=1e-6)
 
 
-@pytest.mark.parametrize("k", range(2, 7))
-def test_inertia_and_sizes_are_those_of_the_labels(choice, k):
-    labels = np.concatenate(choice[k].labels)
-    inertia = sum(((POOLED[labels == h] - POOLED[labels == h].mean(axis=0)) ** 2).sum() for h in range(k))
-    assert choice[k].inertia == pytest.approx(inertia, rel=1e-6)
-    assert choice[k].sizes.tolist() == np.bincount(labels, minlength=k).tolist()
-
-
 def test_the_planted_number_is_found(choice):
     assert (choice.best, choice.knee) == (4, 4)
-
-
-def test_one_k_alone_gives_the_labels_of_a_run():
-    # One cluster comes first and draws its own partition, so the start is passed on.
-    alone = choose(ks=[3], init="random", n_init=1)
-    rng = np.random.default_rng(0)
-    rng.integers(1, size=len(POOLED))
-    start = rng.integers(3, size=len(POOLED))
-    run = secfc.run(PARTIES, 3, 1, 1, init=np.split(start, [30, 51]))
-    assert [part.tolist() for part in alone[3].labels] == [part.tolist() for part in run.labels]
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("disclosure", ["labels", "coded"])
-def test_a_tolerance_ends_every_start_of_every_k(disclosure):
-    rows = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
-    consent = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
-    given = {"disclosure": disclosure, **(consent if disclosure == "labels" else {})}
-    choice = choose(rows, [2, 4], n_init=2, tol_moved=0.1, **given)
-    rng = np.random.default_rng(0)
-    rng.integers(1, size=90)  # one cluster comes first
-    for one in choice:
-        exact = [ExactLloyd(one.k, random_state=rng, tol_moved=0.1).fit(rows) for _ in "12"]
-        best = min(exact, key=lambda model: model.inertia_)
-        assert (one.n_iter, one.converged) == (best.n_iter_, True)
-        np.testing.assert_array_equal(np.concatenate(one.labels), np.concatenate(best.labels_))
-    assert choice[4].n_iter < choose(rows, [4], n_init=2, **given)[4].n_iter
-
-
-def test_rows_are_shared_once(choice):
-    def shares(costs):
-        return sum(message.kind == "Share" for message in costs.messages)
-
-    assert shares(choice.costs) == shares(secfc.run(PARTIES, 2, 1, 1, seed=0).costs) == 6
-
-
-@pytest.mark.processes
-def test_a_process_per_party_gives_the_same(choice):
-    other = choose(driver="multiprocess")
-    assert other.to_dict()["candidates"] == choice.to_dict()["candidates"]
-    for mine, theirs in zip(choice, other, strict=True):
-        assert [part.tolist() for part in mine.labels] == [part.tolist() for part in theirs.labels]
-
-
-def test_clients_are_told_the_labels_of_the_best(choice):
-    parts = choose(ks=[4], n_init=1).candidates[0].labels
-    assert [len(part) for part in parts] == [30, 21, 17]
 
 
 def test_frames_get_series_with_their_index():
@@ -176,17 +119,6 @@ def test_the_table_of_the_command_fits_in_80_columns():
     for heading in HEADINGS:
         assert all(word in text for word in re.split("[- ]", heading))
     assert "e+" not in text
-
-
-def test_notebooks_get_a_table(choice):
-    page = choice._repr_html_()
-    assert page.count("<tr>") == 6
-    assert "4 (knee)" in page
-
-
-def test_json_has_every_candidate_and_no_nan():
-    text = json.dumps(choose(ks=[1, 2]).to_dict(), allow_nan=False)
-    assert [one["k"] for one in json.loads(text)["candidates"]] == [1, 2]
 
 
 def test_plot_has_a_panel_for_each_measure(choice, tmp_path):

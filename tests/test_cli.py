@@ -5,11 +5,9 @@ import json
 import os
 import shlex
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -114,18 +112,6 @@ def test_how_a_file_is_written_is_found_and_said(files, more):
         )
 
 
-def test_membership_privacy_writes_a_label_per_row_beside_its_id(files, rows):
-    done = secfc_command(
-        "run", *ARGUMENTS, *COLUMNS, "--membership", "--ids-cap", "30", "--out", "result", cwd=files
-    )
-    assert done.returncode == 0, done.stderr
-    ids = np.split(np.array([f"p{i}" for i in range(21)]), [9, 15])
-    expected = secfc.run(np.split(rows, [9, 15]), 2, 1, 1, seed=1, ids=secfc.Membership(ids, cap=30))
-    found = [read_labels(files / "result" / f"{name}.labels.csv") for name in "abc"]
-    written = {row["patient"]: int(row["label"]) for part in found for row in part}
-    assert written == expected.by_id()
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -152,12 +138,6 @@ def test_run_writes_a_summary_with_parameters_threshold_costs_and_versions(files
     assert sum(summary["result"]["sizes"]) == 21
     assert summary["costs"]["bytes"] == sum(phase["sent_bytes"] for phase in summary["costs"]["phases"])
     assert summary["versions"]["secfc"] == secfc.__version__
-
-
-def test_run_prints_the_threshold_and_the_costs(files):
-    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", cwd=files)
-    assert "3 clients, t = 1 may collude, ell = 1 segments" in done.stdout
-    assert "CPU seconds" in done.stdout
 
 
 def test_quiet_prints_nothing(files):
@@ -340,25 +320,6 @@ def test_ids_of_a_csv_file_are_written_as_they_stand_there(files):
     assert [row["patient"] for row in read_labels(files / "result" / "c.labels.csv")] == ["007", "08.50"]
 
 
-def test_a_column_that_one_file_alone_has_can_be_dropped_beside_another(files):
-    (files / "c.csv").write_text("patient,age,dose,score,more\np,1,2,3,4\n")
-    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--drop", "more", "--out", "r", cwd=files)
-    assert done.returncode == 0, done.stderr
-
-
-def test_ids_are_text_for_membership_privacy_whatever_the_type_of_a_file(tmp_path):
-    (tmp_path / "a.csv").write_text("id,x\n7,1\n8,2\n")
-    pa.parquet.write_table(pa.table({"id": [9, 7], "x": [3.0, 4.0]}), tmp_path / "b.parquet")
-    (tmp_path / "c.csv").write_text("id,x\n007,9\n")
-    files = ("a.csv", "b.parquet", "c.csv")
-    options = ("-k", 2, "--t", 1, "--ell", 1, "--id", "id", "--membership", "--out", "r")
-    done = secfc_command("run", *files, *options, cwd=tmp_path)
-    assert "DuplicateIdError" in done.stderr  # the integer 7 and the text 7
-    pa.parquet.write_table(pa.table({"id": [9, 10], "x": [3.0, 4.0]}), tmp_path / "b.parquet")
-    done = secfc_command("run", *files, *options, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("plot", "text"),
@@ -446,23 +407,6 @@ def test_label_files_of_inputs_with_one_name_are_told_apart(tmp_path):
     assert label_names(paths) == ["x-1.labels.csv", "x-2.labels.csv", "x-1-3.labels.csv"]
 
 
-def test_queries_of_one_file_are_parties_of_their_own(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
-        connection.execute("CREATE TABLE visits (site INTEGER, age REAL)")
-        connection.executemany("INSERT INTO visits VALUES (?, ?)", [(at % 3, at) for at in range(12)])
-    asked = [
-        word
-        for site in range(3)
-        for word in ("--from", "sqlite:///x.db", "--query", f"SELECT age FROM visits WHERE site = {site}")
-    ]
-    done = secfc_command(
-        "run", *asked, *["-k", "2", "--t", "1", "--ell", "1", "--seed", "1", "--out", "out"], cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    labels = [read_labels(tmp_path / "out" / f"x-{at}.labels.csv") for at in (1, 2, 3)]
-    assert [len(one) for one in labels] == [4, 4, 4]
-
-
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2e9, "2.00 GB")])
 def test_bytes_are_shown_in_decimal_units(count, text):
     assert bytes_text(count) == text
@@ -483,11 +427,6 @@ def test_a_report_that_is_there_already_is_refused_before_anything_runs(files):
     assert done.returncode == 2
     assert "--report: r.html already exists" in done.stderr
     assert not (files / "result").exists()
-
-
-def test_json_is_the_summary_and_nothing_else(files):
-    done = secfc_command("run", *ARGUMENTS, *COLUMNS, "--out", "result", "--json", cwd=files)
-    assert json.loads(done.stdout) == json.loads((files / "result" / "summary.json").read_text())
 
 
 def test_a_log_file_has_the_run_and_no_id_of_a_row(files):
@@ -523,23 +462,6 @@ def test_choose_k_prints_a_table(files):
     assert "the silhouette is best at k = 2" in done.stdout
 
 
-def test_choose_k_prints_json(files):
-    done = secfc_command(*CHOOSE, "--drop", "diagnosis,patient", "-q", "--json", cwd=files)
-    assert [one["k"] for one in json.loads(done.stdout)["candidates"]] == [1, 2, 3, 4]
-
-
-def test_choose_k_hides_whose_rows_are_whose(files):
-    options = ("--drop", "diagnosis", "--id", "patient", "-q", "--json")
-    plain = secfc_command(*CHOOSE, *options, cwd=files)
-    hidden = secfc_command(*CHOOSE, *options, "--membership", "--ids-cap", 500, "--bound", 100, cwd=files)
-    assert hidden.returncode == 0, hidden.stderr
-    shown, kept = json.loads(plain.stdout), json.loads(hidden.stdout)
-    assert [sum(one["sizes"]) for one in kept["candidates"]] == [
-        sum(one["sizes"]) for one in shown["candidates"]
-    ]
-    assert {phase["phase"] for phase in kept["costs"]["phases"]} >= {"union"}
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -556,18 +478,6 @@ def test_choose_k_says_which_option_cannot_be(files, options, text):
     done = secfc_command(*CHOOSE, "--drop", "diagnosis", *options, cwd=files)
     assert done.returncode == 2
     assert text in " ".join(done.stderr.split())
-
-
-def test_choose_k_refuses_a_file_that_is_given_twice(files):
-    done = secfc_command(*CHOOSE, "a.csv", "--drop", "diagnosis", cwd=files)
-    assert done.returncode == 2
-    assert "FILES: a.csv is given twice" in done.stderr
-
-
-def test_choose_k_names_the_file_that_cannot_be_used(files):
-    done = secfc_command(*CHOOSE, "-q", cwd=files)
-    assert done.returncode == 2
-    assert "a.csv: column 'patient' is not numeric" in done.stderr
 
 
 def leaves(command, path=()):
@@ -591,21 +501,3 @@ def test_shells_can_complete(tmp_path, shell, monkeypatch):
     done = secfc_command(cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "_SECFC_COMPLETE" in done.stdout
-
-
-def test_a_column_never_shared_ends_the_run_and_leaves_nothing(files):
-    never = ("--never-share", "income, dose")
-    done = secfc_command("run", *ARGUMENTS, *COLUMNS, *never, "--out", "result", cwd=files)
-    assert done.returncode == 2
-    assert "LimitError: a.csv: the party's limits forbid sharing column 'dose'" in done.stderr
-    assert not (files / "result").exists()
-
-
-def test_coded_distances_and_limits_can_be_asked_for(files):
-    for disclosure in ("labels", "coded"):
-        options = ("--disclosure", disclosure, "--smallest-set", 2, "--most-rounds", 50, "-q")
-        done = secfc_command("run", *ARGUMENTS, *COLUMNS, *options, "--out", disclosure, cwd=files)
-        assert done.returncode == 0, done.stderr
-    for name in "abc":
-        one, other = (read_labels(files / mode / f"{name}.labels.csv") for mode in ("labels", "coded"))
-        assert one == other

@@ -34,23 +34,6 @@ def candidates(*options):
     return json.loads(done.stdout)
 
 
-def test_liars_and_disclosure_change_no_figure(files):
-    plain = candidates()
-    logged = candidates("--log", "log")
-    assert logged["candidates"] == plain["candidates"]
-    assert "secfc.run" in (files / "log").read_text()
-    wary = candidates("--disclosure", "coded", "--max-liars", 1)
-    assert wary["candidates"] == plain["candidates"]
-    assert "check" in {phase["phase"] for phase in wary["costs"]["phases"]}
-
-
-def test_limits_that_fit_change_nothing(files):
-    limits = ("--smallest-set", 2, "--most-rounds", 500, "--most-rows", 30, "--largest-share", 0.5)
-    limits += ("--never-share", "income")
-    start = ("--init", "random")
-    assert candidates(*start, *limits)["candidates"] == candidates(*start)["candidates"]
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [

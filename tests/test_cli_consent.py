@@ -90,15 +90,6 @@ def test_centres_are_written_for_those_that_learn_them_exactly_under_the_columns
     assert json.loads((files / "result/summary.json").read_text())["parameters"]["reveal_to"] == [1, 3]
 
 
-def test_noise_on_centres_is_asked_for_by_two_numbers(files):
-    noise = ("--centres-epsilon", 1, "--centres-delta", 1e-6)
-    done = run("--reveal-centres", "north", "--consent", "all", *noise)
-    assert done.exit_code == 0, done.stderr
-    assert (numbers(files / "result/north.centres.csv") != expected().cluster_centers).all()
-    told = json.loads((files / "result/summary.json").read_text())["parameters"]
-    assert (told["centres_epsilon"], told["centres_delta"]) == (1.0, 1e-6)
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -124,29 +115,6 @@ def test_spreads_take_a_number_of_rows_from_every_party_and_the_largest_holds(fi
     assert json.loads((files / "result/summary.json").read_text())["parameters"]["reveal_spread"] == 12
 
 
-def test_with_a_page_each_that_learns_centres_gets_its_own_copy(files):
-    done = run("--reveal-centres", "north,west", "--consent", "all", "--report", "page.html")
-    assert done.exit_code == 0, done.stderr
-    assert [one for one in results(files / "result") if one.endswith(".html")] == [
-        "north.report.html",
-        "west.report.html",
-    ]
-    own = (files / "result/west.report.html").read_text(encoding="utf-8")
-    assert "the copy of west.csv" in own
-    assert all(f"<td>{column}</td>" in own for column in COLUMNS)
-    assert 'id="profiles"' not in (files / "page.html").read_text(encoding="utf-8")
-
-
-def test_what_is_opened_is_said_and_is_in_no_summary(files):
-    shown = secfc_(
-        "run", "-k", 2, "--t", 1, "--ell", 1, "--seed", 1, "--id", "patient", "--out", "result",
-        "--reveal-centres", "all", "--consent", "all",
-    )  # fmt: skip
-    assert "centres opened to north, south, west" in shown.stdout
-    told = shown.stdout + (files / "result/summary.json").read_text()
-    assert not any(str(value) in told for value in expected().cluster_centers.ravel())
-
-
 @pytest.mark.parametrize(
     ("named", "comparers"),
     [("west,north,south", [3, 1, 2]), ("west,helper,south", [3, 4, 2]), ("helper,helper,north", [4, 5, 1])],
@@ -158,11 +126,6 @@ def test_parties_that_compare_are_named_in_their_order(files, named, comparers):
     assert (parameters["disclosure"], parameters["comparers"]) == ("labels", comparers)
     for name, labels in zip(LABELS, expected().labels, strict=True):
         assert [int(row["label"]) for row in read(files / "result" / name)] == labels.tolist()
-
-
-def test_nothing_is_opened_unless_it_is_asked_for(files):
-    assert run().exit_code == 0
-    assert results(files / "result") == sorted([*LABELS, "summary.json"])
 
 
 @pytest.mark.some(5)
@@ -260,15 +223,6 @@ def test_a_prediction_has_the_bound_of_the_run_unless_new_rows_are_beyond_it(fil
     assert bounds == [of_run, 500.0]
 
 
-def test_a_prediction_has_the_parameters_of_the_run(files):
-    assert run("--disclosure", "coded", "--precision", 30).exit_code == 0
-    done = predict(*NEWS, "--json", "--quiet", "--log", "log")
-    before = json.loads((files / "result/summary.json").read_text())["parameters"]
-    after = json.loads(done.stdout)["parameters"]
-    for name in ("k", "t", "ell", "precision", "disclosure", "max_liars", "bound"):
-        assert after[name] == before[name]
-
-
 def other_ids():
     write("south.csv", OLD[1], ids=[f"{100 + at}" for at in range(len(OLD[1]))][::-1])
 
@@ -351,11 +305,3 @@ def test_a_folder_of_results_is_not_written_over(files):
     run()
     done = predict(*NEWS, "--out", "result")
     assert "--out: result is not empty" in " ".join(done.stderr.split())
-
-
-@pytest.mark.parametrize("command", ["run", "predict"])
-def test_help_says_what_is_opened_and_who_consents(files, command):
-    shown = " ".join(CliRunner().invoke(app, [command, "--help"]).stdout.split())
-    assert "What is opened, if every party consents" in shown
-    assert "--consent" in shown
-    assert f"Example: secfc {command} a.csv b.csv c.csv" in shown

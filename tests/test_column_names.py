@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from test_cli import secfc_command
 
 import secfc
 from secfc.prepare.tables import as_table
@@ -53,13 +52,6 @@ def test_frames_are_matched_by_name_and_what_the_first_lacks_is_left_out_and_sai
 
 
 @pytest.mark.filterwarnings("ignore::secfc.ColumnWarning")
-def test_a_run_has_the_labels_of_the_arrays():
-    by_name, by_place = (secfc.run(one, 2, 1, 1, seed=1) for one in (frames(), ROWS))
-    for mine, theirs in zip(by_name.labels, by_place.labels, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-
-
-@pytest.mark.filterwarnings("ignore::secfc.ColumnWarning")
 def test_a_model_knows_its_columns_by_name():
     limits = secfc.Limits(reveal_centres=True)
     options = {"t": 1, "ell": 1, "random_state": 1, "reveal": secfc.Reveal(centres="all"), "limits": limits}
@@ -85,16 +77,6 @@ def test_files_are_matched_by_name(tmp_path, kind):
         np.testing.assert_array_equal(table.rows, rows)
     chosen = read_tables(paths, columns=[WRITTEN[2], "dose"], drop=[WRITTEN[0]])
     np.testing.assert_array_equal(chosen[2].rows, ROWS[2][:, [2, 1]])
-
-
-def test_the_command_says_in_one_line_what_is_left_out(tmp_path):
-    for at, frame in enumerate(frames()):
-        frame.to_csv(tmp_path / f"{at}.csv", index=False)
-    done = secfc_command("run", "0.csv", "1.csv", "2.csv", "-k", 2, "--out", "r", "--quiet", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[0] == (
-        "ColumnWarning: columns that 0.csv lacks are left out: 'note' (2.csv)"
-    )
 
 
 def test_identifiers_stay_as_they_are_under_a_name_that_is_spelt_otherwise(tmp_path):

@@ -8,7 +8,7 @@ from itertools import cycle, product
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from support.datasets import DATASETS, SPLITS, by_class, femnist_parties, fkm_parties, mnist
+from support.datasets import DATASETS, SPLITS, femnist_parties, fkm_parties, mnist
 from support.sweeps import sweep
 
 import secfc
@@ -93,20 +93,6 @@ def test_labels_equal_exact_lloyd_and_scikit_learn(name, split, disclosure):
     check(name, split, n=5, t=1, ell=2, disclosure=disclosure)
 
 
-@pytest.mark.parametrize("name", sweep(("s1", "g2-16-90", "femnist-fkm"), keep=("s1", "g2-16-90")))
-def test_eleven_clients_at_the_default_t_and_ell(name):
-    check(name, "skewed", n=11, t=4, ell=2)
-
-
-@pytest.mark.parametrize(
-    ("name", "split"),
-    sweep(product(("femnist-leaf", "birch1"), SPLITS), keep=[("birch1", "skewed")]),
-)
-@pytest.mark.slow
-def test_first_iterations_of_the_large_datasets(name, split):
-    check(name, split, n=3, t=1, ell=1, max_iter=3, disclosure="coded")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LARGE))
 def test_large_datasets_to_the_end(name):
@@ -130,12 +116,3 @@ def test_parties_as_the_papers_split_them(read):
     exact = ExactLloyd(k, init=result.start).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
     assert_same_as_scikit_learn(parties, k, result)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("scale", sweep((1e-6, 1.0, 1e6), keep=(1e-6, 1e6)))
-def test_units_of_real_data_do_not_matter(scale):
-    rows = DATASETS["s2"][0]() * scale
-    parties = [rows[members] for members in by_class(rows, 5)]
-    result = secfc.run(parties, 15, t=1, ell=1, seed=3)
-    assert_same_as_scikit_learn(parties, 15, result)

@@ -1,15 +1,11 @@
 """The default start: one rule for calls, the estimator, commands and job files."""
 
-import json
-import re
-
 import numpy as np
 import pytest
 from support.organisations import Organisations
 from typer.testing import CliRunner
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc import SecureKMeans
 from secfc.agreement.job_file import read_job
 from secfc.cli.app import app
@@ -57,22 +53,6 @@ def test_run_and_the_estimator_decide_by_the_rule(case):
     assert fitted.result_.job == job
 
 
-@pytest.mark.some(2)
-@pytest.mark.filterwarnings("ignore:max_iter")
-def test_the_command_decides_by_the_rule(case, tmp_path):
-    (disclosure, smallest, init, n_init), decided = case
-    files = []
-    for at, rows in enumerate(PARTIES):
-        files.append(str(tmp_path / f"{at}.npy"))
-        np.save(files[-1], rows)
-    flags = ["-k", "2", "--t", "1", "--ell", "1", "--disclosure", disclosure, "--driver", "in-process"]
-    flags += ["--init", init, "--n-init", str(n_init), "--smallest-set", str(smallest), "--max-iter", "3"]
-    done = CliRunner().invoke(app, ["run", *files, *flags, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    parameters = json.loads((tmp_path / "out" / "summary.json").read_text())["parameters"]
-    assert (parameters["init"], parameters["n_init"]) == decided
-
-
 def test_a_job_file_decides_by_the_rule(case, organisations):
     (disclosure, smallest, init, n_init), decided = case
     lines = [f'disclosure = "{disclosure}"']
@@ -101,23 +81,6 @@ def test_a_start_of_single_rows_is_refused_if_one_party_answers_for_no_single_ro
         secfc.run(PARTIES, 2, 1, 1, seed=0, limits=limits, init="k-means++")
 
 
-def test_labels_of_the_default_are_those_of_lloyd_on_the_pooled_rows_from_the_same_start():
-    result = secfc.run(PARTIES, 3, 1, 1, seed=4)
-    job = result.job
-    same = {"bound": job.bound, "precision": job.precision}
-    for init, seed in ((result.start, None), ("random", 4)):
-        exact = ExactLloyd(3, init=init, random_state=seed, **same).fit(PARTIES)
-        for ours, theirs in zip(result.labels, exact.labels_, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-
-
-def test_given_labels_and_centres_are_one_start():
-    labels = [[0, 1] * 4 + [0], [1] * 7, [0] * 8]
-    for init in (labels, np.array([[0.0, 0.0], [9.0, 9.0]])):
-        job = secfc.run(PARTIES, 2, 1, 1, init=init).job
-        assert (job.method.init, job.method.n_init) == ("labels", 1)
-
-
 def test_what_is_wrong_is_left_to_the_job():
     for n_init in (0, "many", None, 1.5):
         with pytest.raises(secfc.ParameterError, match=r"^n_init: "):
@@ -136,16 +99,6 @@ def test_a_number_of_starts_that_is_none_is_told_by_line(organisations, value):
 
 
 TELLS = r"^init: the draws of 'k-means\+\+' are public and tell sums of distances"
-
-
-@pytest.mark.parametrize("disclosure", ["labels", "coded"])
-def test_first_sets_of_the_default_do_not_depend_on_values(disclosure):
-    starts = [
-        secfc.run(rows, 3, 1, 1, seed=5, disclosure=disclosure).start
-        for rows in (PARTIES, [np.flip(rows, axis=1) ** 3 for rows in PARTIES])
-    ]
-    for one, other in zip(*starts, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("init", ["auto", "random", "separation"])
@@ -174,11 +127,6 @@ def test_draws_by_a_coin_or_a_seed_are_public(seed):
     job = make_job(n=3, k=2, t=1, ell=1, d=2, bound=1.0, init="k-means++", seed=seed)
     assert job.privacy_warning() is not None
     assert "from the draws sums of distances" in who_learned_what(job, rounds=7)[0].what
-
-
-def test_a_warning_has_every_reason():
-    job = make_job(n=5, k=2, t=2, ell=1, d=2, bound=1.0, init="k-means++", comparers=(1, 2, 6))
-    assert re.search(TELLS + ".*; comparers: any two of clients 1, 2", str(job.privacy_warning()))
 
 
 def test_who_reads_or_signs_a_job_is_told_what_its_draws_tell(organisations):

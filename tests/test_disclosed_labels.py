@@ -5,11 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from support.sweeps import crossed
 from test_cli import ARGUMENTS, COLUMNS, files, read_labels, rows, secfc_command
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc.errors import ParameterError
 from secfc.protocol.job.making import make_job
 from secfc.protocol.server import Server
@@ -21,50 +19,9 @@ _RNG = np.random.default_rng(11)
 ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(4, size=(m, 1)) * 4).round(4) for m in (30, 0, 25, 40, 11)]
 
 
-PLUS_PLUS = {"init": "k-means++", "n_init": 2}
-
-
 def run(**options):
     start = {"init": "random", "n_init": 1}  # for any disclosure
     return secfc.run(ROWS, **{"k": 4, "t": 1, "ell": 1, "seed": 2, "disclosure": "labels"} | start | options)
-
-
-def assert_same(one, other):
-    for ours, theirs in zip(one.labels, other.labels, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    for ours, theirs in zip(one.start, other.start, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert (one.n_iter, one.converged, one.sizes.tolist()) == (
-        other.n_iter,
-        other.converged,
-        other.sizes.tolist(),
-    )
-
-
-@pytest.mark.some(1)
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"ell": 2},
-        {"comparers": (4, 1, 2)},
-        {"init": "separation"},
-        {"tol_moved": 0.3},
-    ],
-    ids=str,
-)
-def test_drivers_and_disclosures_have_one_result(options):
-    one = run(**options)
-    assert one.n_iter > 1
-    assert_same(one, run(**options, driver="multiprocess"))
-    without = {name: value for name, value in options.items() if name != "comparers"}
-    assert_same(one, run(**without, disclosure="coded"))
-    if "init" not in options:
-        exact = ExactLloyd(4, init=one.start, tol_moved=options.get("tol_moved", 0)).fit(ROWS)
-        assert (one.n_iter, one.converged) == (exact.n_iter_, exact.converged_)
-        for ours, theirs in zip(one.labels, exact.labels_, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_no_distance_is_in_the_result():
@@ -80,31 +37,6 @@ def test_no_distance_is_in_the_result():
 
 
 CONSENT = {"reveal": secfc.Reveal(inertia=True), "limits": secfc.Limits(reveal_inertia=True)}
-
-
-@pytest.mark.some(1)
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("options", "driver"),
-    crossed(
-        [{}, {"t": 2}, {"max_liars": 1}, {"n_init": 3}, {"init": "separation"}],
-        ["in-process", "multiprocess"],
-        together=1,
-    ),
-    ids=str,
-)
-def test_by_consent_the_inertia_is_that_of_distances(options, driver):
-    told = run(**options | {"max_liars": 0}, disclosure="coded")
-    result = run(**options, **CONSENT, driver=driver)
-    assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
-    assert (result.history.tolist(), result.near_ties) == ([], None)
-    assert_same(result, told)
-
-
-def test_with_ids_too():
-    ids = [[f"{j}-{i}" for i in range(len(part))] for j, part in enumerate(ROWS)]
-    result, told = (run(ids=ids, **more) for more in (CONSENT, {"disclosure": "coded"}))
-    assert result.inertia == pytest.approx(told.inertia, rel=2**-51)
 
 
 def test_spreads_imply_the_inertia():
@@ -151,18 +83,6 @@ def test_a_model_has_an_inertia_only_where_it_was_opened():
             ask()
     opened = secfc.SecureKMeans(4, **given, **CONSENT).fit(ROWS)
     assert opened.inertia_ == -opened.score(ROWS) == opened.result_.inertia
-
-
-def test_a_prediction_has_the_labels_of_distances():
-    result = run()
-    new, limits = [part[:7] + 0.25 for part in ROWS], secfc.Limits(predict=True)
-    one, other = (
-        secfc.predict(ROWS, result.labels, new, k=4, t=1, ell=1, limits=limits, disclosure=disclosure)
-        for disclosure in ("labels", "coded")
-    )
-    for ours, theirs in zip(one.labels, other.labels, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert np.unique(np.concatenate(one.labels)).size > 1
 
 
 def test_the_page_has_no_inertia_and_no_distances(tmp_path):
@@ -227,53 +147,16 @@ def test_what_labels_do_not_go_with_is_refused_before_anything_is_sent(monkeypat
     assert made == []
 
 
-def test_liars_are_looked_for_too():
-    assert run(max_liars=1).faults.liars == ()
-
-
 class TestSeveralK:
     def choose(self, ks=(2, 4), **more):
         given = {"seed": 3, "n_init": 2, "disclosure": "labels"} | CONSENT
         return secfc.choose_k(ROWS, ks, 1, 1, **given | more)
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("ks", [(2, 4), (1, 3), (1,), (5,)])
-    def test_are_what_they_are_with_distances(self, ks):
-        ours = self.choose(ks)
-        plain = self.choose(ks, disclosure="coded", reveal=secfc.Reveal(inertia=False))
-        for one, other in zip(ours, plain, strict=True):
-            assert (one.k, one.n_iter, one.sizes.tolist()) == (other.k, other.n_iter, other.sizes.tolist())
-            for mine, theirs in zip(one.labels, other.labels, strict=True):
-                np.testing.assert_array_equal(mine, theirs)
-            assert one.inertia == pytest.approx(other.inertia, rel=2**-51)
-            expected = other.calinski_harabasz
-            assert one.calinski_harabasz == pytest.approx(expected, rel=1e-12, nan_ok=True)
-            assert (one.silhouette, one.davies_bouldin) == (None, None)
-        assert ours.knee == plain.knee
-        scores = {one.k: one.calinski_harabasz for one in plain if one.k > 1} or {1: 0.0}
-        assert ours.best == max(scores, key=scores.get)
-        shares = [[one.kind for one in run.costs.messages].count("Share") for run in (ours, plain)]
-        assert shares[0] == shares[1]
 
     def test_their_table_has_no_other_measures(self):
         choice = self.choose()
         assert [row[2].strip() for row in choice.rows()] == ["-", "-"]
         assert [row[3].endswith("*") for row in choice.rows()] == [one.k == choice.best for one in choice]
         assert {one["silhouette"] for one in choice.to_dict()["candidates"]} == {None}
-
-    def test_their_plot_is_drawn_without_them(self):
-        pytest.importorskip("matplotlib")
-        assert len(self.choose().plot().axes) == 4
-
-    @pytest.mark.some(1)
-    @pytest.mark.processes
-    @pytest.mark.parametrize("more", [{"max_liars": 1}, {"comparers": (4, 5, 6)}], ids=str)
-    def test_by_processes_and_helpers_too(self, more):
-        one, other = self.choose(), self.choose(driver="multiprocess", **more)
-        assert [found.inertia for found in one] == pytest.approx(
-            [found.inertia for found in other], rel=2**-51
-        )
-        assert one.best == other.best
 
     def test_need_consent(self):
         with pytest.raises(
@@ -289,12 +172,6 @@ def test_a_job_names_three_different_parties(comparers):
     with pytest.raises(
         ParameterError, match=r"^comparers: (three different parties are needed|clients have the numbers)"
     ):
-        make_job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
-
-
-@pytest.mark.parametrize("comparers", [(0, 1, 2), (-1, 1, 2), (True, 2, 3), (1.0, 2, 3)])
-def test_a_comparer_is_a_number_of_a_client(comparers):
-    with pytest.raises(ParameterError, match=r"^comparers: "):
         make_job(n=5, k=2, t=1, ell=1, d=2, bound=1.0, disclosure="labels", comparers=comparers)
 
 

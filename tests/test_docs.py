@@ -37,15 +37,6 @@ def test_examples_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
         assert printed.getvalue() == output, code
 
 
-def test_the_site_lists_every_page_but_decisions():
-    listed = set(
-        re.findall(r"^ *- .*?: ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
-    )
-    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
-    pages |= {str(page.relative_to(ROOT)) for page in (ROOT / "benchmarks").rglob("*.md")}
-    assert listed == {page for page in pages if not page.startswith("decisions/")}
-
-
 def test_protocol_page_lists_the_messages_with_their_numbers_ways_phases_and_purposes():
     rows = re.findall(r"^\| (\d+) \| (\w+) \| (.+?) \| (.+?) \|(.*?)\|", PROTOCOL, flags=re.MULTILINE)
     ways = {FromServer: "server → client", ToServer: "client → server", BetweenClients: "client → client"}
@@ -78,18 +69,6 @@ def test_the_citation_is_of_this_version_and_licence():
     cited = dict(re.findall(r"^(version|license): (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
     assert cited == {"version": project["version"], "license": project["license"]}
     assert "Apache License" in (ROOT / "LICENSE").read_text()[:200]
-
-
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])
-def test_files_that_contributing_and_security_name_exist(name):
-    text = (ROOT / name).read_text()
-    for target in re.findall(r"\]\(([^)#:]+?)\)", text):
-        assert (ROOT / target).exists(), target
-    for line in re.findall(r"^\| (`.*?) \| .* \|$", text, flags=re.MULTILINE):  # the table of the layout
-        first, *others = re.findall(r"`([\w/.]+)`", line)
-        assert (ROOT / first).exists(), first
-        for other in others:
-            assert (ROOT / other).exists() or (ROOT / "secfc" / other).exists(), other
 
 
 INSTALLS_ANOTHERS = re.compile(

@@ -13,10 +13,6 @@ import numpy as np
 import pytest
 from support import warm
 
-from secfc.agreement.job_file import JobSchema
-from secfc.agreement.site_file import SiteSchema
-from secfc.tables.toml_file import FileSchema
-
 PAGE = (Path(__file__).parent.parent / "docs" / "agreeing-on-a-job.md").read_text()
 BLOCKS = re.findall(r"^```(bash|toml|)\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
 
@@ -142,19 +138,3 @@ def test_words_that_are_read_out_are_those_shown_and_signatures_from_elsewhere_a
     secfc_command("secfc job sign south.toml", tmp_path)
     printed = secfc_command("secfc job collect job.toml from-north.signatures", tmp_path)
     assert printed.split() == ["north:", "signed", "south:", "signed", "west:", "not", "signed"]
-
-
-def test_the_page_names_every_key_of_the_files():
-    def keys(schema):
-        for name, field in schema.model_fields.items():
-            yield name
-            if isinstance(field.annotation, type) and issubclass(field.annotation, FileSchema):
-                yield from keys(field.annotation)
-
-    missing = [
-        key
-        for schema in (JobSchema, SiteSchema)
-        for key in keys(schema)
-        if not re.search(rf"\b{key}\b", PAGE)
-    ]
-    assert missing == []

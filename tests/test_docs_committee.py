@@ -2,14 +2,11 @@
 
 import csv
 import re
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_docs_agreeing import run_blocks
-
-from secfc.agreement.job_file import ClusteringSchema, OwnersSchema
 
 PAGE = (Path(__file__).parent.parent / "docs" / "how-to" / "committee.md").read_text()
 BLOCKS = re.findall(r"^```(bash|toml)\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
@@ -34,10 +31,3 @@ def test_the_page_can_be_followed(tmp_path):
     audited = printed["secfc audit job.summary.json --job job.toml"]
     assert audited.count("holds  ") == 10
     assert "DOES NOT HOLD" not in audited
-
-
-def test_the_page_names_every_key_of_owners():
-    table = set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE))
-    assert table == set(OwnersSchema.model_fields)
-    (job,) = (tomllib.loads(text) for kind, text in BLOCKS if text.startswith("# job.toml"))
-    assert set(job["clustering"]) <= set(ClusteringSchema.model_fields)

@@ -20,13 +20,7 @@ PAGES = sorted(
     ]
 )
 PACKAGES = ("secfc", "plaintext_baselines", "benchmarks")
-SOURCES = sorted(path for folder in PACKAGES for path in (ROOT / folder).rglob("*.py"))
 THREATS = (DOCS / "threat-model.md").read_text()
-EQUATIONS = {
-    name: re.findall(r"^> \(([UP]?\d+'*)\)", (DOCS / name).read_text(), flags=re.MULTILINE)
-    for name in ("protocol.md", "optional.md", "union.md", "faults.md", "proofs.md")
-}
-"""The numbers of the equations that each page defines."""
 
 
 def headings(text):
@@ -38,12 +32,6 @@ def slug(heading):
     """An anchor as Python-Markdown's table of contents makes it, which equals GitHub's for these headings."""
     kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "").strip().lower())
     return re.sub(r"[\s]+", "-", kept)
-
-
-def sections(text):
-    """Headings, and the bold beginnings of paragraphs and list items."""
-    bold = re.findall(r"^(?:[-\d. ]*)\*\*(.+?)\.?\*\*", text, flags=re.MULTILINE)
-    return {one.replace("*", "").rstrip(".") for one in [*headings(text), *bold]}
 
 
 def with_any(paths, *patterns):
@@ -96,35 +84,6 @@ def test_anchors_of_links_are_headings(page):
     for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text()):
         there = (page.parent / target) if target else page
         assert anchor in {slug(one) for one in headings(there.read_text())}, f"{target}#{anchor}"
-
-
-@pytest.mark.parametrize("source", with_any(SOURCES, "docs/"))
-def test_sections_that_docstrings_name_exist(source):
-    text = re.sub(r"\s*\n\s*#? *", " ", source.read_text())
-    for page, quoted, plain in re.findall(
-        r'(?:docs/)([\w/-]+\.md), (?:"([^"]+)"|([A-Z][\w ]+?)(?=[).;,]))', text
-    ):
-        assert (quoted or plain) in sections((DOCS / page).read_text()), f"{page}, {quoted or plain}"
-    for page in re.findall(r"\bdocs/([\w/-]+\.md)", text):
-        assert (DOCS / page).exists(), page
-    for number in re.findall(r"docs/decisions/(\d{3})\b", text):
-        assert list((DOCS / "decisions").glob(f"{number}-*.md")), number
-
-
-@pytest.mark.parametrize("path", with_any([*PAGES, *SOURCES], r"\.md[^\n]*,\s*eqs?\.", r"\[eq\. "))
-def test_equations_that_are_named_exist_on_the_page_that_is_named(path):
-    text = re.sub(r"\s*\n\s*#? *", " ", path.read_text())
-    for page, first, last in re.findall(r"\b(\w+\.md)(?:#[\w-]+\))?, eqs?\. (\d+)(?:-(\d+))?", text):
-        assert {first, last or first} <= set(EQUATIONS[page]), page
-    for first, page in re.findall(r"\[eq\. (\d+)\]\((?:\.\./)*(\w+\.md)#", text):
-        assert first in EQUATIONS[page], page
-
-
-@pytest.mark.parametrize("page", EQUATIONS)
-def test_equations_that_a_page_of_the_protocol_refers_to_exist(page):
-    named = re.findall(r"\b(?:by|in|of|to|with|is) \(([UP]?\d+'*)\)", (DOCS / page).read_text())
-    assert named
-    assert set(named) <= {number for numbers in EQUATIONS.values() for number in numbers}
 
 
 def test_limits_of_the_table_are_those_of_clients_and_jobs_each_with_a_test():

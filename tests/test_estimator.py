@@ -1,6 +1,5 @@
 """`SecureKMeans` with scikit-learn: its checks, its tools, and the parties of `secfc.run`."""
 
-import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -8,9 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import secfc
@@ -87,10 +84,6 @@ def test_labels_are_those_of_run():
     assert fitted.n_features_in_ == 2
 
 
-def test_fit_predict_returns_the_labels_of_the_fit():
-    assert lists(model().fit_predict(PARTIES)) == lists(model().fit(PARTIES).labels_)
-
-
 def test_score_is_the_negative_inertia():
     fitted = model(disclosure="coded").fit(PARTIES)
     assert fitted.score(PARTIES) == -fitted.inertia_
@@ -109,28 +102,6 @@ def test_score_before_fit_is_scikit_learns_error():
 @pytest.mark.parametrize("name", ["cluster_centers_", "transform"])
 def test_nothing_shows_centres(name):
     assert not hasattr(model().fit(PARTIES), name)
-
-
-def test_a_clone_has_the_parameters_and_no_fit():
-    fitted = model(limits=secfc.Limits(most_rounds=50), precision=20).fit(PARTIES)
-    fresh = clone(fitted)
-    assert fresh.get_params() == fitted.get_params()
-    assert not hasattr(fresh, "labels_")
-
-
-def test_set_params_reaches_the_run():
-    assert model().set_params(n_clusters=2).fit(PARTIES).result_.job.k == 2
-
-
-def test_a_grid_of_parameters_finds_the_number_of_clusters_it_scores_best():
-    grid = ParameterGrid({"n_clusters": [1, 2, 3]})
-    scores = [model(**point, disclosure="coded").fit(PARTIES).score(PARTIES) for point in grid]
-    assert np.argmax(scores) == 2
-
-
-def test_a_fitted_model_survives_pickling():
-    fitted = model().fit(PARTIES)
-    assert lists(pickle.loads(pickle.dumps(fitted)).labels_) == lists(fitted.labels_)
 
 
 def test_the_seed_may_be_a_random_state():

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.sweeps import crossed, sweep, tries
+from support.sweeps import sweep, tries
 
 import secfc
 from plaintext_baselines import ExactLloyd
 from secfc.protocol.job.cases import LabelsOnly
-from secfc.protocol.job.row_layout import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 
@@ -80,39 +79,6 @@ def test_labels_equal_exact_lloyd_with_ties_duplicates_and_emptied_clusters(
         assert_equals_exact_lloyd(parties, k, result, **options)
 
 
-@pytest.fixture
-def slow_rows():
-    """Rows whose labels take more than ten iterations; in the last ones few rows move."""
-    return np.array_split(np.random.default_rng(0).normal(size=(120, 3)).round(2), 4)
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize(
-    ("tolerance", "disclosure"),
-    crossed([(0, 17), (0.01, 15), (0.1, 3), (0.999, 2)], ["labels", "coded"], together=1),
-    ids=str,
-)
-def test_a_tolerance_ends_a_run_where_exact_lloyd_ends(slow_rows, tolerance, disclosure):
-    tol_moved, n_iter = tolerance
-    start = {"init": "random", "n_init": 1}
-    result = secfc.run(slow_rows, 5, 1, 1, seed=3, tol_moved=tol_moved, disclosure=disclosure, **start)
-    assert (result.n_iter, result.converged) == (n_iter, True)
-    assert_equals_exact_lloyd(slow_rows, 5, result, tol_moved=tol_moved)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("disclosure", "init"), sweep(STARTS, keep=STARTS[-3:]))
-def test_a_tolerance_holds_for_each_start(slow_rows, disclosure, init):
-    given = {"init": init, "n_init": 3, "tol_moved": 0.05}
-    result = secfc.run(slow_rows, 4, 1, 1, seed=1, disclosure=disclosure, **given)
-    exact, longer = (
-        ExactLloyd(4, random_state=1, **given | more).fit(slow_rows) for more in ({}, {"tol_moved": 0})
-    )
-    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
-    assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
-    assert result.n_iter < longer.n_iter_
-
-
 @pytest.mark.parametrize("disclosure", ["labels", "coded"])
 def test_a_cluster_that_the_last_iteration_empties_gets_its_row(disclosure):
     rows = np.array([12, 27, 18, -28, 25, 18, -28, 25], dtype=float)[:, np.newaxis]
@@ -141,30 +107,6 @@ def test_every_t_and_ell_that_fits_n_clients_gives_the_same_labels(n):
     assert_pairs_give_equal_labels(np.array_split(rows, n), fitting_pairs(n))
 
 
-def at_the_edges(n):
-    """The pairs with t = 1, with ell = 1, or with the largest possible sum. All others are between them."""
-    most = (n + 1) // 2
-    return [pair for pair in fitting_pairs(n) if 1 in pair or sum(pair) == most]
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("n", "pairs"),
-    [
-        pytest.param(20, [*at_the_edges(20)[::8], (9, 1)], id="20, some of the edges"),
-        pytest.param(20, fitting_pairs(20), id="20", marks=pytest.mark.slow),
-        pytest.param(40, [*at_the_edges(40)[::40], (1, 19), (19, 1)], id="40, some of the edges"),
-        pytest.param(40, fitting_pairs(40), id="40", marks=pytest.mark.slow),
-    ],
-)
-def test_every_t_and_ell_that_fits_many_clients_gives_the_same_labels(n, pairs):
-    # Four of them have rows, because sharing sends messages from each of these to every client.
-    rows = np.random.default_rng(n).normal(size=(24, 5)).round(1)
-    parties = [rows[:0]] * n
-    parties[0], parties[n // 3], parties[n // 2], parties[-1] = np.array_split(rows, 4)
-    assert_pairs_give_equal_labels(parties, pairs)
-
-
 @pytest.mark.parametrize("n", sweep((20, 40), keep=(20,)))
 def test_the_extreme_t_and_ell_give_the_same_labels_when_many_clients_have_rows(n):
     rows, most = np.random.default_rng(n).normal(size=(60, 5)).round(1), (n + 1) // 2 - 1
@@ -174,46 +116,12 @@ def test_the_extreme_t_and_ell_give_the_same_labels_when_many_clients_have_rows(
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("d", "ell"),
-    sweep(product([1, 2, 3, 7], [1, 2, 3, 4]), keep=[(1, 1), (1, 4), (2, 3), (3, 2), (7, 2), (7, 3), (7, 4)]),
-)
-def test_columns_need_not_divide_into_segments(d, ell):
-    parties = np.array_split(np.random.default_rng(d).normal(size=(50, d)), 11)
-    result = secfc.run(parties, 3, t=2, ell=ell, seed=0)
-    assert_equals_exact_lloyd(parties, 3, result)
-
-
-@pytest.mark.some(1)
 @pytest.mark.parametrize("scale", [5e-324 * 2**40, 1e-300, 1e-6, 1.0, 255.0, 1e300])
 def test_the_scale_of_the_data_does_not_matter(scale):
     parties = np.array_split(np.random.default_rng(0).normal(size=(40, 3)) * scale, 5)
     result = secfc.run(parties, 3, t=1, ell=2, seed=0)
     exact = ExactLloyd(3, init=result.start).fit(parties)
     np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
-
-
-def test_columns_of_size_a_millionth_beside_large_ones():
-    rng = np.random.default_rng(0)
-    parties = np.array_split(np.column_stack([rng.normal(size=80) * 1e-6, rng.normal(size=80) * 1e3]), 5)
-    result = secfc.run(parties, 4, t=1, ell=1, seed=0)
-    assert_equals_exact_lloyd(parties, 4, result)
-
-
-@pytest.mark.parametrize("rows", [np.zeros((6, 2)), np.full((6, 2), 7.25)])
-def test_identical_rows_share_the_lowest_cluster(rows):
-    parties = np.array_split(rows, 3)
-    result = secfc.run(parties, 3, t=1, ell=1, seed=0, disclosure="coded")
-    assert np.concatenate(result.labels).tolist() == [0] * 6
-    assert result.inertia == 0
-    assert_equals_exact_lloyd(parties, 3, result)
-
-
-def test_one_row_per_cluster():
-    parties = np.array_split(np.arange(40.0)[:, np.newaxis], 4)
-    result = secfc.run(parties, 40, t=1, ell=1, seed=0, disclosure="coded")
-    assert result.inertia == 0
-    assert sorted(np.concatenate(result.labels).tolist()) == list(range(40))
 
 
 def test_four_points_by_hand():
@@ -227,30 +135,3 @@ def test_four_points_by_hand():
     assert result.converged
     np.testing.assert_allclose(result.history, [82.0, 1.0], rtol=1e-7)
     assert result.sizes.tolist() == [2, 2]
-
-
-@pytest.mark.parametrize("init", ["random", "separation"])
-@pytest.mark.parametrize("seed", range(5))
-def test_named_starts_are_those_of_the_baselines_for_the_same_seed(init, seed):
-    parties = np.array_split(np.random.default_rng(seed).normal(size=(90, 2)).round(2), 3)
-    result = secfc.run(parties, 4, 1, 1, init=init, seed=seed, disclosure="coded")
-    exact = ExactLloyd(4, init=init, random_state=seed).fit(parties)
-    np.testing.assert_array_equal(np.concatenate(result.labels), np.concatenate(exact.labels_))
-    assert result.n_iter == exact.n_iter_
-    assert result.inertia == exact.inertia_
-
-
-def test_a_round_of_small_sets_takes_fewer_residues_than_the_modulus_has():
-    m, k = 3000, 300
-    rows = np.random.default_rng(0).normal(size=(m, 2))
-    result = secfc.run(np.array_split(rows, 3), k, 1, 1, precision=25, seed=0, max_iter=1, disclosure="coded")
-    largest = int(np.bincount(np.concatenate(result.start)).max())
-    assert result.job.residues(largest) == 4
-    assert result.job.residues(m) == 5
-    answers = [
-        r.size for r in result.costs.messages if (r.kind, r.round, r.sender) == ("CodedDistances", 1, 1)
-    ]
-    parts = Layout((m // 3,) * 3).parts(result.job)
-    envelope_part_and_shape = 29 + 4 + 9
-    assert len(answers) == parts.answers > 1
-    assert sum(answers) == parts.answers * envelope_part_and_shape + 4 * 3 * m * k

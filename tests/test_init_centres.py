@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 from typer.testing import CliRunner
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc import Limits, SecureKMeans
 from secfc.cli.app import app
 from secfc.kmeans.given_centres import nearest_given
@@ -97,57 +95,6 @@ def test_blocks_of_rows_are_put_together():
     assert nearest_given(rows[:0], centres, Fraction(2) ** -45).size == 0
 
 
-# Runs
-
-
-@given(
-    rows=matrices(9, 2),
-    centres=matrices(2, 2),
-    max_iter=st.sampled_from([1, 2, 300]),
-    disclosure=st.sampled_from(["labels", "coded"]),
-)
-@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_run_from_centres_is_exact_lloyd_from_the_same_labels(rows, centres, max_iter, disclosure):
-    parties = np.split(rows, [4, 4])
-    options = {"max_iter": max_iter, "bound": 16.0}
-    exponent = 32 - 4
-    start = np.split(np.array(by_fractions(rows, centres, exponent)), [4, 4])
-    if len(np.unique(np.concatenate(start))) < 2:
-        with pytest.raises(
-            secfc.ParameterError, match="init: 1 of 2 centres are not the nearest centre of any row"
-        ):
-            run(parties, 2, init=centres, disclosure=disclosure, **options)
-        return
-    found = run(parties, 2, init=centres, disclosure=disclosure, **options)
-    exact = ExactLloyd(2, init=start, **options).fit(parties)
-    assert lists(found.start) == lists(start)
-    assert lists(found.labels) == lists(exact.labels_)
-    assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
-    whole = ExactLloyd(2, init=centres, bound=16.0, max_iter=max_iter + 1).fit(parties)
-    assert lists(found.labels) == lists(whole.labels_)
-    assert whole.n_iter_ == found.n_iter + 1  # the first is the assignment to the given centres
-
-
-def test_labels_are_those_of_scikit_learn_from_the_same_centres():
-    floats = KMeans(4, init=CENTRES, n_init=1, tol=0).fit(POOLED)
-    result = run(init=CENTRES)
-    assert np.concatenate(result.labels).tolist() == floats.labels_.tolist() == GROUPS.tolist()
-
-
-@pytest.mark.some(1)
-@pytest.mark.processes
-@pytest.mark.parametrize("more", [{"driver": "multiprocess"}, {"disclosure": "coded"}, {"max_liars": 0}])
-def test_every_driver_and_disclosure_starts_from_the_nearest_centres(more):
-    parties = OVERLAPPING if more.get("disclosure") != "coded" else [*OVERLAPPING, OVERLAPPING[0]]
-    centres = np.eye(3)
-    labels = [np.linalg.norm(rows[:, None] - centres, axis=2).argmin(axis=1) for rows in parties]
-    by_labels, by_centres = run(parties, 3, init=labels, **more), run(parties, 3, init=centres, **more)
-    assert lists(by_centres.labels) == lists(by_labels.labels)
-    assert by_centres.n_iter == by_labels.n_iter
-    assert by_centres.job.method.init == "labels"
-
-
 # Forms of given centres
 
 
@@ -217,11 +164,6 @@ def test_centres_that_cannot_be_used_are_refused(init, more, text):
         run(init=init, **more)
 
 
-def test_several_numbers_of_clusters_have_no_given_centres():
-    with pytest.raises(secfc.ParameterError, match=r"^init by labels or centres: not with compared"):
-        secfc.choose_k(PARTIES, [2, 4], 1, 1, init=CENTRES)
-
-
 # The estimator
 
 
@@ -258,22 +200,6 @@ def test_a_fit_is_continued_where_it_stopped():
     assert found.n_iter_ == whole.n_iter_ - 3 > 1  # a round, the last assignment, that to the centres
 
 
-def test_without_warm_start_a_fit_begins_anew():
-    found = model(**WILLING).fit(OVERLAPPING)
-    rounds = found.n_iter_
-    assert found.fit(OVERLAPPING).n_iter_ == rounds > 1
-
-
-def test_columns_of_the_fit_before_are_matched_by_name():
-    frames = [pd.DataFrame(rows, columns=list("abc")) for rows in OVERLAPPING]
-    found = model(warm_start=True, **WILLING).fit(frames)
-    first = lists(found.labels_)
-    found.fit([frame[["c", "a", "b"]] for frame in frames])
-    assert (found.n_iter_, lists(found.labels_)) == (1, first)
-    with pytest.raises(secfc.DataError, match=r"^warm_start: the previous fit had other columns$"):
-        found.fit([frame.rename(columns={"a": "z"}) for frame in frames])
-
-
 def test_a_fit_whose_centres_were_not_opened_is_not_continued():
     found = model(warm_start=True).fit(OVERLAPPING)
     with pytest.raises(
@@ -290,17 +216,6 @@ def test_an_empty_cluster_has_no_centre_to_go_on_from():
     assert np.isnan(found.cluster_centers_).sum() == 1
     with pytest.raises(secfc.DataError, match=r"^init: 1 values are NaN or infinite, "):
         found.fit(rows)
-
-
-def test_warm_start_is_a_bool():
-    with pytest.raises(secfc.ParameterError, match=r"^warm_start: a bool is needed, int was given$"):
-        model(warm_start=1).fit(OVERLAPPING)
-
-
-def test_another_number_of_clusters_is_not_continued():
-    found = model(warm_start=True, **WILLING).fit(OVERLAPPING)
-    with pytest.raises(secfc.ParameterError, match=r"^init: centres of shape \(4, 3\) are needed, \(3, 3\)"):
-        found.set_params(n_clusters=4).fit(OVERLAPPING)
 
 
 # The command

@@ -46,15 +46,6 @@ def test_exact_lloyd_and_scikit_learn_stop_at_the_same_iteration():
     assert stopped_at_once > 45
 
 
-def test_a_run_stops_at_the_same_iteration():
-    for rows, start, k in problems(40):
-        parties, starts = np.array_split(rows, 3), np.array_split(start, 3)
-        result = secfc.run(parties, k, 1, 1, init=starts, disclosure="coded")
-        exact = ExactLloyd(k, init=[start]).fit([rows])
-        assert (result.n_iter, result.converged) == (exact.n_iter_, exact.converged_)
-        assert len(result.history) == result.n_iter
-
-
 def test_centres_that_do_not_move_take_one_iteration_where_nothing_is_rounded():
     rows, start = np.array([[-3.0], [-1.0], [1.0], [3.0]]), np.array([0, 0, 1, 1])
     result = secfc.run([rows[:1], rows[1:2], rows[2:]], 2, 1, 1, init=[start[:1], start[1:2], start[2:]])

@@ -4,101 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import tries
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc import Membership
 from secfc.field.primes import PRIMES
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import evaluation_points
-from secfc.protocol.job import row_layout
-from secfc.protocol.job.cases import LabelsOnly
 
 pytestmark = pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
-
-
-def named(parties):
-    return [[f"patient {j}-{i}" for i in range(len(rows))] for j, rows in enumerate(parties)]
-
-
-def in_union_order(parties, result):
-    """The rows and first sets of all parties, as one party in the order of the union."""
-    m = sum(map(len, parties))
-    rows, start, labels = np.empty((m, parties[0].shape[1])), np.full(m, -9), np.full(m, -9)
-    for part, at, first, last in zip(parties, result.union_rows, result.start, result.labels, strict=True):
-        rows[at], start[at], labels[at] = part, first, last
-    assert start.min() >= -1
-    return rows, start, labels
-
-
-def assert_exact_on_the_union(parties, k, result, **options):
-    rows, start, labels = in_union_order(parties, result)
-    exact = ExactLloyd(k, init=[start], **options).fit([rows])
-    np.testing.assert_array_equal(labels, exact.labels_[0])
-    assert result.n_iter == exact.n_iter_
-    if not isinstance(result.job.disclosure, LabelsOnly):
-        assert result.inertia == exact.inertia_
-
-
-@tries(0.4)
-@given(
-    owners=st.lists(st.integers(0, 3), min_size=2, max_size=25),
-    k=st.integers(1, 2),
-    seed=st.integers(0, 5),
-)
-@pytest.mark.filterwarnings("ignore")
-def test_labels_equal_exact_lloyd_on_the_union_with_ties_and_emptied_clusters(owners, k, seed):
-    grid = np.random.default_rng(seed).integers(-2, 3, size=(len(owners), 2)).astype(float)
-    parties = [grid[np.array(owners) == j] for j in range(4)]
-    result = secfc.run(parties, k, t=1, ell=1, ids=named(parties), seed=seed)
-    assert_exact_on_the_union(parties, k, result)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("disclosure", ["labels", "coded"])
-def test_a_tolerance_is_a_fraction_of_the_rows_of_the_union(disclosure):
-    parties = np.array_split(np.random.default_rng(0).normal(size=(90, 3)).round(2), 3)
-    given = {"ids": Membership(named(parties), cap=500), "seed": 1, "disclosure": disclosure}
-    whole, result = (secfc.run(parties, 4, 1, 1, **given, tol_moved=few) for few in (0.0, 0.1))
-    assert result.converged
-    assert 1 < result.n_iter < whole.n_iter
-    assert_exact_on_the_union(parties, 4, result, tol_moved=0.1)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("n", "t", "ell"), [(3, 1, 1), (5, 1, 2), (11, 4, 2), (24, 4, 2)])
-@pytest.mark.parametrize(("kernels", "disclosure"), [("numpy", "coded"), ("compiled", "labels")])
-def test_thresholds_segments_and_kernels(monkeypatch, n, t, ell, kernels, disclosure):
-    monkeypatch.setenv("SECFC_KERNELS", kernels)
-    rows = np.random.default_rng(n).normal(size=(80, 5)).round(1)
-    parties = np.array_split(rows, n)
-    result = secfc.run(parties, 3, t, ell, ids=named(parties), seed=1, disclosure=disclosure)
-    assert_exact_on_the_union(parties, 3, result)
-
-
-@pytest.mark.processes
-def test_both_drivers_give_the_same():
-    parties = np.array_split(np.random.default_rng(1).normal(size=(40, 3)), 3)
-    results = [
-        secfc.run(parties, 3, 1, 1, ids=Membership(named(parties), cap=64), seed=2, driver=driver)
-        for driver in ("in-process", "multiprocess")
-    ]
-    for one, other in zip(results[0].union_rows, results[1].union_rows, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert results[0].by_id() == results[1].by_id()
-    sent = [sorted(map(str, result.costs.messages)) for result in results]
-    assert sent[0] == sent[1]
-
-
-def test_many_rows_travel_in_parts(monkeypatch):
-    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
-    monkeypatch.setattr(row_layout, "PART_ROWS", 7)
-    parties = np.array_split(np.random.default_rng(1).normal(size=(40, 3)), 3)
-    result = secfc.run(parties, 3, 1, 1, ids=named(parties), seed=2)
-    assert_exact_on_the_union(parties, 3, result)
 
 
 def test_who_holds_a_row_does_not_change_its_label():
@@ -200,10 +113,3 @@ class TestBadInput:
     def test_a_result_without_ids_maps_none(self):
         with pytest.raises(secfc.ParameterError, match="the run had none"):
             self.run(None, seed=0).by_id()
-
-
-def test_masked_distances_and_membership_privacy_together_are_exact_on_the_union():
-    rng = np.random.default_rng(3)
-    parties = [rng.normal(size=(m, 3)) for m in (9, 14, 7)]
-    result = secfc.run(parties, 3, t=1, ell=1, ids=named(parties), disclosure="coded", seed=1)
-    assert_exact_on_the_union(parties, 3, result)

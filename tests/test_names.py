@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -43,11 +42,6 @@ class TestParties:
         )
         assert np.concatenate(named.labels).tolist() == exact.labels_[0].tolist()
 
-    def test_ids_are_taken_by_name(self):
-        ids = {name: [f"{name} {row}" for row in range(len(rows))] for name, rows in PARTIES.items()}
-        named = secfc.run(PARTIES, ids=dict(reversed(ids.items())), **GIVEN)
-        assert named.ids == list(ids.values())
-
     def test_choose_k_predict_and_the_estimator_take_a_dict(self):
         consent = secfc.Limits(reveal_inertia=True, predict=True)
         given = {"t": 1, "ell": 1, "seed": 1, "init": "random", "reveal": secfc.Reveal(inertia=True)}
@@ -87,18 +81,6 @@ class TestEmptyClusters:
     def test_a_run_that_ends_with_some_warns(self, driver):
         with pytest.warns(secfc.ConvergenceWarning, match=r"^k: 1 of 3 clusters have no rows \([12]\)"):
             secfc.run([self.ROWS] * 3, 3, 1, 1, init=[[0, 1, 2]] * 3, driver=driver)
-
-    def test_other_runs_do_not(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", secfc.ConvergenceWarning)
-            secfc.run([self.ROWS] * 3, 2, 1, 1, init="random", seed=0)
-
-    def test_choose_k_warns(self):
-        with pytest.warns(secfc.ConvergenceWarning, match="clusters have no rows"):
-            secfc.choose_k(
-                [self.ROWS] * 3, [3, 4], t=1, ell=1, init="random", seed=0, reveal=secfc.Reveal(inertia=True),
-                limits=secfc.Limits(reveal_inertia=True),
-            )  # fmt: skip
 
 
 class TestHints:

@@ -1,16 +1,10 @@
 """The cluster of rows that were not in a run, by `secfc.predict` and `SecureKMeans`."""
 
-from fractions import Fraction
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import tries
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from secfc import Limits, SecureKMeans
 from secfc.drivers import in_process
 from secfc.kmeans.search import Search
@@ -28,26 +22,6 @@ def predicted(old, labels, new, k, **more):
     return secfc.predict(old, labels, new, k, **given)
 
 
-def nearest_means(old, labels, new, *, k, exponent):
-    """In fractions, on rows in 2**-exponent; shares no code with secfc."""
-
-    def whole(rows):
-        return [[int(value) for value in row] for row in np.rint(np.ldexp(np.asarray(rows, float), exponent))]
-
-    rows = [row for part in old for row in whole(part)]
-    label = [int(one) for part in labels for one in part]
-    means = {}
-    for h in range(k):
-        members = [row for row, own in zip(rows, label, strict=True) if own == h]
-        if members:
-            means[h] = [Fraction(sum(column), len(members)) for column in zip(*members, strict=True)]
-
-    def distance(row, h):
-        return sum((value - mean) ** 2 for value, mean in zip(row, means[h], strict=True))
-
-    return [[min(means, key=lambda h: (distance(row, h), h)) for row in whole(part)] for part in new]
-
-
 def plain(labels):
     return [[int(one) for one in part] for part in labels]
 
@@ -58,44 +32,6 @@ def test_four_points_by_hand():
     found = predicted(old, labels, [[[5.0]], [[4.0], [6.0]], []], 2)
     assert plain(found.labels) == [[0], [0, 1], []]
     assert [part.dtype for part in found.labels] == [np.int32] * 3
-
-
-@pytest.mark.some(1)
-@pytest.mark.processes
-@pytest.mark.parametrize("driver", ["in-process", "multiprocess"])
-@pytest.mark.parametrize("options", [{}, {"disclosure": "coded", "max_liars": 1}])
-def test_labels_are_those_of_the_nearest_mean_in_exact_arithmetic(driver, options):
-    result = secfc.run(OLD, 3, 1, 1, seed=1)
-    found = predicted(OLD, result.labels, NEW, 3, driver=driver, **options)
-    expected = nearest_means(OLD, result.labels, NEW, k=3, exponent=found.job.exponent)
-    assert plain(found.labels) == expected
-    assert found.faults == secfc.Faults()
-
-
-def test_rows_of_exact_lloyd_that_converged_have_its_labels_as_new_rows():
-    starts = [np.arange(len(part)) % 3 for part in OLD]
-    model = ExactLloyd(3, init=starts, precision=32).fit(OLD)
-    assert model.converged_
-    assert plain(predicted(OLD, model.labels_, OLD, 3).labels) == plain(model.labels_)
-
-
-@tries(0.4)
-@given(data=st.data())
-def test_on_a_grid_full_of_ties_labels_are_those_of_fractions(data):
-    k = data.draw(st.integers(1, 3))
-    old = [
-        np.array(data.draw(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), max_size=4))).reshape(
-            -1, 2
-        )
-        for _ in range(3)
-    ]
-    old[0] = np.concatenate([old[0], np.zeros((k, 2))])
-    labels = [
-        data.draw(st.lists(st.integers(0, k - 1), min_size=len(part), max_size=len(part))) for part in old
-    ]
-    new = [np.array([[x, y] for x in range(-2, 3)], dtype=float) for y in range(3)]
-    found = predicted(old, labels, new, k, bound=8.0)
-    assert plain(found.labels) == nearest_means(old, labels, new, k=k, exponent=found.job.exponent)
 
 
 def test_new_rows_count_in_no_centre():
@@ -149,13 +85,6 @@ def test_frames_give_series_with_the_index_of_the_new_rows():
     assert [part.index.tolist() for part in of_frames.labels] == [
         (np.arange(len(part)) * 2 + 7).tolist() for part in NEW
     ]
-
-
-def test_chosen_rows_show_where_the_middle_between_two_centres_is():
-    old, labels = [[[0.0], [2.0]], [[8.0]], [[10.0]]], [[0, 0], [1], [1]]
-    line = np.linspace(0.0, 10.0, 101)
-    of_line = predicted(old, labels, [line[:, None], [], []], 2).labels[0]
-    assert [line[of_line == h].min() for h in (0, 1)] == [0.0, pytest.approx(5.1)]
 
 
 # Consent and limits

@@ -2,11 +2,9 @@
 
 import io
 import logging
-import os
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -59,15 +57,6 @@ def test_nothing_is_logged_where_nobody_listens():
     assert (done.stdout, done.stderr) == ("", "")
 
 
-@pytest.mark.parametrize("driver", ["in-process", pytest.param("multiprocess", marks=pytest.mark.processes)])
-def test_progress_counts_the_bytes_of_all_parties(driver):
-    seen = []
-    result = run(progress=seen.append, driver=driver)
-    counts = [standing.sent_bytes for standing in seen]
-    assert counts == sorted(counts)
-    assert 0 < counts[0] <= counts[-1] <= sum(message.size for message in result.costs.messages)
-
-
 def test_a_bar_shows_phase_iterations_moved_rows_inertia_and_bytes():
     console = Console(record=True, width=140, force_terminal=True, file=io.StringIO())
     with progress_bar(n=3, max_iter=300, console=console) as show:
@@ -98,18 +87,6 @@ def test_a_bar_says_as_much_as_fits_and_cuts_nothing(width):
     assert "…" not in text
 
 
-def test_a_bar_in_a_file_is_one_whole_line(tmp_path):
-    code = (
-        "import secfc; secfc.run([[[1e9]], [[2e9]], [[9e9]]], 2, 1, 1, init=[[0], [0], [1]], progress='bar')"
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
-    )
-    (line,) = done.stderr.strip().splitlines()
-    assert re.search(r"[\d.]+ kB \d:\d\d:\d\d$", line)
-
-
 def test_the_bar_of_a_run_goes_to_standard_error():
     code = (
         "import secfc; secfc.run([[[1.0]], [[2.0]], [[9.0]]], 2, 1, 1, init=[[0], [0], [1]], progress='bar')"
@@ -138,18 +115,3 @@ def test_time_left_is_no_longer_than_max_iter_allows():
     for at in range(1, 5):
         left = remaining.after(at, 1000, float(at))
     assert left == pytest.approx(2.0)
-
-
-def test_time_left_ends_where_few_enough_rows_move():
-    remaining = Remaining(max_iter=300, tol_moved=0.01)  # of 1000 rows, 10
-    found = [remaining.after(at, 2000 // 2**at, 2.0 * at) for at in range(1, 8)]
-    # 125 rows moved in iteration 4. Halving gives less than 10 after 4 more.
-    assert found[3] == pytest.approx(2.0 * 4.6, abs=1.0)
-    assert found[6] < found[4] < found[3]
-
-
-def test_another_start_begins_a_new_estimate():
-    remaining = Remaining(max_iter=300)
-    for at in range(1, 6):
-        remaining.after(at, 100 - at, float(at))
-    assert remaining.after(1, 100, time.monotonic()) is None

@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
 import secfc
 from secfc import Limits, Reveal, SecureKMeans
@@ -42,42 +41,12 @@ def test_centres_are_the_means_of_the_clusters(driver, options):
     assert_means(reveal(driver=driver, **options))
 
 
-def test_centres_with_membership_privacy_are_those_of_the_union():
-    ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(FIVE)]
-    assert_means(reveal(ids=ids))
-
-
-def test_labels_and_rounds_are_what_they_are_without():
-    plain = secfc.run(FIVE, 3, 1, 1, seed=4)
-    assert plain.cluster_centers is None
-    opened = reveal()
-    assert [one.tolist() for one in opened.labels] == [one.tolist() for one in plain.labels]
-    assert (opened.n_iter, opened.inertia) == (plain.n_iter, plain.inertia)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
-def test_centres_of_a_run_that_did_not_converge_are_the_means_of_its_labels():
-    result = reveal(max_iter=1)
-    assert not result.converged
-    assert_means(result)
-
-
 @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
 def test_a_cluster_without_rows_has_no_centre():
     parties = [np.zeros((3, 2)), np.zeros((2, 2)), np.zeros((2, 2))]
     result = reveal(parties, k=2, init=[[0, 1, 1], [0, 0], [1, 1]])
     assert result.sizes.tolist() == [7, 0]
     np.testing.assert_array_equal(result.cluster_centers, [[0, 0], [np.nan, np.nan]])
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_centres_are_in_the_units_of_the_data(scale):
-    parties = [rows * scale for rows in FIVE]
-    np.testing.assert_allclose(
-        reveal(parties).cluster_centers / scale, reveal().cluster_centers, atol=ROUNDING
-    )
 
 
 @pytest.mark.parametrize(
@@ -168,30 +137,6 @@ class TestEstimator:
         with pytest.raises(AttributeError, match="Reveal"):
             model.predict(FIVE[0])
 
-    @pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
-    def test_it_predicts_no_cluster_without_rows(self):
-        parties = [np.zeros((3, 1)), np.zeros((2, 1)), np.zeros((2, 1))]
-        start = [[1, 0, 1], [0, 0], [1, 1]]
-        model = SecureKMeans(2, t=1, ell=1, init=start, reveal=Reveal(centres=[0]), limits=WILLING).fit(
-            parties
-        )
-        assert model.predict([[5.0]]).tolist() == [0]
-
-    def test_other_widths_are_refused(self):
-        model = self.model(reveal=Reveal(centres="all"), limits=WILLING).fit(FIVE)
-        with pytest.raises(secfc.DataError, match=r"^X: 2 columns were given, the fit had 3$"):
-            model.predict(np.zeros((4, 2)))
-
-    def test_a_clone_opens_the_same(self):
-        model = self.model(reveal=Reveal(centres="all"), limits=WILLING)
-        assert clone(model).get_params() == model.get_params()
-        assert clone(model).set_params(reveal=None).reveal is None
-        assert "reveal=Reveal(centres='all'" in repr(model)
-
-    def test_frames_predict_too(self):
-        model = self.model(reveal=Reveal(centres="all"), limits=WILLING).fit(FIVE)
-        assert model.predict(pd.DataFrame(FIVE[0])).tolist() == model.labels_[0].tolist()
-
 
 MANY = [np.concatenate([rows] * 6 + [rows + 0.25] * 6) for rows in FIVE]
 
@@ -215,15 +160,6 @@ class TestSpread:
         result = self.open(driver=driver, **options)
         self.assert_spreads(result)
         assert_means(result, MANY)
-
-    def test_there_is_none_unless_it_is_asked_for(self):
-        assert reveal(MANY, limits=self.WILLING).cluster_std is None
-
-    @pytest.mark.some(1)
-    @pytest.mark.parametrize("scale", [1e-300, 1e300])
-    def test_it_is_in_the_units_of_the_data(self, scale):
-        scaled = self.open([rows * scale for rows in MANY])
-        np.testing.assert_allclose(scaled.cluster_std / scale, self.open().cluster_std, atol=ROUNDING)
 
     def test_the_largest_of_all_limits_holds(self):
         limits = [replace(self.WILLING, reveal_spread=least) for least in (10, 12, 11, 10, 10)]
@@ -252,11 +188,6 @@ class TestSpread:
     def test_what_it_does_not_go_with_is_refused(self, more, text):
         with pytest.raises(secfc.ParameterError, match=rf"^reveal[._]spread: .*{text}"):
             self.open(**more)
-
-    def test_with_membership_privacy_it_is_refused(self):
-        ids = [[f"{j}-{i}" for i in range(len(rows))] for j, rows in enumerate(MANY)]
-        with pytest.raises(secfc.ParameterError, match=r"^reveal_spread: not with ids"):
-            self.open(ids=ids)
 
     def test_the_table_has_a_line_for_each_cluster_and_column(self):
         result = self.open()
@@ -287,12 +218,6 @@ class TestSpread:
         opened = "the exact mean and standard deviation of every column in every final cluster"
         assert all(page.count(opened) == 1 for page in pages.values())
 
-    def test_the_estimator_takes_it(self):
-        model = SecureKMeans(
-            3, t=1, ell=1, random_state=4, reveal=Reveal(centres="all", spread=True), limits=self.WILLING
-        )
-        self.assert_spreads(model.fit(MANY).result_)
-
 
 # With noise
 
@@ -310,31 +235,12 @@ def test_with_centres_epsilon_centres_have_noise_and_labels_none(driver, options
     assert (noisy.cluster_centers != plain.cluster_centers).all()
 
 
-def test_noise_is_as_large_as_epsilon_says():
-    """With a large epsilon centres are nearly exact; noise falls as its square root."""
-    off = abs(reveal(epsilon=1e12, delta=1e-6).cluster_centers - reveal().cluster_centers)
-    assert 0 < off.max() < 1e-3
-
-
 def test_the_page_of_a_recipient_says_beside_the_means_that_they_have_noise(tmp_path):
     text = "Means have noise (epsilon 1, delta 0.000001), and so has what follows from them."
     for more, expected in (({}, False), (NOISE, True)):
         page = reveal(**more).report(tmp_path / "own.html", party=1).read_text(encoding="utf-8")
         assert "The mean of each column in each cluster." in page
         assert (text in page) is expected
-
-
-def test_an_estimator_opens_centres_with_noise_and_predicts_by_them():
-    model = SecureKMeans(
-        3,
-        t=1,
-        ell=1,
-        random_state=4,
-        reveal=Reveal(centres="all", epsilon=50, delta=1e-6),
-        limits=WILLING,
-    ).fit(FIVE)
-    distances = ((FIVE[0][:, np.newaxis] - model.cluster_centers_) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(model.predict(FIVE[0]), distances.argmin(axis=1))
 
 
 @pytest.mark.parametrize(

@@ -352,27 +352,6 @@ def test_what_is_wrong_with_all_parties_is_told_at_once():
     assert caught.value.code is Code.MISSING_VALUE
 
 
-def test_all_parties_of_other_widths_and_beyond_the_bound_are_told_at_once():
-    good, wide = np.ones((3, 2)), np.ones((3, 3))
-    with pytest.raises(secfc.DataError) as caught:
-        secfc.run([good, wide, good, wide], 2, 1, 1)
-    assert str(caught.value).splitlines() == [f"parties[{at}]: 3 columns, parties[0] has 2" for at in (1, 3)]
-    with pytest.raises(secfc.DataError) as caught:
-        secfc.run([good, 9 * good, good, 7 * good], 2, 1, 1, bound=2.0)
-    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["parties[1]", "parties[3]"]
-
-
-def test_every_error_for_a_wrong_value_is_also_a_value_error():
-    assert isinstance(error_of({"k": 0}), ValueError)
-    assert isinstance(error_of(second(np.ones(2))), ValueError)
-
-
-def test_the_largest_ones_named_in_errors_are_accepted():
-    with pytest.warns(secfc.ConvergenceWarning, match="3 of 12 clusters have no rows"):
-        result = secfc.run(GOOD, k=12, t=1, ell=1, precision=52, max_iter=1000, seed=0)
-    assert result.sizes.sum() == 12
-
-
 def test_rows_on_the_bound_are_accepted():
     assert secfc.run([3 * np.eye(2)] * 3, k=2, t=1, ell=1, bound=3, seed=0).converged
 
@@ -384,13 +363,6 @@ def test_bad_input_starts_no_process(monkeypatch, arguments):
 
     monkeypatch.setattr(ForkServer, "start", start)
     error_of(arguments | {"driver": "multiprocess"})
-
-
-@pytest.mark.parametrize("arguments", [second(with_value(np.nan)), {"k": 13}, {"t": 4}])
-def test_bad_input_calls_no_progress(arguments):
-    seen = []
-    error_of(arguments | {"progress": seen.append})
-    assert seen == []
 
 
 @pytest.mark.parametrize("number", [0, -2])

@@ -5,20 +5,16 @@ import os
 import warnings
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
-from math import isqrt
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.cluster import KMeans
-from support.sweeps import crossed, tries
 from typer.testing import CliRunner
 
 import secfc
 from plaintext_baselines import ExactLloyd
-from secfc import Limits, SecureKMeans
+from secfc import Limits
 from secfc.cli.app import app
 from secfc.field.fixed_point import MAX_STEPS, off_step, quantise, quantised_radius, step_of, unit_of
 from secfc.kmeans.given_centres import nearest_given
@@ -111,27 +107,6 @@ def test_the_step_of_an_unknown_or_tiny_multiple_is_none():
 # Runs
 
 
-@given(
-    step=steps,
-    seed=st.integers(0, 99),
-    start=st.sampled_from([*product(["labels", "coded"], ["random", "separation"]), ("labels", "k-means++")]),
-    grid=st.integers(1, 9),
-)
-@tries(3)
-@pytest.mark.filterwarnings("ignore")
-def test_labels_and_inertia_are_those_of_exact_lloyd_on_the_same_integers(step, seed, start, grid):
-    disclosure, init = start
-    given = {"init": init, "step": step}
-    rows = parties(step, m=25, d=2, seed=seed, grid=grid)
-    result = secfc.run(rows, 4, 1, 1, seed=seed, disclosure=disclosure, **given)
-    exact = ExactLloyd(4, random_state=seed, **given).fit(rows)
-    assert same(result.labels, exact.labels_)
-    assert (result.n_iter, result.inertia) == (
-        exact.n_iter_,
-        None if disclosure == "labels" else exact.inertia_,
-    )
-
-
 @pytest.mark.parametrize("step", [1.0, 0.01])
 def test_exact_lloyd_on_multiples_is_that_on_the_integers_themselves(step):
     rows = parties(step)
@@ -142,50 +117,6 @@ def test_exact_lloyd_on_multiples_is_that_on_the_integers_themselves(step):
     assert same(by_step.labels_, whole.labels_)
     assert by_step.unit_ == Fraction(str(step))
     assert by_step.inertia_ == pytest.approx(whole.inertia_ * step**2, rel=1e-14)
-
-
-@pytest.mark.parametrize("step", [1.0, 0.01])
-def test_labels_are_those_of_scikit_learn(step):
-    rng = np.random.default_rng(5)
-    pooled = multiples(rng.normal(size=(300, 4)) * 200 + rng.integers(3, size=(300, 1)) * 300, step)
-    start = rng.integers(3, size=300)
-    centres = np.array([pooled[start == h].mean(axis=0) for h in range(3)])
-    floats = KMeans(3, init=centres, n_init=1, tol=0).fit(pooled)
-    result = secfc.run(np.split(pooled, 3), 3, 1, 1, init=np.split(start, 3), step=step)
-    assert np.array_equal(np.concatenate(result.labels), floats.labels_)
-
-
-@pytest.mark.some(4)
-@pytest.mark.parametrize(
-    ("more", "disclosure"),
-    crossed(
-        [
-            {"max_liars": 1},
-            {"n_init": 3},
-            {"committee": 3},
-            {"ids": True},
-            {"driver": "multiprocess"},
-            {"t": 2},
-            {"ell": 2},
-        ],
-        ["labels", "coded"],
-        together=1,
-    ),
-    ids=str,
-)
-@pytest.mark.processes
-@pytest.mark.filterwarnings("ignore")
-def test_a_step_goes_with_what_runs_have(more, disclosure):
-    rows, own = parties(0.01, n=5), dict(more)
-    if "ids" in own:
-        own["ids"] = [[f"{at}-{row}" for row in range(len(part))] for at, part in enumerate(rows)]
-    t, ell = own.pop("t", 1), own.pop("ell", 1)
-    given = {"init": "random", "n_init": own.pop("n_init", 1), "step": 0.01}
-    result = secfc.run(rows, 3, t, ell, seed=2, disclosure=disclosure, **given, **own)
-    if "ids" in own:  # rows are in the order of the union, which the start follows
-        given |= {"init": result.start, "n_init": 1}
-    exact = ExactLloyd(3, random_state=2, **given).fit(rows)
-    assert same(result.labels, exact.labels_)
 
 
 @pytest.mark.parametrize("disclosure", ["labels", "coded"])
@@ -210,21 +141,6 @@ def test_opened_centres_and_spreads_are_those_of_the_rows(disclosure):
         assert np.allclose(result.cluster_std[h], pooled[labels == h].std(axis=0), rtol=1e-12)
 
 
-@pytest.mark.parametrize("disclosure", ["labels", "coded"])
-@pytest.mark.parametrize(("bound", "step"), [(None, 1), (5.0, 10), (0.0, 0.1)])
-@pytest.mark.filterwarnings("ignore::secfc.ConvergenceWarning")
-def test_rows_of_zeros_are_multiples_of_any_step(disclosure, bound, step):
-    rows = [np.zeros((3, 2))] * 3
-    result = secfc.run(rows, 2, 1, 1, seed=0, step=step, bound=bound, disclosure=disclosure, init="random")
-    assert same(result.labels, [[0] * 3] * 3)
-
-
-def test_given_centres_start_as_exact_lloyd_does():
-    rows, centres = parties(0.01, grid=500), np.array([[0.07, 1.1, -2.0], [1.0, 0.0, 0.5], [-1.5, -1.0, 0.0]])
-    result = secfc.run(rows, 3, 1, 1, init=centres, step=0.01)
-    assert same(result.labels, ExactLloyd(3, init=centres, step=0.01).fit(rows).labels_)
-
-
 @given(
     step=st.sampled_from([1.0, 0.1, 0.01, 0.3]),
     whole=st.lists(st.integers(-4, 4), min_size=1, max_size=6),
@@ -235,24 +151,6 @@ def test_the_nearest_given_centre_is_exact_in_steps(step, whole, ends):
     unit = unit_of(10.0, 1, step)
     exact = [[abs(one - Fraction(float(centre)) / unit) for (centre,) in centres] for one in whole]
     assert nearest_given(rows, centres, unit).tolist() == [found.index(min(found)) for found in exact]
-
-
-def test_numbers_of_clusters_are_compared_as_without_a_step():
-    rows = parties(0.25, m=80)
-    given = {"seed": 3, "disclosure": "coded", "init": "random"}
-    found, other = (secfc.choose_k(rows, range(2, 4), 1, 1, **given, **more) for more in ({"step": 0.25}, {}))
-    assert found.best == other.best
-    assert all(same(found[k].labels, other[k].labels) for k in (2, 3))
-    assert found.job.residues(80) < other.job.residues(80)
-
-
-def test_a_prediction_has_the_labels_of_the_nearest_means():
-    old, new = parties(0.01, n=3), parties(0.01, n=3, seed=4, m=12)
-    given = {"step": 0.01, "limits": WILLING}
-    model = SecureKMeans(3, t=1, ell=1, random_state=0, disclosure="coded", **given).fit(old)
-    labels = model.predict_parties(old, new)
-    exact = ExactLloyd(3, init=model.result_.start, step=0.01, bound=1.0).fit(old)
-    assert same(labels, exact.predict(new))
 
 
 # Refusals
@@ -302,24 +200,6 @@ def test_a_step_that_cannot_be_is_refused(given, text):
     assert str(caught.value).startswith(text)
 
 
-@pytest.mark.parametrize("step", [0, -1, "1", True, float("nan"), 1e-300])
-def test_a_call_with_a_step_that_cannot_be_is_refused_as_a_job_is(step):
-    rows = parties(1.0)
-    for call in (
-        lambda: secfc.run(rows, 3, 1, 1, step=step),
-        lambda: secfc.predict(
-            rows, [np.zeros(len(one), int) for one in rows], rows, 3, 1, 1, step=step, limits=WILLING
-        ),
-    ):
-        with pytest.raises(secfc.ParameterError, match=r"^step: "):
-            call()
-
-
-def test_numbers_of_numpy_are_steps():
-    result = secfc.run(parties(1.0), 3, 1, 1, seed=0, step=np.int64(1))
-    assert result.job.step == 1.0
-
-
 def test_a_given_bound_far_above_the_rows_is_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error", secfc.PrecisionWarning)
@@ -335,11 +215,6 @@ def test_exact_lloyd_refuses_a_step_that_cannot_be(step):
 def test_exact_lloyd_refuses_rows_that_are_no_multiples(off):
     with pytest.raises(ValueError, match="party 2 has a value that is no multiple of step=1"):
         ExactLloyd(2, step=1).fit(off)
-
-
-def test_the_root_of_the_radius_is_exact():
-    for norm in range(1, 40):
-        assert quantised_radius(norm**0.5, 32, 1, 1.0) == isqrt(norm) + (isqrt(norm) ** 2 < norm)
 
 
 # The command line

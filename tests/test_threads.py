@@ -116,45 +116,6 @@ def test_any_number_of_threads_gives_the_same_labels_and_the_same_bytes(
     assert found[2] == found[0]
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"n_init": 2, "disclosure": "coded"},
-        {"max_liars": 1, "disclosure": "coded"},
-        {"init": "separation", "disclosure": "coded"},
-    ],
-)
-def test_other_runs_have_the_same_result_too(options, small_pieces):
-    parties, found = np.array_split(np.random.default_rng(2).normal(size=(120, 4)), 5), []
-    for many in COUNTS:
-        result = secfc.run(parties, 3, t=1, ell=1, seed=1, bound=9.0, threads=many, **options)
-        found.append((np.concatenate(result.labels).tolist(), result.history.tolist(), result.near_ties))
-    assert found[0] == found[1] == found[2]
-
-
-@pytest.mark.slow
-def test_measures_of_several_k_are_the_same(small_pieces):
-    parties = np.array_split(np.random.default_rng(3).normal(size=(300, 4)), 4)
-    found = [
-        secfc.choose_k(parties, [2, 3], t=1, ell=1, seed=1, n_init=1, disclosure="coded", threads=many)
-        for many in COUNTS
-    ]
-    shown = [[(one.k, one.silhouette, one.davies_bouldin) for one in each.candidates] for each in found]
-    assert shown[0] == shown[1] == shown[2]
-
-
-def test_a_union_is_the_same(small_pieces):
-    parties = np.array_split(np.arange(120.0)[:, np.newaxis] % 7, 4)
-    ids = [[f"{party}-{row}" for row in range(30)] for party in range(4)]
-    found = [
-        secfc.run(parties, 2, t=1, ell=1, ids=ids, seed=5, threads=many, disclosure="coded")
-        for many in COUNTS
-    ]
-    assert [one.tolist() for one in found[1].labels] == [one.tolist() for one in found[0].labels]
-    assert [one.tolist() for one in found[2].union_rows] == [one.tolist() for one in found[0].union_rows]
-
-
 def test_kernels_of_a_union_give_equal_values(small_pieces):
     rng = np.random.default_rng(6)
     a, x, weights = (rng.integers(P, size=shape, dtype=np.uint64) for shape in ((3, 4), (4, 77), (31, 4)))

@@ -18,66 +18,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 PARTIES = [np.array([[0.0], [1.0]]), np.array([[9.0], [10.0], [4.0]]), np.array([[2.0]])]
 WEIGHTS = [[1, 5], [2, 1, 3], [4]]
-INITS = ["random", "separation", "k-means++"]
 WILLING = Limits(reveal_centres=True, reveal_inertia=True, reveal_spread=10, predict=True)
 
 
 def run(parties=PARTIES, k=2, **more):
     return secfc.run(parties, k, **{"t": 1, "ell": 1, "seed": 1, "sample_weight": WEIGHTS} | more)
-
-
-def plain(labels):
-    return [part.tolist() for part in labels]
-
-
-@st.composite
-def weighted_problems(draw):
-    """Few rows on a coarse grid with few or very unequal weights: ties, duplicates, emptied clusters."""
-    m, d = draw(st.integers(2, 12)), draw(st.integers(1, 2))
-    k, largest = draw(st.integers(1, min(m, 4))), draw(st.sampled_from([2, 7, 2**23]))
-    numbers = st.lists(st.integers(-3, 3), min_size=m * d, max_size=m * d)
-    rows = np.array(draw(numbers), dtype=float).reshape(m, d)
-    weights = np.array(draw(st.lists(st.integers(1, largest), min_size=m, max_size=m)))
-    ends = sorted(draw(st.lists(st.integers(0, m), min_size=2, max_size=2)))
-    return np.split(rows, ends), np.split(weights, ends), k
-
-
-@pytest.mark.parametrize("init", INITS)
-@given(problem=weighted_problems(), n_init=st.sampled_from([1, 2]), seed=st.integers(0, 9))
-@tries(0.7)
-def test_labels_are_those_of_exact_lloyd_with_weights(init, problem, n_init, seed):
-    parties, weights, k = problem
-    options = {"init": init, "n_init": n_init, "precision": 20}
-    exact = ExactLloyd(k, random_state=seed, **options).fit(parties, sample_weight=weights)
-    opened = {"reveal": secfc.Reveal(inertia=True), "limits": WILLING}
-    found = run(parties, k, sample_weight=weights, seed=seed, **options, **opened)
-    assert plain(found.labels) == plain(exact.labels_)
-    assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
-    assert found.inertia == pytest.approx(exact.inertia_, rel=2**-51, abs=0)
-
-
-def test_rows_of_weight_w_count_as_w_rows_at_one_place():
-    repeated = [np.repeat(rows, of, axis=0) for rows, of in zip(PARTIES, WEIGHTS, strict=True)]
-    given = {"init": "k-means++", "reveal": secfc.Reveal(inertia=True), "limits": WILLING}
-    once, often = run(**given), run(repeated, sample_weight=None, **given)
-    assert plain(often.labels) == plain(map(np.repeat, once.labels, WEIGHTS))
-    assert once.inertia == often.inertia
-
-
-@pytest.mark.parametrize("init", INITS)
-def test_weights_of_one_change_nothing(init):
-    given = {"init": init, "n_init": 2, "k": 3}
-    with_ones = run(sample_weight=[[1] * len(rows) for rows in PARTIES], **given)
-    assert plain(with_ones.labels) == plain(run(sample_weight=None, **given).labels)
-
-
-def test_weights_move_a_boundary_that_rows_alone_do_not():
-    start = [[0, 0], [1, 1, 0], [0]]
-    weighed = run(init=start, sample_weight=[[1, 1], [1, 1, 50], [1]])
-    assert plain(run(init=start, sample_weight=None).labels) == [[0, 0], [1, 1, 0], [0]]
-    assert plain(weighed.labels) == plain(
-        ExactLloyd(2, init=start).fit(PARTIES, sample_weight=[[1, 1], [1, 1, 50], [1]]).labels_
-    )
 
 
 def test_opened_centres_and_spreads_are_weighted():
@@ -111,10 +56,6 @@ def test_the_page_of_a_run_says_that_everybody_was_told_weights():
     weighted, plainly = run(), run(sample_weight=None)
     assert "the weight of every row" in who_learned_what(weighted.job, 3)[0].what
     assert "weight" not in who_learned_what(plainly.job, 3)[0].what
-
-
-def test_another_party_is_told_its_labels_by_processes_too():
-    assert plain(run(driver="multiprocess").labels) == plain(run().labels)
 
 
 def test_an_estimator_takes_weights_and_predicts_by_weighted_means():
@@ -192,16 +133,6 @@ def test_weights_that_cannot_be_used_are_one_clear_error(weights, kind, text):
 
 
 MANY = np.split(np.random.default_rng(5).normal(size=(65, 1)), [20, 40])
-
-
-def test_the_largest_weights_are_exact():
-    parties, given = [rows[:-1] if at == 2 else rows for at, rows in enumerate(MANY)], {"init": "k-means++"}
-    weights = [[2**23] * len(rows) for rows in parties]
-    assert np.concatenate(weights).sum() == 2**29
-    weights[0][0] -= 1
-    exact = ExactLloyd(3, random_state=1, **given).fit(parties, sample_weight=weights)
-    found = run(parties, 3, sample_weight=weights, **given)
-    assert plain(found.labels) == plain(exact.labels_)
 
 
 def test_weights_of_more_than_rows_can_be_are_one_clear_error():

@@ -82,11 +82,6 @@ def assert_labels_of_exact_lloyd(made, rows):
 
 
 @pytest.mark.processes
-def test_labels_of_a_job_are_those_of_exact_lloyd_on_the_integers(stepped):
-    assert_labels_of_exact_lloyd(stepped, list(stepped.rows.values()))
-
-
-@pytest.mark.processes
 def test_a_job_that_prepares_finds_the_step_of_its_columns(preparing):
     assert preparing.agreement.job.step == 0.5
     assert_labels_of_exact_lloyd(preparing, preparing.prepared()[0])
@@ -163,7 +158,3 @@ def test_a_step_that_the_columns_of_a_schema_do_not_promise_is_refused_by_line(p
     preparing.replace(preparing.schema, "step = 0.5", "")
     with pytest.raises(ParameterError, match=r"job.toml:\d+: step: the schema does not say of each column"):
         read_job(preparing.job)
-
-
-def test_job_show_says_that_rows_are_exact(stepped):
-    assert "multiples of 0.1, exact: 11 bits of the bound" in stepped.shown()

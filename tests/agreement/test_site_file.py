@@ -260,35 +260,6 @@ def test_rows_come_from_a_query(organisations):
     assert table.ids[1].as_py() == "p1"
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("SELECT age FROM visits", "no column 'bmi'"),
-        ("SELECT 1 FROM missing_secret", r"the query fails \(SQLITE_ERROR\)$"),
-        ("DELETE FROM visits", "one SELECT is needed, the query does something else$"),
-        ("PRAGMA user_version = 3", "one SELECT is needed, the query does something else$"),
-        ("SELECT patient, age, 'x' AS bmi FROM visits", "column 'bmi' is not numeric"),
-        (
-            "SELECT patient, age, iif(age > 50, 1, 'x') AS bmi FROM visits",
-            "column 'bmi' has a .* in row .*, below a ",
-        ),
-    ],
-)
-def test_a_query_that_cannot_be_used_changes_nothing_and_shows_no_value(organisations, text, told):
-    path = database(organisations)
-    before = path.read_bytes()
-    with pytest.raises(DataError, match=rf"^north: .*north\.sqlite: .*({told})") as caught:
-        query(organisations, text)
-    assert "secret" not in str(caught.value)
-    assert path.read_bytes() == before
-
-
-def test_a_missing_database_is_not_made(organisations):
-    with pytest.raises(DataError, match=r"north: .*north\.sqlite: no such file"):
-        query(organisations, "SELECT 1")
-    assert not (organisations.folder / "north.sqlite").exists()
-
-
 def test_values_out_of_range_are_told_without_a_value(organisations):
     organisations.replace(organisations.folder / "north.csv", "north-2,", "north-2,9")
     with pytest.raises(

@@ -2,26 +2,22 @@
 
 import csv
 import json
-import signal
 import stat
 
 import numpy as np
 import pytest
-from simulator.kills import PLACES
-from support.breaking import breaks_at
 from support.hidden import expected
 from support.organisations import NAMES
 
 from plaintext_baselines import ExactLloyd
 from secfc.agreement.audit import audit
 from secfc.agreement.job_file import read_job
-from secfc.agreement.key_files import write_new_ids_key, write_new_key
+from secfc.agreement.key_files import write_new_key
 from secfc.agreement.signatures import signatures_path
 from secfc.agreement.site_file import read_site
 from secfc.agreement.statement import LEFT_OUT, read_summary
 from secfc.crypto.handshake import transcript_of
 from secfc.drivers.calls.conversation import Conversation
-from secfc.drivers.calls.coordinator import Coordinator
 from secfc.drivers.calls.processes import ForkServer
 from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.drivers.sites.participant import Participant
@@ -31,8 +27,6 @@ from secfc.errors import (
     DuplicateIdError,
     LimitError,
     ParameterError,
-    TooManyFaultsError,
-    UnionError,
 )
 from secfc.errors.codes import Code
 from secfc.protocol.messages.wire import decode, envelope
@@ -111,23 +105,6 @@ def test_centres_that_all_consented_to_are_written_by_their_recipients_alone(org
             "labels.csv",
             "statement.json",
         ]
-
-
-@pytest.mark.processes
-@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
-def test_sites_have_their_labels_though_centres_cannot_be_opened(organisations, monkeypatch):
-    consent(organisations)
-    carry = Coordinator._carry
-
-    def lose(self, client, data):
-        if envelope(data).kind != "CentreShare":
-            carry(self, client, data)
-
-    monkeypatch.setattr(Coordinator, "_carry", lose)
-    run(organisations, deadline=20.0)
-    assert len(labels(organisations, "south")) == 9
-    for name in NAMES:
-        assert not (results(organisations, name) / "centres.csv").exists()
 
 
 @pytest.mark.processes
@@ -294,17 +271,6 @@ def test_two_runs_of_a_job_have_nothing_in_common_for_who_lacks_the_key(organisa
 
 
 @pytest.mark.processes
-def test_a_site_with_another_id_key_ends_the_run(organisations):
-    organisations.hide()
-    write_new_ids_key(organisations.folder / "other.key")
-    organisations.replace(organisations.site("west"), '"ids.key"', '"other.key"')
-    organisations.sign()
-    with pytest.raises(UnionError, match=r"other-id-key \((north|south|west)\): "):
-        run(organisations)
-    assert not any(list(folder.rglob("labels.csv")) for folder in organisations.folder.glob("results-*"))
-
-
-@pytest.mark.processes
 def test_an_id_that_two_sites_hold_ends_the_run_without_the_id(organisations):
     organisations.hide()
     text = (organisations.folder / "west.csv").read_text()
@@ -315,54 +281,6 @@ def test_an_id_that_two_sites_hold_ends_the_run_without_the_id(organisations):
     assert "north-3" not in (organisations.folder / "summary.json").read_text()
     assert "north-3" not in str(caught.value)
     assert [path.name for path in results(organisations, "north").iterdir()] == ["statement.json"]
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("place", ["union open", "during sharing"])
-def test_a_site_lost_after_the_union_was_opened_ends_the_run_and_says_what_a_new_one_shows(
-    organisations, monkeypatch, place
-):
-    organisations.hide()
-    organisations.sign()
-    killed = breaks_at(monkeypatch, 2, PLACES[place].message)
-    with pytest.raises(TooManyFaultsError, match=r"the union of the new run would show how many rows"):
-        run(organisations)
-    assert killed
-    assert not any(list(folder.rglob("labels.csv")) for folder in organisations.folder.glob("results-*"))
-    summary = read_summary(organisations.folder / "summary.json")
-    assert [one.statement.party for one in summary.statements] == ["north", "west"]
-    assert all("TooManyFaultsError" in one.statement.ended for one in summary.statements)
-
-
-@pytest.mark.processes
-def test_more_rows_than_the_cap_are_refused_by_the_site_alone(organisations):
-    organisations.hide(cap=11)
-    organisations.sign()
-    with pytest.raises(DataError, match=r"^north: union: "):
-        run(organisations)
-
-
-# Start labels
-
-
-@pytest.mark.processes
-def test_start_labels_come_from_each_sites_own_column(organisations):
-    organisations.replace(organisations.job, "k = 2", 'k = 2\ninit = "labels"')
-    starts = []
-    for name in NAMES:
-        header, *lines = (organisations.folder / f"{name}.csv").read_text().split()
-        starts.append(np.arange(len(lines), dtype=np.int32) % 2)
-        lines = [f"{line},{group}" for line, group in zip(lines, starts[-1], strict=True)]
-        (organisations.folder / f"{name}.csv").write_text("\n".join([f"{header},group", *lines, ""]))
-        organisations.write_site(name, data=f'path = "{name}.csv"\nid = "patient"\nstart = "group"\n')
-    organisations.sign()
-    outcome = run(organisations)
-    rows = [organisations.rows[name] for name in NAMES]
-    job = organisations.agreement.job
-    exact = ExactLloyd(2, init=starts, bound=job.bound, precision=job.precision).fit(rows)
-    assert np.array_equal(outcome.start, np.concatenate(starts))
-    for name, found in zip(NAMES, exact.labels_, strict=True):
-        assert list(labels(organisations, name).values()) == found.tolist()
 
 
 # Weights
@@ -391,17 +309,6 @@ def test_weights_come_from_each_sites_own_column(organisations):
 
 
 # Sites that break
-
-
-@pytest.mark.processes
-@pytest.mark.usefixtures("deadlines_pass_at_a_standstill")
-def test_a_deadline_gives_up_a_site_that_hangs(organisations, monkeypatch):
-    stopped = breaks_at(monkeypatch, 2, "Assignment", signal.SIGSTOP)
-    with pytest.raises(TooManyFaultsError, match=r"n >= R \+ S: 3 < 3 \+ 1"):
-        run(organisations, deadline=20.0)
-    assert stopped
-    with pytest.raises(ParameterError, match="deadline: None or a number of seconds > 0 is needed"):
-        run(organisations, deadline=0.0)
 
 
 @pytest.mark.processes

@@ -8,7 +8,6 @@ import pytest
 from support.clinics import Clinics
 
 from secfc.agreement.audit import audit
-from secfc.agreement.deposits import audited_deposits
 from secfc.agreement.deposits.admission import MAGIC, unpacked
 from secfc.agreement.deposits.holdings import call_of, holding_of, signed_holding
 from secfc.agreement.job_file import read_job
@@ -78,16 +77,6 @@ def test_owners_members_who_admitted_them_and_who_is_left_out_are_named(audited)
     assert fourth.startswith("south admitted clinic-4 (owner 6), who signed its deposit of 3 rows, ")
     assert fifth.startswith("south admitted clinic-5 (owner 7), who signed its deposit of 2 rows, ")
     assert out == "left out: clinic-3 (owner 5): member 2 has no deposit of it"
-
-
-def test_not_all_of_many_owners_are_named_and_all_are_checked(audited, monkeypatch):
-    monkeypatch.setattr(audited_deposits, "_SHOWN", 1)
-    texts = [one.text for one in audited()]
-    assert texts[-2] == "3 more owners were admitted, and signed their deposits"
-    assert_wrong(
-        audited(lambda store: [path.unlink() for path in pieces(store, 7) if path.exists()]),
-        "deposits: owner 7: no file in the store is the deposit that members signed",
-    )
 
 
 def test_a_party_that_states_a_run_of_other_deposits_is_named(audited):
@@ -245,19 +234,6 @@ def test_a_member_that_closes_again_before_it_joins_a_run_states_the_holding_of_
     network.write_summary(tmp_path / "summary.json", None)
     assert len(opened) == 3
     assert all(one.holds for one in audit(read_summary(tmp_path / "summary.json"), made.agreement))
-
-
-@pytest.mark.parametrize("values", [{"holdings": []}, {"deposits": None}])
-def test_only_a_party_that_states_no_holdings_or_no_deposits_is_named(audited, values):
-    assert_wrong(
-        audited(statement={"west": values}),
-        "deposits: west: its statement names no deposits, or no holdings",
-    )
-
-
-def test_a_member_without_a_statement_changes_nothing_else(audited):
-    """West has signed several holdings after the run. The others' statements name the one of the run."""
-    assert_wrong(audited(without=["west"]), "west: its statement is missing")
 
 
 def test_a_holding_that_the_store_has_lost_is_named(audited):

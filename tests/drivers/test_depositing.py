@@ -20,7 +20,6 @@ from secfc.agreement.statement import read_summary
 from secfc.cli.app import app
 from secfc.drivers.deposits import collecting, shelf
 from secfc.drivers.deposits.collecting import Collected
-from secfc.drivers.flare.jobs import of_argument, to_argument
 from secfc.errors import (
     AgreementError,
     DataError,
@@ -82,20 +81,6 @@ def test_a_helper_compares_for_a_committee_by_what_all_members_signed(tmp_path):
     network = made.network()
     network.run()
     assert_exact(made, network)
-
-
-def test_a_job_with_deposits_compares_numbers_of_clusters(tmp_path):
-    made = Clinics(tmp_path, disclosure="coded")
-    made.replace(made.job, "k = 2", "k = 3\ncompared = [2, 3]")
-    made.sign()
-    made.admit()
-    made.deposit()
-    made.close()
-    network = made.network()
-    network.run()
-    report = network.coordinator.report
-    found = [label for name in made.clinics for _, label in made.labels(name)]
-    assert (len(report.found), found) == (2, report.labels.tolist())
 
 
 def test_a_run_with_deposits_is_audited_with_the_job_alone_and_its_summary_has_no_owners_labels(
@@ -295,10 +280,6 @@ class TestJob:
         assert len({first.run_digest, second.run_digest, third.run_digest, base.digest}) == 4
         assert first.session(RUN).agreement == first.run_digest
 
-    def test_a_flare_job_has_the_deposits_and_holdings_that_a_run_is_bound_to(self, closed_clinics):
-        agreement = closed_clinics.member("north").closed().agreement
-        assert of_argument(to_argument(agreement)).run_digest == agreement.run_digest
-
     @pytest.mark.parametrize(
         ("old", "new", "match"),
         [
@@ -345,17 +326,6 @@ class TestLabels:
         with pytest.raises(AgreementError, match="there is no receipt of a deposit"):
             closed_clinics.labels("clinic-1")
 
-    def test_receipts_beside_which_some_were_deleted_or_renamed_still_count(self, clinics):
-        clinics.deposit()
-        clinics.deposit("clinic-1")
-        first, second = sorted((clinics.folder / "results-clinic-1.receipts").glob("*/*.toml"))
-        first.rename(first.with_name("first.toml"))
-        clinics.deposit("clinic-1")
-        assert second.with_name("3.toml").exists()
-        clinics.close()
-        clinics.network().run()
-        assert len(clinics.labels("clinic-1")) == 5
-
     def test_labels_are_not_written_beside_other_rows_than_were_deposited(self, closed_clinics):
         closed_clinics.network().run()
         closed_clinics.write_rows("clinic-1", closed_clinics.clinics["clinic-1"][::-1])
@@ -378,36 +348,6 @@ class TestLabels:
         with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0{32}: .* 0 equal copies"):
             closed_clinics.labels("clinic-1")
 
-    def test_labels_of_two_runs_with_the_same_deposits_open_each_in_its_folder(self, closed_clinics):
-        first, second = RUN, bytes(16)
-        for run in (first, second):
-            closed_clinics.network(run=run).run()
-        assert len(closed_clinics.labels("clinic-1", second)) == 5
-        assert len(closed_clinics.labels("clinic-1", first)) == 5
-        assert sorted(closed_clinics.store.runs()) == [second, first]
-
-    def test_results_of_another_job_are_not_reported_as_labels_and_hide_no_failure(self, closed_clinics):
-        closed_clinics.network().run()
-        other = closed_clinics.folder / "results-clinic-1" / bytes(16).hex()
-        other.mkdir(parents=True)
-        (other / "labels.csv").write_text("of another job\n")
-        for member in (1, 2, 3):
-            closed_clinics.store.write_runs(member, [bytes(16), RUN])
-            closed_clinics.store.store.write(closed_clinics.store.labels(RUN, member), b"junk")
-        with pytest.raises(TooManyFaultsError, match=r"clinic-1: the run 0"):
-            closed_clinics.depositor("clinic-1").open()
-
-    def test_labels_of_a_run_whose_folder_another_job_has_are_an_error_that_hides_no_others(
-        self, closed_clinics
-    ):
-        other = closed_clinics.folder / "results-clinic-1" / bytes(16).hex()
-        other.mkdir(parents=True)
-        closed_clinics.network(run=bytes(16)).run()
-        with pytest.raises(AgreementError, match=r"clinic-1: .*: it has results of another job"):
-            closed_clinics.depositor("clinic-1").open()
-        closed_clinics.network().run()
-        assert len(closed_clinics.labels("clinic-1")) == 5
-
     def test_a_run_that_fails_is_told_also_where_labels_of_another_were_opened_before(self, closed_clinics):
         closed_clinics.network().run()
         assert len(closed_clinics.labels("clinic-1")) == 5
@@ -428,12 +368,6 @@ class TestLabels:
         text = "it was left out, member 2: this member leaves it out"
         with pytest.raises(TooManyFaultsError, match=text):
             closed_clinics.depositor("clinic-1").open()
-
-    def test_a_run_that_has_begun_and_has_no_labels_is_passed_over(self, closed_clinics):
-        closed_clinics.network().run()
-        for member in (1, 2, 3):
-            closed_clinics.store.write_runs(member, [bytes(16), RUN])
-        assert len(closed_clinics.labels("clinic-1")) == 5
 
     def test_an_owner_needs_t_plus_1_equal_copies_and_lies_of_others_do_not_count(self, closed_clinics):
         closed_clinics.network().run()
@@ -497,12 +431,6 @@ def keep(clinics, log=None):
     collected = Collected(member, RUN, member.last_holding().holding, log)
     collected.keep(closed(clinics.store).agreement.job.rows)
     return collected
-
-
-def test_a_deposit_that_is_gone_after_its_member_signed_it_is_named_before_the_run(closed_clinics):
-    closed_clinics.piece(2, "clinic-3").unlink()
-    with pytest.raises(StorageError, match="south: the deposit of owner 5 that it has signed is gone"):
-        keep(closed_clinics)
 
 
 def test_another_deposit_of_the_same_owner_is_not_taken_once_its_member_has_signed(clinics):
@@ -589,35 +517,6 @@ def test_a_member_takes_no_part_with_other_deposits_than_it_has_signed(closed_cl
     for wrong in (replace(right, owners=right.owners[:-1]), replace(right, digest="00")):
         with pytest.raises(AgreementError, match="south: it holds other deposits than the job says"):
             Collected(member, RUN, member.last_holding().holding).keep(wrong)
-
-
-@pytest.mark.processes
-def test_commands_from_keys_to_labels(tmp_path):
-    made = Clinics(tmp_path)
-    made.allow_share(0.7)  # clinic-3 has 9 of 14 rows
-    pubs = [tmp_path / f"clinic-{at}.pub" for at in (1, 2, 3)]
-    assert command("deposit", "admit", made.site("west"), *pubs).count("send it to the owner") == 3
-    assert "each party admits 4 at most, with 9 rows each" in command("job", "show", made.job)
-    assert "north: a member of the committee in the job" in command("job", "check", made.site("north"))
-    text = command("job", "check", made.site("clinic-1"))
-    assert "clinic-1: 5 rows fit the job" in text
-    for at in (1, 2, 3):
-        text = command("deposit", "--job", made.job, "--site", made.site(f"clinic-{at}"))
-        assert "rows are deposited with 3 members" in text
-    made.piece(1, "clinic-2").write_bytes(b"SFD2")
-    assert "not taken: owner 10: " in command("deposit", "close", made.site("north"))
-    sites = [*map(made.site, made.names)]
-    text = command("job", "run", made.job, *sites, status=2)
-    assert "no signed holding of south, west" in text
-    for name in ("south", "west"):
-        assert f"{name} holds deposits of 3 owners, 15 rows" in command("deposit", "close", made.site(name))
-    text = command("job", "run", made.job, *sites)
-    assert "left out: clinic-2 (owner 10): member 1 has no deposit of it" in text
-    assert "2 owners, 14 rows, as all members have signed" in text
-    assert "5 labels" in command("deposit", "open", "--site", made.site("clinic-1"))
-    assert "there are no labels yet" not in command("deposit", "open", "--site", made.site("clinic-3"))
-    text = command("deposit", "open", "--site", made.site("clinic-2"), status=2)
-    assert "no member has labels of owner 10: it was left out, member 1 has no deposit of it" in text
 
 
 def test_owners_prepare_their_rows_where_nothing_has_to_be_opened_for_it(tmp_path):

@@ -6,17 +6,8 @@ import shutil
 import pytest
 from support.network import RUN
 
-from secfc.agreement.deposits.holdings import Deposits
-from secfc.agreement.deposits.store import Store
 from secfc.drivers.deposits import collecting
-from secfc.drivers.sites.past_runs import PastRuns
 from secfc.errors import ParameterError, StorageError
-
-LAST = b"\xff" * 16
-
-
-def cannot(*args, **noted):
-    raise StorageError("full")
 
 
 def test_a_folder_in_the_way_of_one_run_keeps_no_labels_of_others_from_the_store(closed_clinics):
@@ -31,23 +22,6 @@ def test_a_folder_in_the_way_of_one_run_keeps_no_labels_of_others_from_the_store
         with pytest.raises(StorageError, match=f"labels/{bytes(16).hex()}/"):
             closed_clinics.member(name).close()
     assert len(closed_clinics.labels("clinic-1")) == 5
-
-
-def test_a_run_with_labels_is_named_before_others(closed_clinics, monkeypatch):
-    closed_clinics.network(run=LAST).run()
-    member, written = closed_clinics.member("north"), []
-    PastRuns(member.site, member.agreement).count(bytes(16))
-    monkeypatch.setattr(Deposits, "write_runs", lambda self, member, runs: written.extend(runs))
-    member.close()
-    assert written == [LAST, bytes(16)]
-
-
-def test_a_run_whose_mark_may_be_lost_is_an_error(closed_clinics, monkeypatch):
-    member = closed_clinics.member("north")
-    past = PastRuns(member.site, member.agreement)
-    monkeypatch.setattr("secfc.drivers.sites.past_runs.sync_folder", cannot)
-    with pytest.raises(StorageError, match="full"):
-        past.count(LAST)
 
 
 def test_labels_that_a_member_cannot_read_are_one_error(closed_clinics):
@@ -79,39 +53,6 @@ def test_admitting_several_owners_again_after_a_failure_writes_what_is_missing(c
     assert member.admit(keys) == given
     assert written == [given[0], given[1], given[1], given[2]]
     assert [clinics.number(f"clinic-{at}") for at in (1, 2, 3)] == [9, 10, 11]
-
-
-def test_owners_of_whom_only_some_were_noted_get_the_numbers_that_follow(clinics, monkeypatch):
-    keys, real, noted = [clinics.folder / f"clinic-{at}.pub" for at in (1, 2, 3)], collecting._noted, []
-    for path in keys:
-        path.with_suffix(".certificate").unlink()
-
-    def fails_once(path, data):
-        noted.append(path.name)
-        if len(noted) == 2:
-            raise ParameterError("full")
-        real(path, data)
-
-    monkeypatch.setattr(collecting, "_noted", fails_once)
-    with pytest.raises(ParameterError, match="full"):
-        clinics.member("west").admit(keys)
-    clinics.member("west").admit([keys[2], keys[1], keys[0]])
-    assert noted == ["9", "10", "10", "11"]
-
-
-def test_a_store_that_lists_a_file_twice_has_one(clinics, monkeypatch):
-    clinics.deposit()
-    real = Store.names
-    monkeypatch.setattr(Store, "names", lambda *given: 2 * real(*given))
-    assert sorted(clinics.member("north").close().holding.held) == [1, 2, 5, 6, 7]
-
-
-def test_after_a_lost_number_the_next_owner_gets_the_number_after_the_last(clinics):
-    (clinics.member("south")._own / "owners" / "6").unlink()
-    key = clinics.folder / "clinic-1.pub"
-    key.with_suffix(".certificate").unlink()
-    clinics.member("south").admit([key])
-    assert clinics.number("clinic-1") == 8
 
 
 def test_no_certificate_is_written_before_its_number_is_on_the_disk(clinics, monkeypatch):
@@ -151,14 +92,6 @@ def test_a_folder_that_cannot_be_synced_is_told_and_nothing_is_published(clinics
     assert not clinics.store.closed
     clinics.member("north").close()
     assert clinics.store.closed
-
-
-def test_drafts_of_killed_processes_are_deleted(closed_clinics):
-    member = closed_clinics.member("south")
-    draft = member._own / "holdings" / "2-0123~"
-    draft.write_bytes(b"of a killed process")
-    member.close([5])
-    assert not draft.exists()
 
 
 def cannot_sync(folder):

@@ -19,11 +19,6 @@ from secfc.kernels import choose
 from secfc.sharing import deposits as protocol
 from secfc.sharing.deposits import Owner
 
-
-def cannot(self, path, most):
-    raise StorageError("gone")
-
-
 FIRST = {1, 2, 5, 6, 7}  # numbers of depositors 1 to 5
 
 
@@ -130,15 +125,6 @@ class TestFiles:
             "clinic-1 (owner 1): members have different deposits of it"
         ]
 
-    def test_an_earlier_deposit_put_back_at_all_members_still_opens_for_its_owner(self, depositors):
-        before = [depositors.piece(j, "clinic-1").read_bytes() for j in (1, 2, 3)]
-        depositors.deposit("clinic-1")
-        for j, data in enumerate(before, 1):
-            depositors.piece(j, "clinic-1").write_bytes(data)
-        depositors.close()
-        depositors.network().run()
-        assert len(depositors.labels("clinic-1")) == 5
-
     def test_files_that_change_or_go_once_members_have_closed_begin_no_run_until_their_owner_is_left_out(
         self, depositors
     ):
@@ -156,13 +142,6 @@ class TestFiles:
         other = bytes(16)
         depositors.network(run=other).run()
         assert [len(depositors.labels(f"clinic-{at}", other)) for at in (1, 2, 4, 5)] == [5, 1, 3, 2]
-
-    def test_without_a_deposit_that_all_members_hold_there_is_no_run(self, depositors):
-        for at, name in enumerate(depositors.clinics):
-            depositors.piece(1 + at % 2, name).unlink()
-        depositors.close()
-        with pytest.raises(AgreementError, match="no deposit is complete at all members"):
-            closed(depositors.store)
 
     def test_a_member_signs_nothing_while_no_deposit_can_be_read(self, depositors):
         for name in depositors.clinics:
@@ -322,12 +301,6 @@ class TestStores:
         else:
             path.write_bytes(bytes(1 << 20) if what == "large" else struct.pack("<II", 1, 1 << 31))
         assert len(ran.labels("clinic-1")) == 5
-
-    def test_a_store_that_cannot_be_read_is_told_to_an_owner(self, ran, monkeypatch):
-        depositor = ran.depositor("clinic-1")
-        monkeypatch.setattr(Store, "read", cannot)
-        with pytest.raises(StorageError, match=r"^gone$"):
-            depositor.open()
 
     def test_a_store_that_cannot_be_written_is_told_and_a_receipt_stays(self, depositors, monkeypatch):
         folder = depositors.piece(2, "clinic-1").parent

@@ -19,19 +19,6 @@ from secfc.protocol.job.making import make_job
 HALF = Limits(largest_share=0.5)
 
 
-def give_weights(made, *totals):
-    """Give rows weights that have these sums."""
-    made.replace(made.job, 'disclosure = "coded"', 'disclosure = "labels"')
-    made.replace(made.job, "k = 2", "k = 2\nweighted = true")
-    for name, total in zip(NAMES, totals, strict=True):
-        header, *lines = (made.folder / f"{name}.csv").read_text().split()
-        weights = [1] * (len(lines) - 1) + [total - len(lines) + 1]
-        lines = [f"{line},{weight}" for line, weight in zip(lines, weights, strict=True)]
-        (made.folder / f"{name}.csv").write_text("\n".join([f"{header},beds", *lines, ""]))
-        made.write_site(name, data=f'path = "{name}.csv"\nid = "patient"\nweight = "beds"\n')
-    made.sign()
-
-
 def run(made):
     return run_agreed(
         made.agreement,
@@ -75,44 +62,11 @@ def test_a_site_allows_one_half_by_default(organisations):
 
 
 @pytest.mark.processes
-def test_sites_that_all_allow_more_run_with_one_large_party(organisations):
-    rows = organisations.folder / "west.csv"
-    rows.write_text("\n".join(rows.read_text().splitlines()[:3]))
-    organisations.allow_share(0.6)
-    assert [one.size for one in run(organisations).labels] == [12, 9, 2]
-
-
-@pytest.mark.processes
 def test_one_site_that_allows_less_ends_the_run(organisations):
     organisations.allow_share(0.46, "south")
     with pytest.raises(LimitError, match=r"^south: limit-share \(north\): "):
         run(organisations)
     assert "but north has 12 of 26 rows" in (organisations.folder / "south.log").read_text()
-
-
-@pytest.mark.processes
-def test_weights_count_too(organisations):
-    give_weights(organisations, 13, 20, 6)
-    with pytest.raises(LimitError, match=r"^[a-z]+: limit-share \(south\): "):
-        run(organisations)
-    logs = [(organisations.folder / f"{name}.log").read_text() for name in NAMES]
-    assert any("but south has 20 of a total weight of 39" in log for log in logs)
-
-
-@pytest.mark.processes
-def test_a_site_allows_exactly_one_half_of_rows_and_of_weight(organisations):
-    rows = organisations.folder / "west.csv"
-    rows.write_text("\n".join(rows.read_text().splitlines()[:4]))  # 12 of 24 rows are north's
-    give_weights(organisations, 13, 20, 7)
-    assert [one.size for one in run(organisations).labels] == [12, 9, 3]
-
-
-@pytest.mark.processes
-def test_membership_privacy_has_no_such_check(organisations):
-    organisations.hide()
-    organisations.allow_share(0.01)
-    organisations.sign()
-    assert run(organisations).found_labels.shape == (1, 26)
 
 
 def test_a_member_refuses_an_owner_by_its_number(closed_clinics):

@@ -3,11 +3,9 @@
 import csv
 import json
 import signal
-import threading
-import time
 
 import pytest
-from support.killing import Killer, dying_at_step, patch, process
+from support.killing import dying_at_step, process
 from support.organisations import NAMES, Organisations
 from support.sweeps import sweep
 
@@ -16,7 +14,6 @@ from secfc.agreement.statement import COMPLETE, read_summary
 from secfc.drivers.calls.processes import ForkServer
 from secfc.drivers.sites.agreed_run import run_agreed
 from secfc.errors import TooManyFaultsError
-from secfc.protocol.job import row_layout
 
 pytestmark = pytest.mark.processes
 
@@ -88,25 +85,6 @@ def test_a_site_killed_while_it_writes_goes_on_and_states_every_byte_that_left_i
     assert_whole(organisations, outcome)
 
 
-def test_a_site_killed_when_it_has_written_the_run_down_states_what_it_wrote(organisations, starts):
-    codes, started = starts
-    codes[0] = """
-import os, signal
-from secfc.drivers.sites import participant
-
-real = participant.Participant.close
-
-def close(self, ended):
-    real(self, ended)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-participant.Participant.close = close
-"""
-    outcome = run(organisations)
-    assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
-    assert_whole(organisations, outcome)
-
-
 def test_a_site_whose_rows_changed_before_it_was_started_again_sends_nothing_more(
     organisations, starts, monkeypatch
 ):
@@ -153,94 +131,6 @@ def assert_as_simulated(made, outcome):
     assert list((made.folder / "scratch-south").iterdir()) == []
     here = made.simulated()
     assert [part.tolist() for part in outcome.labels] == [part.tolist() for part in here.labels]
-
-
-def assert_survives(made, seed, monkeypatch, *, most):
-    """Run with random kills; return their number."""
-    monkeypatch.setattr(row_layout, "PART_BYTES", 1)
-    monkeypatch.setattr(row_layout, "PART_ROWS", 16)
-    killer = Killer(seed, most=most)
-    with monkeypatch.context() as patches:
-        patch(patches, killer)
-        outcome = run(made)
-    assert_as_simulated(made, outcome)
-    return killer.killed
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("seed", range(5))
-def test_sites_killed_at_random_go_on_and_the_result_is_exact(organisations, monkeypatch, seed):
-    keep_all(organisations)
-    assert_survives(organisations, seed, monkeypatch, most=4)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_hundreds_of_runs_with_sites_killed_at_random_are_exact(tmp_path, monkeypatch):
-    killed = 0
-    for seed in range(200):
-        (folder := tmp_path / str(seed)).mkdir()
-        made = Organisations(folder)
-        for name in NAMES:
-            made.replace(made.site(name), "[data]", f'storage = "scratch-{name}"\n\n[data]')
-        made.sign()
-        killed += assert_survives(made, seed, monkeypatch, most=1 + seed % 6)
-        print(f"{seed + 1} runs, {killed} kills", flush=True)
-    assert killed > 200
-
-
-DYING_IN_A_FRAME = """
-import os, signal
-from secfc.drivers.calls import framing
-answers, real = 0, framing.write_frame
-
-def write_frame(stream, kind, payload):
-    global answers
-    answers += kind == framing.ANSWER
-    if answers == 3:
-        stream.write((framing._HEAD.pack(kind, len(payload)) + bytes(payload))[:{size}])
-        stream.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(stream, kind, payload)
-
-framing.write_frame = write_frame
-"""
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("size", [5, 12])
-def test_a_site_killed_inside_an_answer_is_started_again(organisations, starts, size, caplog):
-    codes, started = starts
-    codes[0] = DYING_IN_A_FRAME.format(size=size)
-    assert_whole(organisations, run(organisations))
-    assert [one.poll() for one in started].count(-signal.SIGKILL) == 1
-    assert "north: its process ended (signal 9) and is started again" in caplog.messages
-
-
-def test_no_site_is_started_again_once_the_run_is_interrupted(organisations, starts, monkeypatch):
-    _, started = starts
-    begun, real = threading.Event(), ForkServer.start
-
-    def start(forks):
-        if len(started) == 3:
-            begun.set()
-            time.sleep(1)
-        return real(forks)
-
-    def interrupt(progress):
-        if progress.round == 1:
-            started[0].kill()
-        # If the site had answered already, it is called, and started again, only after the run continues.
-        if progress.round >= 1 and begun.wait(5):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(ForkServer, "start", start)
-    with pytest.raises(KeyboardInterrupt):
-        run(organisations, on_progress=interrupt)
-    for thread in threading.enumerate():
-        if thread.name.startswith("secfc-"):
-            thread.join(300)
-    assert all(one.poll() is not None for one in started)
 
 
 def test_a_site_that_never_gets_further_is_started_three_times(organisations, starts):

@@ -98,15 +98,6 @@ class TestReduce:
         x = p * np.array([1, -1, 2, top, -top], dtype=np.float64)
         assert np.array_equal(reduce(x, p), np.zeros(5))
 
-    def test_argument_is_left_alone(self) -> None:
-        x = np.array([1e15, -1e15])
-        reduce(x, MODULI[0])
-        assert np.array_equal(x, [1e15, -1e15])
-
-    @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (2, 3, 4)])
-    def test_any_shape_is_kept(self, shape: tuple[int, ...]) -> None:
-        assert reduce(np.zeros(shape), MODULI[0]).shape == shape
-
 
 class TestCanonical:
     @each_modulus
@@ -120,11 +111,6 @@ class TestCanonical:
     def test_equals_the_python_remainder(self, data: st.DataObject, p: int) -> None:
         x = data.draw(st.lists(reduced(p), max_size=20))
         assert canonical(np.array(x, dtype=np.float64), p).tolist() == [v % p for v in x]
-
-    def test_argument_is_left_alone(self) -> None:
-        x = np.array([-1.0])
-        canonical(x, MODULI[0])
-        assert x[0] == -1.0
 
 
 class TestMatmul:
@@ -162,14 +148,6 @@ class TestMatmul:
         a[0, 0], a[1] = odd - 1, -a[1]
         assert_reduced(matmul(a, b, p), exact(a) @ exact(b), p)
 
-    def test_memory_order_does_not_matter(self) -> None:
-        p = MODULI[0]
-        a = signs("random", (40, 300)) * largest_reduced(p)
-        b = signs("random", (300, 30)) * largest_reduced(p)
-        result = matmul(a, b, p)
-        assert np.array_equal(result, matmul(np.asfortranarray(a), np.asfortranarray(b), p))
-        assert np.array_equal(result, matmul(a[:, ::-1], b[::-1], p))
-
     def test_long_rows_are_exact(self) -> None:
         p = MODULI[0]
         inner = 64 * BLOCK * 2 + 1
@@ -181,17 +159,6 @@ class TestMatmul:
     def test_empty_products_have_the_right_shape(self, rows: int, inner: int, columns: int) -> None:
         result = matmul(np.zeros((rows, inner)), np.zeros((inner, columns)), MODULI[0])
         assert np.array_equal(result, np.zeros((rows, columns)))
-
-    @laws
-    @given(data=st.data(), p=moduli, inner=st.integers(1, 300))
-    def test_is_linear_in_each_factor(self, data: st.DataObject, p: int, inner: int) -> None:
-        rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-        top = p // 4
-        a, b = (rng.integers(-top, top, (2, inner)).astype(np.float64) for _ in range(2))
-        c = rng.integers(-2 * top, 2 * top, (inner, 2)).astype(np.float64)
-        left = canonical(matmul(a + b, c, p), p)
-        right = canonical(reduce(matmul(a, c, p) + matmul(b, c, p), p), p)
-        assert np.array_equal(left, right)
 
 
 class TestSquaredNorms:
@@ -220,16 +187,6 @@ class TestSquaredNorms:
         expected = np.array([sum(v * v for v in row) for row in x], dtype=object)
         assert_reduced(squared_norms(vectors, p), expected, p)
 
-    def test_memory_order_does_not_matter(self) -> None:
-        p = MODULI[0]
-        x = signs("random", (300, 30)) * np.arange(300)[:, np.newaxis] * 27_000
-        assert np.array_equal(squared_norms(x, p), squared_norms(np.asfortranarray(x), p))
-
-    def test_argument_is_left_alone(self) -> None:
-        x = np.full((3, 2), 8e6)
-        squared_norms(x, MODULI[0])
-        assert np.array_equal(x, np.full((3, 2), 8e6))
-
     @pytest.mark.parametrize("shape", [(0, 4), (4, 0)])
     def test_nothing_adds_up_to_zero(self, shape: tuple[int, int]) -> None:
         assert np.array_equal(squared_norms(np.zeros(shape), MODULI[0]), np.zeros(shape[1]))
@@ -255,15 +212,6 @@ class TestCentre:
         half = (p - 1) // 2
         x = np.array(data.draw(st.lists(st.integers(-half, half), max_size=20)), dtype=np.float64)
         assert np.array_equal(centre(canonical(x, p), p), x)
-
-    def test_argument_is_left_alone(self) -> None:
-        x = np.array([MODULI[0] - 1.0])
-        centre(x, MODULI[0])
-        assert x[0] == MODULI[0] - 1.0
-
-    @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 3, 4)])
-    def test_any_shape_is_kept(self, shape: tuple[int, ...]) -> None:
-        assert centre(np.zeros(shape), MODULI[0]).shape == shape
 
 
 class TestScalars:

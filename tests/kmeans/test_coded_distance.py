@@ -164,31 +164,6 @@ class TestAnswers:
         assert answer == expected_of(shares, sets, 4, P)
         assert (answer[1], answer[3]) == ([0] * 6, [0] * 6)
 
-    def test_no_row_in_any_set_gives_zeros(self, kernels: Kernels) -> None:
-        sets = np.full(4, -1, dtype=np.int32)
-        assert answer_of(anything(P, (3, 4)), sets, 3, P, kernels) == [[0] * 4] * 3
-
-    def test_all_rows_in_one_set(self, kernels: Kernels) -> None:
-        shares = either(P, (3, 50))
-        sets = np.full(50, 2, dtype=np.int32)
-        assert answer_of(shares, sets, 4, P, kernels) == expected_of(shares, sets, 4, P)
-
-    def test_single_cluster(self, kernels: Kernels) -> None:
-        shares, sets = anything(P, (3, 20)), np.zeros(20, dtype=np.int32)
-        assert answer_of(shares, sets, 1, P, kernels) == expected_of(shares, sets, 1, P)
-
-    def test_single_row(self, kernels: Kernels) -> None:
-        assert answer_of(anything(P, (5, 1)), np.zeros(1, dtype=np.int32), 1, P, kernels) == [[0]]
-
-    def test_more_clusters_than_columns(self, kernels: Kernels) -> None:
-        shares, sets = anything(P, (2, 40)), round_robin(40, 33)
-        assert answer_of(shares, sets, 33, P, kernels) == expected_of(shares, sets, 33, P)
-
-    def test_row_of_a_singleton_has_distance_zero_to_it(self, kernels: Kernels) -> None:
-        shares, sets = anything(P, (4, 3)), np.arange(3, dtype=np.int32)
-        answer = answer_of(shares, sets, 3, P, kernels)
-        assert [answer[i][i] for i in range(3)] == [0, 0, 0]
-
     @pytest.mark.parametrize("p", MODULI)
     def test_sizes_up_to_the_most_rows_are_exact(self, p: int, kernels: Kernels) -> None:
         shares, sets = either(p, (3, 6)), round_robin(6, 3)
@@ -203,9 +178,6 @@ class TestAnswers:
         sets = np.array([0] + [-1] * (len(row) - 1), dtype=np.int32)
         sizes = [MAX_ROWS - 1]
         assert answer_of(shares, sets, 1, p, kernels, sizes) == expected_of(shares, sets, 1, p, sizes)
-
-    def test_no_rows_give_an_empty_answer(self, kernels: Kernels) -> None:
-        assert answer_of(np.zeros((3, 0)), np.zeros(0, dtype=np.int32), 2, P, kernels) == [[], []]
 
     @pytest.mark.parametrize("asked", [1, 2, 8])
     def test_planes_belong_to_the_first_primes_asked_for(self, asked: int, kernels: Kernels) -> None:

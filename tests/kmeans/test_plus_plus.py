@@ -4,13 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.cluster import kmeans_plusplus
-from support.sweeps import tries
 
 import secfc
-from plaintext_baselines import ExactLloyd
 from plaintext_baselines._plus_plus import plus_plus_rows
 from secfc.kmeans.plus_plus import candidates_of
 from secfc.kmeans.sets import asked_about
@@ -58,23 +54,6 @@ _RNG = np.random.default_rng(3)
 ROWS = [(_RNG.normal(size=(m, 3)) + _RNG.integers(5, size=(m, 1)) * 4).round(4) for m in (9, 0, 14, 12, 5)]
 
 
-@pytest.mark.some(4)
-@pytest.mark.parametrize("precision", [3, 32, 52])
-@pytest.mark.parametrize("k", [1, 2, 7])
-def test_labels_equal_exact_lloyds_with_the_same_public_seed(precision, k):
-    result = secfc.run(ROWS, k, 1, 2, init="k-means++", precision=precision, seed=6)
-    exact = ExactLloyd(k, init="k-means++", precision=precision, random_state=6).fit(ROWS)
-    for ours, theirs in zip(result.labels, exact.labels_, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert result.n_iter == exact.n_iter_
-
-
-def test_the_start_of_a_result_is_one_row_for_each_cluster():
-    result = secfc.run(ROWS, 4, 1, 2, init="k-means++", seed=0)
-    start = np.concatenate(result.start)
-    assert sorted(start[start >= 0]) == [0, 1, 2, 3]
-
-
 def test_starts_share_once_and_the_best_is_kept():
     options = {"init": "k-means++", "seed": 0, "reveal": secfc.Reveal(inertia=True)}
     options["limits"] = secfc.Limits(reveal_inertia=True)
@@ -116,13 +95,3 @@ def test_rounds_of_a_run_stay_within_the_jobs_own_limit():
 
 def test_sets_asked_about_end_with_the_last_that_has_a_row():
     assert asked_about(np.array([0, 3, 0, 1, 0])) == 4
-
-
-@tries(0.5)
-@given(seed=st.integers(0, 10**6))
-def test_any_seed_gives_exact_lloyds_labels(seed):
-    rows = np.random.default_rng(seed).integers(0, 4, (20, 2)).astype(float)
-    parties = np.split(rows, [7, 9])
-    result = secfc.run(parties, 5, 1, 1, init="k-means++", seed=seed)
-    exact = ExactLloyd(5, init="k-means++", random_state=seed).fit(parties)
-    assert [part.tolist() for part in result.labels] == [part.tolist() for part in exact.labels_]

@@ -4,12 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.sweeps import tries
 
-import secfc
-from plaintext_baselines import ExactLloyd
 from secfc.field.mixed_radix import MixedRadix
 from secfc.field.primes import primes_of
 from secfc.kernels.vectorised import VectorisedKernels
@@ -72,20 +67,3 @@ def test_the_start_of_least_score_is_kept_and_not_that_of_least_inertia(order):
     assert (one_and_three.inertia, two_and_two.inertia) == (10_000, 9_999)
     assert (one_and_three.score, two_and_two.score) == (1820 * 90_000, 2**14 * 9_999)
     assert search.best is one_and_three
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("disclosure", "init"),
-    [("coded", "random"), ("coded", "separation"), ("labels", "separation"), ("labels", "k-means++")],
-)
-@tries(0.15)
-@given(seed=st.integers(0, 10**6))
-def test_every_disclosure_keeps_the_start_that_exact_lloyd_keeps(disclosure, init, seed):
-    rows = np.random.default_rng(seed).integers(0, 4, (20, 2)).astype(float)
-    parties, same = np.split(rows, [7, 9]), {"init": init, "n_init": 4}
-    result = secfc.run(parties, 5, 1, 1, disclosure=disclosure, seed=seed, **same)
-    exact = ExactLloyd(5, random_state=seed, **same).fit(parties)
-    assert [part.tolist() for part in result.labels] == [part.tolist() for part in exact.labels_]
-    assert result.n_iter == exact.n_iter_
-    assert result.inertia == (None if disclosure == "labels" else exact.inertia_)

@@ -5,7 +5,6 @@
 
 import re
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -41,17 +40,6 @@ def test_a_run_with_logs_is_that_without(setup_of, tmp_path, kind):
 
 
 # test_masks.py does the same with every kind.
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("kind", "step"), sweep(product(KINDS, (1, 3, 7)), keep=[("random", 7), ("opened labels", 7)])
-)
-def test_killed_around_calls_parties_send_the_same_bytes(setup_of, tmp_path, kind, step):
-    setup = setup_of(**KINDS[kind])
-    plan = {at: KILLS[at // step % len(KILLS)] for at in range(1, 400, step)}
-    run = Restarting(setup, tmp_path, plan)
-    assert run.run() > 1
-    assert len(plan) - len(run.plan) > 4
-    assert_same(run.outcome(), run_in_process(setup), noise=setup.job.opened.noise is not None)
 
 
 @pytest.mark.some(1)

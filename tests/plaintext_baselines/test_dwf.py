@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from plaintext_baselines import DWF, EWF, KFED, Lloyd
-from plaintext_baselines._kmeans import kmeans
-from plaintext_baselines.dwf import aggregate, local_update, request_score
+from plaintext_baselines.dwf import aggregate, local_update
 
 PLAIN = {"learning_rate": 1.0, "momentum": 0.0, "local_iter": 1}
 
@@ -29,21 +26,6 @@ def test_aggregate_by_hand():
     local = np.array([column(1, 10), column(5, 20)])
     weights = np.array([[3.0, 0.0], [1.0, 0.0]])
     assert aggregate(local, weights).ravel() == pytest.approx([2, 15])
-
-
-def test_local_update_by_hand():
-    # 0, 4 | 10: means 2 and 10; then 0, 4 | 10 again. Centroid 50 has no rows and stays.
-    result = update(column(0, 4, 10), column(1, 9, 50), 5)
-    assert result.centres.ravel() == pytest.approx([2, 10, 50])
-    assert result.sizes.tolist() == [2, 1, 0]
-    assert result.inertia == pytest.approx(1 + 9 + 1)
-
-
-def test_sizes_are_counted_at_the_received_centroids():
-    # Received 0, 4: labels 0 | 3, 10. Own centroids 0, 6.5: labels 0, 3 | 10.
-    result = update(column(0, 3, 10), column(0, 4), 1)
-    assert result.centres.ravel() == pytest.approx([0, 6.5])
-    assert result.sizes.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -81,20 +63,6 @@ def test_momentum_by_hand():
     assert centres == pytest.approx([4, 7, 8.25])
 
 
-def test_weights_at_the_updated_centroids_by_hand():
-    # Party {0, 3, 10} as above: sizes 1, 2 received and 2, 1 updated; party {1} has 1, 0 in both.
-    parties = [column(0, 3, 10), column(1)]
-    received = DWF(2, init=column(0, 4), max_iter=1, **PLAIN).fit(parties)
-    updated = DWF(2, init=column(0, 4), max_iter=1, weights="updated", **PLAIN).fit(parties)
-    assert received.cluster_centers_.ravel() == pytest.approx([1 / 2, 6.5])
-    assert updated.cluster_centers_.ravel() == pytest.approx([1 / 3, 6.5])
-
-
-def test_a_cluster_without_rows_anywhere_keeps_its_centroid():
-    model = DWF(3, init=column(0, 10, 99), **PLAIN).fit([column(0, 1), column(10, 11)])
-    assert model.cluster_centers_.ravel() == pytest.approx([0.5, 10.5, 99])
-
-
 @pytest.mark.some(5)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(20))
@@ -115,37 +83,6 @@ def test_dwf_is_pooled_lloyd_step_by_step(seed):
     np.testing.assert_allclose(model.cluster_centers_, final.cluster_centers_, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", [EWF, DWF])
-@pytest.mark.parametrize("seed", range(5))
-def test_one_party_is_lloyd(method, seed):
-    rng = np.random.default_rng(seed)
-    rows, start = rng.normal(size=(80, 3)), rng.normal(size=(5, 3))
-    model = method(5, init=start, **PLAIN).fit([rows])
-    pooled = Lloyd(5, init=start, empty="keep").fit([rows])
-    np.testing.assert_allclose(model.cluster_centers_, pooled.cluster_centers_, rtol=0, atol=1e-12)
-
-
-def test_equal_chunks_of_equal_clusters_make_ewf_equal_dwf():
-    rng = np.random.default_rng(0)
-    parties = [np.concatenate([rng.normal(c, 0.1, size=(10, 2)) for c in (0, 5, 9)]) for _ in range(4)]
-    start = np.array([[0.0, 0.0], [5.0, 5.0], [9.0, 9.0]])
-    options = {"init": start, "learning_rate": 0.1, "momentum": 0.5}
-    np.testing.assert_allclose(
-        EWF(3, **options).fit(parties).cluster_centers_, DWF(3, **options).fit(parties).cluster_centers_
-    )
-
-
-@settings(deadline=None, max_examples=50, derandomize=True)
-@given(st.integers(0, 2**32 - 1))
-def test_aggregate_is_a_convex_combination(seed):
-    rng = np.random.default_rng(seed)
-    n, k, d = rng.integers(1, 6, size=3)
-    local = rng.normal(size=(n, k, d))
-    result = aggregate(local, rng.integers(0, 3, size=(n, k)).astype(float))
-    assert (result <= local.max(axis=0) + 1e-12).all()
-    assert (result >= local.min(axis=0) - 1e-12).all()
-
-
 def test_paper_defaults():
     expected = {
         "learning_rate": 0.01,
@@ -162,15 +99,6 @@ def test_paper_defaults():
         assert expected.items() <= method(2).get_params().items()
 
 
-def test_converges_with_the_paper_settings():
-    rng = np.random.default_rng(1)
-    parties = [rng.normal(c, 0.3, size=(30, 2)) for c in (0, 4, 8)]
-    model = DWF(3, random_state=0).fit(parties)
-    assert model.converged_
-    pooled = Lloyd(3, init=model.cluster_centers_).fit(parties)
-    np.testing.assert_allclose(model.cluster_centers_, pooled.cluster_centers_, atol=1e-6)
-
-
 def test_window_ends_a_run_whose_movement_no_longer_falls():
     rng = np.random.default_rng(2)
     parties = [rng.normal(size=(20, 2)) for _ in range(6)]
@@ -181,12 +109,6 @@ def test_window_ends_a_run_whose_movement_no_longer_falls():
     assert stopped.n_iter_ < 100
 
 
-def test_min_iter_delays_the_stop():
-    options = {"init": column(5), **PLAIN}
-    assert DWF(1, **options).fit([column(0, 10)]).n_iter_ == 1
-    assert DWF(1, min_iter=16, **options).fit([column(0, 10)]).n_iter_ == 16
-
-
 def test_start_is_the_one_shot_of_the_dwf_variant():
     rows = np.concatenate([np.random.default_rng(3).normal(c, 0.1, size=(40, 2)) for c in (0, 3, 6)])
     parties = [rows[::2], rows[1::2]]
@@ -194,24 +116,6 @@ def test_start_is_the_one_shot_of_the_dwf_variant():
     one_shot = KFED(3, variant="dwf", n_init=5, random_state=0).fit(parties)
     found, expected = model.cluster_centers_, one_shot.cluster_centers_
     np.testing.assert_allclose(found[found[:, 0].argsort()], expected[expected[:, 0].argsort()], atol=1e-9)
-
-
-def test_best_of_several_runs_by_the_mean_of_the_parties_scores():
-    rng = np.random.default_rng(4)
-    parties = [rng.normal(c, 1, size=(n, 2)) for c, n in ((0, 10), (5, 40), (9, 5))]
-    options = {"init": "random", "random_state": 7, **PLAIN}
-    one, best = (DWF(4, n_init=n, **options).fit(parties) for n in (1, 6))
-    assert request_score(parties, best.cluster_centers_) <= request_score(parties, one.cluster_centers_)
-
-
-def test_request_score_by_hand():
-    assert request_score([column(0, 2), column(10), np.empty((0, 1))], column(0, 7)) == pytest.approx(5.5)
-
-
-def test_start_with_parties_smaller_than_k():
-    parties = list(np.random.default_rng(5).normal(size=(9, 2, 2)))
-    model = DWF(4, random_state=0, learning_rate=1.0, momentum=0.0).fit(parties)
-    assert model.inertia_ < kmeans(np.concatenate(parties), 1, seed=0).labels.size * 10
 
 
 @pytest.mark.parametrize(

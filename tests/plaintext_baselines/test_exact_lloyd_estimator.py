@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -57,20 +56,6 @@ def test_history_never_rises_without_relocation():
     pool = np.random.default_rng(3).normal(size=(200, 2))
     history = ExactLloyd(6, random_state=0).fit([pool]).history_
     assert all(later <= earlier for earlier, later in pairwise(history))
-
-
-def test_clone_and_parameters():
-    model = ExactLloyd(
-        3, init="separation", max_iter=7, tol_moved=0.1, precision=20, bound=2.5, random_state=4
-    )
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert copy.set_params(precision=30).precision == 30
-    assert model.precision == 20
-
-
-def test_fit_predict_returns_a_list():
-    assert [len(labels) for labels in ExactLloyd(2).fit_predict([column(1, 2), column(9)])] == [2, 1]
 
 
 @both

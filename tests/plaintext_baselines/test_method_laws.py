@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from support.sweeps import tries
@@ -117,14 +116,6 @@ class TestNewRows:
 
 
 @ALL
-def test_identical_rows(make):
-    parties = [np.full((4, 2), 0.1), np.full((5, 2), 0.1)]
-    model = make(3, random_state=0).fit(parties)
-    check(model, parties, 3)
-    assert model.inertia_ == pytest.approx(0, abs=1e-25)
-
-
-@ALL
 def test_clusters_that_are_empty_at_every_party(make):
     rows = np.random.default_rng(1).normal(size=(40, 2))
     start = np.array([[0.0, 0.0], [1e3, 1e3], [-1e3, 1e3]])
@@ -205,14 +196,6 @@ def test_extreme_scales(make, scale):
     model = make(3, init="random", random_state=0).fit(parties)
     assert np.isfinite(model.cluster_centers_).all()
     assert lists(model.predict(parties)) == lists(model.labels_)
-
-
-@ALL
-def test_clone_and_parameters(make):
-    model = make(3, random_state=4)
-    assert clone(model).get_params() == model.get_params()
-    assert clone(model).set_params(n_clusters=2).n_clusters == 2
-    assert {"n_clusters", "init", "random_state"} <= set(model.get_params())
 
 
 @ALL

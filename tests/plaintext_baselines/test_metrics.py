@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import silhouette_samples
 
@@ -14,33 +12,10 @@ def column(*values):
     return np.array(values, dtype=float)[:, None]
 
 
-labelings = st.integers(1, 30).flatmap(
-    lambda m: st.tuples(*(st.lists(st.integers(0, 4), min_size=m, max_size=m),) * 2)
-)
-
-
 def test_majority_may_use_a_class_twice_and_hungarian_not():
     truth, labels = [0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]
     assert metrics.majority_accuracy(truth, labels) == 1.0
     assert metrics.hungarian_accuracy(truth, labels) == pytest.approx(4 / 6)
-
-
-@settings(deadline=None, derandomize=True)
-@given(labelings)
-def test_majority_is_at_least_hungarian(pair):
-    truth, labels = pair
-    hungarian, majority = (f(truth, labels) for f in (metrics.hungarian_accuracy, metrics.majority_accuracy))
-    assert 0 < hungarian <= majority <= 1
-
-
-@settings(deadline=None, derandomize=True)
-@given(labelings)
-def test_names_of_clusters_do_not_matter(pair):
-    truth, labels = pair
-    renamed = [(7 * label) % 5 for label in labels]
-    for measure in (metrics.hungarian_accuracy, metrics.majority_accuracy, metrics.v_measure):
-        assert measure(truth, renamed) == pytest.approx(measure(truth, labels))
-    assert metrics.pooled_ari([truth], [renamed]) == pytest.approx(metrics.pooled_ari([truth], [labels]))
 
 
 def test_v_measure_by_hand():
@@ -70,12 +45,6 @@ def test_within_and_outside_by_hand():
     assert metrics.within_sse(parties, centres) == pytest.approx(1 / 4)
     assert metrics.outside_sse(parties, centres) == pytest.approx(33 / 4)
     assert metrics.k_means_score(parties, centres) == pytest.approx(1 / 2)
-
-
-def test_without_squares_by_hand():
-    parties, centres = [column(1), column(4)], column(0, 4)
-    assert metrics.within_sse(parties, centres, squared=False) == pytest.approx((1 + 0) / 2)
-    assert metrics.outside_sse(parties, centres, squared=False) == pytest.approx((3 + 4) / 2)
 
 
 def test_missing_centres_are_ignored():

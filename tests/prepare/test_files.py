@@ -106,13 +106,6 @@ def test_the_summary_is_what_all_know_and_no_more(folder):
     assert read_summary(folder / "ready" / SUMMARY) == done.preparation
 
 
-def test_prepared_values_lie_in_the_ranges_that_all_know(folder):
-    prepared, preparation = in_memory(folder)
-    for at, (low, high) in enumerate(preparation.ranges.values()):
-        column = np.concatenate([rows[:, at] for rows in prepared])
-        assert low <= column.min() <= column.max() <= high
-
-
 def test_a_file_is_prepared_by_a_summary_as_it_was_with_all_others(folder):
     schema = Schema.read(folder / "schema.toml")
     done = prepare_files(paths(folder), schema, t=1, out=folder / "ready", id_column="patient")
@@ -194,18 +187,6 @@ def test_parquet_stays_parquet_and_files_of_one_name_are_told_apart(folder):
     np.testing.assert_array_equal(rows, in_memory(folder)[0][1])
 
 
-def test_no_prepared_file_has_the_name_of_another(folder):
-    parts = []
-    for at, (path, name) in enumerate(zip(paths(folder), ("rows", "rows", "rows-2"), strict=True)):
-        (folder / str(at)).mkdir()
-        parts.append(folder / str(at) / f"{name}.csv")
-        parts[-1].write_bytes(path.read_bytes())
-    schema = Schema.read(folder / "schema.toml")
-    done = prepare_files(parts, schema, t=1, out=folder / "ready")
-    assert [path.name for path in done.files] == ["rows-1.csv", "rows-2.csv", "rows-2-3.csv"]
-    assert [len(pd.read_csv(path)) for path in done.files] == [6, 7, 8]
-
-
 def spoilt(path, column, row, value):
     frame = pd.read_csv(path, dtype=str)
     frame.loc[row, column] = value
@@ -253,16 +234,6 @@ def test_what_cannot_be_prepared_leaves_nothing_behind(folder, change, error, te
     with pytest.raises(error, match=f"(?s){text}"):
         prepare_files(chosen, Schema.read(folder / "other.toml"), out=folder / "ready", **given)
     assert listing(folder) == before
-
-
-def test_columns_that_are_not_in_the_schema_do_not_matter(folder):
-    frame = pd.read_csv(folder / "south.csv").assign(more=1)
-    frame.to_csv(folder / "south.csv", index=False)
-    parties = [folder / f"{name}.csv" for name in ("north", "south", "west")]
-    (folder / "schema.toml").write_text(TOML)
-    schema = Schema.read(folder / "schema.toml")
-    done = prepare_files(parties, schema, t=1, out=folder / "ready", id_column="patient")
-    assert [path.name for path in done.files] == ["north.csv", "south.csv", "west.csv"]
 
 
 def test_a_folder_that_holds_something_is_left_alone(folder):
@@ -362,19 +333,6 @@ def test_centres_spreads_and_pages_are_in_the_units_of_the_data_and_centres_are_
     ).read_bytes()
 
 
-def test_numbers_of_clusters_are_compared_with_columns_and_bound_of_the_preparation(ready):
-    files = (*READY[:3], "--from", 2, "--to", 3, *READY[5:])
-    done = command(*files, "--disclosure", "coded", "--json", cwd=ready, verb="choose-k")
-    assert done.returncode == 0, done.stderr
-    rows = [pd.read_csv(ready / name).drop(columns="patient").to_numpy() for name in READY[:3]]
-    bound = read_summary(ready / "ready" / SUMMARY).bound
-    options = {"t": 1, "ell": 1, "seed": 1, "disclosure": "coded"}
-    choice = secfc.choose_k(rows, [2, 3], bound=bound, **options)
-    assert json.loads(done.stdout)["candidates"] == choice.to_dict()["candidates"]
-    raw = command("north.csv", "south.csv", "west.csv", *files[3:], cwd=ready, verb="choose-k")
-    assert "north.csv: no column 'smoker=never'" in raw.stderr
-
-
 def test_new_rows_beyond_the_bound_of_the_preparation_are_refused(ready):
     assert run("--out", "result", cwd=ready).returncode == 0
     new = pd.read_csv(ready / "ready" / "south.csv")
@@ -412,25 +370,6 @@ def test_what_does_not_go_with_a_preparation_is_named_and_nothing_is_written(rea
     assert not (ready / "result").exists()
 
 
-def test_files_that_were_not_prepared_do_not_run_with_a_preparation(ready):
-    done = command("north.csv", "south.csv", "west.csv", *READY[3:], "--out", "result", cwd=ready, verb="run")
-    assert done.returncode == 2
-    assert "north.csv: no column 'smoker=never', 'smoker=former'" in done.stderr
-
-
-def test_what_is_restored_is_scaled_back(folder):
-    prepared, preparation = in_memory(folder)
-    rows = np.concatenate(prepared)
-    np.testing.assert_allclose(preparation.scale(preparation.restore(rows)), rows, atol=1e-12)
-    spreads = preparation.restore_spreads(rows.std(axis=0, keepdims=True))
-    np.testing.assert_allclose(spreads, preparation.restore(rows).std(axis=0, keepdims=True), atol=1e-12)
-    np.testing.assert_allclose(
-        preparation.scale_spreads(spreads), rows.std(axis=0, keepdims=True), atol=1e-12
-    )
-    with pytest.raises(secfc.DataError, match="4 columns are needed"):
-        preparation.scale(rows[:, 1:])
-
-
 def test_databases_are_prepared_as_files_are(folder):
     pytest.importorskip("sqlalchemy")
     for path in paths(folder):
@@ -454,22 +393,6 @@ def test_databases_are_prepared_as_files_are(folder):
     assert not (folder / "never").exists()
 
 
-def test_the_command_names_columns_that_are_not_used(folder):
-    frame = pd.read_csv(folder / "south.csv").drop(columns="note")
-    frame.to_csv(folder / "south.csv", index=False)
-    done = command(*CSV, "--schema", "schema.toml", "--id", "patient", "--check", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    told = {line.split(":")[0]: line.partition("not used: ")[2] for line in done.stdout.splitlines()}
-    assert told == {"north.csv": "'note'", "south.csv": "", "west.csv": "'note'"}
-
-
-def test_json_is_the_summary(folder):
-    options = ("--schema", "schema.toml", "--t", 1, "--out", "ready", "--json")
-    done = command(*CSV, *options, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == json.loads((folder / "ready" / SUMMARY).read_text())
-
-
 def test_files_can_be_checked_alone_and_nothing_is_written(folder):
     before = listing(folder)
     options = ("--schema", "schema.toml", "--id", "patient", "--check")
@@ -487,26 +410,7 @@ def test_files_can_be_checked_alone_and_nothing_is_written(folder):
     assert listing(folder) == before
 
 
-def test_new_rows_are_prepared_by_what_is_known(folder):
-    options = ("--t", 1, "-q", "--out")
-    assert command(*CSV, "--schema", "schema.toml", *options, "ready", cwd=folder).returncode == 0
-    done = command("west.csv", "--by", f"ready/{SUMMARY}", "--out", "mine", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("west.csv: 8 rows fit; 1 missing in 'age'")
-    assert (folder / "mine" / "west.csv").read_bytes() == (folder / "ready" / "west.csv").read_bytes()
-    both = command("west.csv", "--by", f"ready/{SUMMARY}", "--schema", "schema.toml", "--check", cwd=folder)
-    assert both.returncode == 2
-    assert "--schema: name a schema, or an earlier preparation with --by" in both.stderr
-
-
 def test_a_folder_or_a_check_is_asked_for(folder):
     done = command(*CSV, "--schema", "schema.toml", cwd=folder)
     assert done.returncode == 2
     assert "--out: name a folder for the prepared files, or --check the files only" in done.stderr
-
-
-def test_a_schema_that_cannot_be_read_is_named_with_its_line(folder):
-    (folder / "schema.toml").write_text(TOML.replace("low = 0", "low = 200", 1))
-    done = command(*CSV, "--schema", "schema.toml", "--out", "ready", cwd=folder)
-    assert done.returncode == 2
-    assert "schema.toml:2: schema: column 'age': low must be below high" in done.stderr

@@ -71,16 +71,6 @@ def test_the_order_of_messages_of_different_senders_changes_nothing(wire, seed, 
         assert party.statistics == straight.parties[1].statistics
 
 
-def test_all_parties_have_the_same_statistics(wire):
-    net = wire(n=5, t=2)
-    net.run()
-    ages = np.concatenate([one["age"] for one in net.values])
-    for party in net.parties.values():
-        assert party.statistics["age"].count == 20
-        assert party.statistics["age"].mean == pytest.approx(ages.mean(), abs=1e-6)
-        assert party.statistics["age"].deviation == pytest.approx(ages.std(), abs=1e-6)
-
-
 def test_each_party_sends_five_messages_to_each_other_whatever_it_holds(wire):
     few = [{"age": [1.0], "dose": [np.nan, 3.0]}, {"age": [2.0], "dose": [3.0]}, {"age": [9.0], "dose": [1]}]
     many = [{"age": np.full(900, 3.0 + j), "dose": np.full(900, 1.0)} for j in range(3)]

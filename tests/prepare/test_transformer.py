@@ -1,15 +1,11 @@
 """`secfc.Prepare` with scikit-learn's tools: pipelines, clones, frames, and what it refuses."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import secfc
@@ -66,14 +62,6 @@ def test_a_pipeline_predicts_one_table_as_its_parties_were_labelled():
         np.testing.assert_array_equal(model.predict(table), labels)
 
 
-def test_centres_are_restored_to_the_means_of_the_tables():
-    model = opened().fit(tables())
-    restored = model[:-1].inverse_transform(model[-1].cluster_centers_)
-    pooled, labels = np.vstack(arrays()), np.concatenate(model[-1].labels_)
-    means = [pooled[labels == cluster].mean(axis=0) for cluster in range(2)]
-    np.testing.assert_allclose(restored, means, atol=1e-6)
-
-
 def test_without_consent_a_pipeline_predicts_nothing_and_the_error_names_the_option():
     model = pipeline().fit(tables())
     with pytest.raises(
@@ -82,18 +70,6 @@ def test_without_consent_a_pipeline_predicts_nothing_and_the_error_names_the_opt
         model.predict(tables()[0])
     with pytest.raises(AttributeError, match=r"by reveal=secfc.Reveal\(centres=...\)$"):
         _ = model[-1].cluster_centers_
-
-
-def test_a_prepared_party_predicts_with_all_others_by_the_steps_of_a_pipeline():
-    model = pipeline(limits=secfc.Limits(predict=True)).fit(tables())
-    rows = model[:-1].transform(tables())
-    assert lists(model[-1].predict_parties(rows, rows)) == lists(model[-1].labels_)
-
-
-def test_ids_reach_the_last_step():
-    ids = [[f"{at}-{row}" for row in range(len(table))] for at, table in enumerate(tables())]
-    model = pipeline().fit(tables(), securekmeans__ids=ids)
-    assert len(model[-1].result_.ids) == 3
 
 
 @pytest.mark.parametrize(
@@ -111,16 +87,6 @@ def test_parties_may_be_arrays_frames_and_mappings(convert):
     rows = Prepare(SCHEMA, t=1).fit_transform([convert(table) for table in tables()])
     for found, expected in zip(rows, Prepare(SCHEMA, t=1).fit_transform(tables()), strict=True):
         np.testing.assert_array_equal(found, expected)
-
-
-def test_a_clone_has_the_parameters_and_output_and_no_fit():
-    fitted = Prepare(SCHEMA, t=1, names=["north", "south", "west"]).set_output(transform="pandas")
-    fitted.fit(tables())
-    fresh = clone(fitted)
-    assert fresh.get_params() == fitted.get_params() == {"schema": SCHEMA, "t": 1, "names": fitted.names}
-    assert not hasattr(fresh, "preparation_")
-    assert isinstance(fresh.fit_transform(tables())[0], pd.DataFrame)
-    assert clone(pipeline()).set_params(prepare__t=2).get_params()["prepare__t"] == 2
 
 
 def test_frames_keep_index_and_names_through_a_pipeline():
@@ -150,23 +116,6 @@ def test_output_may_be_set_to_polars_and_for_all_of_scikit_learn():
         model.set_output(transform="arrow")
 
 
-def test_a_fitted_model_survives_pickling():
-    fitted = Prepare(SCHEMA, t=1).fit(tables())
-    again = pickle.loads(pickle.dumps(fitted))
-    assert lists(again.transform(tables())) == lists(fitted.transform(tables()))
-
-
-def test_t_follows_from_the_number_of_parties_as_for_the_clustering():
-    rows = [np.array([[30.0, 10.0]]), np.array([[50.0, 20.0]])]
-    for n, holders in ((6, 3), (6, 4)):  # t = 2 needs four holders
-        parties = [rows[at % 2] for at in range(holders)] + [np.empty((0, 2))] * (n - holders)
-        if holders == 4:
-            assert Prepare(SCHEMA).fit(parties).preparation_.statistics["age"].holders == 4
-        else:
-            with pytest.raises(secfc.LimitError, match=r"t \+ 2 = 4 of 6 are needed"):
-                Prepare(SCHEMA).fit(parties)
-
-
 def test_columns_that_are_not_in_the_schema_are_told_once_and_not_used():
     more = [table.assign(note="private", id=1) for table in tables()[:2]]
     parties = [*more, tables()[2]]
@@ -178,15 +127,6 @@ def test_columns_that_are_not_in_the_schema_are_told_once_and_not_used():
     assert str(warning.message) == text
     assert warning.filename == __file__
     assert lists(model.transform(parties)) == lists(Prepare(SCHEMA, t=1).fit_transform(tables()))
-
-
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_fewer_than_three_parties_are_one_clear_error_of_each_step(n):
-    with pytest.raises(secfc.ParameterError, match="no t fits fewer than 3 parties"):
-        Prepare(SCHEMA).fit(tables()[:n])
-    if n:
-        with pytest.raises(secfc.ParameterError, match=r"no \(t, ell\) fits fewer than 3 clients"):
-            SecureKMeans(2).fit(arrays()[:n])
 
 
 @pytest.mark.parametrize(
@@ -228,32 +168,6 @@ def test_fewer_than_three_parties_are_one_clear_error_of_each_step(n):
 def test_what_it_refuses(call, error, text):
     with pytest.raises(getattr(secfc, error), match=text):
         call()
-
-
-def test_what_is_wrong_with_all_tables_is_told_at_once():
-    wrong = tables()
-    wrong[0].iloc[1, 0], wrong[2].iloc[0, 1] = 999, np.nan
-    model = Prepare(SCHEMA, t=1)
-    for call in (model.fit, model.fit(tables()).transform):
-        with pytest.raises(secfc.DataError) as caught:
-            call(wrong)
-        assert [line[:26] for line in str(caught.value).splitlines()] == [
-            "parties[0]: column 'age' h",
-            "parties[2]: column 'dose' ",
-        ]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda model: model.transform(tables()),
-        lambda model: model.inverse_transform([[0.0, 0.0]]),
-        lambda model: model.get_feature_names_out(),
-    ],
-)
-def test_before_a_fit_there_is_nothing_to_transform_by(call):
-    with pytest.raises(NotFittedError):
-        call(Prepare(SCHEMA, t=1))
 
 
 def test_centres_of_clusters_without_rows_stay_undefined():

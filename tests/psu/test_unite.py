@@ -11,7 +11,6 @@ from support.union import Parties, plan_for, tokens_of
 from support.unite import United, unite
 
 from secfc.errors import DuplicateIdError, ParameterError, UnionError
-from secfc.psu import plan as plan_module
 from secfc.psu import stages
 from secfc.psu.plan import CAPACITY, LOAD, UnionPlan, UnionTable
 from secfc.psu.tokens import Tokens
@@ -66,26 +65,6 @@ def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(sets: list[set[int
 def test_all_clients_hold_the_same() -> None:
     with pytest.raises(DuplicateIdError):
         united([list(range(20))] * 3)
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize(("n", "t", "ell"), [(5, 1, 2), (5, 2, 1), (11, 4, 2), (13, 4, 2)])
-def test_thresholds_and_segments(n: int, t: int, ell: int) -> None:
-    check(spread(100, n), t=t, ell=ell)
-
-
-def test_many_ids_use_several_tables_and_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECFC_KERNELS", "compiled")
-    monkeypatch.setattr(plan_module, "PART_BYTES", 1 << 15)
-    assert check(spread(6000, 3)).stages > 2
-
-
-def test_rows_do_not_depend_on_who_holds_what() -> None:
-    ids = list(range(90))
-    one = check([ids, [], []])
-    other = check(spread(90, 3))
-    rows = np.concatenate(other.rows)[np.argsort(np.concatenate(spread(90, 3)))]
-    assert one.rows[0].tolist() == rows.tolist()
 
 
 def test_what_is_sent_does_not_depend_on_who_holds_what() -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.browser import drawn
 from support.organisations import NAMES, Organisations
 from support.preparing import Preparing, tables
 from typer.testing import CliRunner
@@ -74,15 +73,6 @@ def test_it_says_which_job_ran_who_signed_and_who_learned_what(summary, page):
     assert "did not take part to the end" not in text
     assert "NO</td>" not in text
     assert "nobody has signed that" in text
-
-
-def test_it_has_no_distances_as_no_party_learns_them(summary, page):
-    assert 'id="distances"' not in page(summary)
-    assert (
-        summary.coordinator["result"]
-        .keys()
-        .isdisjoint({"histogram", "largest", "labels", "start", "spreads", "silhouettes"})
-    )
 
 
 def test_parties_that_failed_are_named_with_what_they_failed_to_do(summary, page):
@@ -197,10 +187,6 @@ def sizes_on(text):
     """Rows by cluster of each party on a page."""
     table = text.split('id="clusters"')[1].split("</table>")[0].split("<tr>")[2:]
     return [list(map(int, re.findall(r'<td class="n part"[^>]*>(\d+)</td>', row))) for row in table]
-
-
-def test_everybodys_page_has_the_sizes_of_all_parties_as_all_see_all_labels(ran, summary, page):
-    assert sizes_on(page(summary)) == [sizes_of(ran, one) for one in NAMES]
 
 
 def test_sizes_that_are_not_those_of_a_sites_labels_are_refused(ran, summary, tmp_path):
@@ -367,14 +353,6 @@ def test_job_run_writes_it_and_audit_the_same_from_its_summary(tmp_path):
     assert [a for a, b in zip(page, again, strict=True) if a != b and " UTC</p>" not in a] == []
     sizes = json.loads(path.read_text())["coordinator"]["result"]["sizes"]
     assert sum(sizes) == sum(map(len, made.rows.values()))
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.some(1)
-def test_a_browser_draws_it_with_faults_without_a_word_of_complaint(summary, ran, tmp_path, dark):
-    shown = result(summary, faults=NO_FAULTS | {"absent": [1], "liars": [3]})
-    path = write_agreed_report(shown, ran.agreement, tmp_path / "r.html", name="s.json")
-    drawn(path, tmp_path, dark=dark)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from datetime import date as day
 
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
 from sklearn.metrics import davies_bouldin_score
 
 import secfc
@@ -30,12 +29,6 @@ def test_three_clusters_by_hand():
     assert [line.name for line in found.columns] == ["b", "a"]
     assert found.by_distance
     assert found.explained is None
-
-
-def test_the_inertia_tells_how_much_clusters_explain():
-    found = profile(CENTRES, None, SIZES, inertia=111.0, columns=())
-    assert found.explained == pytest.approx(4 * 111 / (4 * 111 + 111))  # 11 + 100 a row lie between
-    assert [line.name for line in found.columns] == ["1", "0"]
 
 
 def test_spreads_give_deviations_of_all_rows_and_what_scikit_learn_gives():
@@ -67,32 +60,6 @@ def test_spreads_give_deviations_of_all_rows_and_what_scikit_learn_gives():
     assert overlaps > davies_bouldin_score(rows, labels)
 
 
-def test_the_map_keeps_distances_of_the_principal_components():
-    centres = np.random.default_rng(2).normal(size=(6, 5))
-    found = profile(centres, None, np.full(6, 7), inertia=None, columns=())
-    chart, _ = found.map
-    placed = {int(one.text): (one.x, one.y) for one in chart.points}
-    drawn = np.array([placed[h] for h in range(6)])
-    expected = PCA(2).fit_transform(centres)
-
-    def gaps(places):
-        return np.linalg.norm(places[:, np.newaxis] - places, axis=2)[np.triu_indices(6, 1)]
-
-    ratios = gaps(drawn) / gaps(expected)
-    assert ratios == pytest.approx(ratios[0])
-    assert all(chart.left <= one.x - one.radius for one in chart.points)
-    assert all(one.x + one.radius <= chart.right + 1e-9 for one in chart.points)
-    assert all(chart.top <= one.y - one.radius + 1e-9 for one in chart.points)
-    assert all(one.y + one.radius <= chart.bottom + 1e-9 for one in chart.points)
-
-
-@pytest.mark.parametrize("centres", [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 5.0]], [[1.0], [2.0], [4.0]]])
-def test_centres_on_a_line_have_no_map(centres):
-    found = profile(np.array(centres), None, np.full(len(centres), 3), inertia=None, columns=())
-    assert found.map is None
-    assert len(found.clusters) == (len(centres) if len(centres) > 1 else 0)
-
-
 def test_a_cluster_without_rows_and_a_column_without_differences_are_shown_as_such():
     centres = np.array([[1.0, 5.0], [np.nan, np.nan], [3.0, 5.0]])
     found = profile(centres, None, np.array([2, 0, 2]), inertia=None, columns=["a", "same"])
@@ -101,13 +68,6 @@ def test_a_cluster_without_rows_and_a_column_without_differences_are_shown_as_su
         [0, None, 0],
     ]
     assert [(one.cluster, one.nearest) for one in found.clusters] == [(0, 2), (2, 0)]
-
-
-def test_equal_centres_overlap_without_bound():
-    centres = np.ones((2, 2))
-    found = profile(centres, centres, np.array([3, 3]), inertia=None, columns=())
-    assert [one.overlap for one in found.clusters] == [np.inf, np.inf]
-    assert found.map is None
 
 
 def test_other_than_d_names_are_refused():
@@ -145,20 +105,6 @@ def test_a_schema_gives_units_names_and_deviations():
         for line in smoker:
             assert [abs(cell.away) for cell in line.cells] == pytest.approx([0.25 / 0.1875**0.5] * 2)
     assert [cell.deviation for cell in age.cells] == pytest.approx([5, 5])
-
-
-def test_a_schema_that_does_not_tell_all_deviations_tells_none():
-    more = {"column": [*SCHEMA["column"], {"name": "dose", "low": 0, "high": 50, "scale": "min-max"}]}
-    tables = [{"age": [age], "smoker": ["no"], "dose": [age / 2]} for age in (20.0, 30.0, 70.0)]
-    model = secfc.Prepare(Schema.of(more), t=1)
-    rows = np.concatenate(model.fit_transform(tables))
-    found = profile(rows, None, np.ones(3, int), inertia=None, columns=model.preparation_)
-    assert found.unit == "standard deviations between clusters"
-    assert [round(cell.mean, 9) for line in found.columns if line.name == "dose" for cell in line.cells] == [
-        10,
-        15,
-        35,
-    ]
 
 
 def test_columns_of_logarithms_have_geometric_means_and_factors():

@@ -34,7 +34,6 @@ from .kills import Place
 from .lying import Lie, LyingClient
 
 Kind = Literal["crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot"]
-FAULTS: tuple[Kind, ...] = ("crash", "mute", "deaf", "delay", "duplicate", "corrupt", "lie", "deal", "rot")
 
 SIGNED = {kind.__name__ for kind in KINDS if issubclass(kind, FromServer)} | {"Report"}
 """Messages that are refused, and change nothing, unless their signature covers all of them."""

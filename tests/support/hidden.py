@@ -43,10 +43,3 @@ def expected(
         pooled[at] = own
     exact = ExactLloyd(job.k, init=[here.start], bound=job.bound, precision=job.precision).fit([pooled])
     return Expected(labels=[exact.labels_[0][at] for at in here.union_rows], n_iter=exact.n_iter_)
-
-
-def is_fixed_point(agreement: Agreement, rows: list[np.ndarray], labels: list[np.ndarray]) -> bool:
-    """Whether exact Lloyd would end with these labels, for a run whose transcript is unknown."""
-    job, given = agreement.job, np.concatenate(labels)
-    exact = ExactLloyd(job.k, init=[given], bound=job.bound, precision=job.precision)
-    return bool((exact.fit([np.concatenate(rows)]).labels_[0] == given).all())

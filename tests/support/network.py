@@ -14,7 +14,6 @@ from secfc.drivers.calls.envelopes import decode_call
 from secfc.drivers.sites.site_files import SiteFiles
 from secfc.drivers.terms import RunTerms
 from secfc.protocol.client import Client
-from secfc.protocol.messages import Assignment
 
 RUN = bytes(range(16))
 
@@ -114,8 +113,3 @@ def vanishes(monkeypatch, kind, *numbers, when=lambda message: True):
         return None if site in gone else answer
 
     return spoil
-
-
-def third_round(monkeypatch, *numbers):
-    """Sites vanish when they are asked for round 3."""
-    return vanishes(monkeypatch, Assignment, *numbers, when=lambda message: message.round == 3)

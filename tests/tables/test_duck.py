@@ -11,13 +11,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from support import warm
-from support.organisations import NAMES, Organisations
+from support.organisations import NAMES
 
 import secfc
-from secfc.agreement.rows import read_rows
-from secfc.agreement.site_file import read_site
 from secfc.tables.reading import read_table
-from secfc.tables.sources import duck
 from secfc.tables.sources.query import Origin, Query
 
 ROWS = np.random.default_rng(1).normal(size=(20, 2)).round(3)
@@ -66,12 +63,6 @@ def test_a_query_joins_filters_and_adds_up(place, kind):
     table = read_table(query(place(kind), "SELECT count(*) AS n, sum(age) AS age FROM data WHERE age > 0"))
     positive = ROWS[ROWS[:, 0] > 0, 0]
     np.testing.assert_allclose(table.rows, [[positive.size, positive.sum()]])
-
-
-def test_rows_come_in_blocks(place, monkeypatch):
-    monkeypatch.setattr(duck, "BLOCK_ROWS", 3)
-    answer = query(place("visits.parquet")).read()
-    assert [len(block) for block in answer["age"].chunks] == [3] * 6 + [2]
 
 
 @pytest.mark.parametrize("name", ["it's.csv", "with space.parquet", "ä;--.parquet"])
@@ -183,13 +174,6 @@ def test_decimals_of_a_parquet_file_without_a_query_are_read_too(place):
     assert read_table(Origin.of(file).path).rows.tolist() == [[0.1], [12345678901234.56]]
 
 
-def test_an_empty_answer_has_no_rows(place):
-    assert read_table(query(place("visits.csv"), "SELECT age, dose FROM data WHERE false")).rows.shape == (
-        0,
-        2,
-    )
-
-
 # Access to other files
 
 
@@ -272,19 +256,6 @@ def test_a_library_that_is_not_there_is_named(place, monkeypatch):
 
 
 # Site files and the command
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv", "duckdb"])
-def test_a_site_asks_its_file(place, tmp_path, kind):
-    organisations = Organisations(tmp_path)
-    rows = organisations.rows["north"]
-    table = pa.table({"alter": rows[:, 0], "bmi": rows[:, 1], "year": [2026] * len(rows)})
-    name = place("duckdb:///north.duckdb" if kind == "duckdb" else f"asked.{kind}", table)
-    key = "url" if kind == "duckdb" else "path"
-    text = "SELECT alter AS age, bmi FROM data WHERE year = 2026"
-    organisations.write_site("north", data=f'{key} = "{name}"\nquery = "{text}"\n')
-    site = read_site(organisations.site("north"))
-    np.testing.assert_array_equal(read_rows(site, organisations.agreement).table.rows, rows)
 
 
 @pytest.mark.processes

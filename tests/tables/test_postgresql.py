@@ -170,10 +170,6 @@ def test_ids_are_as_they_stand_in_the_database(postgres, url, expression, values
     assert table.ids.to_pylist() == values
 
 
-def test_an_empty_answer_has_no_rows(postgres, url):
-    assert read_table(query(url, "SELECT age, dose FROM visits WHERE false")).rows.shape == (0, 2)
-
-
 def test_columns_of_one_name_are_refused(postgres, url):
     assert refusal(url, "SELECT age, dose AS age FROM visits") == "north: two columns have the name 'age'"
 
@@ -360,29 +356,6 @@ def command(*words, folder, environment=None):
 
 
 @pytest.mark.processes
-def test_the_command_gives_the_labels_that_files_give(postgres, tmp_path):
-    parts = dict(zip(NAMES, np.split(ROWS, [8, 13]), strict=True))
-    words = ["run", "-k", "2", "--t", "1", "--ell", "1", "--id", "id", "--seed", "0", "-q"]
-    files, urls = [], []
-    for name, part in parts.items():
-        urls += ["--from", postgres.fill(name, visits(part))]
-        lines = [f"p{at},{age!r},{dose!r}" for at, (age, dose) in enumerate(part.tolist())]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["id,age,dose", *lines, ""]))
-        files.append(f"{name}.csv")
-    asked = ["--query", "SELECT id, age, dose FROM visits", "--log", "log", "--report", "report.html"]
-    done = command(*words, *urls, *asked, "--out", "asked", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert command(*words, *files, "--out", "read", folder=tmp_path).returncode == 0
-    for at, name in enumerate(NAMES, start=1):
-        answer = (tmp_path / "asked" / f"database-{at}.labels.csv").read_bytes()
-        assert answer == (tmp_path / "read" / f"{name}.labels.csv").read_bytes()
-    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
-    for text in (*written, done.stdout, done.stderr):
-        assert "FROM visits" not in text
-        assert not postgres.is_shown(text)
-
-
-@pytest.mark.processes
 def test_the_command_refuses_without_the_password_that_was_refused(postgres, url, tmp_path):
     words = ["run", "--from", url, "--query", "SELECT age FROM visits", "-k", "2", "--out", "out"]
     done = command(*words, folder=tmp_path, environment={"PGPASSWORD": WRONG})
@@ -405,18 +378,6 @@ def ask_sites(organisations, postgres):
             data=f'url = "{url}"\nquery = "SELECT patient, alter_jahre, bmi FROM visits"\nid = "patient"\n'
             'columns = { age = "alter_jahre" }\n',
         )
-
-
-def test_a_site_reads_its_rows_from_its_database(postgres, tmp_path):
-    organisations = Organisations(tmp_path)
-    ask_sites(organisations, postgres)
-    site = read_site(organisations.site("north"))
-    table = read_rows(site, organisations.agreement).table
-    np.testing.assert_array_equal(table.rows, organisations.rows["north"])
-    assert table.ids[2].as_py() == "north-2"
-    assert "visits" not in repr(site)
-    assert not postgres.is_shown(repr(site))
-    assert postgres.is_shown(organisations.site("north").read_text())
 
 
 @pytest.mark.some(1)

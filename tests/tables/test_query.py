@@ -10,7 +10,7 @@ import pytest
 from support import warm
 
 import secfc
-from secfc.tables.reading import read_table, read_tables
+from secfc.tables.reading import read_table
 from secfc.tables.sources import relational
 from secfc.tables.sources.query import Origin, Query
 
@@ -118,10 +118,6 @@ def test_rows_of_a_query_are_those_of_the_table(database, monkeypatch, block):
     assert table.ids.to_pylist() == [f"a{i}" for i in range(20)]
 
 
-def test_an_empty_answer_has_no_rows(database):
-    assert read_table(query(database("a", [])), drop=["id"]).rows.shape == (0, 2)
-
-
 @pytest.mark.parametrize("block", [1, 10])
 def test_whole_numbers_and_fractions_make_one_column(database, monkeypatch, block):
     monkeypatch.setattr(relational, "BLOCK_ROWS", block)
@@ -193,13 +189,6 @@ def test_a_missing_database_is_not_made(tmp_path):
     with pytest.raises(secfc.DataError, match=r"a\.db: no such file$"):
         read_table(query(f"sqlite:///{tmp_path / 'a.db'}"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_files_and_databases_can_be_mixed(database, tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("dose,age\n2.0,1.0\n")
-    tables = read_tables([path, query(database("b", [(3.0, 4.0)]))], columns=["age", "dose"])
-    assert [table.rows.tolist() for table in tables] == [[[1.0, 2.0]], [[3.0, 4.0]]]
 
 
 # The command

@@ -18,10 +18,7 @@ from secfc.agreement.signatures import collect, sign_job, signatures_path
 
 _NEED_FLARE = (
     "test_flare.py",
-    "test_flare_databases.py",
     "test_flare_deposits.py",
-    "test_flare_mnist.py",
-    "test_flare_questions.py",
     "test_rehearsal.py",
     "test_flare_refusals.py",
     "test_flare_restart.py",

@@ -131,30 +131,6 @@ def test_a_site_killed_in_round_3_is_done_without(consortium, run):
     assert_audited(summary, made, silent=["site-4"])
 
 
-def test_three_sites_killed_in_round_3_end_the_run_with_the_inequality(consortium, run):
-    _, summary = run(
-        deadline=20.0,
-        site_2=(*PLACES["round 3"], "site"),
-        site_4=(*PLACES["round 3"], "site"),
-        site_5=(*PLACES["round 3"], "site"),
-    )
-    ended = summary.coordinator["ended"]
-    assert ended == "TooManyFaultsError: too-many-faults (client 2, client 4, client 5)"
-    assert sorted(summary.coordinator["lost"]) == ["site-2", "site-4", "site-5"]
-    made = consortium[0]
-    assert made.statement("site-1")["ended"] == ended
-    assert not (made.written("site-1")[0] / "labels.csv").exists()
-
-
-@pytest.mark.parametrize("place", ["before sharing", "during sharing"])
-def test_a_site_killed_before_the_iterations_is_left_out(consortium, run, place):
-    _, summary = run(deadline=20.0, site_4=(*PLACES[place], "site"))
-    assert summary.coordinator["ended"] == "complete", summary
-    assert summary.coordinator["lost"] == {"site-4": "PartyError: timeout"}
-    assert summary.coordinator["result"]["faults"]["left_out"] == [4]
-    assert_exact(consortium[0], left_out=["site-4"])
-
-
 def test_only_a_sites_job_process_killed_is_said_clearly(consortium, run):
     number, summary = run(deadline=60.0, site_4=(*PLACES["round 3"], "job"))
     ended = summary.coordinator["ended"]

@@ -13,11 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from simulator.kills import PLACES
-from support.hidden import is_fixed_point
 
-from secfc.agreement.audit import audit
-from secfc.agreement.job_file import read_job
 from secfc.agreement.key_files import COORDINATOR_KEY
 from secfc.agreement.statement import read_summary
 from secfc.drivers.flare import federation as module
@@ -118,70 +114,6 @@ def console(federation, name):
     return (federation.kits[name] / "console.txt").read_text()
 
 
-def test_three_sites_end_with_labels_and_flare_says_completed(consortium, job):
-    made, federation = consortium
-    number, summary = federation.run(job, timeout=300.0)
-    assert ended(summary) == "complete"
-    assert [made.labels(name).size for name in made.sites] == [20, 10, 30]
-    assert federation.ended(number, timeout=120.0) == "FINISHED:COMPLETED"
-
-
-@pytest.fixture
-def hidden(consortium):
-    """A job of the same organisations with membership privacy, and the ID key."""
-    made, federation = consortium
-    path = made.folder / "hidden.toml"
-    for name in made.sites:
-        made.forget(name)
-    key = made.hide(path)
-    (made.folder / "ids.key").rename(made.folder / "kept.key")
-    for name in made.sites:  # each with its own copy
-        shutil.copy(made.folder / "kept.key", made.folder / f"{name}.ids")
-        text = made.config(name).read_text()
-        made.config(name).write_text(text.replace('"ids.key"', f'"{name}.ids"'))
-    (made.folder / "kept.key").unlink()
-    yield path, key
-    (made.folder / "sabotage.json").write_text("{}")
-    for name in made.sites:
-        made.configure(name)
-        made.forget(name)
-    down = [name for name in made.sites if not federation.alive(name)]
-    if down:
-        federation.start(*down)
-
-
-def test_labels_by_id_equal_exact_lloyd_and_no_party_is_told_whose_rows_are_whose(
-    consortium, hidden, tmp_path
-):
-    made, federation = consortium
-    path, key = hidden
-    export_job(path, tmp_path / "job", deadline=60.0)
-    _, written = federation.run(tmp_path / "job", timeout=300.0)
-    summary = read_summary(written)
-    assert summary.coordinator["ended"] == "complete", summary.coordinator
-    agreement = read_job(path)
-    assert [finding.text for finding in audit(summary, agreement) if not finding.holds] == []
-    assert is_fixed_point(agreement, made.rows, [made.labels(name) for name in made.sites])
-    for file in federation.kits[SERVER].rglob("*"):
-        text = file.read_bytes() if file.is_file() else b""
-        assert not any(one.encode() in text for own in made.ids for one in own), file
-        assert key not in text, file
-
-
-def test_a_site_killed_when_the_union_is_open_ends_the_run_and_says_what_a_new_one_shows(
-    consortium, hidden, tmp_path
-):
-    made, federation = consortium
-    (made.folder / "sabotage.json").write_text(json.dumps({"site-3": (*PLACES["union open"], "site")}))
-    export_job(hidden[0], tmp_path / "job", deadline=5.0)
-    _, summary = federation.run(tmp_path / "job", timeout=300.0)
-    told = ended(summary)
-    assert told == "TooManyFaultsError: union-opened (client 3)"
-    for name in made.sites[:2]:
-        assert made.statement(name)["ended"] == told
-        assert not (made.written(name)[0] / "labels.csv").exists()
-
-
 def test_a_job_that_ships_code_is_refused_by_the_sites_and_nothing_of_it_runs(consortium, job, tmp_path):
     _, federation = consortium
     marker = ship_code(job, tmp_path)
@@ -208,21 +140,6 @@ def test_a_job_that_names_another_class_is_refused(consortium, job, path):
     assert summary is None or ended(summary) != "complete"
     assert any(f"'{path}'" in console(federation, name) for name in federation.sites)
     assert any("is not in allow_list" in console(federation, name) for name in federation.sites)
-
-
-def test_a_site_that_agreed_to_another_job_refuses_it(consortium, job):
-    made, federation = consortium
-    made.configure("site-2", job=made.another_job())
-    _, summary = federation.run(job, timeout=120.0)
-    assert ended(summary) == "AgreementError: not-agreed at site-2"
-    assert made.written("site-2") == []
-
-
-def test_a_site_with_another_key_than_the_rosters_is_refused(consortium, job):
-    made, federation = consortium
-    made.configure("site-2", key="site-3")
-    _, summary = federation.run(job, timeout=120.0)
-    assert ended(summary) == "AgreementError: key-not-in-roster at site-2"
 
 
 def test_a_site_with_a_certificate_of_another_authority_does_not_get_in(consortium, tmp_path, monkeypatch):

@@ -26,13 +26,6 @@ from secfc.protocol.states import State
 pytestmark = pytest.mark.usefixtures("clock")
 
 
-def test_a_run_with_logs_that_nobody_kills_is_exact_and_leaves_no_log(organisations):
-    machines = Machines(organisations(20, 10, 30))
-    assert machines.run() == 1
-    machines.assert_exact()
-    assert machines.calls > 20
-
-
 @pytest.mark.some(1)
 @pytest.mark.parametrize("what", KILLS)
 def test_a_process_killed_at_any_call_goes_on_to_the_same_labels(what, tmp_path, organisations_of, blobs_of):

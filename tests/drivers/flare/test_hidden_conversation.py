@@ -7,46 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from support.hidden import expected
-from support.network import Network, assert_exact, names_of_lost, third_round, vanishes
+from support.network import Network, assert_exact, vanishes
 
-from secfc.agreement.audit import audit
 from secfc.agreement.key_files import write_new_ids_key
-from secfc.agreement.statement import read_summary
 from secfc.drivers.calls.envelopes import Kind, decode_answer
 from secfc.drivers.flare.jobs import export_job
 from secfc.errors import TooManyFaultsError, UnionError
 from secfc.protocol.messages import Plan, Share, UnionDeal, UnionFound
-from secfc.report.agreed_page import write_agreed_report
 
 pytestmark = pytest.mark.usefixtures("clock")
-
-
-def test_labels_equal_exact_lloyd_on_the_union_and_nobody_is_told_whose_rows_are_whose(
-    organisations, tmp_path
-):
-    made = organisations(20, 0, 30)
-    key = made.hide()
-    network = Network(made)
-    report = network.run()
-    exact = expected(made.agreement, made.rows, made.ids, key=key, transcript=network.transcript)
-    for name, labels in zip(made.sites, exact.labels, strict=True):
-        np.testing.assert_array_equal(made.labels(name), labels)
-    assert report.n_iter == exact.n_iter
-    network.write_summary(tmp_path / "summary.json", None)
-    summary = read_summary(tmp_path / "summary.json")
-    assert [finding.text for finding in audit(summary, made.agreement) if not finding.holds] == []
-    told = summary.coordinator["result"]
-    assert (told["counts"], told["by_party"]) == (None, None)
-    page = write_agreed_report(summary, made.agreement, tmp_path / "page.html", name="summary").read_text()
-    assert page.count('<td class="n">hidden</td>') == 3
-    assert [step[0] for step in network.coordinator.timeline[:4]] == ["identify", "union", "share", "iterate"]
-    sent = [one.statement.sent for one in summary.statements]
-    assert sent[0] == sent[1] == sent[2]
-    # A site's working time would reveal how many rows it has.
-    assert not any(
-        phase.seconds for phase in network.coordinator.meter.costs().phases if phase.role == "client"
-    )
 
 
 @pytest.mark.parametrize(
@@ -69,20 +38,6 @@ def test_a_site_lost_before_all_rows_are_shared_ends_a_run_with_membership_priva
     assert ("the union of the new run would show how many rows" in told) == opened
     for name in made.sites:
         assert not any(made.folder.glob(f"results-{name}/*/labels.csv"))
-
-
-def test_a_site_lost_in_the_iterations_is_done_without_with_membership_privacy_too(
-    organisations, monkeypatch
-):
-    made = organisations(20, 10, 30, 5)
-    key = made.hide()
-    network = Network(made, spoil=third_round(monkeypatch, 4), deadline=4.0)
-    network.run()
-    monkeypatch.undo()
-    exact = expected(made.agreement, made.rows, made.ids, key=key, transcript=network.transcript)
-    assert list(names_of_lost(network)) == ["site-4"]
-    for name, labels in zip(made.sites[:3], exact.labels, strict=False):
-        np.testing.assert_array_equal(made.labels(name), labels)
 
 
 def test_silence_in_the_union_ends_the_run(organisations):

@@ -1,21 +1,15 @@
 """Coordinator and sites of a job that prepares first, in one process: the phase, and what can end it."""
 
-import numpy as np
 import pytest
-from support.network import Network, names_of_lost
-from support.organisations import NAMES
+from support.network import Network
 from support.preparing import SCHEMA, PreparingSites
 
-from plaintext_baselines import ExactLloyd
-from secfc.agreement.audit import audit
-from secfc.agreement.statement import read_summary as read_statements
 from secfc.crypto.channel import Sealed
 from secfc.drivers.calls.envelopes import Kind
 from secfc.drivers.flare.jobs import export_job, of_argument, to_argument
 from secfc.drivers.sites.participant import Participant
-from secfc.errors import CheatError, DataError, MessageError, TooManyFaultsError
+from secfc.errors import MessageError, TooManyFaultsError
 from secfc.prepare.preparing_wire import decode, encode
-from secfc.prepare.summary import SUMMARY, read_summary
 from secfc.protocol.messages import Complete, Deal, Holds, Opening
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -31,36 +25,6 @@ def on_prepare(monkeypatch, number, act):
         return real(self, data)
 
     monkeypatch.setattr(Participant, "receive", receive)
-
-
-def test_labels_equal_exact_lloyd_on_the_rows_that_pooling_would_have_prepared(tmp_path):
-    made = PreparingSites(tmp_path)
-    network = Network(made)
-    report = network.run()
-    assert names_of_lost(network) == {}
-    (prepared, preparation), job = made.prepared(), made.agreement.job
-    starts = np.split(report.start, np.cumsum([len(rows) for rows in prepared])[:-1])
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
-    for name, labels in zip(NAMES, exact.labels_, strict=True):
-        assert made.labels(name) == labels.tolist()
-        (folder,) = made.written(name)
-        assert read_summary(folder / SUMMARY) == preparation
-    network.write_summary(tmp_path / "summary.json", None)
-    summary = read_statements(tmp_path / "summary.json")
-    assert all(finding.holds for finding in audit(summary, made.agreement))
-    phases = {(one.phase, one.role) for one in network.coordinator.meter.costs().phases}
-    assert ("prepare", "client") in phases
-    assert ("prepare", "server") not in phases
-
-
-def test_data_that_does_not_fit_ends_the_run_before_anything_is_dealt(tmp_path):
-    made = PreparingSites(tmp_path)
-    made.change("south", "age", 4, "1952")
-    network = Network(made)
-    with pytest.raises(DataError, match=r"^south: out-of-range: "):
-        network.run()
-    kinds = {record.kind for record in network.coordinator.meter.costs().messages}
-    assert kinds <= {"Introduce"}
 
 
 def test_a_site_that_cannot_be_reached_ends_the_run(tmp_path, monkeypatch):
@@ -96,22 +60,6 @@ def test_a_message_that_the_coordinator_changed_is_noticed_and_names_no_value(tm
         Network(made).run()
 
 
-def test_a_site_that_adds_up_wrongly_is_found_and_named_where_enough_others_are_right(tmp_path, monkeypatch):
-    made = PreparingSites(tmp_path)
-    real = Participant.receive
-
-    def receive(self, data):
-        preparer = self._preparer
-        if preparer is not None and self.number == 3 and not isinstance(decode(data), Opening):
-            summation = preparer._summation
-            summation._sum[0, 0] = (summation._sum[0, 0] + 1) % 97
-        return real(self, data)
-
-    monkeypatch.setattr(Participant, "receive", receive)
-    with pytest.raises(CheatError, match=r"impossible-totals( \(\S+\))?: "):
-        Network(made).run()
-
-
 def test_messages_of_a_preparation_are_refused_in_a_job_without_one(organisations):
     made = organisations(20, 10, 30)
     network = Network(made)
@@ -126,18 +74,3 @@ def test_the_folder_for_flare_holds_the_schema_and_asks_for_all_sites(tmp_path):
     assert of_argument(to_argument(made.agreement)).digest == made.agreement.digest
     export_job(made.job, tmp_path / "flare", deadline=60.0)
     assert '"min_clients": 3' in (tmp_path / "flare" / "meta.json").read_text()
-
-
-def test_messages_of_another_run_are_refused(tmp_path, monkeypatch):
-    made = PreparingSites(tmp_path)
-    seen = []
-
-    def act(data):
-        message = decode(data)
-        seen.append(type(message).__name__)
-        return encode(type(message)(**vars(message) | {"run": bytes(16)}))
-
-    on_prepare(monkeypatch, 1, act)
-    with pytest.raises(MessageError, match=r"north: bad-message: "):
-        Network(made).run()
-    assert seen == ["Introduce"]

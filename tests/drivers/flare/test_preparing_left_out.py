@@ -1,13 +1,10 @@
 """A job opens totals and centres, and a site is lost in between: a difference would have its values."""
 
-import csv
-
 import numpy as np
 import pytest
 from support.network import Network, on_receive
 from support.preparing import SCHEMA, Preparing
 
-from plaintext_baselines import ExactLloyd
 from secfc.errors import MessageError, TooManyFaultsError
 from secfc.prepare.summary import SUMMARY, read_summary
 from secfc.protocol.messages import Plan, Share
@@ -92,21 +89,3 @@ def test_a_coordinator_that_leaves_a_site_out_after_totals_is_refused_by_the_oth
         Network(made, deadline=1.0, spoil=spoil).run()
     assert text in caplog.text
     assert not made.found("south", "centres.csv")
-
-
-def test_with_all_sites_labels_are_exact_and_centres_those_of_the_rows(tmp_path):
-    made = Four(tmp_path)
-    network = Network(made)
-    report = network.run()
-    (prepared, preparation), job = made.prepared(), made.agreement.job
-    starts = np.split(report.start, np.cumsum([len(rows) for rows in prepared])[:-1])
-    exact = ExactLloyd(job.k, init=starts, bound=job.bound, precision=job.precision).fit(prepared)
-    for name, labels in zip(made.names, exact.labels_, strict=True):
-        (path,) = made.found(name, "labels.csv")
-        with path.open() as file:
-            assert [int(row["label"]) for row in csv.DictReader(file)] == labels.tolist()
-    (path,) = made.found("south", "centres.csv")
-    with path.open() as file:
-        found = np.array([[float(row[name]) for name in preparation.names] for row in csv.DictReader(file)])
-    rows, labels = preparation.restore(np.concatenate(prepared)), np.concatenate(exact.labels_)
-    np.testing.assert_allclose(found, [rows[labels == h].mean(axis=0) for h in range(job.k)], atol=1e-6)

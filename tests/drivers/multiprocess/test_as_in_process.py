@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from support.outcomes import assert_equal
 
-import secfc
 from secfc.drivers import setup as setups
 from secfc.drivers.in_process import run_in_process
 from secfc.drivers.multiprocess import run_multiprocess
@@ -29,18 +28,6 @@ def test_outcome_and_messages_equal_those_of_the_in_process_driver(setup_of, sta
     assert_equal(run_multiprocess(setup), run_in_process(setup))
 
 
-def test_outcome_and_messages_are_equal_with_eleven_parties(setup_of, started):
-    setup = setup_of((3, 4, 1, 0, 2, 5, 3, 3, 2, 1, 4), t=4, ell=2, disclosure="labels")
-    assert_equal(run_multiprocess(setup), run_in_process(setup))
-    assert len(started) == 11 + 2  # two helpers compare
-
-
-def test_outcome_and_messages_are_equal_with_more_parties_than_needed(setup_of):
-    setup = setup_of((5, 2, 7, 3))
-    assert setup.job.threshold == 3
-    assert_equal(run_multiprocess(setup), run_in_process(setup))
-
-
 @pytest.mark.some(1)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_outcome_and_messages_in_many_parts_are_equal(setup_of, sabotage, part_rows, rows):
@@ -57,17 +44,6 @@ def test_outcome_and_messages_in_many_parts_are_equal(setup_of, sabotage, part_r
     assert any(message.kind == "Continue" for message in outcome.costs.messages)
 
 
-def test_run_gives_equal_results_with_both_drivers(setup_of):
-    rows = setup_of().rows
-    one, other = (
-        secfc.run(rows, k=3, t=1, ell=1, seed=4, driver=driver) for driver in ("multiprocess", "in-process")
-    )
-    assert [part.tolist() for part in one.labels] == [part.tolist() for part in other.labels]
-    assert (one.n_iter, one.inertia) == (other.n_iter, other.inertia)
-    assert one.history.tolist() == other.history.tolist()
-    assert sorted(one.costs.messages) == sorted(other.costs.messages)
-
-
 def test_progress_is_that_of_the_in_process_driver(setup_of):
     one, other = [], []
     run_multiprocess(setup_of(), one.append)
@@ -75,15 +51,6 @@ def test_progress_is_that_of_the_in_process_driver(setup_of):
     # How much was sent when the server took a message depends on timing.
     alike = [[replace(standing, sent_bytes=0) for standing in seen] for seen in (one, other)]
     assert alike[0] == alike[1]
-
-
-def test_bytes_and_messages_of_each_phase_equal_those_of_the_in_process_driver(setup_of):
-    def counts(outcome):
-        return [(cost.phase, cost.role, cost.sent_bytes, cost.messages) for cost in outcome.costs.phases]
-
-    one = run_multiprocess(setup_of())
-    assert counts(one) == counts(run_in_process(setup_of()))
-    assert all(cost.seconds > 0 for cost in one.costs.phases if cost.phase in ("share", "iterate"))
 
 
 @pytest.mark.parametrize(("threads", "of_a_party"), [(None, 2), (3, 3)])

@@ -116,14 +116,6 @@ def test_no_party_outlives_a_script_that_is_interrupted_or_killed(script, number
     assert process.stderr.read().count("Traceback") == tracebacks
 
 
-def test_a_thread_can_call_it(setup_of):
-    outcomes = []
-    thread = threading.Thread(target=lambda: outcomes.append(run_multiprocess(setup_of())))
-    thread.start()
-    thread.join(500)
-    assert_equal(outcomes[0], run_in_process(setup_of()))
-
-
 def test_two_threads_can_call_it_at_once(setup_of):
     outcomes = {}
     seeds = (1, 2)

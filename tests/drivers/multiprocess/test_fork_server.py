@@ -136,21 +136,6 @@ def test_exit_statuses_and_signals_are_told(forks):
     assert third.wait(300) == third.returncode == third.poll() == -signal.SIGKILL
 
 
-def test_no_other_process_gets_the_number_of_one_whose_end_was_not_told(forks):
-    process = forks()
-    told_by(process)
-    os.kill(process.pid, signal.SIGKILL)
-    stat = Path(f"/proc/{process.pid}/stat")
-    while stat.read_text().rpartition(")")[2].split()[0] != "Z":
-        time.sleep(0.01)
-    forks()  # the server has done some work since
-    assert stat.read_text().rpartition(")")[2].split()[0] == "Z"
-    process.kill()  # gets the answer that there is nothing to kill
-    assert process.poll() == -signal.SIGKILL
-    while stat.exists():
-        time.sleep(0.01)
-
-
 def test_processes_end_with_the_server_that_was_killed(forks):
     processes_ = [forks() for _ in range(3)]
     for one in processes_:
@@ -213,19 +198,6 @@ def test_a_party_whose_server_cannot_start_is_one_clear_error(setup_of, monkeypa
     monkeypatch.setattr(processes, "_program", program)
     with pytest.raises(secfc.PartyError, match="no process of a party can be started"):
         run_multiprocess(setup_of())
-
-
-def test_a_server_whose_end_is_not_known_yet_is_replaced(forks, monkeypatch):
-    told_by(forks())
-    server = forks.server._server
-    with monkeypatch.context() as patched:
-        # The system closes a killed process's sockets before it reports the end to its parent.
-        patched.setattr(server, "poll", lambda: None)
-        os.kill(server.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
-        process = forks()
-    told_by(process)
-    assert forks.server._server is not server
 
 
 @pytest.mark.some(1)

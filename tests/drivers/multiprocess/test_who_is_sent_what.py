@@ -74,9 +74,3 @@ def test_a_relay_that_touches_a_share_ends_the_run_with_a_seal_error(setup_of, m
     text = r"^parties\[1\]: share: part 0 of round 0 from client [13] was not sealed by it "
     with pytest.raises(SealError, match=text):
         run_multiprocess(setup_of((5, 5, 5)))
-
-
-def test_two_runs_have_different_run_identifiers(setup_of):
-    one, other = (run_multiprocess(setup_of()).run_id for _ in range(2))
-    assert len(one) == len(other) == 32
-    assert one != other
