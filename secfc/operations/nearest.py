@@ -17,6 +17,7 @@ from secfc.field.residues import reduce
 from secfc.operations.masked import Masked
 from secfc.operations.pairs import pairs_of
 from secfc.operations.signs import HiddenBits, hidden_signs, wins
+from secfc.protocol.parties.dealing import dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
@@ -56,49 +57,45 @@ def nearest(
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
     """[b] of bits that stayed under masks, shape (outputs, rows)."""
-    shape, halves = (bits.outputs, bits.rows), []
-    if me.holds:
-        halves.append(_holder(me, bits.outputs, bits.rows))
+    primes, shape, halves = me.code.primes, (bits.outputs, bits.rows), []
     if me.deals and bits.held is not None:
         halves.append(_dealer(me, bits.held))
     if me.evaluates and bits.held is not None:
         halves.append(_evaluator(me, bits.held))
-    found = yield from me.together(halves)
-    return Shared(me.code.primes, shape, found[0] if me.holds else None)
+    made = yield from me.together(halves)
+    found = yield from dealt(
+        me, me.roles.evaluators, made[0] if me.evaluates else None, shared=bits.outputs * bits.rows
+    )
+    first, second = (found[one].shared if me.holds else None for one in me.roles.evaluators)
+    return (
+        Shared(primes, (bits.outputs * bits.rows,), first)
+        + Shared(primes, (bits.outputs * bits.rows,), second)
+    ).reshape(*shape)
 
 
 def _dealer(me: Party, masks: Bools) -> Half:
     first, second = me.roles.evaluators
-    primes = np.array(me.code.primes)[:, np.newaxis, np.newaxis]
-    rest = reduce(masks.astype(np.float64) - _of_first(me, first, masks.shape), primes)
+    rest = reduce(masks.astype(np.float64) - _of_first(me, first, masks.shape), _moduli(me))
     me.send(second, "half", to_bytes(rest, me.code.primes))
     return
     yield
 
 
 def _evaluator(me: Party, deltas: Bools) -> Half:
-    code = me.code
-    signs = 1.0 - 2.0 * deltas
+    """Its half of the bits, the same in all segments, shape (P, ell, outputs * rows)."""
+    code, signs = me.code, 1.0 - 2.0 * deltas
     if me.number == me.roles.first:
         mine = deltas + signs * _of_first(me, me.number, deltas.shape)
     else:
         dealer = me.roles.dealer
-        dealt = (yield Wait("half", (dealer,), size_of(deltas.size, code.primes)))[dealer]
-        mine = signs * from_bytes(dealt, deltas.shape, code.primes)
-    mine = reduce(mine, np.array(code.primes)[:, np.newaxis, np.newaxis]).reshape(len(code.primes), 1, -1)
-    segments = np.repeat(mine, code.ell, axis=1)
-    masks = [me.masks.uniform(p, (code.t, deltas.size), me.kernels) for p in code.primes]
-    of_holders = code.deal_packed(segments, np.stack(masks), me.kernels)
-    for holder, shares in zip(me.roles.holders, of_holders, strict=True):
-        me.send(holder, "shares", shares)
+        given = (yield Wait("half", (dealer,), size_of(deltas.size, code.primes)))[dealer]
+        mine = signs * from_bytes(given, deltas.shape, code.primes)
+    mine = reduce(mine, _moduli(me)).reshape(len(code.primes), 1, -1)
+    return np.repeat(mine, code.ell, axis=1)
 
 
-def _holder(me: Party, outputs: int, rows: int) -> Half:
-    code = me.code
-    expected = size_of(outputs * rows, code.primes)
-    dealt = yield Wait("shares", me.roles.evaluators, expected)
-    first, second = (from_bytes(one, (outputs, rows), code.primes) for one in dealt.values())
-    return reduce(first + second, np.array(code.primes)[:, np.newaxis, np.newaxis])
+def _moduli(me: Party) -> Floats:
+    return np.array(me.code.primes, dtype=np.float64)[:, np.newaxis, np.newaxis]
 
 
 def _of_first(me: Party, evaluator: int, shape: tuple[int, ...]) -> Floats:

@@ -4,7 +4,7 @@ Opens nothing but what `reduced` opens.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,8 +22,8 @@ class PlainSums:
     `full` are the numbers of the sets that have rows, in ascending order.
     """
 
-    sums: Objects
-    sizes: Objects
+    sums: Objects = field(repr=False)
+    sizes: Objects = field(repr=False)
     full: tuple[int, ...]
 
 

@@ -14,10 +14,8 @@ import numpy as np
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError, SecFCError
 from secfc.field.array_types import Floats
-from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES
 from secfc.field.residues import canonical, matmul, reduce
-from secfc.kernels import Kernels
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
@@ -64,16 +62,11 @@ class Codewords:
         values = np.concatenate([segments, masks], axis=1)
         return matmul(self._dealing[:, :, : values.shape[1]], values, self._moduli).swapaxes(0, 1)
 
-    def deal_packed(self, segments: Floats, masks: Floats, kernels: Kernels) -> list[memoryview]:
-        """What `deal` makes, as bytes for each holder in order."""
-        values = np.concatenate([segments, masks], axis=1)[:, :, np.newaxis]
-        size = segments.shape[2]
-        shares = np.empty((self.n, len(self.primes), BYTES_PER_RESIDUE * size), dtype=np.uint8)
-        out = np.empty((self.n, 1, BYTES_PER_RESIDUE * size), dtype=np.uint8)
-        for at, (matrix, of_prime, p) in enumerate(zip(self._dealing, values, self.primes, strict=True)):
-            kernels.encode(of_prime, np.ascontiguousarray(matrix[:, : values.shape[1]]), p, out)
-            shares[:, at] = out[:, 0]
-        return [one.reshape(-1).data for one in shares]
+    def at_holder(self, holder: int, values: Floats, *, zeros: bool) -> Floats:
+        """A holder's shares, shape (P, 1, size), of segments and masks, or with `zeros` of masks alone."""
+        first = self.ell if zeros else 0
+        weights = self._dealing[:, holder - 1 : holder, first : first + values.shape[1]]
+        return matmul(weights, reduce(values, self._moduli), self._moduli)
 
     def public(self, segments: Floats, holder: int) -> Floats:
         """A holder's share, shape (P, size), of public segments, shape (P, ell, size)."""

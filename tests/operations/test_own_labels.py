@@ -1,6 +1,7 @@
 """k-means as one program: with shares, in the clear, and as exact Lloyd."""
 
 from collections import Counter
+from itertools import count
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from secfc.field.packing import pack_canonical, unpack
 from secfc.kmeans import plain
 from secfc.operations.coded import Coded
 from secfc.operations.secure import Secure
+from secfc.sharing.codewords import Codewords
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(90))
 def test_the_program_in_the_clear_is_exact_lloyd(seed):
     rng, rows, start, k = drawn_case(seed, rows_most=30)
     max_iter, tol = int(rng.integers(1, 6)), float(rng.choice([0.0, 0.2]))
@@ -29,7 +31,7 @@ def test_the_program_in_the_clear_is_exact_lloyd(seed):
     assert (found.n_iter, found.converged) == (exact.n_iter_, exact.converged_)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("of", [Secure, Coded])
 @pytest.mark.parametrize("shape", [(3, 1, 1), (5, 1, 2), (6, 2, 1)], ids=str)
 def test_shares_give_the_same_labels(seed, shape, of):
@@ -146,4 +148,41 @@ def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
         return bytes([data[0] ^ (128 if tag == "bits" else 1)]) + bytes(data[1:])
 
     with pytest.raises(CheatError, match=text):
+        Net(rows, start, k).run(carry=carry)
+
+
+@pytest.mark.parametrize("call", [0, 1, 4, 5])
+def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeypatch, call):
+    """Calls 0 and 1 are the shares and zeros of the first dealer, and 4 and 5 of the first dealer's next."""
+    calls, real = count(), Codewords.deal
+
+    def deal(code, segments, masks):
+        shares = real(code, segments, masks).copy()
+        if next(calls) == call:
+            shares[1, 0, 0] += 1
+        return shares
+
+    _, rows, start, k = drawn_case(4)
+    net = Net(rows, start, k)
+    monkeypatch.setattr(Codewords, "deal", deal)
+    kind = "zeros" if call % 2 else "shares"
+    with pytest.raises(
+        CheatError, match=rf"^party 1 dealt {kind} that lie on no polynomial of their degree$"
+    ):
+        net.run()
+
+
+@pytest.mark.parametrize(
+    ("recipient", "text"),
+    [
+        (3, "party 2 dealt shares that lie on no polynomial of their degree"),
+        (0, r"party \d saw other numbers opened before step \d+"),
+    ],
+)
+def test_a_dealer_that_tells_parties_different_digests_ends_the_run(recipient, text):
+    def carry(sender, to, place, data):
+        return bytes(32) if (sender, to, place.tag) == (2, recipient, "root") else data
+
+    _, rows, start, k = drawn_case(4)
+    with pytest.raises(CheatError, match=f"^{text}$"):
         Net(rows, start, k).run(carry=carry)

@@ -46,6 +46,11 @@ class Roles:
         return self.first, self.second
 
     @property
+    def comparers(self) -> tuple[int, int, int]:
+        """The dealer and the evaluators."""
+        return self.dealer, self.first, self.second
+
+    @property
     def holders(self) -> range:
         """Numbers of the parties that keep shares."""
         return range(1, self.n + 1)

@@ -1,0 +1,147 @@
+"""Deals shares, and proves that they lie on polynomials together with what all other holders got.
+
+A dealer sends every holder a piece, shares of [x] and of zeros <0>, and tells everybody a digest of all
+pieces. Then the three comparers toss a coin, from which coefficients r follow. Covers are uniform sharings
+that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own shares. A
+cover hides the sum. Opens nothing.
+
+A comparer that lies may choose its part of the coin last. 2^40 tries leave a wrong share unnoticed with a
+probability below 2^-29: each succeeds with p^-3. A dealer that tells parties different digests is named in
+the next step (`secfc.protocol.parties.inbox`).
+"""
+
+import hashlib
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from secfc.crypto.randomness import MaskSource
+from secfc.errors import CheatError
+from secfc.errors.codes import Code
+from secfc.field.array_types import Floats
+from secfc.field.residues import BLOCK, matmul, reduce
+from secfc.protocol.parties.inbox import Wait
+from secfc.protocol.parties.party import Half, Party
+from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
+
+COVERS = 3
+_DIGEST = 32
+_COIN = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dealt:
+    """A holder's shares from one dealer: [x], shape (P, shared), and <0>, shape (P, zeros)."""
+
+    shared: Floats = field(repr=False)
+    zeros: Floats = field(repr=False)
+
+
+def dealt(
+    me: Party, dealers: tuple[int, ...], segments: Floats | None, *, shared: int, zeros: int = 0
+) -> Generator[None, None, dict[int, Dealt]]:
+    """What each dealer dealt, at holders. A dealer gives the segments of x, shape (P, ell, shared)."""
+    halves = []
+    if me.holds:
+        halves.append(_holder(me, dealers, shared, zeros))
+    if me.number in dealers and segments is not None:
+        halves.append(_dealer(me, segments, zeros))
+    if me.number in me.roles.comparers:
+        halves.append(_tosser(me, dealers))
+    halves.append(_witness(me, dealers))
+    found = yield from me.together(halves)
+    return found[0] if me.holds else {}
+
+
+def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
+    code, primes = me.code, me.code.primes
+    masks = code.wide - code.ell
+    covered = np.concatenate([segments, _uniform(me, code.ell, COVERS)], axis=2)
+    of_shared = np.concatenate([covered, _uniform(me, code.t, covered.shape[2])], axis=1)
+    of_zeros = _uniform(me, masks, zeros + COVERS)
+    nothing = np.zeros((len(primes), code.ell, zeros + COVERS))
+    shares = np.concatenate(
+        [code.deal(of_shared[:, : code.ell], of_shared[:, code.ell :]), code.deal(nothing, of_zeros)], axis=2
+    )
+    pieces = [to_bytes(one, primes) for one in shares]
+    digests = b"".join(hashlib.sha256(piece).digest() for piece in pieces)
+    for holder, piece in zip(me.roles.holders, pieces, strict=True):
+        me.send(holder, "piece", digests + piece)
+    for party in me.roles.everybody:
+        me.send(party, "root", hashlib.sha256(digests).digest())
+    factors = yield from _coefficients(me, max(segments.shape[2], zeros))
+    proofs = [_sums(one, factors, primes) for one in (of_shared, of_zeros)]
+    for holder in me.roles.holders:
+        me.send(holder, "proof", b"".join(to_bytes(one, primes) for one in proofs))
+
+
+def _holder(me: Party, dealers: tuple[int, ...], shared: int, zeros: int) -> Half:
+    code, primes = me.code, me.code.primes
+    columns, start = shared + zeros + 2 * COVERS, _DIGEST * code.n
+    pieces = yield Wait("piece", dealers, start + size_of(columns, primes))
+    roots = yield Wait("root", dealers, _DIGEST)
+    factors = yield from _coefficients(me, max(shared, zeros))
+    rows = code.narrow, code.wide - code.ell
+    sizes = [size_of(COVERS * one, primes) for one in rows]
+    proofs, found = (yield Wait("proof", dealers, sum(sizes))), {}
+    for dealer, piece in pieces.items():
+        digests, own = memoryview(piece)[:start], memoryview(piece)[start:]
+        at = _DIGEST * (me.number - 1)
+        committed = hashlib.sha256(digests).digest() == roots[dealer]
+        committed &= hashlib.sha256(own).digest() == digests[at : at + _DIGEST]
+        shares = from_bytes(own, (1, columns), primes)
+        of_shared, of_zeros = np.split(shares, [shared + COVERS], axis=2)
+        for kind, part, low, size, count in (
+            ("shares", of_shared, 0, sizes[0], rows[0]),
+            ("zeros", of_zeros, sizes[0], sizes[1], rows[1]),
+        ):
+            said = from_bytes(memoryview(proofs[dealer])[low : low + size], (count, COVERS), primes)
+            expected = code.at_holder(me.number, said, zeros=kind == "zeros")
+            difference = _sums(part, factors, primes) - expected
+            if not committed or reduce(difference, _moduli(primes)).any():
+                text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
+                raise CheatError(text, code=Code.BAD_MESSAGE)
+        found[dealer] = Dealt(shared=of_shared[:, 0, :shared], zeros=of_zeros[:, 0, :zeros])
+    return found
+
+
+def _tosser(me: Party, dealers: tuple[int, ...]) -> Half:
+    yield Wait("root", dealers, _DIGEST)
+    coin = me.masks.octets(_COIN)
+    for party in sorted({*me.roles.holders, *dealers}):
+        me.send(party, "coin", coin)
+
+
+def _witness(me: Party, dealers: tuple[int, ...]) -> Half:
+    for root in (yield Wait("root", dealers, _DIGEST)).values():
+        me.note(bytes(root))
+
+
+def _coefficients(me: Party, size: int) -> Half:
+    """Coefficients of the coin, shape (P, size, COVERS)."""
+    coins = yield Wait("coin", me.roles.comparers, _COIN)
+    drawn = MaskSource(hashlib.sha256(b"secfc dealing 1" + b"".join(coins.values())).digest())
+    return np.stack([drawn.uniform(p, (size, COVERS), me.kernels) for p in me.code.primes])
+
+
+def _sums(values: Floats, factors: Floats, primes: tuple[int, ...]) -> Floats:
+    """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS)."""
+    columns = values.shape[2] - COVERS
+    blocks, rest = columns // BLOCK, columns % BLOCK
+    whole, moduli = columns - rest, _moduli(primes)
+    parts = reduce(values[:, :, :columns], moduli)
+    total = matmul(parts[:, :, whole:], factors[:, whole:columns], moduli) + values[:, :, columns:]
+    if blocks:  # one product for all blocks: a loop over short ones would take longer
+        first = parts[:, :, :whole].reshape(*parts.shape[:2], blocks, BLOCK).swapaxes(1, 2)
+        second = factors[:, :whole].reshape(len(primes), blocks, BLOCK, COVERS)
+        total += reduce(first @ second, moduli[..., np.newaxis]).sum(axis=1)
+    return reduce(total, moduli)
+
+
+def _moduli(primes: tuple[int, ...]) -> Floats:
+    return np.array(primes, dtype=np.float64)[:, np.newaxis, np.newaxis]
+
+
+def _uniform(me: Party, count: int, size: int) -> Floats:
+    return np.stack([me.masks.uniform(p, (count, size), me.kernels) for p in me.code.primes])
