@@ -48,9 +48,7 @@ class Setup:
 
     job: Job
     rows: list[Floats] = field(repr=False)  # of each client, or owner, shape (m_j, d)
-    starts: list[Labels] | None = field(
-        repr=False
-    )  # labels of each client, when ``job.method.init`` is "labels"
+    starts: list[Labels] | None = field(repr=False)  # by client, if the job begins with labels
     names: list[str]  # names of the clients in errors
     limits: Limits | list[Limits]  # the same for every party, or a list by client
     weights: list[Ints] | None = field(default=None, repr=False)  # by client, if ``job.rows.weighted``
