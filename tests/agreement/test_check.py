@@ -41,12 +41,6 @@ def test_every_column_that_does_not_fit_is_told_with_its_count_and_no_value(orga
     assert caught.value.code is Code.MISSING_COLUMN
 
 
-def test_two_columns_of_the_job_are_not_one_of_the_site(organisations):
-    organisations.write_site("north", more='[data.columns]\nage = "bmi"\n')
-    with pytest.raises(DataError, match=r"north: .*data.columns: two columns of the job are one column here"):
-        check_site(read_site(organisations.site("north")))
-
-
 def test_limits_date_and_rows_are_told_together(organisations):
     organisations.replace(organisations.job, "9999-12-31", "2020-01-31")
     organisations.replace(organisations.job, "age = [0, 120]", "age = [50, 120]")

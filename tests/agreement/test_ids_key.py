@@ -20,14 +20,6 @@ def test_a_new_key_is_readable_by_its_owner_only_and_reads_back(tmp_path):
     assert write_new_ids_key(tmp_path / "other.key") != key
 
 
-def test_a_key_is_never_overwritten(tmp_path):
-    path = tmp_path / "ids.key"
-    key = write_new_ids_key(path)
-    with pytest.raises(ParameterError, match=r"ids\.key: it exists and is left as it is"):
-        write_new_ids_key(path)
-    assert read_ids_key(path) == key
-
-
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_a_key_that_others_may_read_or_write_is_refused(tmp_path, mode):
     path = tmp_path / "ids.key"

@@ -45,36 +45,9 @@ def largest_radius(count: int) -> int:
 
 
 @each_prime
-def test_is_prime_by_trial_division(prime: Prime) -> None:
-    assert is_prime(prime.p)
-
-
-@each_prime
-def test_has_exactly_24_bits(prime: Prime) -> None:
-    assert 2**23 < prime.p < 2**24
-
-
-@each_prime
-def test_has_roots_of_unity_of_order_4096(prime: Prime) -> None:
-    assert (prime.p - 1) % TWO_ADIC_ORDER == 0
-    root = pow(prime.generator, (prime.p - 1) // TWO_ADIC_ORDER, prime.p)
-    assert pow(root, TWO_ADIC_ORDER, prime.p) == 1
-    assert pow(root, TWO_ADIC_ORDER // 2, prime.p) == prime.p - 1
-
-
-@each_prime
-def test_order_of_the_generator_exceeds_4096(prime: Prime) -> None:
-    assert prime.p - 1 > TWO_ADIC_ORDER
-
-
-@each_prime
 def test_generator_is_the_smallest_primitive_root(prime: Prime) -> None:
     assert is_primitive_root(prime.generator, prime.p)
     assert not any(is_primitive_root(g, prime.p) for g in range(1, prime.generator))
-
-
-def test_primes_are_pairwise_distinct() -> None:
-    assert len({prime.p for prime in PRIMES}) == len(PRIMES)
 
 
 def test_primes_are_the_largest_with_their_properties() -> None:
@@ -112,10 +85,6 @@ def test_a_multiple_of_all_primes_but_one_is_no_distance(largest_set: int) -> No
     count = residues_needed(2**28 + 60, largest_set)
     for prime in PRIMES[:count]:
         assert modulus(count) // prime.p > (2 * largest_set * (2**28 + 60)) ** 2
-
-
-def test_size_of_the_set_and_radius_count_alike() -> None:
-    assert residues_needed(6, 35_000) == residues_needed(35_000, 6) == residues_needed(210_000, 1)
 
 
 @pytest.mark.parametrize("d", [1, 784, 2**24])

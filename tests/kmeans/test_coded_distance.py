@@ -150,20 +150,6 @@ class TestAnswers:
         sets = np.array(labels, dtype=np.int32)
         assert answer_of(shares, sets, k, p, kernels) == expected_of(shares, sets, k, p)
 
-    def test_rows_in_no_set_are_answered_for_but_not_added(self, kernels: Kernels) -> None:
-        shares = anything(P, (4, 9))
-        sets = np.array([0, -1, 1, -1, 0, 1, -1, -1, 0], dtype=np.int32)
-        answer = answer_of(shares, sets, 2, P, kernels)
-        assert answer == expected_of(shares, sets, 2, P)
-        assert [len(row) for row in answer] == [9, 9]
-
-    def test_empty_set_has_distance_zero_to_every_row(self, kernels: Kernels) -> None:
-        shares = anything(P, (3, 6))
-        sets = np.array([0, 0, 2, 2, 0, 2], dtype=np.int32)
-        answer = answer_of(shares, sets, 4, P, kernels)
-        assert answer == expected_of(shares, sets, 4, P)
-        assert (answer[1], answer[3]) == ([0] * 6, [0] * 6)
-
     @pytest.mark.parametrize("p", MODULI)
     def test_sizes_up_to_the_most_rows_are_exact(self, p: int, kernels: Kernels) -> None:
         shares, sets = either(p, (3, 6)), round_robin(6, 3)
@@ -201,12 +187,6 @@ class TestAnswers:
         points.answer(0, 5)
         assert all(np.array_equal(a, b) for a, b in zip(before, (memory, sets, sizes), strict=True))
         assert bytes(packed.payload) == bytes(packed_of([shares], (P,)).payload)
-
-    def test_the_same_question_is_answered_alike_again(self, kernels: Kernels) -> None:
-        shares, sets = anything(P, (2, 9)), round_robin(9, 2)
-        points = points_of([shares], (P,), 2, kernels)
-        points.ask(sets, sizes_of(sets, 2), 1)
-        assert listed(points.answer(0, 9)) == listed(points.answer(0, 9)) == [expected_of(shares, sets, 2, P)]
 
     def test_repr_shows_the_shape_and_no_value(self, kernels: Kernels) -> None:
         assert repr(points_of([plus(P, (2, 5))], (P,), 2, kernels)) == "CodedPoints(shape=(1, 3, 5))"
@@ -264,16 +244,6 @@ class TestSequences:
             expected_of(one, sets, k, p) for one, p in zip(shares, primes, strict=True)
         ]
 
-    def test_an_empty_set_may_fill_and_empty_again(self, kernels: Kernels) -> None:
-        shares = anything(P, (2, 20))
-        points = points_of([shares], (P,), 3, kernels)
-        full = np.zeros(20, dtype=np.int32)
-        one = full.copy()
-        one[7] = 2
-        for sets in (full, one, full, np.full(20, -1, dtype=np.int32), one, full + 1):
-            points.ask(sets, sizes_of(sets, 3), 1)
-            assert listed(points.answer(0, 20)) == [expected_of(shares, sets, 3, P)]
-
     @pytest.mark.parametrize(
         ("moved", "updated"), [(0, True), (1, True), (9, True), (10, False), (20, False)]
     )
@@ -312,12 +282,6 @@ class TestBlocks:
         expected = expected_of(shares, sets, 4, P)
         monkeypatch.setattr(vectorised, "_BLOCK_ELEMENTS", elements)
         assert answer_of(shares, sets, 4, P, VectorisedKernels()) == expected
-
-    @pytest.mark.parametrize("m", [1, 4, 5, 6, 9, 10, 11])
-    def test_rows_at_block_edges_are_exact(self, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vectorised, "_BLOCK_ELEMENTS", 5 * 4)
-        shares, sets = anything(P, (3, m)), round_robin(m, 2)
-        assert answer_of(shares, sets, 2, P, VectorisedKernels()) == expected_of(shares, sets, 2, P)
 
     @pytest.mark.parametrize("m", [1, 255, 256, 257, 511, 512, 513])
     def test_rows_at_the_compiled_blocks_edges_are_exact(self, m: int) -> None:
@@ -361,24 +325,6 @@ class TestBlocks:
 
 
 class TestParts:
-    @pytest.mark.parametrize("p", MODULI)
-    @fills
-    def test_squared_norms_of_shares_equal_the_integers(self, p: int, fill: Fill, kernels: Kernels) -> None:
-        shares, memory = fill(p, (300, 5)), memory_of((p,), 300, 5)
-        CodedPoints(shares=memory, primes=(p,), k=1, kernels=kernels).store(packed_of([shares], (p,)), 0)
-        norms = memory[0, -1]
-        assert [int(x) % p for x in norms] == [sum(int(x) ** 2 for x in row) % p for row in shares.T]
-        assert np.abs(norms).max() <= p / 2 + 4
-        assert np.array_equal(memory[0, :-1], shares)
-
-    @fills
-    def test_sums_of_sets_are_those_of_the_shares_and_their_norms(self, fill: Fill, kernels: Kernels) -> None:
-        shares, sets = fill(P, (3, 1000)).astype(np.float32), round_robin(1000, 7)
-        sums = kernels.set_sums(shares, sets, 7)
-        assert [[int(x) for x in row] for row in sums] == [
-            [sum(int(x) for x in shares[c, sets == h]) for c in range(3)] for h in range(7)
-        ]
-
     def test_residues_survive_single_precision(self) -> None:
         tops = np.array([(p + 8) // 2 for p in MODULI])
         assert np.array_equal(tops.astype(np.float32).astype(np.int64), tops)

@@ -94,14 +94,6 @@ def test_separation_by_hand(exact):
 
 
 @both
-def test_separation_keeps_a_row_exactly_three_times_nearer(exact):
-    # Centres 0 and 40: row 10 is 10 and 30 away from them, row 11 is 11 and 29 away.
-    for offset, expected in ((10, [0, 0, 1]), (11, [0, -1, 1])):
-        rows = exact._arithmetic(column(-offset, offset, 40), 2, 0)
-        assert separate(rows, np.array([0, 0, 1])).tolist() == expected
-
-
-@both
 def test_separation_decides_to_the_last_of_51_bits(exact):
     # As above: 4a is three times as far from a as the centre 0 is; one less is not. Squares need 100 bits.
     for seed in range(20):

@@ -66,11 +66,6 @@ def test_one_party_without_updates_is_scikit_learn():
     assert model.inertia_ == pytest.approx(reference.inertia_)
 
 
-def test_more_clusters_than_base_rows():
-    model = ParentChildKMeans(3, random_state=0).fit([column(0, 5), column(9), column(1, 1, 2, 3)])
-    assert np.isfinite(model.cluster_centers_).all()
-
-
 def test_the_children_may_have_fewer_clusters():
     model = ParentChildKMeans(2, child_clusters=1, random_state=0).fit([column(0, 1), column(7, 8)])
     assert sorted(model.cluster_centers_.ravel()) == pytest.approx([0.5, 7.5])

@@ -132,14 +132,6 @@ def test_who_says_otherwise_after_an_error_has_ended_the_preparation_is_refused(
 # Parties that wait for the others' sums
 
 
-def test_no_sum_is_told_before_everybody_has_everybody_s_shares(wire):
-    """A party that could deal after it saw a sum could choose the totals by the others' values."""
-    net = wire(n=5, t=2)
-    refusals(net, lambda one: None if (type(one), one.sender, one.recipient) == (Deal, 5, 2) else one)
-    assert Opening not in kinds(net, {1, 2, 3, 4})
-    assert not any(net.parties[j].done for j in range(1, 6))
-
-
 def test_who_lacks_shares_and_says_otherwise_is_not_waited_for_by_honest_parties_alone(wire):
     """If an honest party's shares are withheld, it is not complete. A liar can claim it only for itself."""
     net = wire(n=4, t=1)

@@ -197,33 +197,3 @@ def test_of_three_clients_a_wrong_sum_is_noticed_and_nobody_named():
     fresh.take_sum(2, sums[2])
     with pytest.raises(CheatError, match=r"contradict each other$"):
         fresh.take_sum(3, sums[2])
-
-
-@pytest.mark.parametrize("which", ["take", "take_sum"])
-@pytest.mark.parametrize(
-    ("payload", "text"),
-    [
-        (b"", "0 bytes from client 2, 30 are needed"),
-        (bytes(31), "31 bytes from client 2"),
-        (b"\xff" * 30, "a residue from client 2 is not below its prime"),
-    ],
-)
-def test_what_cannot_be_shares_changes_nothing(which, payload, text):
-    client = Summation(number=1, n=3, t=1, length=2, masks=MaskSource())
-    client.deal([1, 2])
-    before = client._sum.copy(), set(client._dealers), dict(client._opened)
-    with pytest.raises(secfc.MessageError, match=text):
-        getattr(client, which)(2, payload)
-    assert (client._dealers, client._opened) == before[1:]
-    np.testing.assert_array_equal(client._sum, before[0])
-
-
-def test_nobody_is_taken_twice():
-    client = Summation(number=1, n=4, t=1, length=1, masks=MaskSource())
-    client.take(2, bytes(15))
-    client.take_sum(3, bytes(15))
-    with pytest.raises(secfc.MessageError, match="shares from client 2 a second time"):
-        client.take(2, bytes(15))
-    with pytest.raises(secfc.MessageError, match="a sum from client 3 a second time"):
-        client.take_sum(3, bytes(15))
-    assert repr(client) == "Summation(number=1, shares=1, sums=1)"

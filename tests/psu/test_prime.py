@@ -30,10 +30,3 @@ def test_sums_and_products_are_those_of_integers(a: list[int], b: list[int]) -> 
 @given(st.integers(0, 2**64 - 1))
 def test_any_word_folds_to_its_canonical_element(word: int) -> None:
     assert int(prime.fold(np.array([word], dtype=np.uint64))[0]) == word % P
-
-
-def test_products_of_all_edges_agree_with_galois() -> None:
-    field = galois.GF(P, primitive_element=37, verify=False)
-    a, b = (np.repeat(EDGES, len(EDGES)), np.tile(EDGES, len(EDGES)))
-    expected = field(a.tolist()) * field(b.tolist())
-    assert prime.multiply(a.astype(np.uint64), b.astype(np.uint64)).tolist() == [int(x) for x in expected]

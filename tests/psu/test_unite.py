@@ -42,15 +42,6 @@ def test_any_disjoint_ownership_gives_the_union(owners: list[int], extra: int) -
     check(parties, cap=max(1, len(owners)) + extra)
 
 
-@pytest.mark.parametrize(
-    "parties",
-    [[[], [], []], [["only"], [], []], [[], [], list(range(60))], spread(60, 3)],
-    ids=["all empty", "one ID", "one client holds all", "disjoint"],
-)
-def test_edges(parties: Parties) -> None:
-    check(parties)
-
-
 @tries(0.3)
 @given(st.lists(st.sets(st.integers(0, 30)), min_size=3, max_size=3))
 def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(sets: list[set[int]]) -> None:
@@ -60,11 +51,6 @@ def test_an_id_at_two_clients_is_an_error_and_nothing_else_is(sets: list[set[int
         return
     with pytest.raises(DuplicateIdError, match=r"^ids: an ID is held more than once$"):
         united(parties)
-
-
-def test_all_clients_hold_the_same() -> None:
-    with pytest.raises(DuplicateIdError):
-        united([list(range(20))] * 3)
 
 
 def test_what_is_sent_does_not_depend_on_who_holds_what() -> None:

@@ -333,17 +333,6 @@ def test_numbers_of_a_schema_have_the_decimal_mark_of_their_file(written):
         checked(read(path, schema, as_text=["id"]), schema, name="a.csv", others=["id"])
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
-@pytest.mark.parametrize(("separator", "decimal"), [(",", "."), (";", ","), ("\t", ",")])
-def test_a_query_reads_a_file_as_it_is_read_without(written, name, separator, decimal):
-    pytest.importorskip("duckdb")
-    path = written(name, text(separator, decimal))
-    asked = Query(origin=Origin.of(str(path)), query='SELECT "größe", age FROM data', name="")
-    table = read_table(asked)
-    assert (table.columns, table.rows.tolist()) == (("größe", "age"), EXPECTED)
-    assert asked.stem == "a"
-
-
 def test_labels_are_written_as_ever(written, tmp_path):
     table = read_table(written("a.csv", text(";", ",")), id_column="id")
     write_labels(tmp_path / "labels.csv", table, np.array([1, 0, 1], dtype=np.int32))

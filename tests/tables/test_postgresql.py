@@ -80,12 +80,6 @@ def test_the_server_is_asked_for_a_block_at_a_time(postgres, url, monkeypatch):
     assert {int(number) for number in asked} <= {1, 99, 100}
 
 
-@pytest.mark.parametrize("block", [1, 7, 20, 1000])
-def test_blocks_of_any_size_give_the_same_rows(postgres, url, monkeypatch, block):
-    monkeypatch.setattr(relational, "BLOCK_ROWS", block)
-    np.testing.assert_array_equal(read_table(query(url), drop=["id"]).rows, ROWS)
-
-
 # Types
 
 
@@ -170,10 +164,6 @@ def test_ids_are_as_they_stand_in_the_database(postgres, url, expression, values
     assert table.ids.to_pylist() == values
 
 
-def test_columns_of_one_name_are_refused(postgres, url):
-    assert refusal(url, "SELECT age, dose AS age FROM visits") == "north: two columns have the name 'age'"
-
-
 # Queries
 
 
@@ -225,11 +215,6 @@ def test_a_query_that_fails_or_writes_changes_nothing_and_shows_nothing(postgres
     )
     assert re.fullmatch(rf"north: the query fails \(({told})\)", refusal(url, text))
     assert postgres.count("written", "visits") == 20
-
-
-def test_the_transaction_is_read_only(postgres, url):
-    text = "SELECT (current_setting('transaction_read_only') = 'on')::int AS age"
-    assert read_table(query(url, text)).rows.tolist() == [[1.0]]
 
 
 # Connections and credentials
@@ -353,16 +338,6 @@ def command(*words, folder, environment=None):
     )
     assert "Traceback" not in done.stderr
     return done
-
-
-@pytest.mark.processes
-def test_the_command_refuses_without_the_password_that_was_refused(postgres, url, tmp_path):
-    words = ["run", "--from", url, "--query", "SELECT age FROM visits", "-k", "2", "--out", "out"]
-    done = command(*words, folder=tmp_path, environment={"PGPASSWORD": WRONG})
-    assert done.returncode == 2
-    assert "database-1: the database refuses: a wrong user or password" in done.stderr
-    assert WRONG not in done.stdout + done.stderr
-    assert not (tmp_path / "out").exists()
 
 
 def ask_sites(organisations, postgres):
