@@ -96,34 +96,45 @@ def test_whatever_is_changed_in_a_statement_is_found(audited, whole, key, value)
     ]
 
 
-def test_a_missing_statement_is_found(audited, whole):
-    del whole["south"]
-    assert wrong(audited(whole.values())) == ["south: its statement is missing"]
+OTHER_KEY = "south: its statement was changed, or signed by another key than the roster's"
+WRONG = {
+    "missing": (lambda made, all_: all_.pop("south"), "south: its statement is missing"),
+    "another key": (lambda made, all_: all_.update(south=state(made, "south", key="north")), OTHER_KEY),
+    "unknown signer": (
+        lambda made, all_: all_.update(east=state(made, "east", key="west")),
+        "'east': unknown signer; no party of the roster has this name",
+    ),
+    "twice": (
+        lambda made, all_: all_.update(again=all_["west"]),
+        "west: 2 statements in its name, there must be one",
+    ),
+    "another job": (
+        lambda made, all_: all_.update(south=state(made, "south", job="11" * 32)),
+        "south: signed for another job, 1111111111111111",
+    ),
+    "another number": (
+        lambda made, all_: all_.update(south=state(made, "south", client=3)),
+        "south: signed as client 3, in the roster it is client 2",
+    ),
+    "another run": (
+        lambda made, all_: all_.update(west=state(made, "west", run="00" * 16)),
+        "they state different runs: west differ from the others",
+    ),
+    "other introductions": (
+        lambda made, all_: all_.update(west=state(made, "west", introductions="00" * 32)),
+        "they were shown different introductions: west differ from the others",
+    ),
+    "another result": (
+        lambda made, all_: all_.update(north=state(made, "north", iterations=3)),
+        "they state different results: numbers of iterations, or whether the run converged",
+    ),
+}
 
 
-def test_a_statement_by_another_key_is_found(audited, whole, organisations):
-    whole["south"] = state(organisations, "south", key="north")
-    assert wrong(audited(whole.values())) == [
-        "south: its statement was changed, or signed by another key than the roster's"
-    ]
-
-
-def test_an_unknown_signer_is_found(audited, whole, organisations):
-    stranger = state(organisations, "east", key="west")
-    assert wrong(audited([*whole.values(), stranger])) == [
-        "'east': unknown signer; no party of the roster has this name"
-    ]
-
-
-def test_two_statements_of_a_party_are_found(audited, whole):
-    assert wrong(audited([*whole.values(), whole["west"]])) == [
-        "west: 2 statements in its name, there must be one"
-    ]
-
-
-def test_statements_of_another_job_are_found(audited, whole, organisations):
-    whole["south"] = state(organisations, "south", job="11" * 32)
-    assert wrong(audited(whole.values())) == ["south: signed for another job, 1111111111111111"]
+@pytest.mark.parametrize(("change", "told"), WRONG.values(), ids=WRONG)
+def test_statements_that_do_not_fit_together_are_found(audited, whole, organisations, change, told):
+    change(organisations, whole)
+    assert wrong(audited(whole.values())) == [told]
 
 
 def test_a_summary_of_another_job_is_found(audited, whole, organisations, tmp_path):
@@ -132,30 +143,6 @@ def test_a_summary_of_another_job_is_found(audited, whole, organisations, tmp_pa
     texts = wrong(audit(read_summary(tmp_path / "summary.json"), organisations.agreement))
     assert texts[0].startswith("job or roster in it are not those of the job file")
     assert len(texts) == 4
-
-
-def test_another_client_number_is_found(audited, whole, organisations):
-    whole["south"] = state(organisations, "south", client=3)
-    assert wrong(audited(whole.values())) == ["south: signed as client 3, in the roster it is client 2"]
-
-
-def test_a_statement_of_another_run_is_found(audited, whole, organisations):
-    whole["west"] = state(organisations, "west", run="00" * 16)
-    assert wrong(audited(whole.values())) == ["they state different runs: west differ from the others"]
-
-
-def test_different_introductions_are_found(audited, whole, organisations):
-    whole["west"] = state(organisations, "west", introductions="00" * 32)
-    assert wrong(audited(whole.values())) == [
-        "they were shown different introductions: west differ from the others"
-    ]
-
-
-def test_different_results_are_found(audited, whole, organisations):
-    whole["north"] = state(organisations, "north", iterations=3)
-    assert wrong(audited(whole.values())) == [
-        "they state different results: numbers of iterations, or whether the run converged"
-    ]
 
 
 def test_a_run_that_failed_has_a_summary_that_holds(audited, organisations):

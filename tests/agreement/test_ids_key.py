@@ -1,32 +1,11 @@
 """The key that IDs are hashed with: a secret file, the same at all parties."""
 
-import stat
-
 import pytest
 from typer.testing import CliRunner
 
 from secfc.agreement.key_files import ids_key_words, read_ids_key, write_new_ids_key
 from secfc.cli.app import app
 from secfc.errors import ParameterError
-from secfc.psu.tokens import KEY_BYTES
-
-
-def test_a_new_key_is_readable_by_its_owner_only_and_reads_back(tmp_path):
-    path = tmp_path / "ids.key"
-    key = write_new_ids_key(path)
-    assert len(key) == KEY_BYTES
-    assert read_ids_key(path) == key
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert write_new_ids_key(tmp_path / "other.key") != key
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
-def test_a_key_that_others_may_read_or_write_is_refused(tmp_path, mode):
-    path = tmp_path / "ids.key"
-    write_new_ids_key(path)
-    path.chmod(mode)
-    with pytest.raises(ParameterError, match=rf"an ID key that others may read \(mode {mode:04o}\)"):
-        read_ids_key(path)
 
 
 def test_a_key_that_was_handed_over_as_text_may_end_in_blanks(tmp_path):

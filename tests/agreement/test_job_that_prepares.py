@@ -46,24 +46,10 @@ def test_every_row_that_can_be_prepared_is_within_the_bound(made):
         assert low <= rows[:, at].min() <= rows[:, at].max() <= high
 
 
-CHANGES = {
-    "smallest": ("smallest = 3", "smallest = 4"),
-    "range": ("high = 120", "high = 121"),
-    "unit": ('"years"', '"months"'),
-    "scale": ('scale = "min-max"', 'scale = "none"'),
-    "deviations": ("deviations = 8", "deviations = 9"),
-    "clip": ("clip = true", "clip = false"),
-    "missing numbers": ('missing = "mean"', 'missing = "refuse"'),
-    "missing categories": ('missing = "zero"', 'missing = "refuse"'),
-    "categories": ('"former", "current"', '"current", "former"'),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_whatever_changes_in_the_schema_has_another_digest_and_nobodys_signature(made, change):
+def test_another_schema_has_another_digest_and_nobodys_signature(made):
     before = made.agreement
     check_signed(before, signatures_path(made.job))
-    made.replace(made.schema, *change)
+    made.replace(made.schema, "high = 120", "high = 121")
     assert made.agreement.digest != before.digest
     with pytest.raises(AgreementError):
         check_signed(made.agreement, signatures_path(made.job))

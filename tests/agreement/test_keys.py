@@ -10,7 +10,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from support.bip39 import BIP39_VECTORS
 
 from secfc.agreement.consortium import Consortium, Member, add_members, check_member, read_roster
-from secfc.agreement.key_files import key_bytes, key_text, key_words, read_key, write_new_key
+from secfc.agreement.key_files import (
+    key_bytes,
+    key_text,
+    key_words,
+    read_ids_key,
+    read_key,
+    write_new_ids_key,
+    write_new_key,
+)
 from secfc.agreement.secret_files import write_new
 from secfc.agreement.words import check_words, in_lines, to_words
 from secfc.crypto.identity import Identity
@@ -19,14 +27,27 @@ from secfc.errors import AgreementError, ParameterError
 # Private key files
 
 
-def test_a_new_key_is_readable_by_its_owner_only_and_reads_back(tmp_path):
+def public_of(made):
+    return made.public if isinstance(made, Identity) else made
+
+
+both = pytest.mark.parametrize(
+    ("write", "read", "what"),
+    [(write_new_key, read_key, "a private key"), (write_new_ids_key, read_ids_key, "an ID key")],
+    ids=["identity", "IDs"],
+)
+
+
+@both
+def test_a_new_key_is_readable_by_its_owner_only_and_reads_back(tmp_path, write, read, what):
     before = os.umask(0)
     try:
-        identity = write_new_key(tmp_path / "north.key")
+        made = write(tmp_path / "north.key")
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "north.key").stat().st_mode) == 0o600
-    assert read_key(tmp_path / "north.key").public == identity.public
+    assert public_of(read(tmp_path / "north.key")) == public_of(made)
+    assert public_of(write(tmp_path / "other.key")) != public_of(made)
 
 
 def test_a_key_is_never_overwritten(tmp_path):
@@ -44,12 +65,13 @@ def test_a_dangling_link_is_not_followed(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
+@both
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o620])
-def test_a_key_that_others_may_read_or_write_is_refused(tmp_path, mode):
-    write_new_key(tmp_path / "north.key")
+def test_a_key_that_others_may_read_or_write_is_refused(tmp_path, mode, write, read, what):
+    write(tmp_path / "north.key")
     (tmp_path / "north.key").chmod(mode)
-    with pytest.raises(ParameterError, match=rf"north\.key: a private key that others .*{mode:04o}"):
-        read_key(tmp_path / "north.key")
+    with pytest.raises(ParameterError, match=rf"north\.key: {what} that others .*{mode:04o}"):
+        read(tmp_path / "north.key")
 
 
 def test_what_is_no_key_of_ours_is_refused_and_not_shown(tmp_path):

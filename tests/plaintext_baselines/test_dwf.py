@@ -116,19 +116,3 @@ def test_start_is_the_one_shot_of_the_dwf_variant():
     one_shot = KFED(3, variant="dwf", n_init=5, random_state=0).fit(parties)
     found, expected = model.cluster_centers_, one_shot.cluster_centers_
     np.testing.assert_allclose(found[found[:, 0].argsort()], expected[expected[:, 0].argsort()], atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"learning_rate": 0}, r"learning_rate must be in \(0, 1\]"),
-        ({"momentum": 1}, r"momentum must be in \[0, 1\)"),
-        ({"local_iter": 0}, "local_iter must be at least 1"),
-        ({"window": 0}, "window must be at least 1"),
-        ({"weights": "equal"}, "weights must be one of"),
-        ({"init": "k-means++"}, "init must be one of 'k-fed', 'random'"),
-    ],
-)
-def test_refused_parameters(parameters, text):
-    with pytest.raises(ValueError, match=text):
-        DWF(2, **parameters).fit([column(0, 1, 2)])

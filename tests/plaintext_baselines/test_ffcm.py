@@ -127,19 +127,3 @@ def test_paper_defaults():
         "movement": "sum",
     }
     assert expected.items() <= FFCM(2).get_params().items()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"fuzziness": 1}, r"fuzziness must be in \(1, inf\)"),
-        ({"averaging": "mean"}, "averaging must be one of"),
-        ({"local_iter": 0}, "local_iter must be at least 1"),
-        ({"weights": "equal"}, "weights must be one of"),
-        ({"exponent": 2}, "exponent must be one of"),
-        ({"movement": "max"}, "movement must be one of"),
-    ],
-)
-def test_refused_parameters(parameters, text):
-    with pytest.raises(ValueError, match=text):
-        FFCM(2, **parameters).fit([column(0, 1, 2)])

@@ -66,18 +66,3 @@ def test_given_start_makes_the_result_independent_of_the_order_of_parties():
     model = FKM(4, init=rows[:4], max_iter=5, random_state=0).fit(parties)
     other = FKM(4, init=rows[:4], max_iter=5, random_state=0).fit(parties[::-1])
     np.testing.assert_allclose(other.cluster_centers_, model.cluster_centers_, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"initial_iter": -1}, r"initial_iter must be in \[0, inf\)"),
-        ({"min_cluster_size": 0}, "min_cluster_size must be at least 1"),
-        ({"counts": "all"}, "counts must be one of"),
-        ({"server_tol": -1.0}, "server_tol must be in"),
-    ],
-)
-def test_refused_parameters(parameters, text):
-    with pytest.raises(ValueError, match=text):
-        FKM(2, **parameters).fit([column(0, 1, 2)])

@@ -101,21 +101,3 @@ def test_a_draw_of_parties_takes_part():
     model = KFED(2, n_clients=1, random_state=1).fit(parties)
     assert any(ordered(model.cluster_centers_).ravel() == pytest.approx(party.ravel()) for party in parties)
     assert [len(labels) for labels in model.labels_] == [2, 2, 2]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"local_clusters": 4}, "local_clusters of party 0 is 4, more than n_clusters=3"),
-        ({"local_clusters": 0}, "local_clusters of party 0 must be at least 1"),
-        ({"local_clusters": [1]}, "local_clusters has 1 entries for 2 parties"),
-        ({"variant": "other"}, "variant must be one of"),
-        ({"init": "k-means"}, "init must be one of"),
-        ({"n_clients": 0}, "n_clients must be at least 1"),
-        ({"tol": -1}, "tol must be in"),
-        ({"assignment": "local"}, "assignment must be one of"),
-    ],
-)
-def test_refused_parameters(parameters, text):
-    with pytest.raises(ValueError, match=text):
-        KFED(3, **parameters).fit([column(0, 1), column(2, 3)])

@@ -198,7 +198,7 @@ def test_extreme_scales(make, scale):
     assert lists(model.predict(parties)) == lists(model.labels_)
 
 
-@ALL
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
 def test_refused_input(make):
     with pytest.raises(ValueError, match="n_clusters=9 exceeds the parties' 4 rows"):
         make(9).fit([np.zeros((4, 1))])
@@ -210,3 +210,42 @@ def test_refused_input(make):
         make(2, init=3).fit([np.zeros((4, 1))])
     with pytest.raises(ValueError, match="party 0 has nan or infinity in column 0"):
         make(2).fit([np.array([[np.nan], [1.0]])])
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "text"),
+    [
+        (DWF, {"learning_rate": 0}, r"learning_rate must be in \(0, 1\]"),
+        (DWF, {"momentum": 1}, r"momentum must be in \[0, 1\)"),
+        (DWF, {"local_iter": 0}, "local_iter must be at least 1"),
+        (DWF, {"window": 0}, "window must be at least 1"),
+        (DWF, {"weights": "equal"}, "weights must be one of"),
+        (DWF, {"init": "k-means++"}, "init must be one of 'k-fed', 'random'"),
+        (FFCM, {"fuzziness": 1}, r"fuzziness must be in \(1, inf\)"),
+        (FFCM, {"averaging": "mean"}, "averaging must be one of"),
+        (FFCM, {"local_iter": 0}, "local_iter must be at least 1"),
+        (FFCM, {"weights": "equal"}, "weights must be one of"),
+        (FFCM, {"exponent": 2}, "exponent must be one of"),
+        (FFCM, {"movement": "max"}, "movement must be one of"),
+        (FKM, {"max_iter": 0}, "max_iter must be at least 1"),
+        (FKM, {"initial_iter": -1}, r"initial_iter must be in \[0, inf\)"),
+        (FKM, {"min_cluster_size": 0}, "min_cluster_size must be at least 1"),
+        (FKM, {"counts": "all"}, "counts must be one of"),
+        (FKM, {"server_tol": -1.0}, "server_tol must be in"),
+        (KFED, {"local_clusters": 4}, "local_clusters of party 0 is 4, more than n_clusters=2"),
+        (KFED, {"local_clusters": 0}, "local_clusters of party 0 must be at least 1"),
+        (KFED, {"local_clusters": [1]}, "local_clusters has 1 entries for 2 parties"),
+        (KFED, {"variant": "other"}, "variant must be one of"),
+        (KFED, {"init": "k-means"}, "init must be one of"),
+        (KFED, {"n_clients": 0}, "n_clients must be at least 1"),
+        (KFED, {"tol": -1}, "tol must be in"),
+        (KFED, {"assignment": "local"}, "assignment must be one of"),
+        (ParentChildKMeans, {"update_fraction": 1}, r"update_fraction must be in \[0, 1\)"),
+        (ParentChildKMeans, {"child_clusters": 0}, "child_clusters must be at least 1"),
+        (ParentChildKMeans, {"child_clusters": 1, "init": "random"}, "child_clusters must be None unless"),
+        (ParentChildKMeans, {"n_init": 0}, "n_init must be at least 1"),
+    ],
+)
+def test_refused_parameters(method, parameters, text):
+    with pytest.raises(ValueError, match=text):
+        method(2, **parameters).fit([np.array([[0.0], [1.0]]), np.array([[2.0], [3.0]])])

@@ -82,17 +82,3 @@ def test_the_notebooks_figures_with_a_current_scikit_learn(n_init, federated, ce
     assert model.inertia_ == pytest.approx(federated, abs=5e-4)
     pooled = KMeans(3, n_init=n_init, random_state=42).fit(np.concatenate(parties))
     assert pooled.inertia_ == pytest.approx(central, abs=0.5)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"update_fraction": 1}, r"update_fraction must be in \[0, 1\)"),
-        ({"child_clusters": 0}, "child_clusters must be at least 1"),
-        ({"child_clusters": 1, "init": "random"}, "child_clusters must be None unless"),
-        ({"n_init": 0}, "n_init must be at least 1"),
-    ],
-)
-def test_refused_parameters(parameters, text):
-    with pytest.raises(ValueError, match=text):
-        ParentChildKMeans(2, **parameters).fit([column(0, 1, 2)])

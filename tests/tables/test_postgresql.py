@@ -217,6 +217,11 @@ def test_a_query_that_fails_or_writes_changes_nothing_and_shows_nothing(postgres
     assert postgres.count("written", "visits") == 20
 
 
+def test_the_transaction_is_read_only(postgres, url):
+    text = "SELECT (current_setting('transaction_read_only') = 'on')::int AS age"
+    assert read_table(query(url, text)).rows.tolist() == [[1.0]]
+
+
 # Connections and credentials
 
 
