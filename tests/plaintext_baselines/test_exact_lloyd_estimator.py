@@ -1,7 +1,5 @@
 """ExactLloyd as an estimator, compared with scikit-learn, and its random start."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -41,21 +39,6 @@ def test_equals_scikit_learn_where_clusters_are_relocated():
 
 
 # estimator
-
-
-def test_split_among_parties_does_not_matter():
-    pool = np.random.default_rng(2).normal(size=(50, 3))
-    whole = ExactLloyd(4, random_state=9).fit([pool])
-    parts = ExactLloyd(4, random_state=9).fit([pool[:1], pool[1:1], pool[1:30], pool[30:]])
-    assert [len(labels) for labels in parts.labels_] == [1, 0, 29, 20]
-    assert np.concatenate(parts.labels_).tolist() == whole.labels_[0].tolist()
-    assert parts.history_ == whole.history_
-
-
-def test_history_never_rises_without_relocation():
-    pool = np.random.default_rng(3).normal(size=(200, 2))
-    history = ExactLloyd(6, random_state=0).fit([pool]).history_
-    assert all(later <= earlier for earlier, later in pairwise(history))
 
 
 @both

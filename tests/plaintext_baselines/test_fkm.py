@@ -58,11 +58,3 @@ def test_one_party_is_lloyd_while_no_cluster_is_small(seed):
         found, expected = (np.array(sorted(m.cluster_centers_.tolist())) for m in (model, pooled))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
         assert model.inertia_ == pytest.approx(pooled.inertia_)
-
-
-def test_given_start_makes_the_result_independent_of_the_order_of_parties():
-    rows, _ = make_blobs(120, centers=4, cluster_std=4, random_state=1)
-    parties = np.split(rows, [10, 55, 80])
-    model = FKM(4, init=rows[:4], max_iter=5, random_state=0).fit(parties)
-    other = FKM(4, init=rows[:4], max_iter=5, random_state=0).fit(parties[::-1])
-    np.testing.assert_allclose(other.cluster_centers_, model.cluster_centers_, atol=1e-12)

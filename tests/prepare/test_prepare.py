@@ -49,14 +49,6 @@ def test_a_table_worked_by_hand():
         np.testing.assert_allclose(rows, wanted, atol=1e-6)
 
 
-def test_prepared_rows_lie_within_the_public_bound():
-    done = Prepare(SCHEMA, t=1)
-    prepared = done.fit_transform(PARTIES)
-    assert max(np.linalg.norm(rows, axis=1).max() for rows in prepared) <= done.preparation_.bound
-    result = secfc.run(prepared, 2, 1, 1, bound=done.preparation_.bound, seed=0)
-    assert result.sizes.sum() == 5
-
-
 def within(deviations, **more):
     age = replace(SCHEMA.columns[0], deviations=deviations, **more)
     return Schema(columns=(age, *SCHEMA.columns[1:]))

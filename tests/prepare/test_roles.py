@@ -444,14 +444,6 @@ def test_a_message_of_a_preparation_is_none_of_a_run(kind):
         encoding.decode(head + bytes(200), k=2, session=None, most=sizes.most_bytes)
 
 
-@pytest.mark.parametrize(
-    ("data", "text"), [(b"", "truncated"), (b"SFC4", "truncated"), (b"SFC1" + bytes(40), "of version 1")]
-)
-def test_what_is_no_message_has_no_parties(data, text):
-    with pytest.raises(MessageError, match=text):
-        envelope(data)
-
-
 # What is shown
 
 

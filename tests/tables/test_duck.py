@@ -1,6 +1,5 @@
 """Queries of .csv and .parquet files and of DuckDB databases, which can access only this one file."""
 
-import json
 import sys
 from decimal import Decimal
 
@@ -10,8 +9,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from support import warm
-from support.organisations import NAMES
 
 import secfc
 from secfc.tables.reading import read_table
@@ -56,13 +53,6 @@ def test_rows_of_a_query_are_those_of_the_file(place, kind):
     table = read_table(query(place(kind)), id_column="id")
     np.testing.assert_array_equal(table.rows, ROWS)
     assert table.ids.to_pylist() == VISITS["id"].to_pylist()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_query_joins_filters_and_adds_up(place, kind):
-    table = read_table(query(place(kind), "SELECT count(*) AS n, sum(age) AS age FROM data WHERE age > 0"))
-    positive = ROWS[ROWS[:, 0] > 0, 0]
-    np.testing.assert_allclose(table.rows, [[positive.size, positive.sum()]])
 
 
 @pytest.mark.parametrize("name", ["it's.csv", "with space.parquet", "ä;--.parquet"])
@@ -253,20 +243,3 @@ def test_a_library_that_is_not_there_is_named(place, monkeypatch):
         secfc.ParameterError, match=r"DuckDB is needed .*, pip install '\.\[duckdb\]' in a checkout of secfc"
     ):
         read_table(asked)
-
-
-# Site files and the command
-
-
-@pytest.mark.processes
-def test_the_command_asks_files_of_several_kinds(place, tmp_path):
-    words = [sys.executable, "-m", "secfc", "run"]
-    for kind in KINDS:
-        words += ["--from", place(kind.replace("visits", NAMES[KINDS.index(kind)]))]
-    words += ["--query", "SELECT age, dose FROM data WHERE age > 0", "-k", "2", "--t", "1", "--ell", "1"]
-    words += ["--out", "out", "--json", "-q"]
-    done = warm.run(words, capture_output=True, text=True, timeout=500, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
-    assert [party["labels"] for party in summary["parties"]] == [f"{name}.labels.csv" for name in NAMES]
-    assert {party["rows"] for party in summary["parties"]} == {int((ROWS[:, 0] > 0).sum())}
