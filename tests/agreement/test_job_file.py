@@ -52,34 +52,32 @@ def test_membership_privacy_has_a_phase(organisations):
     assert organisations.again.job == agreement.job
 
 
-def test_a_tolerance_is_agreed_on_and_a_wrong_one_named(organisations):
-    before = organisations.agreement.digest
-    organisations.replace(organisations.job, "k = 2", "k = 2\ntol_moved = 0")
-    assert (organisations.agreement.job.method.tol_moved, organisations.agreement.digest) == (0.0, before)
-    organisations.replace(organisations.job, "tol_moved = 0", "tol_moved = 1e-3")
-    agreement = organisations.agreement
-    assert agreement.job.method.tol_moved == 0.001
-    assert agreement.digest != before
-    assert organisations.again.job == agreement.job
-    assert (
-        "300 of a start, until an iteration changes fewer than 0.001 of all labels; " in organisations.shown()
-    )
-    organisations.replace(organisations.job, "tol_moved = 1e-3", "tol_moved = 1.0")
-    text = r"job\.toml:\d+: tol_moved: at least 0 and less than 1 is needed, 1\.0 was given"
-    with pytest.raises(ParameterError, match=text):
-        _ = organisations.agreement
+NOISE = 'reveal_centres = ["west"]\ncentres_epsilon = 1\ncentres_delta = 1e-6'
 
 
-def test_noise_on_centres_is_agreed_on_and_a_wrong_number_named(organisations):
-    noise = 'k = 2\nreveal_centres = ["west"]\ncentres_epsilon = 1\ncentres_delta = 1e-6'
-    organisations.replace(organisations.job, "k = 2", noise)
-    agreement = organisations.agreement
-    assert (agreement.job.opened.noise.epsilon, agreement.job.opened.noise.delta) == (1.0, 1e-6)
-    assert organisations.again.job == agreement.job
-    assert "epsilon 1.0, delta 1e-06, in each run; labels are exact and not covered" in organisations.shown()
-    organisations.replace(organisations.job, "centres_delta = 1e-6", "centres_delta = 2")
-    text = r"job\.toml:\d+: centres_delta: a number above 0 and below 1 is needed, 2\.0 was given"
-    with pytest.raises(ParameterError, match=text):
+@pytest.mark.parametrize(
+    ("options", "shown", "wrong", "told"),
+    [
+        (
+            "tol_moved = 1e-3",
+            "300 of a start, until an iteration changes fewer than 0.001 of all labels; ",
+            ("1e-3", "1.0"),
+            r"tol_moved: at least 0 and less than 1 is needed, 1\.0 was given",
+        ),
+        (
+            NOISE,
+            "epsilon 1.0, delta 1e-06, in each run; labels are exact and not covered",
+            ("1e-6", "2"),
+            r"centres_delta: a number above 0 and below 1 is needed, 2\.0 was given",
+        ),
+    ],
+)
+def test_options_are_shown_and_wrong_numbers_named(organisations, options, shown, wrong, told):
+    organisations.replace(organisations.job, "k = 2", f"k = 2\n{options}")
+    assert organisations.again.job == organisations.agreement.job
+    assert shown in organisations.shown()
+    organisations.replace(organisations.job, *wrong)
+    with pytest.raises(ParameterError, match=rf"job\.toml:\d+: {told}"):
         _ = organisations.agreement
 
 
@@ -93,6 +91,8 @@ CHANGES = {
     "order of columns": ('age = [0, 120]\n"bmi" = [10.5, 60]', '"bmi" = [10.5, 60]\nage = [0, 120]'),
     "precision": ("k = 2", "k = 2\nprecision = 31"),
     "start": ("k = 2", 'k = 2\ninit = "separation"'),
+    "tolerance": ("k = 2", "k = 2\ntol_moved = 1e-3"),
+    "noise": ("k = 2", f"k = 2\n{NOISE}"),
     "recipients": ("k = 2", 'k = 2\nreveal_centres = ["south"]'),
     "spreads": ("k = 2", 'k = 2\nreveal_centres = ["south"]\nreveal_spread = 10'),
     "limits": ("[columns]", "[limits]\nsmallest_set = 2\n[columns]"),

@@ -132,55 +132,40 @@ def test_a_job_that_breaks_a_limit_is_refused_with_line_and_reason(organisations
         site.check(organisations.agreement)
 
 
-@pytest.mark.parametrize(
-    ("limits", "consented"),
-    [("", "nobody"), ("[limits]\n", "nobody"), ('[limits]\nreveal_centres = ["west"]\n', "west")],
+CENTRES = 'reveal_centres = ["west", "north"]'
+TO_WEST = 'reveal_centres = ["west"]\n'
+ALL = 'reveal_centres = ["north", "south", "west"]'
+SPREAD = f"{TO_WEST}reveal_spread = 12"
+OF_TWELVE = (
+    r"limits\.reveal_spread: .* of 12 rows of others or more{}; to consent, write reveal_spread = 12 in "
 )
-def test_a_job_that_reveals_centres_to_whom_the_site_did_not_consent_is_refused(
-    organisations, limits, consented
+CONSENTS = [
+    *(
+        (CENTRES, limits, rf"reveals centres to north, west, this site consents to {told}; to consent, ", ALL)
+        for limits, told in (("", "nobody"), (TO_WEST, "west"))
+    ),
+    *(
+        (SPREAD, TO_WEST + limits, OF_TWELVE.format(told), SPREAD)
+        for limits, told in (("", ""), ("reveal_spread = 13", ", this site consents to 13 or more"))
+    ),
+    *(
+        ("reveal_inertia = true", limits, "to consent, write reveal_inertia = true", "reveal_inertia = true")
+        for limits in ("", "reveal_inertia = false")
+    ),
+]
+
+
+@pytest.mark.parametrize(("opened", "limits", "told", "consent"), CONSENTS)
+def test_a_job_that_reveals_more_than_the_site_consents_to_is_refused(
+    organisations, opened, limits, told, consent
 ):
-    organisations.replace(organisations.job, "k = 2", 'k = 2\nreveal_centres = ["west", "north"]')
-    path = organisations.write_site("south", more=limits)
-    with pytest.raises(
-        LimitError,
-        match=rf"the job reveals centres to north, west, this site consents to {consented}; to consent, "
-        rf'write reveal_centres = \["north", "west"\] in \[limits\]$',
-    ):
-        read_site(path).check(organisations.agreement)
-    path = organisations.write_site("south", more='[limits]\nreveal_centres = ["north", "south", "west"]\n')
-    read_site(path).check(organisations.agreement)
-
-
-@pytest.mark.parametrize(
-    ("limits", "consented"),
-    [("", ""), ("reveal_spread = 13", ", this site consents to 13 or more")],
-)
-def test_a_job_that_reveals_spreads_without_the_sites_consent_is_refused(organisations, limits, consented):
-    organisations.replace(organisations.job, "k = 2", 'k = 2\nreveal_centres = ["west"]\nreveal_spread = 12')
-    path = organisations.write_site("south", more=f'[limits]\nreveal_centres = ["west"]\n{limits}\n')
-    with pytest.raises(
-        LimitError,
-        match=rf"limits\.reveal_spread: .* of 12 rows of others or more{consented}; to consent, write "
-        r"reveal_spread = 12 in \[limits\]$",
-    ):
-        read_site(path).check(organisations.agreement)
-    path = organisations.write_site("south", more='[limits]\nreveal_centres = ["west"]\nreveal_spread = 12\n')
-    read_site(path).check(organisations.agreement)
-
-
-@pytest.mark.parametrize("limits", ["", "reveal_inertia = false"])
-def test_a_job_that_reveals_the_inertia_without_the_sites_consent_is_refused(organisations, limits):
-    wanted = 'k = 2\ndisclosure = "labels"\nreveal_inertia = true'
-    organisations.replace(organisations.job, "k = 2", wanted)
-    path = organisations.write_site("south", more=f"[limits]\n{limits}\n")
-    with pytest.raises(
-        LimitError,
-        match=r"limits\.reveal_inertia: the job reveals the inertia; to consent, write reveal_inertia = true",
-    ) as caught:
-        read_site(path).check(organisations.agreement)
+    organisations.replace(organisations.job, "k = 2", f"k = 2\n{opened}")
+    site = read_site(organisations.write_site("south", more=f"[limits]\n{limits}\n"))
+    with pytest.raises(LimitError, match=told) as caught:
+        site.check(organisations.agreement)
     assert caught.value.code is Code.NO_CONSENT
-    path = organisations.write_site("south", more="[limits]\nreveal_inertia = true\n")
-    read_site(path).check(organisations.agreement)
+    site = read_site(organisations.write_site("south", more=f"[limits]\n{consent}\n"))
+    site.check(organisations.agreement)
 
 
 def test_a_site_cannot_consent_to_spreads_of_fewer_than_ten_rows(organisations):

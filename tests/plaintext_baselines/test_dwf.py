@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
+from support.lloyd import column, lists
 
 from plaintext_baselines import DWF, EWF, KFED, Lloyd
 from plaintext_baselines.dwf import aggregate, local_update
 
 PLAIN = {"learning_rate": 1.0, "momentum": 0.0, "local_iter": 1}
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
-
-
-def lists(labels):
-    return [party.tolist() for party in labels]
 
 
 def update(rows, centres, max_iter, tol=0.0):

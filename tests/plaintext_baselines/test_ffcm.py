@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
+from support.lloyd import column
 
 from plaintext_baselines import FFCM
 from plaintext_baselines.ffcm import memberships
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
 
 
 def ordered(centres):

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from support.lloyd import column
 
 from plaintext_baselines import FKM, Lloyd
 from plaintext_baselines.fkm import client_step
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
 
 
 def step(rows, means, n_iter=1, min_size=2, updated=True):

@@ -3,18 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from support.lloyd import column, lists
 
 from plaintext_baselines import KFED, Lloyd
 from plaintext_baselines._kmeans import kmeans
 from plaintext_baselines.kfed import farthest_first, separated_start, top_directions
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
-
-
-def lists(labels):
-    return [party.tolist() for party in labels]
 
 
 def ordered(centres):

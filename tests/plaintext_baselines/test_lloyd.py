@@ -4,18 +4,11 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from support.lloyd import column, lists
 
 from plaintext_baselines import ExactLloyd, Lloyd
 from plaintext_baselines._floats import nearest
 from plaintext_baselines._start import random_start
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
-
-
-def lists(labels):
-    return [party.tolist() for party in labels]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
+from support.lloyd import lists
 from support.sweeps import tries
 
 from plaintext_baselines import DWF, EWF, FFCM, FKM, KFED, ExactLloyd, Lloyd, ParentChildKMeans
@@ -30,10 +31,6 @@ METHODS = {
     "EWF": partial(EWF, learning_rate=0.5, momentum=0.2, max_iter=500),
 }
 ALL = pytest.mark.parametrize("make", METHODS.values(), ids=METHODS.keys())
-
-
-def lists(labels):
-    return [party.tolist() for party in labels]
 
 
 def blobs(n=240, k=3, d=2, seed=3):

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.metrics import silhouette_samples
+from support.lloyd import column
 
 from plaintext_baselines import metrics
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
 
 
 def test_majority_may_use_a_class_twice_and_hungarian_not():

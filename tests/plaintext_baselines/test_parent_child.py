@@ -5,6 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from support.datasets import folder
+from support.lloyd import column
 
 from plaintext_baselines import ParentChildKMeans
 from plaintext_baselines.parent_child import running_means
@@ -20,10 +21,6 @@ def igt_studies():
     rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
     studies = [[list(map(float, row[-2:])) for row in rows if row[0] == name] for name in STUDIES]
     return [np.array(study) for study in studies]
-
-
-def column(*values):
-    return np.array(values, dtype=float)[:, None]
 
 
 def test_running_mean_by_hand():

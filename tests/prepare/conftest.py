@@ -1,6 +1,7 @@
 """A fake network between the parties of a preparation."""
 
 from collections import defaultdict, deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,6 +68,12 @@ class Wire:
 
     def deliver(self, message):
         self.post(self.parties[message.recipient].receive(message))
+
+    def resealed(self, message, payload):
+        """A message with other content, sealed by its sender."""
+        channel = self.parties[message.sender]._channels[message.recipient]
+        channel._sealed.clear()
+        return replace(message, sealed=channel.seal(message.purpose, part=0, payload=payload))
 
     def run(self, choose=lambda links: links[0], until=None):
         """Deliver until no message is left, or until `until` accepts one."""

@@ -38,13 +38,6 @@ def refusals(net, change=lambda message: message):
     return errors
 
 
-def sealed_again(net, message, payload):
-    channel = net.parties[message.sender]._channels[message.recipient]
-    channel._sealed.clear()
-    sealed = channel.seal(message.purpose, part=0, payload=payload)
-    return type(message)(**vars(message) | {"sealed": sealed})
-
-
 # Parties that have values
 
 
@@ -94,7 +87,7 @@ def test_who_tells_parties_different_things_opens_nothing(wire, third, kind, tex
 
     def change(message):
         if isinstance(message, Holds) and (message.sender, message.recipient) == (4, 2):
-            return sealed_again(net, message, b"\0")
+            return net.resealed(message, b"\0")
         return message
 
     errors = refusals(net, change)
@@ -114,7 +107,7 @@ def test_who_says_otherwise_after_an_error_has_ended_the_preparation_is_refused(
             net.deliver(message)
         links = [link for link in net.pending() if link != (3, 1)] or net.pending()
         message = net.take(*links[0])
-    wrong = sealed_again(net, message, bytes(len(message.sealed.payload) - TAG_BYTES))
+    wrong = net.resealed(message, bytes(len(message.sealed.payload) - TAG_BYTES))
     with pytest.raises((LimitError, CheatError)):
         net.deliver(wrong)
     with pytest.raises(MessageError, match=r"from client 3, after the preparation has ended$"):
@@ -155,7 +148,7 @@ def test_who_has_seen_all_sums_can_no_longer_change_what_they_add_up_to(wire, n)
 
     def change(message):
         wrong = isinstance(message, Opening) and message.sender == n
-        return sealed_again(net, message, bytes(90)) if wrong else message
+        return net.resealed(message, bytes(90)) if wrong else message
 
     errors = refusals(net, change)
     assert set(errors) == set(range(1, n))
@@ -170,7 +163,7 @@ def test_a_wrong_share_makes_its_recipient_s_sum_wrong_and_does_not_convict_it(w
 
     def change(message):
         if isinstance(message, Deal) and (message.sender, message.recipient) == (4, 2):
-            return sealed_again(net, message, bytes(90))
+            return net.resealed(message, bytes(90))
         return message
 
     errors = refusals(net, change)

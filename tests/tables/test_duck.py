@@ -1,6 +1,5 @@
 """Queries of .csv and .parquet files and of DuckDB databases, which can access only this one file."""
 
-import sys
 from decimal import Decimal
 
 import duckdb
@@ -234,12 +233,3 @@ def test_a_query_reaches_its_file_alone_changes_nothing_and_shows_nothing(place,
 def test_settings_hold_while_a_query_runs(place, kind, setting, value):
     answer = query(place(kind), f"SELECT current_setting('{setting}')::text AS a").read()
     assert answer["a"].to_pylist() == [value]
-
-
-def test_a_library_that_is_not_there_is_named(place, monkeypatch):
-    asked = query(place("visits.parquet"))
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(
-        secfc.ParameterError, match=r"DuckDB is needed .*, pip install '\.\[duckdb\]' in a checkout of secfc"
-    ):
-        read_table(asked)

@@ -95,14 +95,16 @@ def test_repr_shows_neither_url_nor_query():
     )
 
 
-@pytest.mark.parametrize(("name", "url"), [("sqlalchemy", "sqlite:///a.db"), ("psycopg", URL)])
+@pytest.mark.parametrize(
+    ("name", "url"), [("sqlalchemy", "sqlite:///a.db"), ("psycopg", URL), ("duckdb", "duckdb:///a.db")]
+)
 def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path, name, url):
     (tmp_path / "a.db").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
     asked = query(url)
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
-        secfc.ParameterError, match=r"needed for .*, pip install '\.\[sql\]' in a checkout of secfc"
+        secfc.ParameterError, match=r"needed .*, pip install '\.\[(sql|duckdb)\]' in a checkout of secfc"
     ):
         read_table(asked)
 
