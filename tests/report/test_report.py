@@ -212,31 +212,25 @@ def test_rows_of_a_party_that_was_left_out_are_not_compared_with_the_pooled_ones
     assert "left out: it vanished or was refused while rows were shared; its rows are not clustered" in text
 
 
-def noted(**changes):
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, []),
+        ({"by_party": [None, None]}, []),
+        ({"by_party": [[19, 5], [1, 25]]}, ["cluster 0 are of a"]),
+        ({"by_party": [[19, 29], [1, 1]]}, []),  # a has nearly all rows
+        (
+            {"sizes": [9, 41], "by_party": [[9, 16], [0, 25]]},  # not whose they are
+            ["Fewer than 10 rows: cluster 0 has 9."],
+        ),
+        ({"stopped_at": 3}, ["Labels still changed when the run stopped after 3 iterations."]),
+    ],
+)
+def test_what_a_reader_must_know_is_noted(changes, told):
     given = {"sizes": [20, 30], "by_party": [[10, 15], [10, 15]], "names": ["a", "b"], "stopped_at": None}
-    return notes(**given | changes)
-
-
-def test_nothing_is_noted_of_a_run_without_faults():
-    assert noted() == []
-    assert noted(by_party=[None, None]) == []
-
-
-def test_a_cluster_that_is_almost_one_partys_is_noted_with_its_name():
-    (one,) = noted(by_party=[[19, 5], [1, 25]])
-    assert "cluster 0 are of a" in one
-
-
-def test_a_party_with_nearly_all_rows_is_not_noted_for_having_the_clusters():
-    assert noted(by_party=[[19, 29], [1, 1]]) == []
-
-
-def test_clusters_of_few_rows_are_noted_and_not_whose_they_are():
-    assert noted(sizes=[9, 41], by_party=[[9, 16], [0, 25]]) == ["Fewer than 10 rows: cluster 0 has 9."]
-
-
-def test_a_run_that_was_stopped_is_noted():
-    assert noted(stopped_at=3) == ["Labels still changed when the run stopped after 3 iterations."]
+    found = notes(**given | changes)
+    assert len(found) == len(told)
+    assert all(text in note for text, note in zip(told, found, strict=True))
 
 
 def test_the_page_names_the_columns_of_the_run(tmp_path):

@@ -96,15 +96,20 @@ def test_repr_shows_neither_url_nor_query():
 
 
 @pytest.mark.parametrize(
-    ("name", "url"), [("sqlalchemy", "sqlite:///a.db"), ("psycopg", URL), ("duckdb", "duckdb:///a.db")]
+    ("name", "url", "extra"),
+    [
+        ("sqlalchemy", "sqlite:///a.db", "sql"),
+        ("psycopg", URL, "sql"),
+        ("duckdb", "duckdb:///a.db", "duckdb"),
+    ],
 )
-def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path, name, url):
+def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path, name, url, extra):
     (tmp_path / "a.db").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
     asked = query(url)
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
-        secfc.ParameterError, match=r"needed .*, pip install '\.\[(sql|duckdb)\]' in a checkout of secfc"
+        secfc.ParameterError, match=rf"needed .*, pip install '\.\[{extra}\]' in a checkout of secfc"
     ):
         read_table(asked)
 
