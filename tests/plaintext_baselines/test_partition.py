@@ -50,17 +50,6 @@ def test_too_few_seats_for_the_clusters():
         partition.by_clusters([0, 1, 2, 3], 3, 1)
 
 
-def test_nested_clusters_by_hand():
-    # Cluster 0 among three parties (7 // 3 = 2 each), cluster 1 among two, cluster 2 with one.
-    labels = np.repeat([0, 1, 2], [7, 7, 7])
-    parts = partition.nested_clusters(labels, [3, 1, 2], random_state=0)
-    assert [np.bincount(labels[part], minlength=3).tolist() for part in parts] == [
-        [2, 3, 7],
-        [2, 0, 0],
-        [2, 3, 0],
-    ]
-
-
 def test_by_counts_gives_just_these():
     labels = np.array(["b"] * 5 + ["a"] * 6)
     parts = partition.by_counts(labels, [[2, 5], [3, 0], [0, 0]], random_state=0)
