@@ -154,17 +154,17 @@ def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
 @pytest.mark.parametrize("call", [0, 1, 4, 5])
 def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeypatch, call):
     """Calls 0 and 1 are the shares and zeros of the first dealer, and 4 and 5 of the first dealer's next."""
-    calls, real = count(), Codewords.deal
+    calls, real = count(), Codewords._dealt
 
-    def deal(code, segments, masks):
-        shares = real(code, segments, masks).copy()
+    def deal(code, values, kernels, first):
+        shares = real(code, values, kernels, first)
         if next(calls) == call:
-            shares[1, 0, 0] += 1
+            shares[1, 0, 0] ^= 1
         return shares
 
     _, rows, start, k = drawn_case(4)
     net = Net(rows, start, k)
-    monkeypatch.setattr(Codewords, "deal", deal)
+    monkeypatch.setattr(Codewords, "_dealt", deal)
     kind = "zeros" if call % 2 else "shares"
     with pytest.raises(
         CheatError, match=rf"^party 1 dealt {kind} that lie on no polynomial of their degree$"
