@@ -92,7 +92,7 @@ class Codewords:
     def open(self, shares: Mapping[int, Floats], *, wide: bool) -> Floats:
         """The segments, canonical, shape (P, ell, size), of right shares, by holder."""
         first = self._first(shares, wide=wide)
-        known = np.stack([shares[j] for j in first], axis=1)
+        known = reduce(np.stack([shares[j] for j in first], axis=1), self._moduli)
         return canonical(matmul(self._between(first, ()), known, self._moduli), self._moduli)
 
     def contains(self, shares: Mapping[int, Floats], masks: MaskSource, *, wide: bool) -> bool:

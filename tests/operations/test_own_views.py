@@ -57,7 +57,9 @@ def seen(code, coalition, operation, inputs, masks=None, **roles):
 
     def carry(sender, recipient, place, data):
         if recipient in coalition and place.tag not in ("root", "coin"):
-            numbers = bytes(data)[32 * code.n :] if place.tag == "piece" else data  # without digests
+            numbers = bytes(data)
+            if place.tag == "piece":  # without digests, which are of salted pieces, and without the salt
+                numbers = numbers[32 * code.n : -32]
             residues = from_bytes(numbers, (len(numbers) // 3,), (P,))[0]
             found.append(((place.step, place.tag, sender, recipient), residues))
         return data

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import CheatError
+from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
@@ -29,6 +29,9 @@ from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 COVERS = 3
 _DIGEST = 32
 _COIN = 16
+_SALT = 32
+"""Random bytes of each piece. Without them a digest of another's piece would confirm a guess of what is
+shared, because t shares, the proof and the guess determine that piece."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +64,9 @@ def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
     of_shared = np.concatenate([covered, _uniform(me, code.t, covered.shape[2])], axis=1)
     of_zeros = _uniform(me, code.wide - code.ell, zeros + COVERS)
     shares = code.deal(of_shared, me.kernels), code.deal_zeros(of_zeros, me.kernels)
-    pieces = [b"".join(part.data for part in one) for one in zip(*shares, strict=True)]
+    pieces = [
+        b"".join((*(part.data for part in one), me.masks.octets(_SALT))) for one in zip(*shares, strict=True)
+    ]
     digests = b"".join(hashlib.sha256(piece).digest() for piece in pieces)
     for holder, piece in zip(me.roles.holders, pieces, strict=True):
         me.send(holder, "piece", digests + piece)
@@ -77,7 +82,7 @@ def _holder(me: Party, dealers: tuple[int, ...], shared: int, zeros: int) -> Hal
     code, primes = me.code, me.code.primes
     start = _DIGEST * code.n
     ends = start + size_of(shared + COVERS, primes), start + size_of(shared + zeros + 2 * COVERS, primes)
-    pieces = yield Wait("piece", dealers, ends[1])
+    pieces = yield Wait("piece", dealers, ends[1] + _SALT)
     roots = yield Wait("root", dealers, _DIGEST)
     factors = yield from _coefficients(me, max(shared, zeros))
     rows = code.narrow, code.wide - code.ell
@@ -88,11 +93,11 @@ def _holder(me: Party, dealers: tuple[int, ...], shared: int, zeros: int) -> Hal
         at = _DIGEST * (me.number - 1)
         committed = hashlib.sha256(view[:start]).digest() == roots[dealer]
         committed &= hashlib.sha256(view[start:]).digest() == view[at : at + _DIGEST]
-        right, of_shared = _checked(me, view[start : ends[0]], said[: sizes[0]], factors, zeros=False)
-        if not (committed and right):
+        of_shared = _checked(me, view[start : ends[0]], said[: sizes[0]], factors, zeros=False)
+        of_zeros = _checked(me, view[ends[0] : ends[1]], said[sizes[0] :], factors, zeros=True)
+        if not committed or of_shared is None:
             raise _refusal(dealer, "shares")
-        right, of_zeros = _checked(me, view[ends[0] :], said[sizes[0] :], factors, zeros=True)
-        if not right:
+        if of_zeros is None:
             raise _refusal(dealer, "zeros")
         found[dealer] = Dealt(shared=of_shared, zeros=of_zeros)
     return found
@@ -100,12 +105,15 @@ def _holder(me: Party, dealers: tuple[int, ...], shared: int, zeros: int) -> Hal
 
 def _checked(
     me: Party, data: memoryview, proof: memoryview, factors: Floats, *, zeros: bool
-) -> tuple[bool, Floats]:
-    """Whether shares agree with a dealer's proof, and these shares, shape (P, size), without covers."""
+) -> Floats | None:
+    """Shares, shape (P, size), without covers. None if they do not agree with a dealer's proof."""
     code, primes = me.code, me.code.primes
     planes = np.frombuffer(data, dtype=np.uint8).reshape(len(primes), -1)
     size = planes.shape[1] // BYTES_PER_RESIDUE - COVERS
-    said = from_bytes(proof, (code.wide - code.ell if zeros else code.narrow, COVERS), primes)
+    try:
+        said = from_bytes(proof, (code.wide - code.ell if zeros else code.narrow, COVERS), primes)
+    except MessageError:
+        return None
     expected = code.at_holder(me.number, said, zeros=zeros)[:, 0]
     own, right = np.empty((len(primes), COVERS)), True
     for plane, of_prime, out, p in zip(planes, factors, own, primes, strict=True):
@@ -113,7 +121,7 @@ def _checked(
         right &= me.kernels.combine(plane[np.newaxis, : BYTES_PER_RESIDUE * size], used, p, out)
     shares = unpack(planes)
     difference = reduce(own + shares[:, size:] - expected, np.array(primes)[:, np.newaxis])
-    return right and not difference.any(), shares[:, :size]
+    return shares[:, :size] if right and not difference.any() else None
 
 
 def _refusal(dealer: int, kind: str) -> CheatError:
