@@ -181,6 +181,8 @@ def test_frames_of_other_columns_are_refused():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
+        ({"init": "random"}, "^predict: init='labels' and max_iter=1 are needed"),
+        ({"max_iter": 300}, "^predict: init='labels' and max_iter=1 are needed"),
         ({"tol_moved": 0.1}, "^predict: not with tol_moved: a prediction moves no centre$"),
         ({"reveal_to": (1,)}, "^reveal_centres: not with predict: a prediction opens no centre$"),
     ],

@@ -14,8 +14,11 @@ import numpy as np
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import ParameterError, SecFCError
 from secfc.field.array_types import Floats
+from secfc.field.packing import BYTES_PER_RESIDUE
 from secfc.field.primes import PRIMES
 from secfc.field.residues import canonical, matmul, reduce
+from secfc.kernels import Kernels
+from secfc.kernels.interface import Bytes
 from secfc.lagrange.basis import lagrange_basis
 from secfc.lagrange.points import EvaluationPoints, evaluation_points
 from secfc.lagrange.reed_solomon import ReedSolomon
@@ -52,15 +55,29 @@ class Codewords:
         """Values that determine <x>, R = 2 (ell + t) - 1."""
         return 2 * self.narrow - 1
 
-    def deal(self, segments: Floats, masks: Floats) -> Floats:
-        """Shares for all holders, shape (n, P, size), of segments, shape (P, ell, size).
+    def deal(self, values: Floats, kernels: Kernels) -> Bytes:
+        """Packed shares for all holders, shape (n, P, 3 * size), of segments and then masks.
 
-        `masks`, shape (P, t, size) for [x] or (P, R - ell, size) for <x>, are uniform and used once. The
-        polynomial is that of least degree through the segments, plus a multiple of prod (x - beta_u) whose
-        factor has the masks as coefficients. So it is uniform among those with these segments.
+        There are t masks for [x], R - ell for <x>: `values` have shape (P, ell + masks, size). Masks are
+        uniform and used once. The polynomial is that of least degree through the segments, plus a multiple of
+        prod (x - beta_u) whose factor has the masks as coefficients. So it is uniform among those with these
+        segments.
         """
-        values = np.concatenate([segments, masks], axis=1)
-        return matmul(self._dealing[:, :, : values.shape[1]], values, self._moduli).swapaxes(0, 1)
+        return self._dealt(values, kernels, 0)
+
+    def deal_zeros(self, masks: Floats, kernels: Kernels) -> Bytes:
+        """The same of <0>, from R - ell masks, shape (P, R - ell, size)."""
+        return self._dealt(masks, kernels, self.ell)
+
+    def _dealt(self, values: Floats, kernels: Kernels, first: int) -> Bytes:
+        _, count, size = values.shape
+        shares = np.empty((self.n, len(self.primes), BYTES_PER_RESIDUE * size), dtype=np.uint8)
+        out = np.empty((self.n, 1, BYTES_PER_RESIDUE * size), dtype=np.uint8)
+        matrices = np.ascontiguousarray(self._dealing[:, :, first : first + count])
+        for at, p in enumerate(self.primes):
+            kernels.encode(values[at][:, np.newaxis], matrices[at], p, out)
+            shares[:, at] = out[:, 0]
+        return shares
 
     def at_holder(self, holder: int, values: Floats, *, zeros: bool) -> Floats:
         """A holder's shares, shape (P, 1, size), of segments and masks, or with `zeros` of masks alone."""
@@ -75,7 +92,7 @@ class Codewords:
     def open(self, shares: Mapping[int, Floats], *, wide: bool) -> Floats:
         """The segments, canonical, shape (P, ell, size), of right shares, by holder."""
         first = self._first(shares, wide=wide)
-        known = np.stack([shares[j] for j in first], axis=1)
+        known = reduce(np.stack([shares[j] for j in first], axis=1), self._moduli)
         return canonical(matmul(self._between(first, ()), known, self._moduli), self._moduli)
 
     def contains(self, shares: Mapping[int, Floats], masks: MaskSource, *, wide: bool) -> bool:

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from secfc.crypto.randomness import MaskSource
-from secfc.field.packing import pack
+from secfc.field.packing import pack, unpack
 from secfc.field.primes import primes_of
 from secfc.kernels.vectorised import VectorisedKernels
 from secfc.kmeans.plain import Plain
@@ -83,7 +83,7 @@ def dealt(code, segments):
     masks = MaskSource()
     flat = segments.reshape(len(code.primes), code.ell, -1)
     drawn = np.stack([masks.uniform(p, (code.t, flat.shape[2])) for p in code.primes])
-    shares = code.deal(flat, drawn)
+    shares = unpack(code.deal(np.concatenate([flat, drawn], axis=1), VectorisedKernels()))
     return {j: one.reshape(len(code.primes), *segments.shape[2:]) for j, one in enumerate(shares, 1)}
 
 

@@ -1,5 +1,6 @@
 """k-means as one program: with shares, in the clear, and as exact Lloyd."""
 
+import hashlib
 from collections import Counter
 from itertools import count
 
@@ -12,6 +13,7 @@ from secfc.comparing.dealer_keys import Keys
 from secfc.errors import CheatError, TooManyFaultsError
 from secfc.field.packing import pack_canonical, unpack
 from secfc.kmeans import plain
+from secfc.operations import full
 from secfc.operations.coded import Coded
 from secfc.operations.secure import Secure
 from secfc.sharing.codewords import Codewords
@@ -87,6 +89,17 @@ def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
     assert set(Counter(made).values()) <= {1, 2}  # at one party for itself, or at both of a pair
 
 
+def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
+    def opened(me, product):
+        return np.zeros((len(me.code.primes), me.code.ell, product.size))
+        yield
+
+    monkeypatch.setattr(full, "opened", opened)
+    _, rows, start, k = drawn_case(4)
+    with pytest.raises(CheatError, match="^no set has rows: a holder has sent wrong shares$"):
+        Net(rows, start, k).run()
+
+
 class Lying:
     """Changes the first residue of what a holder sends with some tags."""
 
@@ -119,6 +132,55 @@ def test_a_holder_that_sends_no_residues_is_a_liar():
 
     net.assert_as(in_the_clear(rows, start, k), *net.run(carry=carry))
     assert net.parties[2].liars == net.parties[3].liars == {5}
+
+
+def test_a_holder_that_sends_too_little_is_a_liar():
+    _, rows, start, k = drawn_case(4)
+    net = Net(rows, start, k, n=5, max_liars=1)
+
+    def carry(sender, recipient, place, data):
+        return data[3:] if sender == 5 and place.tag in ("hidden", "share") else data
+
+    net.assert_as(in_the_clear(rows, start, k), *net.run(carry=carry))
+    assert net.parties[0].liars == net.parties[2].liars == {5}
+
+
+def test_another_liar_after_the_one_that_was_promised_ends_the_run():
+    _, rows, start, k = drawn_case(8)
+    first, second = Lying(4, "hidden"), Lying(5, "hidden")
+
+    def carry(sender, recipient, place, data):
+        data = first(sender, recipient, place, data)
+        return second(sender, recipient, place, data) if place.step > 8 else data
+
+    net = Net(rows, start, k, n=5, max_liars=1)
+    with pytest.raises(TooManyFaultsError, match="hidden: more than max_liars=1 holders sent wrong shares"):
+        net.run(carry=carry)
+
+
+def test_a_spare_share_that_is_wrong_is_noticed_without_liars_too():
+    _, rows, start, k = drawn_case(4)
+    with pytest.raises(CheatError, match=r"^share: shares lie on no polynomial of their degree$"):
+        Net(rows, start, k, n=4).run(carry=Lying(1, "share"))
+
+
+def test_a_piece_has_a_salt_under_its_digest():
+    """Else t shares, the proof and a guess of what is shared would be checked by another's digest."""
+    pieces = []
+
+    def carry(sender, recipient, place, data):
+        if place.tag == "piece":
+            pieces.append((place.step, sender, recipient, bytes(data)))
+        return data
+
+    _, rows, start, k = drawn_case(4)
+    Net(rows, start, k).run(carry=carry)
+    for _, _, recipient, data in pieces:
+        digests, piece = data[: 32 * 3], data[32 * 3 :]
+        mine = digests[32 * (recipient - 1) : 32 * recipient]
+        assert hashlib.sha256(piece).digest() == mine
+        assert hashlib.sha256(piece[:-32]).digest() != mine
+    assert len({data[-32:] for *_, data in pieces}) == len(pieces)
 
 
 def test_more_liars_than_promised_end_the_run():
@@ -154,17 +216,17 @@ def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
 @pytest.mark.parametrize("call", [0, 1, 4, 5])
 def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeypatch, call):
     """Calls 0 and 1 are the shares and zeros of the first dealer, and 4 and 5 of the first dealer's next."""
-    calls, real = count(), Codewords.deal
+    calls, real = count(), Codewords._dealt
 
-    def deal(code, segments, masks):
-        shares = real(code, segments, masks).copy()
+    def deal(code, values, kernels, first):
+        shares = real(code, values, kernels, first)
         if next(calls) == call:
-            shares[1, 0, 0] += 1
+            shares[1, 0, 0] ^= 1
         return shares
 
     _, rows, start, k = drawn_case(4)
     net = Net(rows, start, k)
-    monkeypatch.setattr(Codewords, "deal", deal)
+    monkeypatch.setattr(Codewords, "_dealt", deal)
     kind = "zeros" if call % 2 else "shares"
     with pytest.raises(
         CheatError, match=rf"^party 1 dealt {kind} that lie on no polynomial of their degree$"

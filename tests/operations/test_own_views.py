@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from operations.own_net import parties_of, play
 
+from secfc.field.packing import unpack
 from secfc.field.primes import Prime
+from secfc.kernels.vectorised import VectorisedKernels
 from secfc.operations.opening import opened as opening
 from secfc.operations.random_sharings import random_sharings
 from secfc.operations.reduction import reduced
@@ -55,7 +57,9 @@ def seen(code, coalition, operation, inputs, masks=None, **roles):
 
     def carry(sender, recipient, place, data):
         if recipient in coalition and place.tag not in ("root", "coin"):
-            numbers = bytes(data)[32 * code.n :] if place.tag == "piece" else data  # without digests
+            numbers = bytes(data)
+            if place.tag == "piece":  # without digests, which are of salted pieces, and without the salt
+                numbers = numbers[32 * code.n : -32]
             residues = from_bytes(numbers, (len(numbers) // 3,), (P,))[0]
             found.append(((place.step, place.tag, sender, recipient), residues))
         return data
@@ -114,12 +118,16 @@ def views(code, coalition, operation, **roles):
     return np.array(of_inputs).T, np.array(of_masks).T.reshape(nothing.size, -1)
 
 
+def matrix_of(code, values):
+    """From so many segments and masks to shares, shape (n, values)."""
+    return unpack(code.deal(np.eye(values)[np.newaxis], VectorisedKernels()))[:, 0]
+
+
 def hidden_changes(code, coalition, *, opened):
     """Changes of <x> at all holders that leave a coalition's shares as they are, and what is opened."""
-    unit = np.eye(code.wide)[np.newaxis]
-    every = code.deal(unit[:, : code.ell], unit[:, code.ell :])[:, 0]  # from values to shares, (n, R)
+    every = matrix_of(code, code.wide)
     own = [every[j - 1] for j in coalition if 1 <= j <= code.n]
-    segments = list(unit[0, : code.ell]) if opened else []
+    segments = list(np.eye(code.wide)[: code.ell]) if opened else []
     return every @ kernel(np.array([*own, *segments]).reshape(-1, code.wide)) % P
 
 
@@ -163,6 +171,6 @@ def test_any_t_shares_are_uniform_whatever_is_dealt(shape):
     n, t, ell = shape
     code = Codewords(n=n, t=t, ell=ell, primes=(P,))
     for masks in (t, code.wide - ell):
-        matrix = code.deal(np.zeros((1, ell, masks)), np.eye(masks)[np.newaxis])[:, 0]
+        matrix = matrix_of(code, ell + masks)[:, ell:]
         for holders in combinations(range(n), t):
             assert len(echelon(matrix[list(holders)])[1]) == t

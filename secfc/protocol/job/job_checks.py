@@ -51,7 +51,7 @@ def check_options(given: JobOptions) -> None:
 
 def check_values(given: JobOptions) -> None:
     """Raise ParameterError unless all values are in their ranges and come with what they need."""
-    _check(_of_numbers(given), _of_step(given), _of_compared(given))
+    _check(_of_numbers(given), _of_step(given), _of_compared(given), _of_predict(given))
     _check(_of_deposits(given), _of_spread(given), _of_noise(given))
 
 
@@ -99,6 +99,13 @@ def _of_compared(given: JobOptions) -> _Rules:
         check_positive("compared", k)
     ascending = all(a < b for a, b in pairwise(given.compared)) and given.compared[-1] == given.k
     yield not ascending, f"compared: ascending numbers up to k={given.k} are needed"
+
+
+def _of_predict(given: JobOptions) -> _Rules:
+    yield (
+        given.predict and (given.init, given.max_iter) != ("labels", 1),
+        "predict: init='labels' and max_iter=1 are needed, because a prediction moves no centre",
+    )
 
 
 def _of_step(given: JobOptions) -> _Rules:

@@ -172,7 +172,7 @@ def _disclosure(options: JobOptions) -> Disclosed:
     if options.disclosure == "coded":
         return Coded()
     usual = (1, 2, 3) if options.t == 1 else (1, options.n + 1, options.n + 2)
-    return LabelsOnly(tuple(options.comparers) or usual, options.reveal_inertia)
+    return LabelsOnly(tuple(options.comparers or ()) or usual, options.reveal_inertia)
 
 
 def _opened(options: JobOptions) -> Centres:

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from secfc.crypto.randomness import MaskSource
-from secfc.errors import CheatError
+from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
+from secfc.field.packing import BYTES_PER_RESIDUE, unpack
 from secfc.field.residues import BLOCK, matmul, reduce
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
@@ -28,6 +29,9 @@ from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 COVERS = 3
 _DIGEST = 32
 _COIN = 16
+_SALT = 32
+"""Random bytes of each piece. Without them a digest of another's piece would confirm a guess of what is
+shared, because t shares, the proof and the guess determine that piece."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +60,13 @@ def dealt(
 
 def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
     code, primes = me.code, me.code.primes
-    masks = code.wide - code.ell
     covered = np.concatenate([segments, _uniform(me, code.ell, COVERS)], axis=2)
     of_shared = np.concatenate([covered, _uniform(me, code.t, covered.shape[2])], axis=1)
-    of_zeros = _uniform(me, masks, zeros + COVERS)
-    nothing = np.zeros((len(primes), code.ell, zeros + COVERS))
-    shares = np.concatenate(
-        [code.deal(of_shared[:, : code.ell], of_shared[:, code.ell :]), code.deal(nothing, of_zeros)], axis=2
-    )
-    pieces = [to_bytes(one, primes) for one in shares]
+    of_zeros = _uniform(me, code.wide - code.ell, zeros + COVERS)
+    shares = code.deal(of_shared, me.kernels), code.deal_zeros(of_zeros, me.kernels)
+    pieces = [
+        b"".join((*(part.data for part in one), me.masks.octets(_SALT))) for one in zip(*shares, strict=True)
+    ]
     digests = b"".join(hashlib.sha256(piece).digest() for piece in pieces)
     for holder, piece in zip(me.roles.holders, pieces, strict=True):
         me.send(holder, "piece", digests + piece)
@@ -78,32 +80,53 @@ def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
 
 def _holder(me: Party, dealers: tuple[int, ...], shared: int, zeros: int) -> Half:
     code, primes = me.code, me.code.primes
-    columns, start = shared + zeros + 2 * COVERS, _DIGEST * code.n
-    pieces = yield Wait("piece", dealers, start + size_of(columns, primes))
+    start = _DIGEST * code.n
+    ends = start + size_of(shared + COVERS, primes), start + size_of(shared + zeros + 2 * COVERS, primes)
+    pieces = yield Wait("piece", dealers, ends[1] + _SALT)
     roots = yield Wait("root", dealers, _DIGEST)
     factors = yield from _coefficients(me, max(shared, zeros))
     rows = code.narrow, code.wide - code.ell
     sizes = [size_of(COVERS * one, primes) for one in rows]
     proofs, found = (yield Wait("proof", dealers, sum(sizes))), {}
     for dealer, piece in pieces.items():
-        digests, own = memoryview(piece)[:start], memoryview(piece)[start:]
+        view, said = memoryview(piece), memoryview(proofs[dealer])
         at = _DIGEST * (me.number - 1)
-        committed = hashlib.sha256(digests).digest() == roots[dealer]
-        committed &= hashlib.sha256(own).digest() == digests[at : at + _DIGEST]
-        shares = from_bytes(own, (1, columns), primes)
-        of_shared, of_zeros = np.split(shares, [shared + COVERS], axis=2)
-        for kind, part, low, size, count in (
-            ("shares", of_shared, 0, sizes[0], rows[0]),
-            ("zeros", of_zeros, sizes[0], sizes[1], rows[1]),
-        ):
-            said = from_bytes(memoryview(proofs[dealer])[low : low + size], (count, COVERS), primes)
-            expected = code.at_holder(me.number, said, zeros=kind == "zeros")
-            difference = _sums(part, factors, primes) - expected
-            if not committed or reduce(difference, _moduli(primes)).any():
-                text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
-                raise CheatError(text, code=Code.BAD_MESSAGE)
-        found[dealer] = Dealt(shared=of_shared[:, 0, :shared], zeros=of_zeros[:, 0, :zeros])
+        committed = hashlib.sha256(view[:start]).digest() == roots[dealer]
+        committed &= hashlib.sha256(view[start:]).digest() == view[at : at + _DIGEST]
+        of_shared = _checked(me, view[start : ends[0]], said[: sizes[0]], factors, zeros=False)
+        of_zeros = _checked(me, view[ends[0] : ends[1]], said[sizes[0] :], factors, zeros=True)
+        if not committed or of_shared is None:
+            raise _refusal(dealer, "shares")
+        if of_zeros is None:
+            raise _refusal(dealer, "zeros")
+        found[dealer] = Dealt(shared=of_shared, zeros=of_zeros)
     return found
+
+
+def _checked(
+    me: Party, data: memoryview, proof: memoryview, factors: Floats, *, zeros: bool
+) -> Floats | None:
+    """Shares, shape (P, size), without covers. None if they do not agree with a dealer's proof."""
+    code, primes = me.code, me.code.primes
+    planes = np.frombuffer(data, dtype=np.uint8).reshape(len(primes), -1)
+    size = planes.shape[1] // BYTES_PER_RESIDUE - COVERS
+    try:
+        said = from_bytes(proof, (code.wide - code.ell if zeros else code.narrow, COVERS), primes)
+    except MessageError:
+        return None
+    expected = code.at_holder(me.number, said, zeros=zeros)[:, 0]
+    own, right = np.empty((len(primes), COVERS)), True
+    for plane, of_prime, out, p in zip(planes, factors, own, primes, strict=True):
+        used = np.ascontiguousarray(of_prime[:, :size])
+        right &= me.kernels.combine(plane[np.newaxis, : BYTES_PER_RESIDUE * size], used, p, out)
+    shares = unpack(planes)
+    difference = reduce(own + shares[:, size:] - expected, np.array(primes)[:, np.newaxis])
+    return shares[:, :size] if right and not difference.any() else None
+
+
+def _refusal(dealer: int, kind: str) -> CheatError:
+    text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
+    return CheatError(text, code=Code.BAD_MESSAGE)
 
 
 def _tosser(me: Party, dealers: tuple[int, ...]) -> Half:
@@ -119,23 +142,23 @@ def _witness(me: Party, dealers: tuple[int, ...]) -> Half:
 
 
 def _coefficients(me: Party, size: int) -> Half:
-    """Coefficients of the coin, shape (P, size, COVERS)."""
+    """Coefficients of the coin, shape (P, COVERS, size)."""
     coins = yield Wait("coin", me.roles.comparers, _COIN)
     drawn = MaskSource(hashlib.sha256(b"secfc dealing 1" + b"".join(coins.values())).digest())
-    return np.stack([drawn.uniform(p, (size, COVERS), me.kernels) for p in me.code.primes])
+    return np.stack([drawn.uniform(p, (COVERS, size), me.kernels) for p in me.code.primes])
 
 
 def _sums(values: Floats, factors: Floats, primes: tuple[int, ...]) -> Floats:
     """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS)."""
     columns = values.shape[2] - COVERS
-    blocks, rest = columns // BLOCK, columns % BLOCK
-    whole, moduli = columns - rest, _moduli(primes)
-    parts = reduce(values[:, :, :columns], moduli)
-    total = matmul(parts[:, :, whole:], factors[:, whole:columns], moduli) + values[:, :, columns:]
+    blocks, whole, moduli = columns // BLOCK, columns // BLOCK * BLOCK, _moduli(primes)
+    rest = factors[:, :, whole:columns].swapaxes(1, 2)
+    total = matmul(reduce(values[:, :, whole:columns], moduli), rest, moduli) + values[:, :, columns:]
     if blocks:  # one product for all blocks: a loop over short ones would take longer
-        first = parts[:, :, :whole].reshape(*parts.shape[:2], blocks, BLOCK).swapaxes(1, 2)
-        second = factors[:, :whole].reshape(len(primes), blocks, BLOCK, COVERS)
-        total += reduce(first @ second, moduli[..., np.newaxis]).sum(axis=1)
+        first = reduce(values[:, :, :whole], moduli).reshape(*values.shape[:2], blocks, BLOCK)
+        second = factors[:, :, :whole].reshape(len(primes), COVERS, blocks, BLOCK)
+        products = first.swapaxes(1, 2) @ second.transpose(0, 2, 3, 1)
+        total += reduce(products, moduli[..., np.newaxis]).sum(axis=1)
     return reduce(total, moduli)
 
 

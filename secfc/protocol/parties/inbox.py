@@ -32,7 +32,8 @@ class Place:
 class Wait:
     """What a half waits for: messages with a tag and exact size in bytes, of all these senders.
 
-    With `enough` so many of them are enough; the half receives all that have come by then.
+    With `enough` so many of them are enough; the half receives all that have come by then, and checks their
+    sizes, because it may do without some.
     """
 
     tag: str
@@ -96,7 +97,7 @@ class Inbox:
             if seen != self._seen:
                 text = f"party {sender} saw other numbers opened before step {self._step}"
                 raise CheatError(text, code=Code.BAD_MESSAGE)
-            if len(data) != wanted.size:
+            if wanted.enough is None and len(data) != wanted.size:
                 text = f"party {sender} sent {len(data)} bytes for {wanted.tag}, not {wanted.size}"
                 raise MessageError(text)
             found[sender] = data

@@ -8,7 +8,8 @@ of columns are words too, so a wrong row passes one with probability 1/p.
 from collections.abc import Generator, Mapping
 
 from secfc.comparing.role import Data
-from secfc.errors import MessageError, TooManyFaultsError
+from secfc.errors import CheatError, MessageError, TooManyFaultsError
+from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
@@ -19,45 +20,47 @@ def opened_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wa
     """The segments, canonical, shape (P, ell, size), of the shares that holders send with a tag."""
     shares = yield from right_shares(me, tag, size, wide=wide)
     first = sorted(shares)[: me.code.wide if wide else me.code.narrow]
-    return me.code.open({j: _residues(me, j, shares[j], size) for j in first}, wide=wide)
+    return me.code.open({j: from_bytes(shares[j], (size,), me.code.primes) for j in first}, wide=wide)
 
 
 def right_shares(
     me: Party, tag: str, size: int, *, wide: bool
 ) -> Generator[Wait, dict[int, Data], dict[int, Data]]:
-    """Shares, as they were sent, that lie on polynomials, by holder: as many as are needed or more."""
-    code, most = me.code, me.max_liars
-    needed = code.wide if wide else code.narrow
+    """Shares, as they were sent, that lie on polynomials, by holder: as many as are needed or more.
+
+    CheatError if they do not and `max_liars` is 0, as far as more have come than are needed.
+    TooManyFaultsError for more liars than `max_liars`.
+    """
+    code, needed = me.code, me.code.wide if wide else me.code.narrow
     senders = tuple(j for j in me.roles.holders if j not in me.liars)
-    octets = size_of(size, code.primes)
-    sent = yield Wait(tag, senders, octets, needed + most)
-    if not most:
-        return sent
-    shares = _possible(me, sent, size)
-    if len(shares) >= needed + most and code.contains(shares, me.masks, wide=wide):
+    octets, most = size_of(size, code.primes), me.max_liars - len(me.liars)
+    sent = yield Wait(tag, senders, octets, needed + max(most, 0))
+    shares = _possible(me, sent, octets)
+    if len(shares) >= needed + max(most, 0) and code.contains(shares, me.masks, wide=wide):
         return {j: sent[j] for j in shares}
-    sent = yield Wait(tag, senders, octets, needed + 2 * most)
-    shares = _possible(me, sent, size)
-    wrong = code.wrong(shares, me.masks, wide=wide, most=most - len(me.liars.intersection(sent)))
-    if wrong is None:
-        raise TooManyFaultsError(f"{tag}: more than max_liars={most} holders sent wrong shares")
-    me.liars |= wrong
-    return {j: sent[j] for j in shares if j not in wrong}
+    if not me.max_liars:
+        raise CheatError(f"{tag}: shares lie on no polynomial of their degree", code=Code.BAD_MESSAGE)
+    if most > 0:
+        sent = yield Wait(tag, senders, octets, needed + 2 * most)
+        shares = _possible(me, sent, octets)
+        left = me.max_liars - len(me.liars)
+        wrong = code.wrong(shares, me.masks, wide=wide, most=left) if left >= 0 else None
+        if wrong is not None:
+            me.liars |= wrong
+            return {j: sent[j] for j in shares if j not in wrong}
+    raise TooManyFaultsError(f"{tag}: more than max_liars={me.max_liars} holders sent wrong shares")
 
 
-def _possible(me: Party, sent: Mapping[int, Data], size: int) -> dict[int, Floats]:
-    """What was sent, but for integers that are no residues. A holder that sends such is a liar."""
-    found = {}
+def _possible(me: Party, sent: Mapping[int, Data], octets: int) -> dict[int, Floats]:
+    """What was sent, but for other sizes and integers that are no residues. Who sends such is a liar."""
+    found, size = {}, octets // size_of(1, me.code.primes)
     for holder, data in sent.items():
         try:
-            found[holder] = _residues(me, holder, data, size)
-        except MessageError:
+            if len(data) != octets:
+                raise MessageError(f"{len(data)} bytes were sent, not {octets}")
+            found[holder] = from_bytes(data, (size,), me.code.primes)
+        except MessageError as error:
+            if not me.max_liars:
+                raise MessageError(f"party {holder}: {error}") from None
             me.liars.add(holder)
     return found
-
-
-def _residues(me: Party, holder: int, data: Data, size: int) -> Floats:
-    try:
-        return from_bytes(data, (size,), me.code.primes)
-    except MessageError as error:
-        raise MessageError(f"party {holder}: {error}") from None
