@@ -96,7 +96,7 @@ def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
 
     monkeypatch.setattr(full, "opened", opened)
     _, rows, start, k = drawn_case(4)
-    with pytest.raises(CheatError, match="^no set has rows: a holder has sent wrong shares$"):
+    with pytest.raises(CheatError, match=r"^no set has rows: a holder has sent wrong shares$"):
         Net(rows, start, k).run()
 
 
