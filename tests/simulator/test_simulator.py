@@ -14,7 +14,7 @@ from simulator.traffic import Traffic
 from secfc.protocol.job.cases import Union
 from secfc.protocol.job.job_options import as_options
 
-*_first, _end = map(int, os.environ.get("SECFC_SIMULATIONS", "300").split(":"))
+*_first, _end = map(int, os.environ.get("SECFC_SIMULATIONS", "200").split(":"))
 SEEDS = range(*_first, _end)
 
 
