@@ -12,11 +12,11 @@ from secfc.operations.sums import PlainSums, plain_sums
 from secfc.operations.unmoved import plain_moved_below
 
 
-class Plain:
-    """Operations on quantised rows, shape (m, d). Weights and sets, which are labels, have shape (m,)."""
+class PublicSets:
+    """The operations that nobody computes securely where sets are public labels, shape (m,)."""
 
-    def __init__(self, rows: Objects, start: Labels, weights: Ints, k: int) -> None:
-        self._rows, self._start, self._weights, self._k = rows, start, weights, k
+    def __init__(self, start: Labels, k: int) -> None:
+        self._start, self._k = start, k
 
     def start(self) -> Generator[None, None, Labels]:
         """See `Operations.start`."""
@@ -27,6 +27,21 @@ class Plain:
         """See `Operations.full`."""
         return plain_full(sets, self._k)
         yield
+
+    def moved_below(
+        self, before: Labels, after: Labels, limits: list[int]
+    ) -> Generator[None, None, tuple[bool, ...]]:
+        """See `Operations.moved_below`."""
+        return plain_moved_below(before, after, limits)
+        yield
+
+
+class Plain(PublicSets):
+    """Operations on quantised rows, shape (m, d). Weights and sets, which are labels, have shape (m,)."""
+
+    def __init__(self, rows: Objects, start: Labels, weights: Ints, k: int) -> None:
+        super().__init__(start, k)
+        self._rows, self._weights = rows, weights
 
     def means(self, sets: Labels, full: Full) -> Generator[None, None, PlainSums]:
         """See `Operations.means`."""
@@ -43,11 +58,4 @@ class Plain:
     ) -> Generator[None, None, tuple[Labels, bool]]:
         """See `Operations.refill`."""
         return plain_refilled(self._rows, labels, means, empty)
-        yield
-
-    def moved_below(
-        self, before: Labels, after: Labels, limits: list[int]
-    ) -> Generator[None, None, tuple[bool, ...]]:
-        """See `Operations.moved_below`."""
-        return plain_moved_below(before, after, limits)
         yield

@@ -12,15 +12,14 @@ import numpy as np
 from secfc.errors import MessageError
 from secfc.field.array_types import Floats, Ints, Labels, Shares
 from secfc.field.mixed_radix import MixedRadix
-from secfc.field.packing import PackedResidues, unpack
+from secfc.field.packing import unpack
 from secfc.kmeans.compare import SquaredDistances, quotients
 from secfc.kmeans.compare import nearest as nearest_of
+from secfc.kmeans.plain import PublicSets
 from secfc.kmeans.program import Full
 from secfc.kmeans.relocation import relocate
-from secfc.operations.full import plain_full
-from secfc.operations.unmoved import plain_moved_below
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.opened import right_shares
+from secfc.protocol.parties.opened import decoded_sum
 from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared
@@ -36,22 +35,13 @@ class CodedMeans:
     sizes: Ints = field(repr=False)
 
 
-class Coded:
+class Coded(PublicSets):
     """Operations on shared rows. `start` are public first sets, and `weights` public weights, shape (m,)."""
 
     def __init__(self, me: Party, rows: Rows, start: Labels, weights: Ints, k: int) -> None:
-        self._me, self._rows, self._start, self._weights, self._k = me, rows, start, weights, k
+        super().__init__(start, k)
+        self._me, self._rows, self._weights = me, rows, weights
         self._own: Shares | None = None  # at the coordinator: each row's distance to its nearest mean
-
-    def start(self) -> Generator[None, None, Labels]:
-        """See `Operations.start`."""
-        return self._start
-        yield
-
-    def full(self, sets: Labels) -> Generator[None, None, Full]:
-        """See `Operations.full`."""
-        return plain_full(sets, self._k)
-        yield
 
     def means(self, sets: Labels, full: Full) -> Generator[None, None, CodedMeans]:
         """See `Operations.means`."""
@@ -83,13 +73,6 @@ class Coded:
         (sets, *_) = yield from me.together(halves)
         return sets, not np.array_equal(sets, labels)
 
-    def moved_below(
-        self, before: Labels, after: Labels, limits: list[int]
-    ) -> Generator[None, None, tuple[bool, ...]]:
-        """See `Operations.moved_below`."""
-        return plain_moved_below(before, after, limits)
-        yield
-
     def _holder(self, means: CodedMeans) -> Half:
         """|s|^2 - 2 n <s, f> + n^2 |f|^2 of each set and row."""
         sums, sizes = means.sums, means.sizes[:, np.newaxis]
@@ -100,15 +83,9 @@ class Coded:
         yield
 
     def _coordinator(self, means: CodedMeans, shape: tuple[int, int, int]) -> Half:
-        me, code = self._me, self._me.code
-        answers = yield from right_shares(me, "answer", shape[1] * shape[2], wide=True)
-        holders = tuple(sorted(answers)[: code.wide])
-        planes = [PackedResidues(payload=answers[j], shape=shape).planes() for j in holders]
-        decoded = PackedResidues.empty(shape)
-        wrong = me.kernels.weigh(planes, code.weights(holders), code.primes, decoded.planes())
-        if wrong >= 0:
-            raise MessageError(f"party {holders[wrong]} sent integers that are not below their prime")
-        radix = MixedRadix(code.primes)
+        me = self._me
+        decoded = yield from decoded_sum(me, "answer", shape)
+        radix = MixedRadix(me.code.primes)
         residues: Floats = unpack(decoded.planes())
         digits = np.ascontiguousarray(radix.digits(residues))
         distances = SquaredDistances(digits=digits, radix=radix, sizes=means.sizes)

@@ -14,7 +14,7 @@ from secfc.comparing.masking import BearerMasks, MaskDealer, add_dealt
 from secfc.errors import MessageError
 from secfc.field.packing import PackedResidues, pack, packed_bytes
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.opened import right_shares
+from secfc.protocol.parties.opened import decoded_sum
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.shared import Shared
 
@@ -97,14 +97,7 @@ def _dealer(me: Party, shape: tuple[int, int, int]) -> Half:
 
 
 def _first(me: Party, shape: tuple[int, int, int]) -> Half:
-    code = me.code
-    answers = yield from right_shares(me, "answer", shape[1] * shape[2], wide=True)
-    holders = tuple(sorted(answers)[: code.wide])
-    planes = [PackedResidues(payload=answers[j], shape=shape).planes() for j in holders]
-    decoded = PackedResidues.empty(shape)
-    wrong = me.kernels.weigh(planes, code.weights(holders), code.primes, decoded.planes())
-    if wrong >= 0:
-        raise MessageError(f"party {holders[wrong]} sent integers that are not below their prime")
+    decoded = yield from decoded_sum(me, "answer", shape)
     me.send(me.roles.second, "decoded", decoded.payload)
     return decoded
 

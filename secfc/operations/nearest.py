@@ -17,7 +17,7 @@ from secfc.field.residues import reduce
 from secfc.operations.masked import Masked
 from secfc.operations.pairs import pairs_of
 from secfc.operations.signs import HiddenBits, hidden_signs, wins
-from secfc.protocol.parties.dealing import dealt
+from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
@@ -57,25 +57,20 @@ def nearest(
 
 def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
     """[b] of bits that stayed under masks, shape (outputs, rows)."""
-    primes, shape, halves = me.code.primes, (bits.outputs, bits.rows), []
+    size, halves = bits.outputs * bits.rows, []
     if me.deals and bits.held is not None:
         halves.append(_dealer(me, bits.held))
     if me.evaluates and bits.held is not None:
         halves.append(_evaluator(me, bits.held))
     made = yield from me.together(halves)
-    found = yield from dealt(
-        me, me.roles.evaluators, made[0] if me.evaluates else None, shared=bits.outputs * bits.rows
-    )
-    first, second = (found[one].shared if me.holds else None for one in me.roles.evaluators)
-    return (
-        Shared(primes, (bits.outputs * bits.rows,), first)
-        + Shared(primes, (bits.outputs * bits.rows,), second)
-    ).reshape(*shape)
+    segments = made[0] if me.evaluates else None
+    found = yield from dealt(me, me.roles.evaluators, segments, shared=size)
+    return added(me, [one.shared for one in found.values()], size).reshape(bits.outputs, bits.rows)
 
 
 def _dealer(me: Party, masks: Bools) -> Half:
     first, second = me.roles.evaluators
-    rest = reduce(masks.astype(np.float64) - _of_first(me, first, masks.shape), _moduli(me))
+    rest = reduce(masks.astype(np.float64) - _of_first(me, first, masks.shape), me.code.moduli)
     me.send(second, "half", to_bytes(rest, me.code.primes))
     return
     yield
@@ -90,12 +85,8 @@ def _evaluator(me: Party, deltas: Bools) -> Half:
         dealer = me.roles.dealer
         given = (yield Wait("half", (dealer,), size_of(deltas.size, code.primes)))[dealer]
         mine = signs * from_bytes(given, deltas.shape, code.primes)
-    mine = reduce(mine, _moduli(me)).reshape(len(code.primes), 1, -1)
+    mine = reduce(mine, me.code.moduli).reshape(len(code.primes), 1, -1)
     return np.repeat(mine, code.ell, axis=1)
-
-
-def _moduli(me: Party) -> Floats:
-    return np.array(me.code.primes, dtype=np.float64)[:, np.newaxis, np.newaxis]
 
 
 def _of_first(me: Party, evaluator: int, shape: tuple[int, ...]) -> Floats:

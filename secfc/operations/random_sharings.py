@@ -7,11 +7,7 @@ under them.
 from collections.abc import Generator
 from dataclasses import dataclass
 
-import numpy as np
-
-from secfc.field.array_types import Floats
-from secfc.field.residues import reduce
-from secfc.protocol.parties.dealing import dealt
+from secfc.protocol.parties.dealing import added, dealt
 from secfc.protocol.parties.party import Party
 from secfc.sharing.shared import Shared
 
@@ -33,18 +29,10 @@ def random_sharings(
     me: Party, *, twins: int = 0, zeros: int = 0, alone: int = 0
 ) -> Generator[None, None, Sharings]:
     """So many sharings of each kind. With [rho] also [rho] + <0> is dealt: <rho>."""
-    code, shared, segments = me.code, twins + alone, None
-    if me.number in me.dealing:
-        drawn = [me.masks.uniform(p, (code.ell, shared), me.kernels) for p in code.primes]
-        segments = np.stack(drawn)
+    code, shared = me.code, twins + alone
+    segments = me.uniform(code.ell, shared) if me.number in me.dealing else None
     found = yield from dealt(me, me.dealing, segments, shared=shared, zeros=twins + zeros)
-    added = _sum([one.shared for one in found.values()], code.primes, shared)
-    nothing = _sum([one.zeros for one in found.values()], code.primes, twins + zeros)
-    narrow, hidden = added[:twins], Shared(code.primes, nothing.shape, nothing.residues, wide=True)
-    return Sharings(narrow=narrow, wide=narrow + hidden[:twins], zeros=hidden[twins:], alone=added[twins:])
-
-
-def _sum(parts: list[Floats], primes: tuple[int, ...], size: int) -> Shared:
-    """What all dealers dealt, added up; there are no parts at a party that holds no shares."""
-    moduli = np.array(primes)[:, np.newaxis]
-    return Shared(primes, (size,), reduce(np.sum(parts, axis=0), moduli) if parts else None)
+    of_all = added(me, [one.shared for one in found.values()], shared)
+    nothing = added(me, [one.zeros for one in found.values()], twins + zeros)
+    narrow, hidden = of_all[:twins], Shared(code.primes, nothing.shape, nothing.residues, wide=True)
+    return Sharings(narrow=narrow, wide=narrow + hidden[:twins], zeros=hidden[twins:], alone=of_all[twins:])

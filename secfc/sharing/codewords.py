@@ -83,17 +83,17 @@ class Codewords:
         """A holder's shares, shape (P, 1, size), of segments and masks, or with `zeros` of masks alone."""
         first = self.ell if zeros else 0
         weights = self._dealing[:, holder - 1 : holder, first : first + values.shape[1]]
-        return matmul(weights, reduce(values, self._moduli), self._moduli)
+        return matmul(weights, reduce(values, self.moduli), self.moduli)
 
     def public(self, segments: Floats, holder: int) -> Floats:
         """A holder's share, shape (P, size), of public segments, shape (P, ell, size)."""
-        return matmul(self._dealing[:, holder - 1 : holder, : self.ell], segments, self._moduli)[:, 0]
+        return matmul(self._dealing[:, holder - 1 : holder, : self.ell], segments, self.moduli)[:, 0]
 
     def open(self, shares: Mapping[int, Floats], *, wide: bool) -> Floats:
         """The segments, canonical, shape (P, ell, size), of right shares, by holder."""
         first = self._first(shares, wide=wide)
-        known = reduce(np.stack([shares[j] for j in first], axis=1), self._moduli)
-        return canonical(matmul(self._between(first, ()), known, self._moduli), self._moduli)
+        known = reduce(np.stack([shares[j] for j in first], axis=1), self.moduli)
+        return canonical(matmul(self._between(first, ()), known, self.moduli), self.moduli)
 
     def contains(self, shares: Mapping[int, Floats], masks: MaskSource, *, wide: bool) -> bool:
         """Whether all shares lie on polynomials, by random combinations of what is expected and given.
@@ -106,8 +106,8 @@ class Codewords:
             return True
         words = self._combined(shares, masks)
         known, given = words[:, : len(first)], words[:, len(first) :]
-        expected = matmul(self._between(first, spare), known, self._moduli)
-        return not reduce(expected - given, self._moduli).any()
+        expected = matmul(self._between(first, spare), known, self.moduli)
+        return not reduce(expected - given, self.moduli).any()
 
     def wrong(
         self, shares: Mapping[int, Floats], masks: MaskSource, *, wide: bool, most: int
@@ -134,7 +134,7 @@ class Codewords:
         size = next(iter(shares.values())).shape[1]
         drawn = np.stack([masks.uniform(p, (size, _COMBINATIONS)) for p in self.primes])
         words = np.stack([shares[j] for j in sorted(shares)], axis=1)
-        return matmul(reduce(words, self._moduli), drawn, self._moduli)
+        return matmul(reduce(words, self.moduli), drawn, self.moduli)
 
     def first_prime(self) -> "Codewords":
         """The same codewords modulo the first prime alone."""
@@ -142,10 +142,11 @@ class Codewords:
 
     def weights(self, holders: tuple[int, ...]) -> Floats:
         """Weights of the shares of R holders in the sum of the segments of <x>, shape (P, R)."""
-        return reduce(self._between(holders, ()).sum(axis=1), self._moduli[..., 0])
+        return reduce(self._between(holders, ()).sum(axis=1), self.moduli[..., 0])
 
     @cached_property
-    def _moduli(self) -> Floats:
+    def moduli(self) -> Floats:
+        """The primes, shape (P, 1, 1)."""
         return np.array(self.primes, dtype=np.float64)[:, np.newaxis, np.newaxis]
 
     @cached_property

@@ -75,11 +75,6 @@ class Shared:
         found = _shape(self.shape, lambda one: one.reshape(shape))
         return self._made(lambda own: own.reshape(len(self.primes), *shape), shape=found)
 
-    def transpose(self) -> Self:
-        """The last two axes exchanged."""
-        shape = (*self.shape[:-2], self.shape[-1], self.shape[-2])
-        return self._made(lambda own: own.swapaxes(-1, -2), shape=shape)
-
     def _made(self, of: Callable[[Floats], Floats], *, shape: tuple[int, ...] | None = None) -> Self:
         found = None if self.residues is None else of(self.residues)
         return type(self)(self.primes, self.shape if shape is None else shape, found, wide=self.wide)

@@ -25,6 +25,7 @@ from secfc.field.residues import BLOCK, matmul, reduce
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
+from secfc.sharing.shared import Shared
 
 COVERS = 3
 _DIGEST = 32
@@ -58,11 +59,17 @@ def dealt(
     return found[0] if me.holds else {}
 
 
+def added(me: Party, parts: list[Floats], size: int) -> Shared:
+    """What several dealers dealt, shape (size,), added up; no parts at a party that holds no shares."""
+    total = reduce(np.sum(parts, axis=0), me.code.moduli[..., 0]) if parts else None
+    return Shared(me.code.primes, (size,), total)
+
+
 def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
     code, primes = me.code, me.code.primes
-    covered = np.concatenate([segments, _uniform(me, code.ell, COVERS)], axis=2)
-    of_shared = np.concatenate([covered, _uniform(me, code.t, covered.shape[2])], axis=1)
-    of_zeros = _uniform(me, code.wide - code.ell, zeros + COVERS)
+    covered = np.concatenate([segments, me.uniform(code.ell, COVERS)], axis=2)
+    of_shared = np.concatenate([covered, me.uniform(code.t, covered.shape[2])], axis=1)
+    of_zeros = me.uniform(code.wide - code.ell, zeros + COVERS)
     shares = code.deal(of_shared, me.kernels), code.deal_zeros(of_zeros, me.kernels)
     pieces = [
         b"".join((*(part.data for part in one), me.masks.octets(_SALT))) for one in zip(*shares, strict=True)
@@ -73,7 +80,7 @@ def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
     for party in me.roles.everybody:
         me.send(party, "root", hashlib.sha256(digests).digest())
     factors = yield from _coefficients(me, max(segments.shape[2], zeros))
-    proofs = [_sums(one, factors, primes) for one in (of_shared, of_zeros)]
+    proofs = [_sums(one, factors, code.moduli) for one in (of_shared, of_zeros)]
     for holder in me.roles.holders:
         me.send(holder, "proof", b"".join(to_bytes(one, primes) for one in proofs))
 
@@ -120,7 +127,7 @@ def _checked(
         used = np.ascontiguousarray(of_prime[:, :size])
         right &= me.kernels.combine(plane[np.newaxis, : BYTES_PER_RESIDUE * size], used, p, out)
     shares = unpack(planes)
-    difference = reduce(own + shares[:, size:] - expected, np.array(primes)[:, np.newaxis])
+    difference = reduce(own + shares[:, size:] - expected, code.moduli[..., 0])
     return shares[:, :size] if right and not difference.any() else None
 
 
@@ -148,23 +155,15 @@ def _coefficients(me: Party, size: int) -> Half:
     return np.stack([drawn.uniform(p, (COVERS, size), me.kernels) for p in me.code.primes])
 
 
-def _sums(values: Floats, factors: Floats, primes: tuple[int, ...]) -> Floats:
+def _sums(values: Floats, factors: Floats, moduli: Floats) -> Floats:
     """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS)."""
     columns = values.shape[2] - COVERS
-    blocks, whole, moduli = columns // BLOCK, columns // BLOCK * BLOCK, _moduli(primes)
+    blocks, whole = columns // BLOCK, columns // BLOCK * BLOCK
     rest = factors[:, :, whole:columns].swapaxes(1, 2)
     total = matmul(reduce(values[:, :, whole:columns], moduli), rest, moduli) + values[:, :, columns:]
     if blocks:  # one product for all blocks: a loop over short ones would take longer
         first = reduce(values[:, :, :whole], moduli).reshape(*values.shape[:2], blocks, BLOCK)
-        second = factors[:, :, :whole].reshape(len(primes), COVERS, blocks, BLOCK)
+        second = factors[:, :, :whole].reshape(len(moduli), COVERS, blocks, BLOCK)
         products = first.swapaxes(1, 2) @ second.transpose(0, 2, 3, 1)
         total += reduce(products, moduli[..., np.newaxis]).sum(axis=1)
     return reduce(total, moduli)
-
-
-def _moduli(primes: tuple[int, ...]) -> Floats:
-    return np.array(primes, dtype=np.float64)[:, np.newaxis, np.newaxis]
-
-
-def _uniform(me: Party, count: int, size: int) -> Floats:
-    return np.stack([me.masks.uniform(p, (count, size), me.kernels) for p in me.code.primes])

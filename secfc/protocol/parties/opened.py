@@ -11,22 +11,37 @@ from secfc.comparing.role import Data
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
+from secfc.field.packing import PackedResidues
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Party
 from secfc.sharing.residue_bytes import from_bytes, size_of
 
+Right = tuple[dict[int, Data], dict[int, Floats]]
+"""Shares by holder: as they were sent, and as residues, shape (P, size)."""
+
 
 def opened_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wait, dict[int, Data], Floats]:
     """The segments, canonical, shape (P, ell, size), of the shares that holders send with a tag."""
-    shares = yield from right_shares(me, tag, size, wide=wide)
-    first = sorted(shares)[: me.code.wide if wide else me.code.narrow]
-    return me.code.open({j: from_bytes(shares[j], (size,), me.code.primes) for j in first}, wide=wide)
+    _, shares = yield from right_shares(me, tag, size, wide=wide)
+    return me.code.open(shares, wide=wide)
 
 
-def right_shares(
-    me: Party, tag: str, size: int, *, wide: bool
-) -> Generator[Wait, dict[int, Data], dict[int, Data]]:
-    """Shares, as they were sent, that lie on polynomials, by holder: as many as are needed or more.
+def decoded_sum(
+    me: Party, tag: str, shape: tuple[int, int, int]
+) -> Generator[Wait, dict[int, Data], PackedResidues]:
+    """The sum of the segments of <x>, from the answers, (P, columns, rows), that holders send with a tag."""
+    code = me.code
+    sent, _ = yield from right_shares(me, tag, shape[1] * shape[2], wide=True)
+    holders = tuple(sorted(sent)[: code.wide])
+    planes = [PackedResidues(payload=sent[j], shape=shape).planes() for j in holders]
+    decoded = PackedResidues.empty(shape)
+    refused = me.kernels.weigh(planes, code.weights(holders), code.primes, decoded.planes())
+    assert refused < 0  # `right_shares` has checked that they are residues
+    return decoded
+
+
+def right_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wait, dict[int, Data], Right]:
+    """Shares that lie on polynomials: as many as are needed or more.
 
     CheatError if they do not and `max_liars` is 0, as far as more have come than are needed.
     TooManyFaultsError for more liars than `max_liars`.
@@ -37,7 +52,7 @@ def right_shares(
     sent = yield Wait(tag, senders, octets, needed + max(most, 0))
     shares = _possible(me, sent, octets)
     if len(shares) >= needed + max(most, 0) and code.contains(shares, me.masks, wide=wide):
-        return {j: sent[j] for j in shares}
+        return {j: sent[j] for j in shares}, shares
     if not me.max_liars:
         raise CheatError(f"{tag}: shares lie on no polynomial of their degree", code=Code.BAD_MESSAGE)
     if most > 0:
@@ -47,7 +62,8 @@ def right_shares(
         wrong = code.wrong(shares, me.masks, wide=wide, most=left) if left >= 0 else None
         if wrong is not None:
             me.liars |= wrong
-            return {j: sent[j] for j in shares if j not in wrong}
+            right = {j: one for j, one in shares.items() if j not in wrong}
+            return {j: sent[j] for j in right}, right
     raise TooManyFaultsError(f"{tag}: more than max_liars={me.max_liars} holders sent wrong shares")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from secfc.comparing.dealer_keys import Keys
 from secfc.comparing.role import Arena, Data
 from secfc.crypto.randomness import MaskSource
-from secfc.field.array_types import Ints
+from secfc.field.array_types import Floats, Ints
 from secfc.kernels import Kernels
 from secfc.protocol.parties.inbox import Inbox, Place, Wait
 from secfc.sharing.codewords import Codewords
@@ -107,6 +107,10 @@ class Party:
     def evaluates(self) -> bool:
         """Whether it is one of the two evaluators."""
         return self.number in self.roles.evaluators
+
+    def uniform(self, count: int, size: int) -> Floats:
+        """Fresh uniform residues, shape (P, count, size)."""
+        return np.stack([self.masks.uniform(p, (count, size), self.kernels) for p in self.code.primes])
 
     def public(self, values: Ints) -> Shared:
         """Shares of public integers: every segment of each is the same, so the integers themselves."""
