@@ -64,7 +64,7 @@ def shared_bits(me: Party, bits: HiddenBits) -> Generator[None, None, Shared]:
         halves.append(_evaluator(me, bits.held))
     made = yield from me.together(halves)
     segments = made[0] if me.evaluates else None
-    found = yield from dealt(me, me.roles.evaluators, segments, shared=size)
+    found = yield from dealt(me, dict.fromkeys(me.roles.evaluators, size), segments)
     return added(me, [one.shared for one in found.values()], size).reshape(bits.outputs, bits.rows)
 
 

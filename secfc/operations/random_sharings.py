@@ -1,7 +1,7 @@
-"""Random sharings that no t + 1 holders together do not know: t + 1 holders deal, and all add up.
+"""Random sharings that nobody knows: both evaluators deal, and holders add up.
 
-Opens nothing. The dealer of the comparison never deals them alone, because it would learn what is opened
-under them.
+Opens nothing. One of the evaluators is outside of every coalition, because no two of those who compare may
+collude. No run goes on without them, so no other party can be lost while it deals.
 """
 
 from collections.abc import Generator
@@ -30,8 +30,9 @@ def random_sharings(
 ) -> Generator[None, None, Sharings]:
     """So many sharings of each kind. With [rho] also [rho] + <0> is dealt: <rho>."""
     code, shared = me.code, twins + alone
-    segments = me.uniform(code.ell, shared) if me.number in me.dealing else None
-    found = yield from dealt(me, me.dealing, segments, shared=shared, zeros=twins + zeros)
+    segments = me.uniform(code.ell, shared) if me.evaluates else None
+    sizes = dict.fromkeys(me.roles.evaluators, shared)
+    found = yield from dealt(me, sizes, segments, zeros=twins + zeros)
     of_all = added(me, [one.shared for one in found.values()], shared)
     nothing = added(me, [one.zeros for one in found.values()], twins + zeros)
     narrow, hidden = of_all[:twins], Shared(code.primes, nothing.shape, nothing.residues, wide=True)

@@ -58,7 +58,7 @@ def refilled(
             return labels, False
         # The row leaves its set, and its distance becomes -1, which is below that of every other row.
         left = yield from reduced(
-            me, joined([labels * chosen, ((distances + me.unit()) * chosen).reshape(1, -1)], 0)
+            me, joined([labels * chosen, ((distances + me.constant([1])) * chosen).reshape(1, -1)], 0)
         )
         gone = left[:-1] if gone is None else gone + left[:-1]
         distances = distances - left[-1]

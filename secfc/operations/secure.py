@@ -1,6 +1,6 @@
 """The operations of a party: nobody learns a label but its owner."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
@@ -20,11 +20,22 @@ from secfc.sharing.shared import Shared
 class Secure:
     """Operations on shared rows. Sets are shared one-hot, shape (k, m).
 
-    `start` are public first sets, and `weights` public weights, both of shape (m,).
+    `start` are public first sets, and `weights` public weights, both of shape (m,). `on_round` is told each
+    round before it begins, counted from 1: rounds ask for the nearest means.
     """
 
-    def __init__(self, me: Party, rows: Rows, start: Labels, weights: Ints, k: int) -> None:
+    def __init__(
+        self,
+        me: Party,
+        rows: Rows,
+        start: Labels,
+        weights: Ints,
+        k: int,
+        *,
+        on_round: Callable[[int], None] = lambda number: None,
+    ) -> None:
         self._me, self._rows, self._start, self._weights, self._k = me, rows, start, weights, k
+        self._on_round, self._rounds = on_round, 0
 
     def start(self) -> Generator[None, None, Shared]:
         """See `Operations.start`."""
@@ -37,6 +48,8 @@ class Secure:
 
     def means(self, sets: Shared, full: Full) -> Generator[None, None, Sums]:
         """See `Operations.means`."""
+        self._rounds += 1
+        self._on_round(self._rounds)
         return (yield from sums_of(self._me, sets, self._rows, full, self._weights))
 
     def nearest(self, means: Sums) -> Generator[None, None, Shared]:

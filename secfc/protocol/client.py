@@ -22,6 +22,7 @@ from secfc.protocol.messages import (
     MaskedDistances,
     Message,
     Share,
+    Step,
     UnionCheck,
     UnionDeal,
 )
@@ -202,6 +203,8 @@ class Client:
                 return job.checks_shares and not self._tolerates_liars and isinstance(self.phase, ClientShare)
             case MaskedDistances.__name__ | Compared.__name__:
                 return is_sent(kind, job, sender, self.number)
+            case Step.__name__:  # of clients that do not compare some may be lost, or lie
+                return sender in job.comparers or not self._tolerates_liars
         return kind in _NEEDED and not (kind == Share.__name__ and self._tolerates_liars)
 
     def unreadable(self, header: Envelope) -> list[Message]:

@@ -112,4 +112,10 @@ class Introductions:
         """The plan for every party that introduced itself."""
         said = tuple(self._hellos.get(j) for j in range(1, self._job.parties + 1))
         run, weights = self._session.run, self._all_weights()
-        return [Plan(run=run, recipient=j, introductions=said, weights=weights) for j in sorted(self._hellos)]
+        start = None
+        if self._job.is_program and self._job.method.init == "labels":
+            start = self.start(self.layout())
+        return [
+            Plan(run=run, recipient=j, introductions=said, weights=weights, start=start)
+            for j in sorted(self._hellos)
+        ]

@@ -33,6 +33,11 @@ class Rows:
         found = None if self._shares is None else self._shares[:, -1].astype(np.float64)
         return Shared(self.primes, (self.m,), found, wide=True)
 
+    def part(self, index: int, rows: slice) -> Shares:
+        """A holder's shares of some rows modulo a prime, shape (width, rows)."""
+        assert self._shares is not None
+        return self._shares[index, :-1, rows]
+
     def sums(self, sets: Shared) -> Shared:
         """<sum over i of b_i f_i> of [b], shape (k, m): the product, shape (k, width)."""
         found, shape = None, (sets.shape[0], self.width)

@@ -27,6 +27,8 @@ from secfc.lagrange.points import recovery_threshold
 from secfc.lagrange.sharing import segment_width
 from secfc.operations.inertia import inertia_residues
 from secfc.operations.minima import start_residues
+from secfc.operations.pairs import pair_residues
+from secfc.operations.refill import refill_residues
 from secfc.operations.scores import score_residues
 from secfc.protocol.job.cases import (
     Centres,
@@ -39,6 +41,7 @@ from secfc.protocol.job.cases import (
     Rows,
     Union,
 )
+from secfc.protocol.job.program_kinds import is_program
 from secfc.psu.plan import UnionPlan
 
 _USUAL_ITERATIONS = 16  # of a start, to estimate the work of a run
@@ -163,6 +166,11 @@ class Job:
         """Number of columns of a segment."""
         return segment_width(self.d, self.ell)
 
+    @cached_property
+    def is_program(self) -> bool:
+        """Whether the run is one program, in which nobody learns a label but its owner."""
+        return is_program(self.rows, self.method, self.disclosure, self.opened)
+
     @property
     def opens_inertia(self) -> bool:
         """Whether the trio opens the inertia; revealing spreads implies it."""
@@ -214,6 +222,9 @@ class Job:
 
     def residues(self, m: int) -> int:
         """Number of primes sufficient for all rounds about m rows in all, or rows of total weight m."""
+        if self.is_program:
+            numbers = pair_residues(self.radius, m), refill_residues(self.radius, m)
+            return max(*numbers, bounded_residues(self.radius, m, self.ell * self.width))
         if isinstance(self.disclosure, LabelsOnly):
             cases = ([m - m // 2, m // 2], [m], [1])
             rounds = max(self.round_residues(np.array(sizes), m) for sizes in cases)

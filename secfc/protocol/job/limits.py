@@ -98,6 +98,10 @@ class Limits:
                 f"{round_} has a set of {smallest}",
                 code=Code.LIMIT_SMALLEST_SET,
             )
+        self.check_round(job, client=client, round_=round_)
+
+    def check_round(self, job: Job, *, client: int, round_: int) -> None:
+        """Raise LimitError if the number of a round is too large."""
         most = min(self.most_rounds or job.max_rounds, job.max_rounds)
         if round_ > most:
             raise LimitError(

@@ -9,6 +9,7 @@ from secfc.protocol.messages.base import *
 from secfc.protocol.messages.base import TYPES, Message
 from secfc.protocol.messages.comparing import *
 from secfc.protocol.messages.preparing import *
+from secfc.protocol.messages.program import *
 from secfc.protocol.messages.rounds import *
 from secfc.protocol.messages.shares import *
 from secfc.protocol.messages.union import *

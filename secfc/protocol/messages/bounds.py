@@ -20,6 +20,7 @@ from secfc.protocol.job.row_layout import (
     most_range_residues,
     most_share_bytes,
 )
+from secfc.protocol.program.sizes import most_report_bytes, most_step_bytes
 from secfc.psu.plan import PART_BYTES
 from secfc.psu.tokens import SALT_BYTES
 from secfc.sharing.dealing import by_part, covers_of, proof_bytes
@@ -105,6 +106,16 @@ class Bounds:
     def revealed(self, sums: int) -> int:
         """Residues of `sums` kinds of sums over clusters."""
         return packed_bytes((self.primes, sums * self.job.width, self.job.k))
+
+    @property
+    def step(self) -> int:
+        """What a party sends another in a step of a program."""
+        return most_step_bytes(self.job, self.rows, self.primes)
+
+    @property
+    def step_report(self) -> int:
+        """What a party sends the coordinator in a step, or the coordinator a party."""
+        return most_report_bytes(self.job, self.primes)
 
     @property
     def found(self) -> int:

@@ -301,6 +301,19 @@ START = Encoding(
 )
 """Sets, or None if no bytes are left."""
 
+_NO_LABELS = np.empty(0, dtype=np.int32)
+
+
+def _all_starts(reader: Reader, k: int) -> PackedLabels | None:
+    found: PackedLabels = SETS.unpack(reader, k)
+    return found if found.size else None
+
+
+ALL_STARTS = Encoding(
+    lambda value, k: SETS.pack(_NO_LABELS if value is None else value, k), _all_starts, SETS.most
+)
+"""Sets, or None for those of 0 rows."""
+
 
 def _pack_introduction(one: Introduction) -> bytes:
     digests = one.start, one.weights, one.ephemeral, one.commitment, one.checks

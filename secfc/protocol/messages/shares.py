@@ -36,13 +36,17 @@ class Hello(ToServer, number=0, phase="identify"):
 
 
 class Plan(FromServer, number=1, phase="identify"):
-    """The introductions of all parties in order of their numbers, and the weights of all rows, if any."""
+    """The introductions of all parties in order of their numbers, and weights and start labels of all rows.
+
+    Start labels only in a run that is one program (`secfc.protocol.program`).
+    """
 
     work = "share"
     states = frozenset({State.IDENTIFY})
     alike = with_helpers = True
 
     weights: Annotated[Ints | None, enc.WEIGHTS] = field(default=None, repr=False)
+    start: Annotated[Labels | PackedLabels | None, enc.ALL_STARTS] = field(default=None, repr=False)
     introductions: Annotated[tuple[Introduction | None, ...], enc.INTRODUCTIONS]
 
 

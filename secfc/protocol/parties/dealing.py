@@ -11,19 +11,21 @@ the next step (`secfc.protocol.parties.inbox`).
 """
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from secfc.comparing.role import Data
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
 from secfc.field.packing import BYTES_PER_RESIDUE, unpack
 from secfc.field.residues import BLOCK, matmul, reduce
+from secfc.kernels.interface import Bytes
 from secfc.protocol.parties.inbox import Wait
-from secfc.protocol.parties.party import Half, Party
+from secfc.protocol.parties.party import COORDINATOR, Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
 from secfc.sharing.shared import Shared
 
@@ -43,20 +45,83 @@ class Dealt:
     zeros: Floats = field(repr=False)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Dealings:
+    """What dealers that may be lost, or lie, have dealt.
+
+    `kept` are those that proved it. `refused` are pairs of a dealer and a holder that says that its shares
+    are wrong; everybody is told the same.
+    """
+
+    shares: dict[int, Dealt] = field(repr=False)  # by dealer, at a holder that got right ones
+    kept: tuple[int, ...]
+    refused: frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    """Who deals how many [x], how many <0> each of them deals, and whether dealers may be lost."""
+
+    sizes: Mapping[int, int]
+    zeros: int
+    may_be_lost: bool
+
+    @property
+    def dealers(self) -> tuple[int, ...]:
+        return tuple(self.sizes)
+
+    @property
+    def longest(self) -> int:
+        """Coefficients that are drawn: those of a dealer with fewer values are the first ones."""
+        return max(self.zeros, *self.sizes.values())
+
+    def named(self, tag: str) -> Generator[Wait, dict[int, Data], tuple[int, ...]]:
+        """The dealers that are left, as the coordinator says; all of them if none may be lost."""
+        if not self.may_be_lost:
+            return self.dealers
+        told = (yield Wait(tag, (COORDINATOR,), -(-len(self.sizes) // 8)))[COORDINATOR]
+        left = np.unpackbits(np.frombuffer(told, dtype=np.uint8), count=len(self.sizes))
+        return tuple(dealer for dealer, one in zip(self.dealers, left, strict=True) if one)
+
+
 def dealt(
-    me: Party, dealers: tuple[int, ...], segments: Floats | None, *, shared: int, zeros: int = 0
+    me: Party, sizes: Mapping[int, int], segments: Floats | None, *, zeros: int = 0
 ) -> Generator[None, None, dict[int, Dealt]]:
-    """What each dealer dealt, at holders. A dealer gives the segments of x, shape (P, ell, shared)."""
-    halves = []
+    """What each dealer dealt, at holders. `sizes` say how many values, by dealer.
+
+    A dealer gives the segments of x, shape (P, ell, size).
+    """
+    dealings = yield from _dealings(me, _Task(sizes=sizes, zeros=zeros, may_be_lost=False), segments)
+    return dealings.shares
+
+
+def dealt_by_owners(
+    me: Party, sizes: Mapping[int, int], segments: Floats | None
+) -> Generator[None, None, Dealings]:
+    """The same of dealers that may be lost. The coordinator says which of them are left.
+
+    With `max_liars` a holder says what it refuses, and otherwise ends the run with a `CheatError`.
+    """
+    return (yield from _dealings(me, _Task(sizes=sizes, zeros=0, may_be_lost=True), segments))
+
+
+def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None, None, Dealings]:
+    halves = [_witness(me, task)]
     if me.holds:
-        halves.append(_holder(me, dealers, shared, zeros))
-    if me.number in dealers and segments is not None:
-        halves.append(_dealer(me, segments, zeros))
+        halves.append(_holder(me, task))
+    if segments is not None:
+        halves.append(_dealer(me, task, segments))
     if me.number in me.roles.comparers:
-        halves.append(_tosser(me, dealers))
-    halves.append(_witness(me, dealers))
-    found = yield from me.together(halves)
-    return found[0] if me.holds else {}
+        halves.append(_tosser(me, task))
+    if task.may_be_lost and me.number == COORDINATOR:
+        halves.append(_coordinator(me, task))
+    (kept, refused), *found = yield from me.together(halves)
+    return Dealings(shares=found[0] if me.holds else {}, kept=kept, refused=refused)
+
+
+def most_piece_bytes(n: int, primes: int, values: int) -> int:
+    """Most bytes of a piece with so many [x] and as many <0>."""
+    return _DIGEST * n + BYTES_PER_RESIDUE * primes * 2 * (values + COVERS) + _SALT
 
 
 def added(me: Party, parts: list[Floats], size: int) -> Shared:
@@ -65,11 +130,11 @@ def added(me: Party, parts: list[Floats], size: int) -> Shared:
     return Shared(me.code.primes, (size,), total)
 
 
-def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
+def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
     code, primes = me.code, me.code.primes
     covered = np.concatenate([segments, me.uniform(code.ell, COVERS)], axis=2)
     of_shared = np.concatenate([covered, me.uniform(code.t, covered.shape[2])], axis=1)
-    of_zeros = me.uniform(code.wide - code.ell, zeros + COVERS)
+    of_zeros = me.uniform(code.wide - code.ell, task.zeros + COVERS)
     shares = code.deal(of_shared, me.kernels), code.deal_zeros(of_zeros, me.kernels)
     pieces = [
         b"".join((*(part.data for part in one), me.masks.octets(_SALT))) for one in zip(*shares, strict=True)
@@ -77,37 +142,53 @@ def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
     digests = b"".join(hashlib.sha256(piece).digest() for piece in pieces)
     for holder, piece in zip(me.roles.holders, pieces, strict=True):
         me.send(holder, "piece", digests + piece)
-    for party in me.roles.everybody:
+    # The coordinator's comes last: when it is there, everybody's is on the way.
+    for party in reversed(me.roles.everybody):
         me.send(party, "root", hashlib.sha256(digests).digest())
-    factors = yield from _coefficients(me, max(segments.shape[2], zeros))
+    if me.number not in (yield from task.named("present")):
+        return
+    factors = yield from _coefficients(me, task.longest)
     proofs = [_sums(one, factors, code.moduli) for one in (of_shared, of_zeros)]
     for holder in me.roles.holders:
         me.send(holder, "proof", b"".join(to_bytes(one, primes) for one in proofs))
+    if task.may_be_lost:
+        me.send(COORDINATOR, "proved", b"")
 
 
-def _holder(me: Party, dealers: tuple[int, ...], shared: int, zeros: int) -> Half:
+def _holder(me: Party, task: _Task) -> Half:
     code, primes = me.code, me.code.primes
-    start = _DIGEST * code.n
-    ends = start + size_of(shared + COVERS, primes), start + size_of(shared + zeros + 2 * COVERS, primes)
-    pieces = yield Wait("piece", dealers, ends[1] + _SALT)
-    roots = yield Wait("root", dealers, _DIGEST)
-    factors = yield from _coefficients(me, max(shared, zeros))
+    present = yield from task.named("present")
+    pieces = {}
+    for dealer in present:
+        pieces |= yield Wait("piece", (dealer,), _ends(me, task, dealer)[1] + _SALT)
+    roots = yield Wait("root", present, _DIGEST)
+    factors = yield from _coefficients(me, task.longest)
+    kept = yield from task.named("kept")
     rows = code.narrow, code.wide - code.ell
     sizes = [size_of(COVERS * one, primes) for one in rows]
-    proofs, found = (yield Wait("proof", dealers, sum(sizes))), {}
-    for dealer, piece in pieces.items():
-        view, said = memoryview(piece), memoryview(proofs[dealer])
-        at = _DIGEST * (me.number - 1)
+    proofs, found = (yield Wait("proof", kept, sum(sizes))), dict[int, Dealt]()
+    for dealer in kept:
+        view, said, ends = memoryview(pieces.pop(dealer)), memoryview(proofs[dealer]), _ends(me, task, dealer)
+        start, at = _DIGEST * code.n, _DIGEST * (me.number - 1)
         committed = hashlib.sha256(view[:start]).digest() == roots[dealer]
         committed &= hashlib.sha256(view[start:]).digest() == view[at : at + _DIGEST]
-        of_shared = _checked(me, view[start : ends[0]], said[: sizes[0]], factors, zeros=False)
-        of_zeros = _checked(me, view[ends[0] : ends[1]], said[sizes[0] :], factors, zeros=True)
-        if not committed or of_shared is None:
-            raise _refusal(dealer, "shares")
-        if of_zeros is None:
-            raise _refusal(dealer, "zeros")
-        found[dealer] = Dealt(shared=of_shared, zeros=of_zeros)
+        shared = _checked(me, view[start : ends[0]], said[: sizes[0]], factors, zeros=False)
+        zeros = _checked(me, view[ends[0] : ends[1]], said[sizes[0] :], factors, zeros=True)
+        if committed and shared is not None and zeros is not None:
+            found[dealer] = Dealt(shared=shared, zeros=zeros)
+        elif not task.may_be_lost or not me.max_liars:
+            kind = "zeros" if committed and shared is not None else "shares"
+            text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
+            raise CheatError(text, code=Code.BAD_MESSAGE)
+    if task.may_be_lost and me.max_liars:
+        me.send(COORDINATOR, "refused", np.packbits([dealer not in found for dealer in kept]).tobytes())
     return found
+
+
+def _ends(me: Party, task: _Task, dealer: int) -> tuple[int, int]:
+    """Where the shares of [x] and those of <0> end in a dealer's piece, in bytes."""
+    primes, start, shared = me.code.primes, _DIGEST * me.code.n, task.sizes[dealer] + COVERS
+    return start + size_of(shared, primes), start + size_of(shared + task.zeros + COVERS, primes)
 
 
 def _checked(
@@ -131,21 +212,47 @@ def _checked(
     return shares[:, :size] if right and not difference.any() else None
 
 
-def _refusal(dealer: int, kind: str) -> CheatError:
-    text = f"party {dealer} dealt {kind} that lie on no polynomial of their degree"
-    return CheatError(text, code=Code.BAD_MESSAGE)
-
-
-def _tosser(me: Party, dealers: tuple[int, ...]) -> Half:
-    yield Wait("root", dealers, _DIGEST)
+def _tosser(me: Party, task: _Task) -> Half:
+    yield Wait("root", (yield from task.named("present")), _DIGEST)
     coin = me.masks.octets(_COIN)
-    for party in sorted({*me.roles.holders, *dealers}):
+    for party in sorted({*me.roles.holders, *task.dealers}):
         me.send(party, "coin", coin)
 
 
-def _witness(me: Party, dealers: tuple[int, ...]) -> Half:
-    for root in (yield Wait("root", dealers, _DIGEST)).values():
-        me.note(bytes(root))
+def _coordinator(me: Party, task: _Task) -> Half:
+    """Say whose pieces everybody gets, whose proofs, and with `max_liars` who refuses whose."""
+    present = yield Wait("root", task.dealers, _DIGEST, unless_lost=True)
+    _tell(me, "present", np.packbits([dealer in present for dealer in task.dealers]))
+    proved = yield Wait("proved", tuple(present), 0, unless_lost=True)
+    _tell(me, "kept", np.packbits([dealer in proved for dealer in task.dealers]))
+    if me.max_liars:
+        size = -(-len(proved) // 8)
+        refused = yield Wait("refused", tuple(me.roles.holders), size, unless_lost=True)
+        table = b"".join(refused.get(j, bytes(size)) for j in me.roles.holders)
+        _tell(me, "refusals", np.frombuffer(table, dtype=np.uint8))
+
+
+def _tell(me: Party, tag: str, data: Bytes) -> None:
+    for party in me.roles.everybody:
+        me.send(party, tag, data.tobytes())
+
+
+def _witness(me: Party, task: _Task) -> Half:
+    """The dealers that are kept, and what holders refuse. Everybody notes the same."""
+    present = yield from task.named("present")
+    roots = yield Wait("root", present, _DIGEST)
+    kept = yield from task.named("kept")
+    for dealer in kept:
+        me.note(dealer.to_bytes(2) + roots[dealer])
+    refused = set[tuple[int, int]]()
+    if task.may_be_lost and me.max_liars:
+        size = -(-len(kept) // 8)
+        told = (yield Wait("refusals", (COORDINATOR,), size * me.code.n))[COORDINATOR]
+        me.note(bytes(told))
+        for holder in me.roles.holders:
+            bits = np.unpackbits(np.frombuffer(told, dtype=np.uint8)[size * (holder - 1) : size * holder])
+            refused |= {(dealer, holder) for dealer, one in zip(kept, bits, strict=False) if one}
+    return kept, frozenset(refused)
 
 
 def _coefficients(me: Party, size: int) -> Half:

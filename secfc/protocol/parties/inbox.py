@@ -33,13 +33,14 @@ class Wait:
     """What a half waits for: messages with a tag and exact size in bytes, of all these senders.
 
     With `enough` so many of them are enough; the half receives all that have come by then, and checks their
-    sizes, because it may do without some.
+    sizes, because it may do without some. With `unless_lost` it does without parties that are lost.
     """
 
     tag: str
     senders: tuple[int, ...]
     size: int
     enough: int | None = None
+    unless_lost: bool = False
 
 
 class Inbox:
@@ -47,6 +48,7 @@ class Inbox:
 
     def __init__(self, parties: frozenset[int]) -> None:
         self._parties, self._step, self._seen = parties, 0, b""
+        self.lost: set[int] = set()
         self._held = dict[int, dict[tuple[str, int], tuple[bytes, Data]]]()  # by step
 
     def __repr__(self) -> str:
@@ -60,29 +62,35 @@ class Inbox:
         self._held.pop(self._step, None)
         self._step, self._seen = step, seen
 
-    def put(self, sender: int, place: Place, data: Data) -> None:
-        """Hold a message; one of an earlier step came too late and is dropped.
-
-        MessageError for a stranger, a second message, too many, or one that is too early.
-        """
+    def check(self, sender: int, place: Place) -> None:
+        """Raise MessageError for a stranger, a second message, too many, or one that is too early."""
         if sender not in self._parties:
             raise MessageError(f"party {sender} takes no part")
         if place.step > self._step + WINDOW:
             raise MessageError(f"party {sender} sent a message of step {place.step} in step {self._step}")
-        if place.step < self._step:
-            return
-        held = self._held.setdefault(place.step, {})
+        held = self._held.get(place.step, {})
         if (place.tag, sender) in held:
             raise MessageError(f"party {sender} sent {place.tag} of step {place.step} twice")
         if sum(one == sender for _, one in held) >= MOST:
             raise MessageError(f"party {sender} sent more than {MOST} messages of step {place.step}")
-        held[place.tag, sender] = place.seen, data
+
+    def put(self, sender: int, place: Place, data: Data) -> None:
+        """Hold a message; one of an earlier step came too late and is dropped. Raises what `check` does."""
+        self.check(sender, place)
+        if place.step >= self._step:
+            self._held.setdefault(place.step, {})[place.tag, sender] = place.seen, data
 
     def has(self, wanted: Wait) -> bool:
         """Whether enough of these messages of the present step are there."""
         held = self._held.get(self._step, {})
-        there = sum((wanted.tag, sender) in held for sender in wanted.senders)
+        lost = self.lost if wanted.unless_lost else ()
+        there = sum((wanted.tag, sender) in held or sender in lost for sender in wanted.senders)
         return there >= (len(wanted.senders) if wanted.enough is None else wanted.enough)
+
+    def missing(self, wanted: Wait) -> list[int]:
+        """Senders whose message is not there."""
+        held = self._held.get(self._step, {})
+        return [j for j in wanted.senders if (wanted.tag, j) not in held and j not in self.lost]
 
     def take(self, wanted: Wait) -> dict[int, Data]:
         """These messages by sender, in the order of the senders.

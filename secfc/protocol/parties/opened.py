@@ -47,7 +47,7 @@ def right_shares(me: Party, tag: str, size: int, *, wide: bool) -> Generator[Wai
     TooManyFaultsError for more liars than `max_liars`.
     """
     code, needed = me.code, me.code.wide if wide else me.code.narrow
-    senders = tuple(j for j in me.roles.holders if j not in me.liars)
+    senders = tuple(j for j in me.roles.holders if j not in me.liars | me.unsure)
     octets, most = size_of(size, code.primes), me.max_liars - len(me.liars)
     sent = yield Wait(tag, senders, octets, needed + max(most, 0))
     shares = _possible(me, sent, octets)

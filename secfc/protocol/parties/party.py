@@ -66,8 +66,8 @@ class Party:
     """What a party knows besides the values of the program.
 
     `secrets` are what it shares with each party, 32 bytes each, with itself too. `transcript` is at first the
-    run's. Up to `max_liars` holders may send wrong
-    shares; `liars` are those that were found.
+    run's. Up to `max_liars` holders may send wrong shares; `liars` are those that were found. Shares of
+    `unsure` holders are not used either, because it is not known whether they lie.
     """
 
     number: int
@@ -81,8 +81,10 @@ class Party:
     arena: Arena = field(default_factory=Arena)
     max_liars: int = 0
     liars: set[int] = field(default_factory=set)
+    unsure: set[int] = field(default_factory=set)
     step: int = 0
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)  # of its halves, while it cannot go on
     _seen: bytes = b""  # the transcript before the present step
 
     def __repr__(self) -> str:
@@ -94,11 +96,6 @@ class Party:
         return self.number in self.roles.holders
 
     @property
-    def dealing(self) -> tuple[int, ...]:
-        """Holders that deal random sharings."""
-        return tuple(self.roles.holders[: self.code.t + 1])
-
-    @property
     def deals(self) -> bool:
         """Whether it is the dealer of the comparison."""
         return self.number == self.roles.dealer
@@ -107,6 +104,11 @@ class Party:
     def evaluates(self) -> bool:
         """Whether it is one of the two evaluators."""
         return self.number in self.roles.evaluators
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Parties without whose messages it cannot go on."""
+        return tuple(sorted({sender for wait in self.waits for sender in self.inbox.missing(wait)}))
 
     def uniform(self, count: int, size: int) -> Floats:
         """Fresh uniform residues, shape (P, count, size)."""
@@ -118,12 +120,13 @@ class Party:
         moduli = np.array(primes).reshape(-1, *[1] * values.ndim)
         return Shared(primes, values.shape, (values % moduli).astype(np.float64) if self.holds else None)
 
-    def unit(self) -> Shared:
-        """Shares, shape (1,), of the segments 1, 0, ..., 0, whose sum is 1."""
-        segments = np.zeros((len(self.code.primes), self.code.ell, 1))
-        segments[:, 0] = 1.0
+    def constant(self, values: Sequence[int], *, segment: int = 0) -> Shared:
+        """Shares, shape (len(values),), of public integers in one segment, with 0 in the others."""
+        primes = self.code.primes
+        segments = np.zeros((len(primes), self.code.ell, len(values)))
+        segments[:, segment] = [[float(value % p) for value in values] for p in primes]
         found = self.code.public(segments, self.number) if self.holds else None
-        return Shared(self.code.primes, (1,), found)
+        return Shared(primes, (len(values),), found)
 
     def send(self, recipient: int, tag: str, data: Data) -> None:
         """Send a message of the present step, which is not changed any more. One to itself does not leave."""
@@ -163,6 +166,7 @@ class Party:
         while waiting:
             ready = [at for at, wanted in waiting.items() if self.inbox.has(wanted)]
             if not ready:
+                self.waits = list(waiting.values())
                 yield
             for at in ready:
                 advance(at, self.inbox.take(waiting[at]))

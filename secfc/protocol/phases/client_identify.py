@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 from secfc.crypto.handshake import Handshake, Introduction, PairSecrets, digest_of
 from secfc.errors import MessageError, SealError
-from secfc.field.array_types import Floats, Ints
+from secfc.field.array_types import Floats, Ints, Labels
+from secfc.field.label_packing import PackedLabels, labels_of
 from secfc.protocol.context import ClientContext, Peers
 from secfc.protocol.job.cases import Deposited, Union
 from secfc.protocol.job.row_layout import Layout
-from secfc.protocol.messages import Hello, Message, Plan, Share, UnionDeal
+from secfc.protocol.messages import Hello, Message, Plan, Share, Step, UnionDeal
 from secfc.protocol.phases.client_compare import ClientCompare
 from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
+from secfc.protocol.phases.client_program import ClientProgram, EarlySteps
 from secfc.protocol.phases.client_share import ClientShare
 from secfc.protocol.phases.client_union import ClientUnion
 from secfc.protocol.states import State
@@ -48,6 +50,7 @@ class ClientIdentify(ClientPhase):
             secrets=secrets,
         )
         self.early_shares, self._early_deals = EarlyShares(context.job), Early[UnionDeal]()
+        self._early_steps = EarlySteps()
 
     @property
     def hello(self) -> Hello:
@@ -66,6 +69,10 @@ class ClientIdentify(ClientPhase):
         match message:
             case Plan():
                 return self._join(message)
+            case Step() if self._context.job.is_program:
+                self._early_steps.keep(message)
+            case Step() | Share() if self._context.job.is_program == isinstance(message, Share):
+                raise MessageError(f"{type(message).__name__}: from party {message.sender}, in another run")
             case Share() if isinstance(self._context.job.rows, Deposited):
                 raise MessageError(f"Share: from client {message.sender}, where owners deposit rows")
             case Share():
@@ -98,6 +105,20 @@ class ClientIdentify(ClientPhase):
                 raise SealError(f"Plan: it has not the weights that client {j} signed")
         return layout
 
+    def _start(
+        self, clients: Sequence[Introduction | None], layout: Layout, told: PackedLabels | Labels | None
+    ) -> Labels | None:
+        """The given first sets of all rows. Each client must have signed its own."""
+        start = None if told is None else labels_of(told)
+        if (start is None) == (self._context.job.method.init == "labels"):
+            raise MessageError("Plan: start labels for a job that begins otherwise, or none")
+        if start is not None and start.size != layout.m:
+            raise MessageError(f"Plan: {start.size} start labels of {layout.m} rows")
+        for j, one in enumerate(clients, 1):
+            if one is not None and start is not None and digest_of(start[layout.rows(j)]) != one.start:
+                raise SealError(f"Plan: it has not the start labels that client {j} signed")
+        return start
+
     def _join(self, message: Plan) -> ClientStep:
         """Check the plan. With IDs the union follows, otherwise sharing. A helper takes part in neither."""
         context, job, introductions = self._context, self._context.job, message.introductions
@@ -127,6 +148,10 @@ class ClientIdentify(ClientPhase):
             if layout.m:
                 raise MessageError("Plan: a client has rows, where owners deposit them")
             layout = Layout(job.rows.owners, deposited=True)
+        if job.is_program:
+            start = self._start(clients, layout, message.start)
+            program = ClientProgram(context, peers, layout=layout, rows=self._rows, start=start)
+            return program, program.begin(self._early_steps)
         if context.number > job.n:
             if isinstance(job.rows, Union):
                 layout = Layout((job.rows.cap,) * job.n, common=True)

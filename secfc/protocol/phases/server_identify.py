@@ -4,6 +4,7 @@ from secfc.protocol.introductions import Introductions
 from secfc.protocol.job.cases import Union
 from secfc.protocol.messages import Hello, Message
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep
+from secfc.protocol.phases.server_program import ServerProgram
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.phases.server_union import ServerUnion
 from secfc.protocol.states import State
@@ -47,6 +48,9 @@ class ServerIdentify(ServerPhase):
     def _plan(self) -> ServerStep:
         if self.awaited:
             return self, []
+        if self.context.job.is_program:
+            program = ServerProgram(self.context, self.introductions)
+            return program, [*self.introductions.plans(), *program.first()]
         following = ServerUnion if isinstance(self.context.job.rows, Union) else ServerShare
         plans = self.introductions.plans()
         return following(self.context, self.introductions), [*plans]

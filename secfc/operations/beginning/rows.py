@@ -1,0 +1,121 @@
+"""The rows of all owners, shared block by block and proved. Opens whose rows are in, and nothing else.
+
+Owners that are lost before their proof is there are left out. With `max_liars` A, a holder that refuses an
+owner's shares says so; who must lie then is left out too (`secfc.sharing.unread`).
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from secfc.errors import TooManyFaultsError
+from secfc.field.array_types import Floats, Shares
+from secfc.field.fixed_point import quantise
+from secfc.field.packing import pack
+from secfc.field.residues import reduce
+from secfc.lagrange.sharing import split
+from secfc.protocol.context import Allocate
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.parties.dealing import Dealt, dealt_by_owners
+from secfc.protocol.parties.party import Party
+from secfc.sharing.rows import Rows
+from secfc.sharing.unread import Pair, apart, cannot_be_honest, open_pairs
+
+BLOCK = 1 << 22
+"""Residues that one owner deals at a time, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedRows:
+    """The rows that are in, `layout`, and why others are not.
+
+    `lost` are owners that were lost, `cheats` parties that lied, by number, with the reason. `unread` are
+    pairs of an owner and a holder that refuses its shares, of which one lies.
+    """
+
+    rows: Rows
+    layout: Layout
+    lost: tuple[int, ...]
+    cheats: dict[int, str]
+    unread: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToShare:
+    """A party's own rows, shape (m_j, d), if it has any; `unit` becomes 1, a segment has `width` columns."""
+
+    own: Floats = field(repr=False)
+    unit: Fraction
+    width: int
+    allocate: Allocate
+
+
+def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, None, SharedRows]:
+    """Share and store the rows of all owners of a layout. TooManyFaultsError if too many parties lie."""
+    primes, width = me.code.primes, given.width
+    step = max(1, BLOCK // (len(primes) * width))
+    left = {owner for owner, count in enumerate(planned.counts, 1) if count}
+    held = given.allocate((len(primes), width + 1, planned.m)) if me.holds else None
+    lost, refused, cheats = set[int](), set[Pair](), dict[int, str]()
+    for first in range(0, max(planned.counts), step):
+        parts = {owner: _part(planned.rows(owner), first, step) for owner in sorted(left)}
+        sizes = {owner: width * (part.stop - part.start) for owner, part in parts.items() if part != _NONE}
+        own = None
+        if me.number in sizes:
+            own = _segments(me, given.own[first : first + step], given.unit)
+        dealings = yield from dealt_by_owners(me, sizes, own)
+        if held is not None:
+            for owner, one in dealings.shares.items():
+                _store(me, one, held, parts[owner])
+        refused |= dealings.refused
+        cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
+        lost |= sizes.keys() - set(dealings.kept)
+        left -= lost | cheats.keys()
+    unread = open_pairs(refused, cheats)
+    _set_aside(me, cheats, unread)
+    layout = planned.without(lost | cheats.keys())
+    rows = Rows(primes, width, layout.m, _kept(held, planned, layout), me.kernels)
+    return SharedRows(rows=rows, layout=layout, lost=tuple(sorted(lost)), cheats=cheats, unread=tuple(unread))
+
+
+_NONE = slice(0, 0)
+
+
+def _part(own: slice, first: int, step: int) -> slice:
+    """The rows of a block, among all rows."""
+    start = own.start + first
+    return slice(start, min(start + step, own.stop)) if start < own.stop else _NONE
+
+
+def _segments(me: Party, rows: Floats, unit: Fraction) -> Floats:
+    segments = split(quantise(rows, unit), me.code.ell).reshape(1, me.code.ell, -1)
+    return reduce(segments, me.code.moduli)
+
+
+def _store(me: Party, dealt: Dealt, held: Shares, rows: slice) -> None:
+    primes = me.code.primes
+    shares = dealt.shared.reshape(len(primes), held.shape[1] - 1, -1)
+    me.kernels.store(pack(shares, me.code.moduli), primes, held, rows.start)
+
+
+def _kept(held: Shares | None, planned: Layout, layout: Layout) -> Shares | None:
+    """The shares of rows that are in."""
+    if held is None or layout.m == planned.m:
+        return held
+    inside = np.zeros(planned.m, dtype=np.bool_)
+    for owner, count in enumerate(layout.counts, 1):
+        if count:
+            inside[planned.rows(owner)] = True
+    return held[..., inside]
+
+
+def _set_aside(me: Party, cheats: dict[int, str], unread: list[Pair]) -> None:
+    """Use no shares of who lies, or may lie: recipients, and dealers of pairs without a party in common."""
+    pairs = apart(unread)
+    if len(cheats) + len(pairs) > me.max_liars:
+        raise TooManyFaultsError(f"more than max_liars={me.max_liars} parties lie about shares of rows")
+    me.liars |= cheats.keys()
+    me.unsure = {holder for _, holder in unread}.union(*pairs)
+    me.max_liars -= len(pairs)

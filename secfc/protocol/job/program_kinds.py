@@ -1,0 +1,28 @@
+"""Which kinds of jobs run as one program, so that nobody learns a label but its owner.
+
+`secfc.protocol.program` runs them. In all other runs the server asks questions, and no job runs both ways.
+"""
+
+from collections.abc import Callable
+
+from secfc.protocol.job.cases import Centres, Cluster, Disclosed, LabelsOnly, Method, Own, Rows
+
+NEEDED: dict[str, Callable[[Rows, Method, Disclosed, Centres], bool]] = {
+    "clients hold the rows": lambda rows, method, disclosure, opened: isinstance(rows, Own),
+    "disclosure 'labels'": lambda rows, method, disclosure, opened: isinstance(disclosure, LabelsOnly),
+    "one k from one start": lambda rows, method, disclosure, opened: (
+        isinstance(method, Cluster) and method.n_init == 1
+    ),
+    "a random partition, or given labels or centres": lambda rows, method, disclosure, opened: (
+        method.init in ("random", "labels")
+    ),
+    "only labels are opened": lambda rows, method, disclosure, opened: (
+        not opened.to and not disclosure.inertia
+    ),
+}
+"""A job runs as one program if all of these hold."""
+
+
+def is_program(rows: Rows, method: Method, disclosure: Disclosed, opened: Centres) -> bool:
+    """Whether a job of these cases runs as one program."""
+    return all(holds(rows, method, disclosure, opened) for holds in NEEDED.values())

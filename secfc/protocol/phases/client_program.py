@@ -1,0 +1,119 @@
+"""The phase *iterate* of a client or helper in a run that is one program."""
+
+
+from secfc.errors import MessageError, ParameterError
+from secfc.field.array_types import Floats, Labels
+from secfc.operations.beginning.rows import SharedRows, ToShare
+from secfc.protocol.context import ClientContext, Peers
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.messages import Message, Step, StepNotice
+from secfc.protocol.phases.client_phase import ClientPhase, ClientStep
+from secfc.protocol.program.party_of import party_of
+from secfc.protocol.program.stepping import Stepping, secrets_of
+from secfc.protocol.program.whole_run import Brought, Found, whole_run
+from secfc.protocol.states import State
+
+MOST_EARLY = 8
+"""Messages of a party that are kept until the plan. Before this party takes part it sends fewer."""
+
+
+class EarlySteps:
+    """Messages that came before the plan, in order."""
+
+    def __init__(self) -> None:
+        self.messages: list[Step] = []
+
+    def keep(self, message: Step) -> None:
+        """Keep one. MessageError for too many of its sender."""
+        if sum(one.sender == message.sender for one in self.messages) >= MOST_EARLY:
+            raise MessageError(f"Step: more than {MOST_EARLY} of party {message.sender} before the plan")
+        self.messages.append(message)
+
+
+class ClientProgram(ClientPhase):
+    """From the plan to the labels of its own rows.
+
+    MessageError if the planned rows do not fit the job, LimitError if its limits forbid them or a round.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        peers: Peers,
+        *,
+        layout: Layout,
+        rows: Floats,
+        start: Labels | None,
+    ) -> None:
+        self.planned: Layout = layout
+        job, number = context.job, context.number
+        try:
+            layout.check(job)
+        except ParameterError as error:
+            raise MessageError(f"Plan: {error}") from None
+        self._context = context
+        if number <= job.n:
+            context.limits.check_start(job, name=context.name, m=layout.m)
+            context.check_shares(layout)
+        me = party_of(
+            job,
+            layout,
+            number,
+            masks=context.masks,
+            kernels=context.kernels(layout.run_residues(job)),
+            transcript=peers.transcript,
+            secrets={},
+        )
+        me.secrets = secrets_of(me.roles.everybody, peers.all_channels, lambda: context.masks.octets(32))
+        brought = Brought(
+            run=context.session.run,
+            rows=ToShare(own=rows, unit=job.unit, width=job.width, allocate=context.allocate),
+            value=peers.coin,
+            commitments=peers.commitments,
+            start=start,
+        )
+        self._steps = Stepping[Found | None](
+            me,
+            whole_run(me, job, layout, brought, self),
+            run=context.session.run,
+            channels=peers.all_channels,
+        )
+
+    @property
+    def state(self) -> State:
+        """DONE once the program has ended."""
+        return State.DONE if self._steps.ended else State.ITERATE
+
+    def begin(self, early: EarlySteps) -> list[Message]:
+        """Take what came before, and return the first messages."""
+        for message in early.messages:
+            self._steps.take(message)
+        return self._go_on()
+
+    def step(self, message: Message) -> ClientStep:
+        """Take a message of the program and run on."""
+        assert isinstance(message, Step | StepNotice)
+        if self._steps.ended:
+            return self, []
+        self._steps.take(message)
+        return self, self._go_on()
+
+    def _go_on(self) -> list[Message]:
+        messages = self._steps.go_on()
+        found = self._steps.result
+        if found is not None:
+            self.labels = found.labels
+        return messages
+
+    def rows_are(self, shared: SharedRows) -> None:
+        """See `Watching`. LimitError if a party now has a larger share of the rows than its limits allow."""
+        context = self._context
+        for owner in (*shared.lost, *shared.cheats):
+            context.refuse_without("StepNotice", owner)
+        if context.number <= context.job.n:
+            context.check_shares(shared.layout)
+
+    def round_is(self, number: int) -> None:
+        """See `Watching`. LimitError for more rounds than its limits allow."""
+        context = self._context
+        context.limits.check_round(context.job, client=context.number, round_=number)

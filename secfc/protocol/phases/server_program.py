@@ -1,0 +1,146 @@
+"""The phases *share* and *iterate* of the server in a run that is one program.
+
+It runs the program too, as party 0: it learns what everybody learns, and says whose rows are in. All else
+that it carries is sealed.
+"""
+
+import numpy as np
+
+from secfc.errors import MessageError
+from secfc.field.array_types import Floats
+from secfc.kmeans.search import LabelResult
+from secfc.operations.beginning.rows import SharedRows, ToShare
+from secfc.protocol.context import in_memory
+from secfc.protocol.introductions import Introductions
+from secfc.protocol.messages import Message, Step, StepReport
+from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
+from secfc.protocol.program.party_of import party_of
+from secfc.protocol.program.stepping import Stepping
+from secfc.protocol.program.whole_run import Brought, Found, whole_run
+from secfc.protocol.progress import Progress
+from secfc.protocol.states import State
+from secfc.protocol.withholding import Carried
+from secfc.sharing.unread import open_pairs
+
+
+class ServerProgram(ServerPhase):
+    """From the plan to the end. ParameterError when the rows do not fit the job."""
+
+    state: State = State.SHARE  # then ITERATE, when it is known whose rows are in
+
+    def __init__(self, context: ServerContext, introductions: Introductions) -> None:
+        super().__init__(context, introductions, Shared(planned=introductions.layout()))
+        self.check(self.layout)
+        self._cheats: tuple[int, ...] = ()
+        self._round, layout, job = 0, self.layout, context.job
+        me = party_of(
+            job,
+            layout,
+            0,
+            masks=context.secret,
+            kernels=context.kernels(layout.run_residues(job)),
+            transcript=self.introductions.transcript,
+            secrets={},
+        )
+        nothing: Floats = np.empty((0, job.d))
+        brought = Brought(
+            run=context.session.run,
+            rows=ToShare(own=nothing, unit=job.unit, width=job.width, allocate=in_memory),
+            value=b"",
+            commitments={j: self.introductions.commitment(j) for j in job.comparers},
+            start=self.introductions.start(layout) if job.method.init == "labels" else None,
+        )
+        program = whole_run(me, job, layout, brought, self)
+        self._steps = Stepping[Found | None](me, program, run=context.session.run)
+
+    @property
+    def cheats(self) -> tuple[int, ...]:
+        """Clients that lied about shares."""
+        return self._cheats
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """Parties that it waits for itself."""
+        return () if self._steps.ended else self._steps.me.awaited
+
+    def overdue(self, carried: Carried) -> tuple[int, ...]:
+        """As `awaited`, or clients that have sent the first evaluator less than others did.
+
+        All clients that do not compare send it equally many messages.
+        """
+        job, gathering = self.context.job, self.context.gathering
+        _, first, _ = job.comparers
+        alike = [j for j in gathering.present if j not in job.comparers]
+        sent = {j: carried(Step.__name__, j, first) for j in alike}
+        late = tuple(j for j, count in sent.items() if count < max(sent.values()))
+        return late or self.awaited or job.comparers
+
+    @property
+    def progress(self) -> Progress:
+        """The progress of the run. Nobody knows how many rows moved."""
+        sharing = self.state is State.SHARE
+        return Progress(
+            phase="share" if sharing else "iterate" if self.outcome is None else "reveal",
+            waiting_for=len(self.awaited),
+            round=self._round,
+            iteration=max(0, self._round - 1),
+        )
+
+    def first(self) -> list[Message]:
+        """Begin."""
+        return self._go_on()
+
+    def step(self, message: Message) -> ServerStep:
+        """Take a message of the program and run on."""
+        if not isinstance(message, StepReport):
+            raise MessageError(f"{type(message).__name__}: nobody sends this in this run")
+        if self._steps.ended:
+            return self, []
+        self._steps.take(message)
+        self.context.gathering.absent.discard(message.sender)
+        return self, self._go_on()
+
+    def absent(self, client: int) -> ServerStep:
+        """While rows are shared it is left out with its rows; later its rows stay in.
+
+        TooManyFaultsError if it compares or too few are left.
+        """
+        gathering = self.context.gathering
+        if self.state is State.SHARE and client <= self.context.job.n:
+            self.leave_out({client: "absent"})
+        else:
+            gathering.absent.add(client)
+        gathering.require_comparers()
+        gathering.require(len(gathering.present))
+        self._steps.me.inbox.lost.add(client)
+        return self, self._go_on()
+
+    def _go_on(self) -> list[Message]:
+        messages = self._steps.go_on()
+        found = self._steps.result
+        if found is not None:
+            nobody_knows = np.full(self.layout.m, -1, dtype=np.int32)
+            self.outcome = LabelResult(
+                start=found.start,
+                labels=nobody_knows,
+                k=self.context.job.k,
+                n_iter=found.n_iter,
+                converged=found.converged,
+            )
+            self.found, self.state = [self.outcome], State.DONE
+        return messages
+
+    def rows_are(self, shared: SharedRows) -> None:
+        """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
+        gathering = self.context.gathering
+        out = {j: reason for j, reason in shared.cheats.items() if j not in gathering.left_out}
+        self.leave_out(out)
+        pairs = open_pairs(shared.unread, gathering.left_out)
+        self.unread, self._cheats = tuple(pairs), tuple(sorted(shared.cheats))
+        gathering.silence(self._steps.me.unsure, self.context.job.max_liars - self._steps.me.max_liars)
+        gathering.require_comparers()
+        self.layout, self.state = shared.layout, State.ITERATE
+
+    def round_is(self, number: int) -> None:
+        """See `Watching`."""
+        self._round = number

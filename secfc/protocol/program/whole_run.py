@@ -1,0 +1,89 @@
+"""A run from rows to the labels of their owners, as the program that every party runs."""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from secfc.field.array_types import Labels
+from secfc.kmeans.program import lloyd
+from secfc.kmeans.start import random_partition
+from secfc.kmeans.stopping import Stopping
+from secfc.operations.beginning.coin import tossed
+from secfc.operations.beginning.in_range import check_range
+from secfc.operations.beginning.rows import SharedRows, ToShare, shared_rows
+from secfc.operations.secure import Secure
+from secfc.operations.to_owners import to_owners
+from secfc.protocol.job.job import Job
+from secfc.protocol.job.row_layout import Layout
+from secfc.protocol.parties.party import Party
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brought:
+    """What a party brings to a run. `commitments` are to the comparers' values of the coin, `value` is its own.
+
+    `start` are the given first sets of all planned rows, if the job begins with labels.
+    """
+
+    run: bytes = field(repr=False)
+    rows: ToShare
+    value: bytes = field(repr=False)
+    commitments: Mapping[int, bytes]
+    start: Labels | None = field(repr=False)
+
+
+class Watching(Protocol):
+    """Is told what everybody learns. It may refuse it with an error, which ends the run for this party."""
+
+    def rows_are(self, shared: SharedRows) -> None:
+        """Rows were shared, and some may be left out."""
+
+    def round_is(self, number: int) -> None:
+        """A round begins, counted from 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """How a run ended. `labels` are those of a party's own rows, `start` the first sets of all rows."""
+
+    labels: Labels | None = field(repr=False)
+    start: Labels = field(repr=False)
+    n_iter: int
+    converged: bool
+
+
+def whole_run(
+    me: Party, job: Job, planned: Layout, brought: Brought, watching: Watching
+) -> Generator[None, None, Found | None]:
+    """Cluster the rows of a layout. None at a client that is left out.
+
+    RangeError for rows beyond the bound, ParameterError if the rows that are in do not fit the job.
+    """
+    shared = yield from shared_rows(me, planned, brought.rows)
+    if me.number in shared.lost or me.number in shared.cheats:
+        return None
+    watching.rows_are(shared)
+    layout = shared.layout
+    layout.check(job)
+    coin = yield from tossed(me, brought.run, brought.value, brought.commitments)
+    yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
+    start = _first_sets(job, planned, layout, brought.start, coin)
+    weights = np.ones(layout.m, dtype=np.int64) if layout.weights is None else layout.weights
+    operations = Secure(me, shared.rows, start, weights, job.k, on_round=watching.round_is)
+    fewest = Stopping(m=layout.m, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved).fewest
+    ended = yield from lloyd(operations, k=job.k, max_iter=job.method.max_iter, fewest=fewest)
+    owned = {j: layout.rows(j) for j, count in enumerate(layout.counts, 1) if count}
+    labels = yield from to_owners(me, ended.labels, owned)
+    return Found(labels=labels, start=start, n_iter=ended.n_iter, converged=ended.converged)
+
+
+def _first_sets(job: Job, planned: Layout, layout: Layout, given: Labels | None, coin: bytes) -> Labels:
+    if given is None:
+        seed = int.from_bytes(coin, "little") if job.seed is None else job.seed
+        return random_partition(np.random.default_rng(seed), layout.m, job.k)
+    parts = [given[planned.rows(j)] for j, count in enumerate(layout.counts, 1) if count]
+    start = np.concatenate(parts)
+    job.check_start(start)
+    return start
