@@ -153,15 +153,19 @@ class Server:
         return messages
 
     def standing(self) -> memoryview:
-        """Right after a question: the state from which another server can continue (`stand`)."""
-        return self._iterate.standing()
+        """Right after a question: the state from which another server can continue (`stand`).
+
+        Empty where the run is one program: a server comes to its state by the messages to it alone.
+        """
+        return memoryview(b"") if self._job.is_program else self._iterate.standing()
 
     def stand(self, state: bytes) -> list[Message]:
         """Restore the `standing` of a server with the same secrets, and return its questions.
 
-        This server must have come to the first question by the same messages.
+        This server must have come to the first question by the same messages, and where the run is one
+        program, to its state.
         """
-        return self._iterate.stand(state)
+        return [] if self._job.is_program else self._iterate.stand(state)
 
     @property
     def _iterate(self) -> ServerRounds:

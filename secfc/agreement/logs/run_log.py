@@ -200,6 +200,14 @@ class RunLog:
         with _storage_errors(self.path):
             self._database.executemany("DELETE FROM entries WHERE kind = ?", [(kind,) for kind in kinds])
 
+    def drop_after(self, mark: str, *kinds: str) -> None:
+        """Delete all entries of these kinds after the last entry of another kind."""
+        with _storage_errors(self.path):
+            self._database.executemany(
+                "DELETE FROM entries WHERE kind = ? AND at > (SELECT max(at) FROM entries WHERE kind = ?)",
+                [(kind, mark) for kind in kinds],
+            )
+
     def drop_last(self, kind: str) -> None:
         """Delete the last entry of a kind. It is gone after `commit`."""
         with _storage_errors(self.path):

@@ -90,6 +90,8 @@ class Coordinator:
         self.report: ServerReport | None = None  # set when the run is complete
         self.interrupted = False  # whether another process can continue the run
         self._run, self._log, self._absent = run, log, frozenset(absent)
+        if log is not None:
+            log.all_stay = terms.job.is_program
         self._away: set[int] = set()  # lost clients that can come back when the run is interrupted
         self._round = 0  # of the last checkpoint
         self._again = False  # whether it reads its log

@@ -3,7 +3,8 @@
 A site's answer is on the disk before it has any effect. The server draws only from the secrets in the log's
 header, so the same answers in the same order cause the same messages to every site. Answers are large. After
 each question of the server, its state (`Server.standing`) and that of every conversation replace them.
-Messages to the server before its first question stay: the server needs them to get there again.
+Messages to the server before its first question stay: the server needs them to get there again. Where the
+run is one program all of them stay, because they are small and nothing else has the server's state.
 """
 
 import json
@@ -47,6 +48,8 @@ class CoordinatorLog:
         self.run = bytes.fromhex(header["run"])
         self.secret = MaskSource(bytes.fromhex(header["secret"]))  # the server's, from its first position
         self._asked = log.has(Noted.STATE)
+        self.all_stay = False  # whether messages to the server stay after its first question
+        self._reads = False  # whether it reads messages to the server that stayed
 
     def __repr__(self) -> str:
         return f"CoordinatorLog(run={self.run.hex()})"
@@ -78,6 +81,10 @@ class CoordinatorLog:
             log = cls.begin(path, run=secrets.token_bytes(RUN_ID_BYTES), begun=begun)
         return log, agreement
 
+    @property
+    def _stays(self) -> bool:
+        return (self.all_stay or not self._asked) and not self._reads
+
     def answers(self, taken: list[tuple[int, Answer]]) -> None:
         """Write answers of clients in the order in which they take effect. On the disk on return."""
         for client, answer in taken:
@@ -86,21 +93,21 @@ class CoordinatorLog:
 
     def to_server(self, client: int, message: bytes | memoryview) -> None:
         """Write a message to the server. On the disk with the next commit."""
-        if not self._asked:
+        if self._stays:
             self._log.append(Entry(kind=Noted.TO_SERVER, client=client, body=bytes(message)))
 
     def lost(self, client: int, error: SecFCError) -> None:
         """Write that the run will continue without a client. On the disk on return."""
         body = json.dumps({**PublicError.of(error).to_json(), "text": str(error)}).encode()
         self._log.append(Entry(kind=Noted.LOST, client=client, body=body))
-        if not self._asked:
+        if self._stays:
             self._log.append(Entry(kind=Noted.LEFT, client=client, body=body))
         self._log.commit()
 
     def not_lost(self) -> None:
         """Undo the last loss: the run cannot continue without the client."""
         self._log.drop_last(Noted.LOST)
-        if not self._asked:
+        if self._stays:
             self._log.drop_last(Noted.LEFT)
         self._log.commit()
 
@@ -123,12 +130,16 @@ class CoordinatorLog:
         Before the first question the messages to the server are written again while they are applied.
         """
         unneeded = {Noted.ANSWER, Noted.LOST} if self._asked else {Noted.TO_SERVER, Noted.LEFT}
-        if not self._asked:
+        self._reads = self._asked
+        if self._asked:
+            self._log.drop_after(Noted.STATE, Noted.TO_SERVER, Noted.LEFT)
+        else:
             self._log.drop(Noted.TO_SERVER, Noted.LEFT)
         for entry in self._log.entries():
             kind, value = Noted(entry.kind), None
             if kind is Noted.STATE:
                 unneeded, value = set(), unpack(entry.body)
+                self._reads = False
             elif kind in unneeded:
                 continue
             elif kind is Noted.ANSWER:
@@ -136,7 +147,7 @@ class CoordinatorLog:
             elif kind is Noted.TO_SERVER:
                 value = entry.body
             elif kind is not Noted.BACK:
-                if not self._asked:
+                if self._stays:
                     self._log.append(Entry(kind=Noted.LEFT, client=entry.client, body=entry.body))
                 said = json.loads(entry.body)
                 kind, value = Noted.LOST, PublicError.read(said).error(said["text"])
