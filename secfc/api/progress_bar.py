@@ -89,7 +89,9 @@ def progress_bar(
                     bar.update(task, description=standing.phase, total=n, completed=done, note=note)
                 case "iterate":
                     # The number of iterations is unknown before the last one: the bar pulses.
-                    left = remaining.after(standing.iteration, standing.moved, time.monotonic())
+                    left = None
+                    if standing.moved is not None:
+                        left = remaining.after(standing.iteration, standing.moved, time.monotonic())
                     note = iteration_text(standing, room=room, seconds_left=left)
                     bar.update(task, description=standing.phase, total=None, note=note)
                 case _:

@@ -17,7 +17,7 @@ from secfc.field.array_types import Floats, Ints, Labels
 from secfc.kernels.threads import Threads, cores
 from secfc.kmeans.search import LabelResult, SearchResult
 from secfc.kmeans.sets import set_sizes
-from secfc.protocol.job.cases import Deposited, Union
+from secfc.protocol.job.cases import Own, Union
 from secfc.protocol.job.job import Job
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.job.options import MAX_THREADS
@@ -125,7 +125,7 @@ class Outcome(Figures):
     """The result of a run.
 
     Labels are those that each client received. For a client that vanished they are the server's. They are -1
-    for rows of a client that was left out, or that vanished with membership privacy.
+    for rows of a client that was left out, or that vanished where the server does not know them.
     """
 
     labels: list[Labels] = field(repr=False)
@@ -151,12 +151,13 @@ def public_result(of: "ServerReport", job: Job) -> dict[str, Any]:
     """What all parties know of a result, as JSON takes it; distances, even counted, are the server's alone.
 
     `counts` are the rows of each client that are in, `by_party` those in each cluster. They are None with
-    membership privacy, where nobody knows; `by_party` with owners, who know labels of their own rows alone.
+    membership privacy, where nobody knows; `by_party` where owners know labels of their own rows alone, and
+    `sizes` where that holds in a run that is one program.
     """
     counts = by_party = None
     if not isinstance(job.rows, Union):
         counts = list(of.counts)
-    if not isinstance(job.rows, Union) and not isinstance(job.rows, Deposited):
+    if isinstance(job.rows, Own) and not job.is_program:
         parts = np.split(of.labels, np.cumsum(of.counts)[:-1])
         by_party = [set_sizes(part, of.k).tolist() for part in parts]
     return {
@@ -239,11 +240,16 @@ class ServerReport(Figures):
         def place(labels: Labels) -> Labels:
             return labels if union_rows is not None else np.concatenate(self._spread(labels, outside))
 
+        labels = [received.get(j, labels) for j, labels in enumerate(own, 1)]
+        found = [place(one) for one in self.found_labels]
+        if self.found[0]["sizes"] is None:  # only owners know labels
+            found = [np.concatenate(labels)]
+
         rows = None
         if union_rows is not None:
             rows = [union_rows.get(j, out.astype(np.int64)) for j, out in enumerate(outside, 1)]
         return Outcome(
-            labels=[received.get(j, labels) for j, labels in enumerate(own, 1)],
+            labels=labels,
             union_rows=rows,
             start=place(self.start),
             costs=costs,
@@ -252,7 +258,7 @@ class ServerReport(Figures):
             deviations=deviations,
             lost=dict(lost or {}),
             **{one.name: getattr(self, one.name) for one in fields(Figures)},
-            found_labels=np.array([place(one) for one in self.found_labels], dtype=np.int32),
+            found_labels=np.array(found, dtype=np.int32),
         )
 
     def _spread(self, labels: Labels, outside: list[Labels]) -> list[Labels]:
@@ -274,6 +280,6 @@ def _figures(clustering: LabelResult, job: Job) -> dict[str, Any]:
         "n_iter": clustering.n_iter,
         "converged": clustering.converged,
         "inertia": job.in_data_units(measured.inertia) if measured else clustering.opened,
-        "sizes": set_sizes(clustering.labels, clustering.k).tolist(),
+        "sizes": None if job.is_program else set_sizes(clustering.labels, clustering.k).tolist(),
         **measures,
     }

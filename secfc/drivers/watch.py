@@ -40,7 +40,8 @@ class Watch:
             self._round = standing.round
         if standing.iteration != self._iteration:
             if standing.iteration:
-                self._log(f"iteration {standing.iteration}: {standing.moved} rows moved")
+                moved = "" if standing.moved is None else f": {standing.moved} rows moved"
+                self._log(f"iteration {standing.iteration}{moved}")
             self._iteration = standing.iteration
         if self._on_progress is not None:
             self._on_progress(standing)
@@ -56,7 +57,9 @@ def iteration_text(standing: Progress, *, room: int, seconds_left: float | None 
     sent = bytes_text(standing.sent_bytes)
     if not standing.iteration:
         return f"round {standing.round}, {sent}"
-    said = {"iteration": f"iteration {standing.iteration}", "moved": f"{standing.moved} rows moved"}
+    said = {"iteration": f"iteration {standing.iteration}"}
+    if standing.moved is not None:
+        said["moved"] = f"{standing.moved} rows moved"
     if standing.inertia is not None:  # None if the server does not know it
         said["inertia"] = f"inertia {standing.inertia:.6g}"
     said["sent"] = sent

@@ -19,8 +19,8 @@ class Progress:
         Number of clients whose message the server still needs to continue.
     round, iteration : int
         Number of questions asked, and of finished iterations in the current start.
-    moved : int
-        Rows whose label changed in the last iteration.
+    moved : int or None
+        Rows whose label changed in the last iteration. None where nobody knows it.
     inertia : float or None
         Inertia of the last iteration, in the data's units squared.
     sent_bytes : int
@@ -31,7 +31,7 @@ class Progress:
     waiting_for: int
     round: int = 0
     iteration: int = 0
-    moved: int = 0
+    moved: int | None = 0
     inertia: float | None = None
     sent_bytes: int = 0
 

@@ -117,7 +117,10 @@ def _own_labels(record: CoordinatorSchema, site: Site, party: int) -> Labels:
             sizes = set_sizes(labels, k).tolist()
     except (ValueError, IndexError):
         pass  # refused below
-    wrong = sum(sizes) > sum(result.sizes) if result.by_party is None else sizes != result.by_party[party]
+    if result.sizes is None:
+        wrong = result.counts is not None and sum(sizes) != result.counts[party]
+    else:
+        wrong = sum(sizes) > sum(result.sizes) if result.by_party is None else sizes != result.by_party[party]
     if len(sizes) != k or wrong:
         held = "rows" if result.counts is None else f"{result.counts[party]} rows"
         raise DataError(f"{path}: not the labels of the {held} of {site.party}")
@@ -137,7 +140,7 @@ def _opened(record: CoordinatorSchema, agreement: Agreement, site: Site | None) 
     """What the site's folder of results has of it; None where nothing was."""
     result, preparation = record.result, None
     folder = None if site is None else site.results / str(record.run)
-    if result is None or folder is None or not (folder / CENTRES).is_file():
+    if result is None or result.sizes is None or folder is None or not (folder / CENTRES).is_file():
         return None
     centre: Change | None = None
     spread: Change | None = None
@@ -198,6 +201,7 @@ def _figures(
     agreement: Agreement,
     fit: list[Fit],
 ) -> Figures:
+    sizes = result.sizes or []
     known = {
         "part": result.faults.faults().parts(agreement.job),
         "by_party": by_party,
@@ -206,7 +210,7 @@ def _figures(
         else profile(
             opened.centres,
             opened.deviations,
-            np.array(result.sizes),
+            np.array(sizes),
             inertia=result.inertia,
             columns=opened.preparation or list(agreement.columns),
         ),

@@ -86,7 +86,7 @@ class ResultSchema(_Part):
     faults: FaultsSchema
     counts: ListOf[Count] | None
     by_party: ListOf[ListOf[Count]] | None
-    sizes: ListOf[Count]
+    sizes: ListOf[Count] | None
 
 
 class CoordinatorSchema(_Part):
@@ -114,7 +114,8 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
     if result is not None:
         faults = result.faults
         numbers = {*faults.absent, *faults.left_out, *faults.liars, *faults.cheats, *chain(*faults.unread)}
-        counts, rows = result.counts, sum(result.sizes)
+        counts, sizes = result.counts, result.sizes
+        rows = sum(counts or ()) if sizes is None else sum(sizes)
         measured = not isinstance(job.disclosure, LabelsOnly)  # with labels no party knows a distance
         compared = tuple(one.k for one in result.compared)
         for key, holds in (
@@ -128,9 +129,11 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
             ("counts", isinstance(job.rows, Union) if counts is None else len(counts) == job.n),
             (
                 "sizes",
-                len(result.sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),
+                job.is_program
+                if sizes is None
+                else len(sizes) == result.k and 0 < rows == (rows if counts is None else sum(counts)),
             ),
-            ("by_party", adds_up(result.by_party, counts, result.sizes)),
+            ("by_party", adds_up(result.by_party, counts, sizes)),
             ("faults", numbers <= set(range(1, job.parties + 1))),
             ("costs", record.costs is not None),
         ):
@@ -139,10 +142,10 @@ def check_coordinator(coordinator: object, agreement: Agreement, *, name: str) -
     return record
 
 
-def adds_up(by_party: list[list[int]] | None, counts: list[int] | None, sizes: list[int]) -> bool:
+def adds_up(by_party: list[list[int]] | None, counts: list[int] | None, sizes: list[int] | None) -> bool:
     """Whether each party's rows of each cluster add up to its rows, and to those of the clusters."""
-    if by_party is None or counts is None:
-        return by_party is None and counts is None
+    if by_party is None or counts is None or sizes is None:
+        return by_party is None and (counts is None or sizes is None)
     if any(len(one) != len(sizes) for one in by_party):
         return False
     return list(map(sum, by_party)) == counts and list(map(sum, zip(*by_party, strict=True))) == sizes

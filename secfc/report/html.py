@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 class Figures:
     """The figures of a run with a result. `n_iter` to `near_ties` are those of `secfc.Result`.
 
-    `sizes` are rows of each cluster; `by_party` those of each party, None where a reader may not know them;
-    `counts` are rows of each party, None with membership privacy. `part` tells of each party, helpers last,
-    what it failed to do. `history` is the inertia of each iteration, where it is known. `distances` are in
-    the server's copy, and `profile` in the copy of a party that clusters were revealed to. `fit` is that of
-    all rows in the server's copy, and of the party's own rows beside a profile; [] where they are not at
-    hand.
+    `sizes` are rows of each cluster, None where no party knows them; `by_party` those of each party, None
+    where a reader may not know them; `counts` are rows of each party, None with membership privacy. `part`
+    tells of each party, helpers last, what it failed to do. `history` is the inertia of each iteration, where
+    it is known. `distances` are in the server's copy, and `profile` in the copy of a party that clusters were
+    revealed to. `fit` is that of all rows in the server's copy, and of the party's own rows beside a profile;
+    [] where they are not at hand.
     """
 
     n_iter: int
     converged: bool
     inertia: float | None
     near_ties: int | None
-    sizes: list[int]
+    sizes: list[int] | None
     counts: list[int] | None
     part: list[str]
     by_party: list[list[int] | None]
@@ -138,6 +138,7 @@ def page_of(
             x_label="distance, in the data's units",
             y_label="rows",
         )
+    own_only = job.is_program and party is not None  # a party knows no labels but its own
     return Page(
         job=job,
         run=result.run_id,
@@ -145,12 +146,12 @@ def page_of(
         party=party,
         figures=Figures(
             **{name: getattr(result, name) for name in ("n_iter", "converged", "inertia", "near_ties")},
-            sizes=result.sizes.tolist(),
+            sizes=None if own_only else result.sizes.tolist(),
             counts=None if isinstance(job.rows, Union) else [len(labels) for labels in result.labels],
             part=result.faults.parts(job),
             by_party=[
                 set_sizes(own[own >= 0], job.k).tolist()
-                if not isinstance(job.rows, Union) or j == party
+                if not (own_only or isinstance(job.rows, Union)) or j == party
                 else None
                 for j, own in enumerate(map(np.asarray, result.labels))
             ],

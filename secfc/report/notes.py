@@ -10,19 +10,21 @@ MOST_OF_CLUSTER, MOST_OF_ROWS = 0.9, 0.75
 
 def notes(
     *,
-    sizes: Sequence[int],
+    sizes: Sequence[int] | None,
     by_party: Sequence[Sequence[int] | None],
     names: Sequence[str],
     stopped_at: int | None,
 ) -> list[str]:
     """A sentence for each thing that may make the clusters mean less than they seem to.
 
-    `sizes` are rows of each cluster; `by_party` those of each party, None where the reader does not know
+    `sizes` are rows of each cluster; `by_party` those of each party; None where the reader does not know
     them. `stopped_at` are the iterations of a run that had not converged.
     """
     found = []
     if stopped_at is not None:
         found.append(f"Labels still changed when the run stopped after {stopped_at} iterations.")
+    if sizes is None:
+        return found
     few = [f"cluster {h} has {size}" for h, size in enumerate(sizes) if size < FEW_ROWS]
     if few:
         found.append(f"Fewer than {FEW_ROWS} rows: {', '.join(few)}.")

@@ -96,8 +96,10 @@ class Participant(TakingPart):
 
     @property
     def standing(self) -> str:
-        """State of the run here: phase, round, rows of all parties that moved, and bytes sent."""
+        """State of the run here: phase, round, rows of all parties that moved if it knows, and bytes sent."""
         asked = f", round {self._round}: {self._moved} rows moved" if self._round else ""
+        if self._client is not None and self._job.is_program:
+            asked = f", round {self._client.phase.round}" if self._client.phase.round else ""
         written = self._run is None and self._introductions is not None
         return f"{'close' if written else super().standing}{asked}, {bytes_text(self.meter.sent_bytes)} sent"
 
@@ -243,6 +245,8 @@ class Participant(TakingPart):
             self._round, self._sets = message.round, sets
         if isinstance(message, Finish):
             self._iterations, self._converged = message.n_iter, message.converged
+        if client.phase.ended is not None:
+            self._iterations, self._converged = client.phase.ended
         return replies
 
     def _prepare(self, preparer: Preparer, data: bytes | memoryview) -> list[bytes | memoryview]:

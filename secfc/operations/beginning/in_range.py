@@ -7,6 +7,7 @@ modulo Q can be those of large integers, whose squares wrap around; so sums come
 """
 
 from collections.abc import Generator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -58,12 +59,13 @@ def _check(
     hidden = yield from masked(me, packed(numbers), columns=1, rows=numbers.size)
     negative = yield from shared_bits(me, (yield from hidden_signs(me, hidden, below_zero(1))))
     ends = np.cumsum([0, *counts])
-    of_owners = [negative[:, a:b].sum(1) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    of_owners = [negative[:, start:stop].sum(1) for start, stop in pairwise(ends.tolist())]
     right = yield from below(me, joined(of_owners, 0), [1] * len(counts))
     named = sorted({owner for group, one in zip(whose, right, strict=True) if not one for owner in group})
     if not all(right):
         some = "some of " if any(len(group) > 1 for group in whose) else ""
-        text = f"rows of {some}clients {', '.join(map(str, named))} are beyond the public bound"
+        wrongly = "" if me.max_liars else ", or a client answered wrongly about them"
+        text = f"rows of {some}clients {', '.join(map(str, named))} are beyond the public bound{wrongly}"
         raise RangeError(f"{text}; no label was opened", clients=named)
 
 

@@ -158,7 +158,7 @@ def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
 def _holder(me: Party, task: _Task) -> Half:
     code, primes = me.code, me.code.primes
     present = yield from task.named("present")
-    pieces = {}
+    pieces = dict[int, Data]()
     for dealer in present:
         pieces |= yield Wait("piece", (dealer,), _ends(me, task, dealer)[1] + _SALT)
     roots = yield Wait("root", present, _DIGEST)

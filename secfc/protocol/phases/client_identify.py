@@ -1,6 +1,6 @@
 """The phase *identify* of a client or helper: it sends its introduction and checks the plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from secfc.crypto.handshake import Handshake, Introduction, PairSecrets, digest_of
 from secfc.errors import MessageError, SealError
@@ -106,18 +106,28 @@ class ClientIdentify(ClientPhase):
         return layout
 
     def _start(
-        self, clients: Sequence[Introduction | None], layout: Layout, told: PackedLabels | Labels | None
+        self, clients: Sequence[Introduction | None], told: PackedLabels | Labels | None
     ) -> Labels | None:
         """The given first sets of all rows. Each client must have signed its own."""
         start = None if told is None else labels_of(told)
-        if (start is None) == (self._context.job.method.init == "labels"):
-            raise MessageError("Plan: start labels for a job that begins otherwise, or none")
-        if start is not None and start.size != layout.m:
-            raise MessageError(f"Plan: {start.size} start labels of {layout.m} rows")
+        job, layout = self._context.job, Layout(tuple(0 if one is None else one.rows for one in clients))
+        if (0 if start is None else start.size) != (
+            layout.m if job.is_program and job.method.init == "labels" else 0
+        ):
+            raise MessageError(f"Plan: other start labels than those of {layout.m} rows")
         for j, one in enumerate(clients, 1):
             if one is not None and start is not None and digest_of(start[layout.rows(j)]) != one.start:
                 raise SealError(f"Plan: it has not the start labels that client {j} signed")
         return start
+
+    def _check_present(self, present: Mapping[int, Introduction]) -> None:
+        """MessageError unless all comparers are there and helpers have no rows."""
+        job = self._context.job
+        if not present.keys() >= set(job.comparers):
+            raise MessageError("Plan: one of those who are to compare did not come")
+        for j, one in present.items():
+            if j > job.n and one.tells_of_rows:
+                raise MessageError(f"Plan: helper {j} has rows")
 
     def _join(self, message: Plan) -> ClientStep:
         """Check the plan. With IDs the union follows, otherwise sharing. A helper takes part in neither."""
@@ -125,11 +135,7 @@ class ClientIdentify(ClientPhase):
         channels = self.handshake.channels(introductions)
         present = {j: one for j, one in enumerate(introductions, 1) if one is not None}
         clients = introductions[: job.n]
-        if not present.keys() >= set(job.comparers):
-            raise MessageError("Plan: one of those who are to compare did not come")
-        for j, one in present.items():
-            if j > job.n and one.tells_of_rows:
-                raise MessageError(f"Plan: helper {j} has rows")
+        self._check_present(present)
         peers = Peers(
             channels=channels.among(range(1, job.n + 1)) if job.helpers else channels,
             all_channels=channels,
@@ -143,15 +149,14 @@ class ClientIdentify(ClientPhase):
         )
         if peers.left_out:
             context.refuse_without("Plan", min(peers.left_out))
-        layout = self._layout(clients, message.weights)
+        layout, start = self._layout(clients, message.weights), self._start(clients, message.start)
+        if job.is_program:
+            program = ClientProgram(context, peers, layout=layout, rows=self._rows, start=start)
+            return program, program.begin(self._early_steps)
         if isinstance(job.rows, Deposited):
             if layout.m:
                 raise MessageError("Plan: a client has rows, where owners deposit them")
             layout = Layout(job.rows.owners, deposited=True)
-        if job.is_program:
-            start = self._start(clients, layout, message.start)
-            program = ClientProgram(context, peers, layout=layout, rows=self._rows, start=start)
-            return program, program.begin(self._early_steps)
         if context.number > job.n:
             if isinstance(job.rows, Union):
                 layout = Layout((job.rows.cap,) * job.n, common=True)

@@ -28,6 +28,8 @@ class ClientPhase(ABC):
     labels: Labels | None = None
     centres: Floats | None = None
     deviations: Floats | None = None
+    round: int = 0  # of the last question, from 1
+    ended: tuple[int, bool] | None = None  # iterations, and whether they converged, once the result is known
 
     @property
     @abstractmethod

@@ -1,6 +1,5 @@
 """The phase *iterate* of a client or helper in a run that is one program."""
 
-
 from secfc.errors import MessageError, ParameterError
 from secfc.field.array_types import Floats, Labels
 from secfc.operations.beginning.rows import SharedRows, ToShare
@@ -102,7 +101,7 @@ class ClientProgram(ClientPhase):
         messages = self._steps.go_on()
         found = self._steps.result
         if found is not None:
-            self.labels = found.labels
+            self.labels, self.ended = found.labels, (found.n_iter, found.converged)
         return messages
 
     def rows_are(self, shared: SharedRows) -> None:
@@ -117,3 +116,4 @@ class ClientProgram(ClientPhase):
         """See `Watching`. LimitError for more rounds than its limits allow."""
         context = self._context
         context.limits.check_round(context.job, client=context.number, round_=number)
+        self.round = number

@@ -84,6 +84,7 @@ class ServerProgram(ServerPhase):
             waiting_for=len(self.awaited),
             round=self._round,
             iteration=max(0, self._round - 1),
+            moved=None,
         )
 
     def first(self) -> list[Message]:

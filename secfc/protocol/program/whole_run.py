@@ -22,9 +22,10 @@ from secfc.protocol.parties.party import Party
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """What a party brings to a run. `commitments` are to the comparers' values of the coin, `value` is its own.
+    """What a party brings to a run.
 
-    `start` are the given first sets of all planned rows, if the job begins with labels.
+    `value` is its own value of the coin, and `commitments` are to those of the comparers. `start` are the
+    given first sets of all planned rows, if the job begins with labels.
     """
 
     run: bytes = field(repr=False)
