@@ -11,12 +11,15 @@ from operations.own_net import Net, StuckError, drawn_case, in_the_clear
 from plaintext_baselines import ExactLloyd
 from secfc.comparing.dealer_keys import Keys
 from secfc.errors import CheatError, TooManyFaultsError
-from secfc.field.packing import pack_canonical, unpack
+from secfc.field.packing import pack, pack_canonical, unpack
 from secfc.kmeans import plain
 from secfc.operations import full
 from secfc.operations.coded import Coded
 from secfc.operations.secure import Secure
+from secfc.protocol.parties import dealing
+from secfc.protocol.parties.party import Party
 from secfc.sharing.codewords import Codewords
+from secfc.sharing.residue_bytes import from_bytes, to_bytes
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -229,22 +232,50 @@ def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeyp
     monkeypatch.setattr(Codewords, "_dealt", deal)
     kind = "zeros" if call % 2 else "shares"
     with pytest.raises(
-        CheatError, match=rf"^party 1 dealt {kind} that lie on no polynomial of their degree$"
+        CheatError, match=rf"^party 2 dealt {kind} that lie on no polynomial of their degree$"
     ):
         net.run()
 
 
-@pytest.mark.parametrize(
-    ("recipient", "text"),
-    [
-        (3, "party 2 dealt shares that lie on no polynomial of their degree"),
-        (0, r"party \d saw other numbers opened before step \d+"),
-    ],
-)
-def test_a_dealer_that_tells_parties_different_digests_ends_the_run(recipient, text):
+@pytest.mark.parametrize("recipient", [0, 3])
+def test_a_dealer_that_tells_parties_different_digests_ends_the_run(recipient):
     def carry(sender, to, place, data):
         return bytes(32) if (sender, to, place.tag) == (2, recipient, "root") else data
 
     _, rows, start, k = drawn_case(4)
-    with pytest.raises(CheatError, match=f"^{text}$"):
+    with pytest.raises(CheatError, match=r"^party \d saw other numbers opened before step \d+$"):
         Net(rows, start, k).run(carry=carry)
+
+
+def test_a_dealer_that_proves_other_polynomials_to_one_holder_ends_the_run(monkeypatch):
+    """With a polynomial of its own the wrong share of holder 3 passes its check."""
+    real, send = Codewords._dealt, Party.send
+    ones = lambda me, size: iter_of(np.ones((len(me.code.primes), dealing.COVERS, size)))  # noqa: E731
+
+    def deal(code, values, kernels, first):
+        shares = real(code, values, kernels, first)
+        if not first:
+            for plane, p in zip(shares[2], code.primes, strict=True):
+                plane[:3] = pack(np.array([(unpack(plane[:3])[0] + 1) % p]), p)
+        return shares
+
+    def prove(me, recipient, tag, data):
+        if (recipient, tag) == (3, "proof"):
+            primes = me.code.primes
+            both = np.array(from_bytes(data[: 3 * 2 * 3 * len(primes)], (2 * dealing.COVERS,), primes))
+            both[:, : dealing.COVERS] = (both[:, : dealing.COVERS] + 1) % np.array(primes)[:, np.newaxis]
+            data = to_bytes(both, primes) + data[3 * 2 * 3 * len(primes) :]
+        send(me, recipient, tag, data)
+
+    monkeypatch.setattr(dealing, "_coefficients", ones)
+    monkeypatch.setattr(Codewords, "_dealt", deal)
+    monkeypatch.setattr(Party, "send", prove)
+    _, rows, start, k = drawn_case(4)
+    with pytest.raises(CheatError, match=r"^party \d saw other numbers opened before step \d+$"):
+        Net(rows, start, k).run()
+
+
+def iter_of(value):
+    """A half that waits for nothing."""
+    return value
+    yield

@@ -56,7 +56,7 @@ def seen(code, coalition, operation, inputs, masks=None, **roles):
         me.masks.values = None if masks is None else masks[j]
 
     def carry(sender, recipient, place, data):
-        if recipient in coalition and place.tag not in ("root", "coin"):
+        if recipient in coalition and place.tag not in ("root", "coin", "proved"):
             numbers = bytes(data)
             if place.tag == "piece":  # without digests, which are of salted pieces, and without the salt
                 numbers = numbers[32 * code.n : -32]

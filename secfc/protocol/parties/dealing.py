@@ -1,13 +1,14 @@
 """Deals shares, and proves that they lie on polynomials together with what all other holders got.
 
 A dealer sends every holder a piece, shares of [x] and of zeros <0>, and tells everybody a digest of all
-pieces. Then the three comparers toss a coin, from which coefficients r follow. Covers are uniform sharings
-that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own shares. A
-cover hides the sum. Opens nothing.
+pieces. In the next step the three comparers toss a coin, from which coefficients r follow. Covers are uniform
+sharings that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own
+shares. A cover hides the sum. Opens nothing.
 
 A comparer that lies may choose its part of the coin last. 2^40 tries leave a wrong share unnoticed with a
-probability below 2^-29: each succeeds with p^-3. A dealer that tells parties different digests is named in
-the next step (`secfc.protocol.parties.inbox`).
+probability below 2^-29: each succeeds with p^-3. A dealer that tells parties different digests of pieces, or
+sends them different polynomials, is found in the next step, because all parties note what they got
+(`secfc.protocol.parties.inbox`). For the same reason no coin is tossed before its pieces are fixed.
 """
 
 import hashlib
@@ -106,15 +107,25 @@ def dealt_by_owners(
 
 
 def _dealings(me: Party, task: _Task, segments: Floats | None) -> Generator[None, None, Dealings]:
-    halves = [_witness(me, task)]
+    halves = [_roots(me, task)]
     if me.holds:
-        halves.append(_holder(me, task))
+        halves.append(_pieces(me, task))
     if segments is not None:
         halves.append(_dealer(me, task, segments))
+    if task.may_be_lost and me.number == COORDINATOR:
+        halves.append(_teller(me, task))
+    roots, *found = yield from me.together(halves)
+    pieces = found[0] if me.holds else {}
+    values = found[me.holds] if segments is not None else None
+    halves = [_witness(me, task, roots)]
+    if me.holds:
+        halves.append(_holder(me, task, roots, pieces))
+    if values is not None and me.number in roots:
+        halves.append(_prover(me, task, values))
     if me.number in me.roles.comparers:
         halves.append(_tosser(me, task))
     if task.may_be_lost and me.number == COORDINATOR:
-        halves.append(_coordinator(me, task))
+        halves.append(_coordinator(me, task, tuple(roots)))
     (kept, refused), *found = yield from me.together(halves)
     return Dealings(shares=found[0] if me.holds else {}, kept=kept, refused=refused)
 
@@ -131,7 +142,8 @@ def added(me: Party, parts: list[Floats], size: int) -> Shared:
 
 
 def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
-    code, primes = me.code, me.code.primes
+    """Deal. Return segments and masks, and masks of zeros, each with those of covers."""
+    code = me.code
     covered = np.concatenate([segments, me.uniform(code.ell, COVERS)], axis=2)
     of_shared = np.concatenate([covered, me.uniform(code.t, covered.shape[2])], axis=1)
     of_zeros = me.uniform(code.wide - code.ell, task.zeros + COVERS)
@@ -145,30 +157,44 @@ def _dealer(me: Party, task: _Task, segments: Floats) -> Half:
     # The coordinator's comes last: when it is there, everybody's is on the way.
     for party in reversed(me.roles.everybody):
         me.send(party, "root", hashlib.sha256(digests).digest())
-    if me.number not in (yield from task.named("present")):
-        return
+    return of_shared, of_zeros
+    yield
+
+
+def _roots(me: Party, task: _Task) -> Half:
+    """The digest of each dealer that is present, which everybody notes."""
+    roots = yield Wait("root", (yield from task.named("present")), _DIGEST)
+    for dealer, root in roots.items():
+        me.note(dealer.to_bytes(2) + root)
+    return roots
+
+
+def _pieces(me: Party, task: _Task) -> Half:
+    found = dict[int, Data]()
+    for dealer in (yield from task.named("present")):
+        found |= yield Wait("piece", (dealer,), _ends(me, task, dealer)[1] + _SALT)
+    return found
+
+
+def _prover(me: Party, task: _Task, values: tuple[Floats, Floats]) -> Half:
     factors = yield from _coefficients(me, task.longest)
-    proofs = [_sums(one, factors, code.moduli) for one in (of_shared, of_zeros)]
-    for holder in me.roles.holders:
-        me.send(holder, "proof", b"".join(to_bytes(one, primes) for one in proofs))
-    if task.may_be_lost:
-        me.send(COORDINATOR, "proved", b"")
+    proofs = (to_bytes(_sums(one, factors, me.code.moduli), me.code.primes) for one in values)
+    proof = b"".join(proofs)
+    for party in reversed(me.roles.everybody):  # the coordinator's comes last
+        if party in me.roles.holders:
+            me.send(party, "proof", proof)
+        else:
+            me.send(party, "proved", hashlib.sha256(proof).digest())
 
 
-def _holder(me: Party, task: _Task) -> Half:
-    code, primes = me.code, me.code.primes
-    present = yield from task.named("present")
-    pieces = dict[int, Data]()
-    for dealer in present:
-        pieces |= yield Wait("piece", (dealer,), _ends(me, task, dealer)[1] + _SALT)
-    roots = yield Wait("root", present, _DIGEST)
+def _holder(me: Party, task: _Task, roots: Mapping[int, Data], pieces: Mapping[int, Data]) -> Half:
+    code = me.code
     factors = yield from _coefficients(me, task.longest)
     kept = yield from task.named("kept")
-    rows = code.narrow, code.wide - code.ell
-    sizes = [size_of(COVERS * one, primes) for one in rows]
+    sizes = _proof_sizes(me)
     proofs, found = (yield Wait("proof", kept, sum(sizes))), dict[int, Dealt]()
     for dealer in kept:
-        view, said, ends = memoryview(pieces.pop(dealer)), memoryview(proofs[dealer]), _ends(me, task, dealer)
+        view, said, ends = memoryview(pieces[dealer]), memoryview(proofs[dealer]), _ends(me, task, dealer)
         start, at = _DIGEST * code.n, _DIGEST * (me.number - 1)
         committed = hashlib.sha256(view[:start]).digest() == roots[dealer]
         committed &= hashlib.sha256(view[start:]).digest() == view[at : at + _DIGEST]
@@ -183,6 +209,12 @@ def _holder(me: Party, task: _Task) -> Half:
     if task.may_be_lost and me.max_liars:
         me.send(COORDINATOR, "refused", np.packbits([dealer not in found for dealer in kept]).tobytes())
     return found
+
+
+def _proof_sizes(me: Party) -> tuple[int, int]:
+    """Bytes of the proofs of [x] and of <0>."""
+    of_shared, of_zeros = me.code.narrow, me.code.wide - me.code.ell
+    return size_of(COVERS * of_shared, me.code.primes), size_of(COVERS * of_zeros, me.code.primes)
 
 
 def _ends(me: Party, task: _Task, dealer: int) -> tuple[int, int]:
@@ -213,17 +245,22 @@ def _checked(
 
 
 def _tosser(me: Party, task: _Task) -> Half:
-    yield Wait("root", (yield from task.named("present")), _DIGEST)
     coin = me.masks.octets(_COIN)
     for party in sorted({*me.roles.holders, *task.dealers}):
         me.send(party, "coin", coin)
+    return
+    yield
 
 
-def _coordinator(me: Party, task: _Task) -> Half:
-    """Say whose pieces everybody gets, whose proofs, and with `max_liars` who refuses whose."""
+def _teller(me: Party, task: _Task) -> Half:
+    """Say whose pieces everybody gets."""
     present = yield Wait("root", task.dealers, _DIGEST, unless_lost=True)
     _tell(me, "present", np.packbits([dealer in present for dealer in task.dealers]))
-    proved = yield Wait("proved", tuple(present), 0, unless_lost=True)
+
+
+def _coordinator(me: Party, task: _Task, present: tuple[int, ...]) -> Half:
+    """Say whose proofs everybody gets, and with `max_liars` who refuses whose pieces."""
+    proved = yield Wait("proved", present, _DIGEST, unless_lost=True)
     _tell(me, "kept", np.packbits([dealer in proved for dealer in task.dealers]))
     if me.max_liars:
         size = -(-len(proved) // 8)
@@ -237,20 +274,20 @@ def _tell(me: Party, tag: str, data: Bytes) -> None:
         me.send(party, tag, data.tobytes())
 
 
-def _witness(me: Party, task: _Task) -> Half:
-    """The dealers that are kept, and what holders refuse. Everybody notes the same."""
-    present = yield from task.named("present")
-    roots = yield Wait("root", present, _DIGEST)
-    kept = yield from task.named("kept")
-    for dealer in kept:
-        me.note(dealer.to_bytes(2) + roots[dealer])
+def _witness(me: Party, task: _Task, roots: Mapping[int, Data]) -> Half:
+    """The dealers that are kept, and what holders refuse. Everybody notes the same, and digests of proofs."""
+    present = tuple(roots)
+    kept = tuple(j for j in (yield from task.named("kept")) if j in present)
+    tag, size = ("proof", sum(_proof_sizes(me))) if me.holds else ("proved", _DIGEST)
+    for dealer, told in (yield Wait(tag, kept, size)).items():
+        me.note(dealer.to_bytes(2) + (hashlib.sha256(told).digest() if me.holds else told))
     refused = set[tuple[int, int]]()
     if task.may_be_lost and me.max_liars:
         size = -(-len(kept) // 8)
-        told = (yield Wait("refusals", (COORDINATOR,), size * me.code.n))[COORDINATOR]
-        me.note(bytes(told))
+        table = (yield Wait("refusals", (COORDINATOR,), size * me.code.n))[COORDINATOR]
+        me.note(bytes(table))
         for holder in me.roles.holders:
-            bits = np.unpackbits(np.frombuffer(told, dtype=np.uint8)[size * (holder - 1) : size * holder])
+            bits = np.unpackbits(np.frombuffer(table, dtype=np.uint8)[size * (holder - 1) : size * holder])
             refused |= {(dealer, holder) for dealer, one in zip(kept, bits, strict=False) if one}
     return kept, frozenset(refused)
 

@@ -109,8 +109,15 @@ class ClientProgram(ClientPhase):
         context = self._context
         for owner in (*shared.lost, *shared.cheats):
             context.refuse_without("StepNotice", owner)
+        self._layout = shared.layout
         if context.number <= context.job.n:
             context.check_shares(shared.layout)
+
+    def sets_are(self, start: Labels) -> None:
+        """See `Watching`. LimitError for sets that are too small; later ones nobody sees."""
+        context = self._context
+        sizes = self._layout.hidden_among(start, context.job.k)
+        context.limits.enforce(context.job, client=context.number, smallest=int(sizes.min()), round_=1)
 
     def round_is(self, number: int) -> None:
         """See `Watching`. LimitError for more rounds than its limits allow."""

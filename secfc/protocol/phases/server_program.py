@@ -7,7 +7,7 @@ that it carries is sealed.
 import numpy as np
 
 from secfc.errors import MessageError
-from secfc.field.array_types import Floats
+from secfc.field.array_types import Floats, Labels
 from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import in_memory
@@ -141,6 +141,9 @@ class ServerProgram(ServerPhase):
         gathering.silence(self._steps.me.unsure, self.context.job.max_liars - self._steps.me.max_liars)
         gathering.require_comparers()
         self.layout, self.state = shared.layout, State.ITERATE
+
+    def sets_are(self, start: Labels) -> None:
+        """See `Watching`."""
 
     def round_is(self, number: int) -> None:
         """See `Watching`."""

@@ -41,6 +41,9 @@ class Watching(Protocol):
     def rows_are(self, shared: SharedRows) -> None:
         """Rows were shared, and some may be left out."""
 
+    def sets_are(self, start: Labels) -> None:
+        """The first sets of the rows that are in, which are public."""
+
     def round_is(self, number: int) -> None:
         """A round begins, counted from 1."""
 
@@ -71,6 +74,7 @@ def whole_run(
     coin = yield from tossed(me, brought.run, brought.value, brought.commitments)
     yield from check_range(me, shared.rows, layout, radius=job.radius, coin=coin)
     start = _first_sets(job, planned, layout, brought.start, coin)
+    watching.sets_are(start)
     weights = np.ones(layout.m, dtype=np.int64) if layout.weights is None else layout.weights
     operations = Secure(me, shared.rows, start, weights, job.k, on_round=watching.round_is)
     fewest = Stopping(m=layout.m, max_iter=job.method.max_iter, tol_moved=job.method.tol_moved).fewest
