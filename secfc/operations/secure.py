@@ -35,7 +35,7 @@ class Secure:
         on_round: Callable[[int], None] = lambda number: None,
     ) -> None:
         self._me, self._rows, self._start, self._weights, self._k = me, rows, start, weights, k
-        self._on_round, self._rounds = on_round, 0
+        self._on_round = on_round
 
     def start(self) -> Generator[None, None, Shared]:
         """See `Operations.start`."""
@@ -48,8 +48,8 @@ class Secure:
 
     def means(self, sets: Shared, full: Full) -> Generator[None, None, Sums]:
         """See `Operations.means`."""
-        self._rounds += 1
-        self._on_round(self._rounds)
+        self._me.round += 1
+        self._on_round(self._me.round)
         return (yield from sums_of(self._me, sets, self._rows, full, self._weights))
 
     def nearest(self, means: Sums) -> Generator[None, None, Shared]:

@@ -1,4 +1,7 @@
-"""Messages of a run that is one program (`secfc.protocol.program`). Their `round` is the program's step."""
+"""Messages of a run that is one program (`secfc.protocol.program`).
+
+`step` is the program's, and `round` the round of the sender when it sent it, for costs.
+"""
 
 from dataclasses import field
 from typing import Annotated
@@ -25,6 +28,7 @@ class Step(BetweenClients, number=35, phase="iterate"):
     purpose = b"step"
     rounds = with_helpers = needed = True
 
+    step: Annotated[int, enc.COUNT]
     number_sent: Annotated[int, enc.COUNT]
     tag: Annotated[bytes, enc.counted(lambda of: MOST_TAG_BYTES)]
     seen: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
@@ -37,6 +41,7 @@ class StepReport(ToServer, number=36, phase="iterate"):
     states = frozenset({State.SHARE, State.ITERATE, State.DONE})
     rounds = with_helpers = True
 
+    step: Annotated[int, enc.COUNT]
     tag: Annotated[bytes, enc.counted(lambda of: MOST_TAG_BYTES)]
     seen: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)
@@ -48,6 +53,7 @@ class StepNotice(FromServer, number=37, phase="iterate"):
     states = frozenset({State.ITERATE, State.DONE})
     rounds = with_helpers = True
 
+    step: Annotated[int, enc.COUNT]
     tag: Annotated[bytes, enc.counted(lambda of: MOST_TAG_BYTES)]
     seen: Annotated[bytes, enc.octets(DIGEST_BYTES)] = field(repr=False)
     data: Annotated[bytes | memoryview, enc.rest(lambda of: of.step_report)] = field(repr=False)

@@ -83,6 +83,7 @@ class Party:
     liars: set[int] = field(default_factory=set)
     unsure: set[int] = field(default_factory=set)
     step: int = 0
+    round: int = 0  # of the method, for costs
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)  # of its halves, while it cannot go on
     _seen: bytes = b""  # the transcript before the present step

@@ -1,7 +1,7 @@
 """A party's run of its program, from messages to messages."""
 
 from collections.abc import Callable, Generator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from secfc.comparing.role import Data
 from secfc.crypto.channel import Channels
@@ -40,7 +40,7 @@ class Stepping(Generic[Result]):
         tag = bytes(message.tag)
         if not tag.isascii():
             raise MessageError(f"{type(message).__name__}: a tag of party {message.sender} is no text")
-        place = Place(message.round, tag.decode(), message.seen)
+        place = Place(message.step, tag.decode(), message.seen)
         self.me.inbox.check(message.sender, place)
         if isinstance(message, Step):
             assert self._channels is not None
@@ -50,7 +50,7 @@ class Stepping(Generic[Result]):
                 message.purpose,
                 part=message.number_sent,
                 sealed=message.sealed.payload,
-                round_=message.round,
+                round_=message.step,
                 bound=tag + message.seen,
             )
         else:
@@ -70,33 +70,30 @@ class Stepping(Generic[Result]):
         return [one for one in found if one is not None]
 
     def _message(self, recipient: int, place: Place, data: Data) -> Message | None:
-        run, tag, sender = self._run, place.tag.encode(), self.me.number
+        number, me = self._sent.get(recipient, 0), self.me
+        common: dict[str, Any] = {
+            "run": self._run,
+            "round": me.round,
+            "step": place.step,
+            "tag": place.tag.encode(),
+            "seen": place.seen,
+        }
         if recipient == COORDINATOR:
-            return StepReport(
-                run=run, sender=sender, round=place.step, tag=tag, seen=place.seen, data=bytes(data)
-            )
-        if sender == COORDINATOR:
-            return StepNotice(
-                run=run, recipient=recipient, round=place.step, tag=tag, seen=place.seen, data=bytes(data)
-            )
+            return StepReport(**common, sender=me.number, data=bytes(data))
+        if me.number == COORDINATOR:
+            return StepNotice(**common, recipient=recipient, data=bytes(data))
         assert self._channels is not None
         if recipient not in self._channels:
             return None  # it did not come
-        number = self._sent.get(recipient, 0)
         self._sent[recipient] = number + 1
         sealed = self._channels[recipient].seal(
-            Step.purpose, part=number, payload=data, round_=place.step, bound=tag + place.seen
+            Step.purpose,
+            part=number,
+            payload=data,
+            round_=place.step,
+            bound=common["tag"] + place.seen,
         )
-        return Step(
-            run=run,
-            sender=sender,
-            recipient=recipient,
-            round=place.step,
-            number_sent=number,
-            tag=tag,
-            seen=place.seen,
-            sealed=sealed,
-        )
+        return Step(**common, sender=me.number, recipient=recipient, number_sent=number, sealed=sealed)
 
 
 def secrets_of(
