@@ -27,7 +27,9 @@ def who_learned_what(
     coalition = "any one client" if job.t == 1 else f"any {job.t} clients together"
     if job.t > 1 and len(job.comparing_clients) > 1:
         coalition += ", except two of those that compare"
-    if not isinstance(job.rows, Union):
+    if job.is_program:
+        rows = f"how many rows each client holds, and in each of {rounds} rounds which clusters are empty"
+    elif not isinstance(job.rows, Union):
         rows = f"how many rows each client holds, and the cluster of every row in each of {rounds} rounds"
     else:
         rows = (
@@ -48,18 +50,21 @@ def who_learned_what(
     lines = [
         Learned("everybody", f"n, k, t, ell, d, the bound on a row's norm{step}, {rows}{inertia}"),
         *_opened(opened),
+        *([Learned("a client", "the final clusters of its own rows")] if job.is_program else []),
         Learned(coalition, "nothing else about the rows of the other clients"),
         *_between(job),
         Learned(
             f"{job.ell + job.t} or more clients together", "every row, exactly, if they pool their shares"
         ),
         *(
-            _of_comparers(job, rounds, called)
+            _of_program(rounds, called, job)
+            if job.is_program
+            else _of_comparers(job, rounds, called)
             if isinstance(job.disclosure, LabelsOnly)
             else _of_server(job, rounds)
         ),
     ]
-    if not job.max_liars:
+    if not job.max_liars and not job.is_program:
         lines.append(
             Learned(
                 "a client that answered wrongly, if there was one",
@@ -125,6 +130,26 @@ def _of_comparers(job: Job, rounds: int, called: Mapping[int, str]) -> list[Lear
         Learned(
             "one of those that compare, if it lied",
             "possibly every row, from some dozen rounds on; max_liars does not prevent it",
+        ),
+    ]
+
+
+def _of_program(rounds: int, called: Mapping[int, str], job: Job) -> list[Learned]:
+    dealer, first, second = [called[one] for one in job.comparers]
+    distances = (
+        f"how much nearer every row is to one centre than to another, for all pairs in {rounds} rounds"
+    )
+    return [
+        Learned("the server", "nothing else"),
+        Learned(f"{dealer} with {first} or {second}", f"{distances}; so all clusters"),
+        Learned(
+            f"{first} with {second}",
+            f"the cluster of every row, and all sums and sizes of clusters, in {rounds} rounds",
+        ),
+        Learned(
+            "a party that lied, if there was one",
+            "possibly more of what the final clusters of its own rows, the rounds and empty clusters tell; "
+            "nobody finds a lie of one of those that compare",
         ),
     ]
 
