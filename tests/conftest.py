@@ -49,6 +49,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
+def asked_questions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server ask questions in all kinds of jobs, in tests of what it asks (mark `questions`).
+
+    Most of these tests begin with a random partition, with which a run is one program otherwise.
+    """
+    if request.node.get_closest_marker("questions") is not None:
+        monkeypatch.setattr("secfc.protocol.job.job.is_program", lambda *cases: False)
+
+
+@pytest.fixture(autouse=True)
 def forked_processes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fork parties' processes from one that has imported everything, unless the test needs interpreters."""
     marked = request.node.get_closest_marker

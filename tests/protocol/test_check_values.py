@@ -14,6 +14,8 @@ from secfc.errors import MessageError
 from secfc.protocol.job.cases import Union
 from secfc.protocol.messages import SERVER, Challenge, Ready, Share
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(8)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
 

@@ -29,6 +29,8 @@ from secfc.protocol.phases.server_coin import ServerCoin
 from secfc.protocol.phases.server_share import ServerShare
 from secfc.protocol.signed import value_statement
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(4)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4, 2)]
 THREE, HELPING = (4, 2, 5), (1, 7, 8)

@@ -19,6 +19,8 @@ from secfc.protocol.messages import (
 )
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4, 2)]
 FIRST, SECOND = HELPERS = 7, 8

@@ -21,6 +21,8 @@ from secfc.protocol.messages import Assignment
 from secfc.protocol.states import State
 from secfc.protocol.trio_round import TrioRound
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(6)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) for m in (4, 5, 6, 3, 4)]
 COMPARERS = [(1, 2, 3), (4, 2, 5), (5, 4, 1), (1, 6, 7), (6, 7, 8)]

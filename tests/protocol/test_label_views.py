@@ -35,6 +35,8 @@ from secfc.protocol.client import Client
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.messages import SERVER, Endorsement, OpenedLabels, Report
 
+pytestmark = pytest.mark.questions
+
 PASSES = 12
 """Largest number of runs until all masks are changed, because what one mask hides can depend on others."""
 

@@ -31,6 +31,8 @@ from secfc.protocol.messages import (
 from secfc.protocol.question import Said, endorsed, question_digest
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 
 def outcome(net):
     best = net.server.outcome

@@ -14,6 +14,8 @@ from support.wire import Wire
 from secfc.protocol.job.limits import Limits
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(11)
 ROWS = [_RNG.normal(size=(m, 2)).round(2) + m for m in (3, 1, 4, 2, 0, 5)]
 """Six clients, one without rows; R = 3 with t=1, ell=1."""

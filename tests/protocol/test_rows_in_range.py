@@ -21,6 +21,8 @@ from secfc.protocol.job.row_layout import RANGE_GROUPS, RANGE_ROWS, Layout, Rang
 from secfc.protocol.messages import Assignment, Compared, Finish, MaskedAnswer, OpenedLabels, SpareMasks
 from secfc.protocol.states import State
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(8)
 SIZES = (4, 3, 5, 2, 3)
 WIDE = 3

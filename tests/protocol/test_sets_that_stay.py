@@ -12,6 +12,8 @@ from secfc.kmeans import kept
 from secfc.kmeans.kept import KeptDistances
 from secfc.protocol.messages import SERVER, Assignment, CodedDistances
 
+pytestmark = pytest.mark.questions
+
 K = 6
 
 

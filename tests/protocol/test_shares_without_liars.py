@@ -14,6 +14,8 @@ from secfc.protocol.messages.wire import envelope
 from secfc.protocol.states import State
 from secfc.sharing.dealing import NOT_READ
 
+pytestmark = pytest.mark.questions
+
 _RNG = np.random.default_rng(5)
 FIVE = [_RNG.normal(size=(m, 2)).round(2) for m in (3, 4, 2, 5, 3)]
 """Five clients. With t = ell = 1 shares of three clients are not all free, so one check is possible."""

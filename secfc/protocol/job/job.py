@@ -166,7 +166,7 @@ class Job:
         """Number of columns of a segment."""
         return segment_width(self.d, self.ell)
 
-    @cached_property
+    @property
     def is_program(self) -> bool:
         """Whether the run is one program, in which nobody learns a label but its owner."""
         return is_program(self.rows, self.method, self.disclosure, self.opened)

@@ -310,7 +310,9 @@ def _all_starts(reader: Reader, k: int) -> PackedLabels | None:
 
 
 ALL_STARTS = Encoding(
-    lambda value, k: SETS.pack(_NO_LABELS if value is None else value, k), _all_starts, SETS.most
+    lambda value, k: SETS.pack(_NO_LABELS if value is None else value, k),
+    _all_starts,
+    lambda of: SETS.most(of) if of.job.is_program and of.job.method.init == "labels" else _COUNT.size,
 )
 """Sets, or None for those of 0 rows."""
 
