@@ -97,6 +97,8 @@ def bodies(kind, k, room):
         yield ((room - 2) // 2).to_bytes(2, "little") + bytes(room - 2)
     elif kind is messages.UnionOpening:
         yield bytes(4) + bytes((room - 4) // 8 * 8)
+    elif kind is messages.Plan:
+        yield bytes(8) + bytes((room - 8) // 228 * 228)
     else:
         yield bytes(room)
 
@@ -170,7 +172,7 @@ def test_every_type_that_a_role_takes_has_a_bound(wire):
 
 def test_weights_are_decoded_in_little_more_than_twice_their_bytes():
     weights = (5 * ROWS).to_bytes(4, "little") + bytes([1, 0, 0, 0]) * (5 * ROWS)
-    data = signed(messages.Plan, header(messages.Plan) + weights)
+    data = signed(messages.Plan, header(messages.Plan) + weights + bytes(4))
     tracemalloc.start()
     try:
         decode(data, k=2, session=SESSION)

@@ -45,6 +45,9 @@ from secfc.protocol.messages import (
     Report,
     Share,
     SpareMasks,
+    Step,
+    StepNotice,
+    StepReport,
     UnionCheck,
     UnionContinue,
     UnionDeal,
@@ -127,6 +130,9 @@ def signed_report(client, shape=(1, 2, 3)):
     return SignedReport(client=client, residues=packed(shape), signature=bytes([client]) * 64)
 
 
+IN_STEP = {"step": 300, "tag": b"root", "seen": bytes(range(32))}
+
+
 def examples():
     """One small message of every type, and a Hello with and without a start."""
     up = {"run": SECRET_RUN, "sender": 3, "recipient": 0}
@@ -144,6 +150,17 @@ def examples():
             **down, introductions=tuple(map(introduction, (1, 0, 1))), weights=np.array([7, 1])
         ),
         "Share": Share(run=SECRET_RUN, sender=3, recipient=1, part=5, sealed=Sealed(payload=SEALED)),
+        "Step": Step(
+            run=SECRET_RUN,
+            sender=3,
+            recipient=1,
+            round=7,
+            **IN_STEP,
+            number_sent=5,
+            sealed=Sealed(payload=SEALED),
+        ),
+        "StepReport": StepReport(**up, round=7, **IN_STEP, data=bytes(range(9))),
+        "StepNotice": StepNotice(**down, round=7, **IN_STEP, data=bytes(range(9))),
         "Ready": Ready(**up, part=2),
         "Ready with value": Ready(**up, part=2, value=bytes(range(32))),
         "LeaveOut": LeaveOut(**down, client=2),
@@ -264,12 +281,12 @@ def test_a_hello_holds_the_agreement_the_introduction_and_the_start_labels():
     assert encode(examples()["Hello"], k=3)[HEADER:] == AGREEMENT + said + bytes(4)
 
 
-def test_a_plan_holds_the_introductions_behind_the_number_of_weights():
+def test_a_plan_holds_the_introductions_behind_the_numbers_of_weights_and_start_labels():
     data, said = encode(examples()["Plan"], k=3), (4, 0, 3)
     introductions = b"".join(
         struct.pack("<I", rows) + bytes([rows + 1]) * (INTRODUCTION - 4) for rows in said
     )
-    assert data[HEADER:] == bytes(4) + introductions
+    assert data[HEADER:] == bytes(8) + introductions
 
 
 @pytest.mark.parametrize(("name", "at"), [("Hello with weights", WEIGHTS), ("Plan with weights", HEADER)])
@@ -390,7 +407,7 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
     # the recipient knows the right length of a Plan, a Share and messages of a union.
     expected = {
         Plan: [
-            HEADER + 4 + 4 * weights + clients * INTRODUCTION
+            HEADER + 4 + 4 * weights + 4 + clients * INTRODUCTION
             for weights in [0 if getattr(message, "weights", None) is None else message.weights.size]
             for clients in range(3)
         ],
@@ -407,6 +424,9 @@ def test_every_truncation_is_refused_or_another_canonical_message(message):
         Dispute: [HEADER + 9 + reports * (2 + 64 + 18) for reports in (1, 2)],
         Evidence: list(range(HEADER + 6 + 64, len(data))),
         CentreShare: list(range(HEADER + 16, len(data))),
+        Step: list(range(HEADER + 8 + 4 + 4 + 32 + 16, len(data))),
+        StepReport: list(range(HEADER + 4 + 4 + 4 + 32, len(data))),
+        StepNotice: list(range(HEADER + 4 + 4 + 4 + 32, len(data))),
         Echo: list(range(HEADER + 16, len(data))),
     }.get(type(message), [])
     if isinstance(message, Hello) and message.start is not None:
@@ -421,7 +441,18 @@ def test_every_appended_byte_is_refused(message):
     # The recipient knows how many bytes such a message has.
     sealed = SpareMasks | MaskedAnswer | MaskedDistances | Compared
     taken = isinstance(
-        message, Share | UnionDeal | UnionCheck | Witness | CentreShare | Echo | Evidence | sealed
+        message,
+        Share
+        | UnionDeal
+        | UnionCheck
+        | Witness
+        | CentreShare
+        | Echo
+        | Evidence
+        | Step
+        | StepReport
+        | StepNotice
+        | sealed,
     )
     assert all(refused_or_canonical(data + bytes([byte])) == taken for byte in range(256))
 
@@ -467,7 +498,7 @@ def test_empty_bytes_are_truncated():
         decode(b"", k=3)
 
 
-@pytest.mark.parametrize("number", [37, 38, 255])
+@pytest.mark.parametrize("number", [38, 39, 255])
 def test_an_unknown_type_is_refused_with_its_number(number):
     data = bytearray(encode(examples()["Ready"], k=3))
     data[4] = number

@@ -68,6 +68,9 @@ from secfc.protocol.messages import (
     Report,
     Share,
     SpareMasks,
+    Step,
+    StepNotice,
+    StepReport,
     Witness,
     place_of,
 )
@@ -399,6 +402,7 @@ class Wire:
         parts = self.parts()
         labels = np.arange(self.m, dtype=np.int32) % self.job.k
         envelope = {"run": RUN, "sender": sender, "recipient": recipient}
+        step: dict[str, Any] = {"step": 1, "tag": b"root", "seen": bytes(32)}
         makers: dict[type[Message], Callable[[], Message]] = {
             Hello: lambda: Hello(
                 **envelope,
@@ -440,6 +444,16 @@ class Wire:
                 index=0,
                 sealed=self._in_round(Compared, sender, recipient, place_of(0, part), bytes(8)),
             ),
+            Step: lambda: Step(
+                **envelope,
+                step=1,
+                number_sent=0,
+                tag=b"root",
+                seen=bytes(32),
+                sealed=Sealed(payload=bytes(48)),
+            ),
+            StepReport: lambda: StepReport(**envelope, step=1, tag=b"root", seen=bytes(32), data=bytes(32)),
+            StepNotice: lambda: StepNotice(**envelope, step=1, tag=b"kept", seen=bytes(32), data=bytes(1)),
         } | {kind: partial(self._masked, kind, envelope, part) for kind in MASKED}
         message = makers[kind]()
         signed = isinstance(message, FromServer) and sender == SERVER
