@@ -444,16 +444,9 @@ class Wire:
                 index=0,
                 sealed=self._in_round(Compared, sender, recipient, place_of(0, part), bytes(8)),
             ),
-            Step: lambda: Step(
-                **envelope,
-                step=1,
-                number_sent=0,
-                tag=b"root",
-                seen=bytes(32),
-                sealed=Sealed(payload=bytes(48)),
-            ),
-            StepReport: lambda: StepReport(**envelope, step=1, tag=b"root", seen=bytes(32), data=bytes(32)),
-            StepNotice: lambda: StepNotice(**envelope, step=1, tag=b"kept", seen=bytes(32), data=bytes(1)),
+            Step: lambda: Step(**envelope, **step, number_sent=0, sealed=Sealed(payload=bytes(48))),
+            StepReport: lambda: StepReport(**envelope, **step, data=bytes(32)),
+            StepNotice: lambda: StepNotice(**envelope, **step, data=bytes(1)),
         } | {kind: partial(self._masked, kind, envelope, part) for kind in MASKED}
         message = makers[kind]()
         signed = isinstance(message, FromServer) and sender == SERVER
