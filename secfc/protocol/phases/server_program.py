@@ -147,4 +147,4 @@ class ServerProgram(ServerPhase):
 
     def round_is(self, number: int) -> None:
         """See `Watching`."""
-        self._round = number
+        self._round = self.context.gathering.round = number
