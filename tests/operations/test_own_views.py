@@ -1,4 +1,7 @@
-"""What a coalition sees of an operation depends on its own shares, on what is opened, and on nothing else."""
+"""What a coalition sees of an operation depends on its own shares, on what is opened, and on nothing else.
+
+Signs are tested in `test_hidden_signs.py`, because their masks are bits.
+"""
 
 from itertools import combinations, product
 

@@ -1,10 +1,10 @@
-"""An operation in two worlds that a coalition cannot tell apart: it sees the same with the same probability.
+"""An operation in two worlds: a coalition sees the same in both, with the same probability.
 
-What a coalition knows beforehand is the same in both worlds. Some steps that others draw masks for are a
-block. All numbers that a coalition receives in a block are affine in these masks modulo a tiny prime, however
-what happened before was computed. So they are uniform in an affine space, and this is linear algebra: block
-by block both worlds must have the same space, and masks of the second world are chosen with which the
-coalition sees the same as in the first.
+What the coalition knows beforehand is the same in both worlds. A block is a step for which masks are drawn,
+with the steps after it for which none are. Given all that was computed before a block, what is received in it
+is an affine function of the masks of others that are drawn for it, modulo a tiny prime. So the view of the
+coalition is uniform in an affine space, and linear algebra compares the spaces of both worlds. Then the masks
+of the second world are chosen so that the coalition sees the same there, and the next block follows.
 """
 
 from math import prod
@@ -26,6 +26,7 @@ from secfc.sharing.rows import Rows
 from secfc.sharing.shared import Shared
 
 P = 17
+END = 1000  # after all steps
 
 
 def stand_in(monkeypatch):
@@ -86,9 +87,10 @@ class World:
         self.code, self.coalition, self.roles = code, coalition, roles
         self.operation, self.inputs = operation, inputs
         self.masks, self._rng = dict(masks), np.random.default_rng(seed)
-        self.steps, self._changed, self.met = {}, None, {}
+        self.steps = {}  # for which each mask is drawn
 
     def mask(self, place, step):
+        """A mask by owners and position."""
         self.steps.setdefault(place, step)
         if place not in self.masks:
             self.masks[place] = int(self._rng.integers(P))
@@ -98,7 +100,7 @@ class World:
         """The coalition's masks."""
         return {place: one for place, one in self.masks.items() if place[0] & self.coalition}
 
-    def view(self, first=1, last=1000, changed=None):
+    def view(self, first=1, last=END, changed=None):
         """All that the coalition receives in some steps; 1 may be added to one mask."""
         self._changed, self.met, found = changed, {}, []
         parties = parties_of(self.code, **self.roles)
@@ -116,16 +118,15 @@ class World:
         return np.concatenate([*(one for *_, one in sorted(found, key=lambda one: one[:4])), np.zeros(0)])
 
     def blocks(self):
-        """First and last steps; a step in which nothing is drawn belongs to the one before."""
+        """First and last steps of all blocks."""
         starts = sorted({1, *self.steps.values()})
-        return list(zip(starts, [*(one - 1 for one in starts[1:]), 1000], strict=True))
+        return list(zip(starts, [*(one - 1 for one in starts[1:]), END], strict=True))
 
     def space(self, first, last):
         """What the coalition sees in a block, others' masks in it, and how 1 more of each changes that."""
         seen = self.view(first, last)
-        others = [
-            place for place, step in self.steps.items() if first <= step <= last and place not in self.known()
-        ]
+        drawn = [place for place, step in self.steps.items() if first <= step <= last]
+        others = [place for place in drawn if not place[0] & self.coalition]
         changes = [self.view(first, last, place) - seen for place in others]
         return seen, others, np.array(changes, dtype=np.int64).reshape(len(others), seen.size) % P
 
