@@ -10,6 +10,7 @@ from operations.own_net import Net, StuckError, drawn_case, in_the_clear
 
 from plaintext_baselines import ExactLloyd
 from secfc.comparing.dealer_keys import Keys
+from secfc.crypto import keystream
 from secfc.errors import CheatError, TooManyFaultsError
 from secfc.field.packing import pack, pack_canonical, unpack
 from secfc.kmeans import plain
@@ -78,18 +79,24 @@ def test_without_a_third_of_the_comparers_nobody_goes_on():
 
 
 def test_no_key_is_used_twice_and_none_outside_its_pair(monkeypatch):
-    made, real = [], Keys.key
+    made, streams, derive, real = [], [], Keys.key, keystream.keystream
 
     def key(self, purpose, index):
-        made.append(real(self, purpose, index))
+        made.append(derive(self, purpose, index))
         return made[-1]
 
+    def stream(key):
+        streams.append(key)
+        return real(key)
+
     monkeypatch.setattr(Keys, "key", key)
+    monkeypatch.setattr(keystream, "keystream", stream)
     _, rows, start, k = drawn_case(8)
     for seed in range(2):  # the same run again
         Net(rows, start, k, n=5).run()
         assert seed or made
-    assert set(Counter(made).values()) <= {1, 2}  # at one party for itself, or at both of a pair
+    assert set(Counter(made).values()) == {2}  # at both of a pair, or by two roles of one party
+    assert Counter(streams) == Counter(made)  # every stream has the same nonce
 
 
 def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
