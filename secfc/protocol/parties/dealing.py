@@ -1,18 +1,19 @@
 """Deals shares, and proves that they lie on polynomials together with what all other holders got.
 
 A dealer sends every holder a piece, shares of [x] and of zeros <0>, and tells everybody a digest of all
-pieces. Then the three comparers toss a coin, from which coefficients r follow. Covers are uniform sharings
-that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own shares. A
-cover hides the sum. Opens nothing.
+pieces. Then the three comparers toss a coin, from which coefficients r follow (`_sums`). Covers are uniform
+sharings that it dealt too. For each it sends the polynomial cover + sum r x, and a holder checks its own
+shares. A cover hides the sum. Opens nothing.
 
 A comparer that lies may choose its part of the coin last. 2^40 tries leave a wrong share unnoticed with a
-probability below 2^-29: each succeeds with p^-3. A dealer that tells parties different digests is named in
-the next step (`secfc.protocol.parties.inbox`).
+probability below 2^-29: each succeeds with at most 7 q^3, q = 2^-23.98. A dealer that tells parties different
+digests is named in the next step (`secfc.protocol.parties.inbox`).
 """
 
 import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
 from secfc.field.array_types import Floats
-from secfc.field.packing import BYTES_PER_RESIDUE, unpack
-from secfc.field.residues import BLOCK, matmul, reduce
+from secfc.field.packing import unpack
+from secfc.field.residues import BLOCK, reduce
 from secfc.protocol.parties.inbox import Wait
 from secfc.protocol.parties.party import Half, Party
 from secfc.sharing.residue_bytes import from_bytes, size_of, to_bytes
@@ -30,6 +31,10 @@ from secfc.sharing.shared import Shared
 COVERS = 3
 _DIGEST = 32
 _COIN = 16
+_WORD = np.dtype("<i4")
+_WIDTH = BLOCK // 2
+"""Numbers that are combined at a time: so many products of a canonical and a reduced residue are exact."""
+
 _SALT = 32
 """Random bytes of each piece. Without them a digest of another's piece would confirm a guess of what is
 shared, because t shares, the proof and the guess determine that piece."""
@@ -116,19 +121,16 @@ def _checked(
     """Shares, shape (P, size), without covers. None if they do not agree with a dealer's proof."""
     code, primes = me.code, me.code.primes
     planes = np.frombuffer(data, dtype=np.uint8).reshape(len(primes), -1)
-    size = planes.shape[1] // BYTES_PER_RESIDUE - COVERS
     try:
         said = from_bytes(proof, (code.wide - code.ell if zeros else code.narrow, COVERS), primes)
     except MessageError:
         return None
-    expected = code.at_holder(me.number, said, zeros=zeros)[:, 0]
-    own, right = np.empty((len(primes), COVERS)), True
-    for plane, of_prime, out, p in zip(planes, factors, own, primes, strict=True):
-        used = np.ascontiguousarray(of_prime[:, :size])
-        right &= me.kernels.combine(plane[np.newaxis, : BYTES_PER_RESIDUE * size], used, p, out)
+    if me.kernels.refused(planes, primes) >= 0:
+        return None
     shares = unpack(planes)
-    difference = reduce(own + shares[:, size:] - expected, code.moduli[..., 0])
-    return shares[:, :size] if right and not difference.any() else None
+    own = _sums(shares[:, np.newaxis], factors, code.moduli)
+    difference = reduce(own - code.at_holder(me.number, said, zeros=zeros), code.moduli)
+    return None if difference.any() else shares[:, :-COVERS]
 
 
 def _refusal(dealer: int, kind: str) -> CheatError:
@@ -149,21 +151,34 @@ def _witness(me: Party, dealers: tuple[int, ...]) -> Half:
 
 
 def _coefficients(me: Party, size: int) -> Half:
-    """Coefficients of the coin, shape (P, COVERS, size)."""
+    """Coefficients of the coin for each level of `_sums` of so many numbers, (levels, P, COVERS, _WIDTH).
+
+    They are words of 32 bits. Modulo a prime none is likelier than q = 259 / 2^32.
+    """
     coins = yield Wait("coin", me.roles.comparers, _COIN)
     drawn = MaskSource(hashlib.sha256(b"secfc dealing 1" + b"".join(coins.values())).digest())
-    return np.stack([drawn.uniform(p, (COVERS, size), me.kernels) for p in me.code.primes])
+    shape = _levels(size), 1, COVERS, _WIDTH
+    words = np.frombuffer(drawn.octets(_WORD.itemsize * prod(shape)), dtype=_WORD)
+    return reduce(words.reshape(shape).astype(np.float64), me.code.moduli)
+
+
+def _levels(size: int) -> int:
+    """Levels after which `_sums` of so many numbers has a number for each cover: 7 for 10^9."""
+    return 1 if size < _WIDTH else 1 + _levels(COVERS * (size // _WIDTH + 1))
 
 
 def _sums(values: Floats, factors: Floats, moduli: Floats) -> Floats:
-    """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS)."""
-    columns = values.shape[2] - COVERS
-    blocks, whole = columns // BLOCK, columns // BLOCK * BLOCK
-    rest = factors[:, :, whole:columns].swapaxes(1, 2)
-    total = matmul(reduce(values[:, :, whole:columns], moduli), rest, moduli) + values[:, :, columns:]
-    if blocks:  # one product for all blocks: a loop over short ones would take longer
-        first = reduce(values[:, :, :whole], moduli).reshape(*values.shape[:2], blocks, BLOCK)
-        second = factors[:, :, :whole].reshape(len(moduli), COVERS, blocks, BLOCK)
-        products = first.swapaxes(1, 2) @ second.transpose(0, 2, 3, 1)
-        total += reduce(products, moduli[..., np.newaxis]).sum(axis=1)
-    return reduce(total, moduli)
+    """Covers, the last columns of values, plus sums of the others: shape (P, rows, COVERS).
+
+    At each level every `_WIDTH` numbers become COVERS numbers, all by the same factors. If they are not all
+    0, the new ones are with probability at most q^COVERS. So are all numbers of the last level, and what it
+    adds to each cover.
+    """
+    numbers, covers = values[:, :, :-COVERS], values[:, :, -COVERS:]
+    for of_level in factors[:, :, np.newaxis]:
+        count = numbers.shape[2] // _WIDTH
+        whole, rest = numbers[:, :, : count * _WIDTH], numbers[:, :, count * _WIDTH :, np.newaxis]
+        each = of_level @ whole.reshape(*numbers.shape[:2], _WIDTH, count)
+        found = np.concatenate([each, of_level[..., : rest.shape[2]] @ rest], axis=3)
+        numbers = reduce(found.reshape(*numbers.shape[:2], -1), moduli)
+    return reduce(numbers + covers, moduli)
