@@ -10,7 +10,7 @@ from operations.own_net import Net, StuckError, drawn_case, in_the_clear
 
 from plaintext_baselines import ExactLloyd
 from secfc.comparing.dealer_keys import Keys
-from secfc.errors import CheatError, TooManyFaultsError
+from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import pack_canonical, unpack
 from secfc.kmeans import plain
 from secfc.operations import full
@@ -248,3 +248,21 @@ def test_a_dealer_that_tells_parties_different_digests_ends_the_run(recipient, t
     _, rows, start, k = drawn_case(4)
     with pytest.raises(CheatError, match=f"^{text}$"):
         Net(rows, start, k).run(carry=carry)
+
+
+@pytest.mark.parametrize("tag", ["hidden", "answer"])
+@pytest.mark.parametrize("n", [3, 4])
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (lambda data: b"\xff" * len(data), "integers that are not below their prime were sent"),
+        (lambda data: data[3:], r"\d+ bytes were sent, not \d+"),
+    ],
+)
+def test_who_sends_no_residues_is_named_without_liars_too(tag, n, changed, text):
+    def carry(sender, recipient, place, data):
+        return changed(data) if (sender, place.tag) == (3, tag) else data
+
+    _, rows, start, k = drawn_case(4)
+    with pytest.raises(MessageError, match=f"^party 3: {text}$"):
+        Net(rows, start, k, n=n).run(carry=carry)
