@@ -13,6 +13,7 @@ from operations.own_net import parties_of, play
 from secfc.field.packing import unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
+from secfc.operations import random_sharings as dealt_at_once
 from secfc.operations.opening import opened as opening
 from secfc.operations.random_sharings import random_sharings
 from secfc.operations.reduction import reduced
@@ -28,6 +29,7 @@ SHAPES = [(3, 1, 1), (5, 1, 2), (5, 2, 1)]
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     monkeypatch.setattr(codewords, "PRIMES", (Prime(P, 3),))
+    monkeypatch.setattr(dealt_at_once, "LEAST", 0)
 
 
 class Drawn:

@@ -66,8 +66,8 @@ class Party:
     """What a party knows besides the values of the program.
 
     `secrets` are what it shares with each party, 32 bytes each, with itself too. `transcript` is at first the
-    run's. Up to `max_liars` holders may send wrong
-    shares; `liars` are those that were found.
+    run's. Up to `max_liars` holders may send wrong shares; `liars` are those that were found. `stock` are
+    [rho] and <0> that were dealt and are not used yet (`secfc.operations.random_sharings`).
     """
 
     number: int
@@ -83,6 +83,7 @@ class Party:
     liars: set[int] = field(default_factory=set)
     step: int = 0
     outbox: list[tuple[int, Place, Data]] = field(default_factory=list)
+    stock: tuple[Shared, Shared] | None = None
     _seen: bytes = b""  # the transcript before the present step
 
     def __repr__(self) -> str:
