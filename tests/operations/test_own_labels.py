@@ -13,7 +13,7 @@ from secfc.comparing.dealer_keys import Keys
 from secfc.errors import CheatError, MessageError, TooManyFaultsError
 from secfc.field.packing import pack_canonical, unpack
 from secfc.kmeans import plain
-from secfc.operations import full
+from secfc.operations import nonzero
 from secfc.operations.coded import Coded
 from secfc.operations.secure import Secure
 from secfc.sharing.codewords import Codewords
@@ -94,7 +94,7 @@ def test_if_all_sets_are_opened_as_empty_the_run_ends(monkeypatch):
         return np.zeros((len(me.code.primes), me.code.ell, product.size))
         yield
 
-    monkeypatch.setattr(full, "opened", opened)
+    monkeypatch.setattr(nonzero, "opened", opened)
     _, rows, start, k = drawn_case(4)
     with pytest.raises(CheatError, match=r"^no set has rows: a holder has sent wrong shares$"):
         Net(rows, start, k).run()
@@ -210,7 +210,7 @@ def test_evaluators_that_tell_different_numbers_end_the_run(tag, text):
         return bytes([data[0] ^ (128 if tag == "bits" else 1)]) + bytes(data[1:])
 
     with pytest.raises(CheatError, match=text):
-        Net(rows, start, k).run(carry=carry)
+        Net(rows, start, k, fewest=2).run(carry=carry)
 
 
 @pytest.mark.parametrize(("call", "dealer"), [(0, 1), (1, 1), (4, 3), (5, 3)])
