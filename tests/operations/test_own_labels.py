@@ -218,8 +218,8 @@ def test_a_dealer_whose_shares_lie_on_no_polynomial_ends_the_run_by_name(monkeyp
     """Calls 0 and 1 are shares and zeros of who deals random sharings, and 4 and 5 of who deals bits."""
     calls, real = count(), Codewords._dealt
 
-    def deal(code, values, kernels, first):
-        shares = real(code, values, kernels, first)
+    def deal(code, values, kernels, first, out):
+        shares = real(code, values, kernels, first, out)
         if next(calls) == call:
             shares[1, 0, 0] ^= 1
         return shares

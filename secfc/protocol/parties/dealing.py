@@ -17,6 +17,7 @@ from math import prod
 
 import numpy as np
 
+from secfc.comparing.role import Data
 from secfc.crypto.randomness import MaskSource
 from secfc.errors import CheatError, MessageError
 from secfc.errors.codes import Code
@@ -66,28 +67,48 @@ def dealt(
 
 def added(me: Party, parts: list[Floats], size: int) -> Shared:
     """What several dealers dealt, shape (size,), added up; no parts at a party that holds no shares."""
-    total = reduce(np.sum(parts, axis=0), me.code.moduli[..., 0]) if parts else None
+    total = reduce(sum(parts[1:], parts[0]), me.code.moduli[..., 0]) if parts else None
     return Shared(me.code.primes, (size,), total)
 
 
 def _dealer(me: Party, segments: Floats, zeros: int) -> Half:
     code, primes = me.code, me.code.primes
-    covered = np.concatenate([segments, me.uniform(code.ell, COVERS)], axis=2)
-    of_shared = np.concatenate([covered, me.uniform(code.t, covered.shape[2])], axis=1)
-    of_zeros = me.uniform(code.wide - code.ell, zeros + COVERS)
-    shares = code.deal(of_shared, me.kernels), code.deal_zeros(of_zeros, me.kernels)
-    pieces = [
-        b"".join((*(part.data for part in one), me.masks.octets(_SALT))) for one in zip(*shares, strict=True)
-    ]
-    digests = b"".join(hashlib.sha256(piece).digest() for piece in pieces)
-    for holder, piece in zip(me.roles.holders, pieces, strict=True):
-        me.send(holder, "piece", digests + piece)
+    of_shared, of_zeros = _with_masks(me, segments), me.uniform(code.wide - code.ell, zeros + COVERS)
+    messages, digests = _messages(me, of_shared, of_zeros)
+    for holder, message in zip(me.roles.holders, messages, strict=True):
+        me.send(holder, "piece", message)
     for party in me.roles.everybody:
         me.send(party, "root", hashlib.sha256(digests).digest())
     factors = yield from _coefficients(me, max(segments.shape[2], zeros))
     proofs = [_sums(one, factors, code.moduli) for one in (of_shared, of_zeros)]
     for holder in me.roles.holders:
         me.send(holder, "proof", b"".join(to_bytes(one, primes) for one in proofs))
+
+
+def _with_masks(me: Party, segments: Floats) -> Floats:
+    """Segments with those of covers, and then masks of both, shape (P, ell + t, shared + COVERS)."""
+    code, shared = me.code, segments.shape[2]
+    values = np.empty((len(code.primes), code.narrow, shared + COVERS))
+    values[:, : code.ell, :shared] = segments
+    for of_prime, p in zip(values, code.primes, strict=True):
+        of_prime[: code.ell, shared:] = me.masks.uniform(p, (code.ell, COVERS), me.kernels)
+        of_prime[code.ell :] = me.masks.uniform(p, (code.t, shared + COVERS), me.kernels)
+    return values
+
+
+def _messages(me: Party, of_shared: Floats, of_zeros: Floats) -> tuple[list[Data], bytes]:
+    """For each holder the digests of all pieces, and its own; and these digests."""
+    code = me.code
+    sizes = [size_of(one.shape[2], code.primes) for one in (of_shared, of_zeros)]
+    start, middle, end = np.cumsum([_DIGEST * code.n, *sizes]).tolist()
+    messages = np.empty((code.n, end + _SALT), dtype=np.uint8)
+    shape = code.n, len(code.primes), -1
+    code.deal(of_shared, me.kernels, messages[:, start:middle].reshape(shape))
+    code.deal_zeros(of_zeros, me.kernels, messages[:, middle:end].reshape(shape))
+    messages[:, end:] = np.frombuffer(me.masks.octets(_SALT * code.n), np.uint8).reshape(code.n, _SALT)
+    digests = b"".join(hashlib.sha256(one[start:]).digest() for one in messages)
+    messages[:, :start] = np.frombuffer(digests, np.uint8)
+    return [one.data for one in messages], digests
 
 
 def _holder(me: Party, dealers: tuple[int, ...], shared: int, zeros: int) -> Half:
