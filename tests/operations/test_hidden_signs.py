@@ -48,12 +48,13 @@ def test_an_evaluator_sees_the_same_whatever_the_signs_are(monkeypatch, name, ev
             return SpelledKeys(wires=of_second)
         return SpelledKeys(products=of_first[:products], wires=of_first[products:])
 
-    def plan(me, of, bracket):
-        columns, widths = of.shape[1] + 1, GateWidths(chunk=chunk)
-        return BatchPlan.of_columns((p,), of.shape[2], bracket, columns=columns, widths=widths)
+    real = BatchPlan.of_signs
+
+    def plan(*given, **more):
+        return real(*given, **more, widths=GateWidths(chunk=chunk))
 
     monkeypatch.setattr(Party, "keys", keys)
-    monkeypatch.setattr(signs, "_plan", plan)
+    monkeypatch.setattr(BatchPlan, "of_signs", plan)
     monkeypatch.setattr(batch, "_PIECE", 1 << 30)  # a keystream gives the values for all leaves at once
     seen = []
 

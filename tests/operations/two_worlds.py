@@ -17,7 +17,7 @@ from secfc.comparing import masking
 from secfc.field.packing import pack_canonical, unpack
 from secfc.field.primes import Prime
 from secfc.kernels.vectorised import VectorisedKernels
-from secfc.operations import nearest, refill, unmoved
+from secfc.operations import nearest, random_sharings, refill, unmoved
 from secfc.operations.signs import HiddenBits
 from secfc.protocol.parties import dealing
 from secfc.protocol.parties.party import Party
@@ -45,6 +45,7 @@ def stand_in(monkeypatch):
 
     monkeypatch.setattr(codewords, "PRIMES", (Prime(P, 3),))
     monkeypatch.setattr(dealing, "COVERS", 2)
+    monkeypatch.setattr(random_sharings, "LEAST", 0)
     monkeypatch.setattr(Party, "together", together)
     monkeypatch.setattr(Party, "keys", keys)
     for module in (masking, nearest):

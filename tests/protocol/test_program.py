@@ -152,8 +152,8 @@ class TestLiars:
                 return (yield from real(me, sizes, segments))
             code, deal = me.code, type(me.code).deal
 
-            def wrong(self, values, kernels):
-                shares = deal(self, values, kernels)
+            def wrong(self, values, kernels, out):
+                shares = deal(self, values, kernels, out)
                 for holder in holders:
                     shares[holder - 1, 0, 0] ^= 1
                 return shares

@@ -67,8 +67,8 @@ def shared_rows(me: Party, planned: Layout, given: ToShare) -> Generator[None, N
             own = _segments(me, given.own[first : first + step], given.unit)
         dealings = yield from dealt_by_owners(me, sizes, own)
         if held is not None:
-            for owner, one in dealings.shares.items():
-                _store(me, one, held, parts[owner])
+            for owner in sizes:
+                _store(me, dealings.shares.get(owner), held, parts[owner])
         refused |= dealings.refused
         cheats |= cannot_be_honest(refused, known=cheats, most=me.max_liars)
         lost |= sizes.keys() - set(dealings.kept)
@@ -94,8 +94,12 @@ def _segments(me: Party, rows: Floats, unit: Fraction) -> Floats:
     return reduce(segments, me.code.moduli)
 
 
-def _store(me: Party, dealt: Dealt, held: Shares, rows: slice) -> None:
+def _store(me: Party, dealt: Dealt | None, held: Shares, rows: slice) -> None:
+    """Store shares, or zeros for what was not dealt or was refused: nobody uses them."""
     primes = me.code.primes
+    if dealt is None:
+        held[..., rows] = 0
+        return
     shares = dealt.shared.reshape(len(primes), held.shape[1] - 1, -1)
     me.kernels.store(pack(shares, me.code.moduli), primes, held, rows.start)
 
