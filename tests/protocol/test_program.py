@@ -7,12 +7,15 @@ import pytest
 from support.wire import Wire
 
 from plaintext_baselines import ExactLloyd
+from secfc.crypto.channel import Sealed
 from secfc.errors import CheatError, LimitError, MessageError, RangeError, SealError, TooManyFaultsError
 from secfc.lagrange.sharing import split
 from secfc.operations.beginning import rows as sharing
 from secfc.protocol.job.limits import Limits
-from secfc.protocol.messages import FromServer, Plan, Step, StepNotice, StepReport
-from secfc.protocol.program.stepping import Stepping
+from secfc.protocol.messages import Plan, Step, StepNotice, StepReport
+from secfc.protocol.parties.inbox import Place
+from secfc.protocol.parties.party import Party
+from secfc.protocol.program.letters import letters_of, packed
 from secfc.protocol.states import State
 
 _RNG = np.random.default_rng(3)
@@ -212,68 +215,78 @@ def test_a_coordinator_that_tells_a_client_another_list_is_found(other):
     net = net_of()
 
     def drop(message):
-        if isinstance(message, StepNotice) and (message.recipient, bytes(message.tag)) == (4, b"kept"):
-            net.deliver(replace(message, data=bytes([other])))
-            return True
-        return False
+        if not isinstance(message, StepNotice) or message.recipient != 4:
+            return False
+        letters = list(letters_of(message.data))
+        told = [(place, bytes([other]) if place.tag == "kept" else data) for place, data in letters]
+        net.deliver(replace(message, data=packed(told)))
+        return True
 
     with pytest.raises(CheatError, match=r"saw other numbers opened before step \d+$"):
         net.run(drop=drop)
 
 
-@pytest.mark.parametrize("change", [{"tag": b"proof"}, {"seen": bytes(32)}, {"step": 3}, {"number_sent": 9}])
-def test_what_a_carrier_changes_is_refused(change):
+def held_by(client):
+    return repr(client.phase._steps.me.inbox._held)
+
+
+def test_what_a_carrier_changes_is_refused():
     net = net_of()
-    step = net.hold(Step, recipient=4, sender=2)
-    before = repr(net.clients[4].phase._steps.me.inbox._held)
-    with pytest.raises(SealError):
-        net.clients[4].receive(replace(step, **change))
-    assert repr(net.clients[4].phase._steps.me.inbox._held) == before
+    step, client = net.hold(Step, recipient=4, sender=2), net.clients[4]
+    before = held_by(client)
+    changed = bytes(step.sealed.payload[:-1]) + bytes([step.sealed.payload[-1] ^ 1])
+    for change in ({"place": 9}, {"sender": 3}, {"sealed": Sealed(payload=changed)}):
+        with pytest.raises(SealError):
+            client.receive(replace(step, **change))
+    assert held_by(client) == before
 
 
-def test_a_message_that_comes_twice_or_too_early_is_refused():
+def test_a_message_that_comes_twice_is_refused():
     net = net_of()
     step = net.hold(Step, recipient=4, sender=2)
     net.deliver(step)
     with pytest.raises(MessageError, match=r"^party 2 sent \w+ of step 1 twice$"):
         net.clients[4].receive(step)
+
+
+@pytest.mark.parametrize(
+    ("letters", "text"),
+    [
+        (packed([(Place(900, "root", bytes(32)), b"")]), r"sent a message of step 900 in step \d+$"),
+        (packed([(Place(2, "root", bytes(32)), b"")] * 2), r"^Step: party \d sent one letter twice$"),
+        (packed([(Place(2, "root", bytes(32)), b"12")])[:-1], r"is cut, or its tag is no text$"),
+        (b"12", r"^Step: 2 bytes are no letter$"),
+    ],
+)
+def test_letters_that_cannot_be_are_refused_and_none_of_them_is_kept(letters, text):
+    net = net_of()
     report = net.hold(StepReport, recipient=0)
-    with pytest.raises(MessageError, match=r"sent a message of step 900 in step \d+$"):
-        net.server.receive(replace(report, step=900))
+    before = repr(net.server.phase._steps.me.inbox._held)
+    with pytest.raises(MessageError, match=text):
+        net.server.receive(replace(report, data=letters))
+    assert repr(net.server.phase._steps.me.inbox._held) == before
 
 
 def test_of_steps_before_the_plan_few_are_kept():
     net = net_of()
     plan = net.hold(Plan, recipient=4)
-    early = Step(
-        run=plan.run,
-        sender=2,
-        recipient=4,
-        step=1,
-        number_sent=0,
-        tag=b"root",
-        seen=bytes(32),
-        sealed=net.seal(2, 4, 0, bytes(32)),
-    )
+    early = Step(run=plan.run, sender=2, recipient=4, place=0, sealed=net.seal(2, 4, 0, bytes(32)))
     for _ in range(8):
         net.clients[4].receive(early)
     with pytest.raises(MessageError, match=r"^Step: more than 8 of party 2 before the plan$"):
         net.clients[4].receive(early)
 
 
-def test_the_server_and_others_are_sent_no_label(monkeypatch):
-    """The label shares of an owner go to it alone, sealed."""
-    sent, real = [], Stepping._message
+def test_the_server_is_sent_no_share_of_a_label_and_others_are_sent_their_own_alone(monkeypatch):
+    sent, real = [], Party.send
 
-    def message(self, recipient, place, data):
-        sent.append((self.me.number, recipient, place.tag))
-        return real(self, recipient, place, data)
+    def send(me, recipient, tag, data):
+        sent.append((me.number, recipient, tag))
+        real(me, recipient, tag, data)
 
-    monkeypatch.setattr(Stepping, "_message", message)
-    net = net_of()
-    net.run()
-    of_labels = {(sender, recipient) for sender, recipient, tag in sent if tag == "labels"}
-    assert of_labels == {(a, b) for a in AT_ALL for b in AT_ALL if a != b}
-    to_server = {tag for _, recipient, tag in sent if recipient == 0}
+    monkeypatch.setattr(Party, "send", send)
+    net_of().run()
+    of_labels = [(sender, recipient) for sender, recipient, tag in sent if tag == "labels"]
+    assert sorted(of_labels) == [(a, b) for a in AT_ALL for b in AT_ALL]
+    to_server = {tag for sender, recipient, tag in sent if recipient == 0 < sender}
     assert to_server == {"root", "proved", "value", "share", "bits"}
-    assert not any(isinstance(message, FromServer) and "labels" in vars(message) for message in [net.server])

@@ -12,7 +12,7 @@ from secfc.kmeans.search import LabelResult
 from secfc.operations.beginning.rows import SharedRows, ToShare
 from secfc.protocol.context import in_memory
 from secfc.protocol.introductions import Introductions
-from secfc.protocol.messages import Message, Step, StepReport
+from secfc.protocol.messages import Message, StepReport
 from secfc.protocol.phases.server_phase import ServerContext, ServerPhase, ServerStep, Shared
 from secfc.protocol.program.party_of import party_of
 from secfc.protocol.program.stepping import Stepping
@@ -64,16 +64,8 @@ class ServerProgram(ServerPhase):
         return () if self._steps.ended else self._steps.me.awaited
 
     def overdue(self, carried: Carried) -> tuple[int, ...]:
-        """As `awaited`, or clients that have sent the first evaluator less than others did.
-
-        All clients that do not compare send it equally many messages.
-        """
-        job, gathering = self.context.job, self.context.gathering
-        _, first, _ = job.comparers
-        alike = [j for j in gathering.present if j not in job.comparers]
-        sent = {j: carried(Step.__name__, j, first) for j in alike}
-        late = tuple(j for j, count in sent.items() if count < max(sent.values()))
-        return late or self.awaited or job.comparers
+        """As `awaited`; those who compare, if it waits for nobody itself."""
+        return self.awaited or self.context.job.comparers
 
     @property
     def progress(self) -> Progress:
