@@ -13,8 +13,7 @@ from operations.test_views import SpelledKeys
 from support.trio import packed, to_words
 
 from secfc.comparing import batch
-from secfc.comparing.batch_plan import BatchPlan
-from secfc.comparing.widths import GateWidths
+from secfc.comparing.widths import USUAL
 from secfc.kernels.slicing import to_rows
 from secfc.operations import signs
 from secfc.operations.masked import Masked
@@ -48,12 +47,8 @@ def test_an_evaluator_sees_the_same_whatever_the_signs_are(monkeypatch, name, ev
             return SpelledKeys(wires=of_second)
         return SpelledKeys(products=of_first[:products], wires=of_first[products:])
 
-    def plan(me, of, bracket):
-        columns, widths = of.shape[1] + 1, GateWidths(chunk=chunk)
-        return BatchPlan.of_columns((p,), of.shape[2], bracket, columns=columns, widths=widths)
-
     monkeypatch.setattr(Party, "keys", keys)
-    monkeypatch.setattr(signs, "_plan", plan)
+    monkeypatch.setitem(vars(USUAL), "chunk", chunk)
     monkeypatch.setattr(batch, "_PIECE", 1 << 30)  # a keystream gives the values for all leaves at once
     seen = []
 
