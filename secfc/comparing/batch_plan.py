@@ -124,9 +124,7 @@ class BatchPlan:
         return cls(bracket=bracket, question=question, own=own, widths=widths)
 
     @classmethod
-    def of_signs(
-        cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int, widths: GateWidths = USUAL
-    ) -> "BatchPlan":
+    def of_signs(cls, primes: tuple[int, ...], rows: int, bracket: Bracket, *, columns: int) -> "BatchPlan":
         """A batch that compares so many columns with 0, which is column `columns` of the bracket.
 
         It stands for any column with weight 2 while all others have weight 0.
@@ -139,7 +137,7 @@ class BatchPlan:
             radix=MixedRadix(primes),
         )
         own = np.full(rows, columns + 1, dtype=np.int32)
-        return cls(bracket=bracket, question=question, own=own, widths=widths)
+        return cls(bracket=bracket, question=question, own=own, widths=USUAL)
 
     @property
     def rows(self) -> int:

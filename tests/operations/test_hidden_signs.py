@@ -13,8 +13,7 @@ from operations.test_views import SpelledKeys
 from support.trio import packed, to_words
 
 from secfc.comparing import batch
-from secfc.comparing.batch_plan import BatchPlan
-from secfc.comparing.widths import GateWidths
+from secfc.comparing.widths import USUAL
 from secfc.kernels.slicing import to_rows
 from secfc.operations import signs
 from secfc.operations.masked import Masked
@@ -48,13 +47,8 @@ def test_an_evaluator_sees_the_same_whatever_the_signs_are(monkeypatch, name, ev
             return SpelledKeys(wires=of_second)
         return SpelledKeys(products=of_first[:products], wires=of_first[products:])
 
-    real = BatchPlan.of_signs
-
-    def plan(*given, **more):
-        return real(*given, **more, widths=GateWidths(chunk=chunk))
-
     monkeypatch.setattr(Party, "keys", keys)
-    monkeypatch.setattr(BatchPlan, "of_signs", plan)
+    monkeypatch.setitem(vars(USUAL), "chunk", chunk)
     monkeypatch.setattr(batch, "_PIECE", 1 << 30)  # a keystream gives the values for all leaves at once
     seen = []
 

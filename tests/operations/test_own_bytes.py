@@ -28,7 +28,7 @@ RUNS = 26
 """So many of each data set show that a message of one byte is always the same, but another in the other."""
 
 FALSE_ALARM = 1e-9
-"""Probability, with other seeds than these, that anything passes for distributed otherwise."""
+"""Probability, over all seeds, that bytes of the same distribution differ. The outcome for these is fixed."""
 
 
 class Noted(Plain):
@@ -94,7 +94,7 @@ def received(rows, coalition, seed):
 
 
 def differing(party, *, moved=False):
-    """The messages to a party, or to the coordinator, whose bytes are distributed otherwise."""
+    """Tags of messages to a party, or to the coordinator, whose bytes are distributed otherwise."""
     sets = data_sets(party, moved=moved)
     one, other = (received(rows, {0, party}, seed) for seed, rows in enumerate(sets))
     assert one.keys() == other.keys()

@@ -50,7 +50,8 @@ def compares(me, sums, sizes, of):
 
 
 def moves(me, before, after):
-    return (yield from moved_below(me, before, after, [1, 3]))
+    any_moved = yield from moved_below(me, before, after, [1])
+    return any_moved, (yield from moved_below(me, before, after, [1, 3]))
 
 
 def refills(me, labels, sums, sizes, of):

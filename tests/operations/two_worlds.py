@@ -27,6 +27,7 @@ from secfc.sharing.shared import Shared
 
 P = 17
 END = 1000  # after all steps
+NO_NUMBERS = ("root", "coin", "proved")  # digests of salted pieces, and public coins
 
 
 def stand_in(monkeypatch):
@@ -110,7 +111,7 @@ class World:
 
         def carry(sender, recipient, place, data):
             seen = recipient in self.coalition and first <= place.step <= last
-            if seen and place.tag not in ("root", "coin", "proved"):
+            if seen and place.tag not in NO_NUMBERS:
                 found.append((place.step, place.tag, sender, recipient, _numbers(self.code, place.tag, data)))
             return data
 

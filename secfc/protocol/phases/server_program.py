@@ -94,15 +94,12 @@ class ServerProgram(ServerPhase):
         return self, self._go_on()
 
     def absent(self, client: int) -> ServerStep:
-        """While rows are shared it is left out with its rows; later its rows stay in.
+        """Go on without it. Its rows are in if it has proved their shares, and else it is left out with them.
 
         TooManyFaultsError if it compares or too few are left.
         """
         gathering = self.context.gathering
-        if self.state is State.SHARE and client <= self.context.job.n:
-            self.leave_out({client: "absent"})
-        else:
-            gathering.absent.add(client)
+        gathering.absent.add(client)
         gathering.require_comparers()
         gathering.require(len(gathering.present))
         self._steps.me.inbox.lost.add(client)
@@ -126,8 +123,8 @@ class ServerProgram(ServerPhase):
     def rows_are(self, shared: SharedRows) -> None:
         """See `Watching`. TooManyFaultsError when the run needs a client that is left out."""
         gathering = self.context.gathering
-        out = {j: reason for j, reason in shared.cheats.items() if j not in gathering.left_out}
-        self.leave_out(out)
+        self.leave_out(dict.fromkeys(shared.lost, "absent") | shared.cheats)
+        gathering.absent.difference_update(gathering.left_out)
         pairs = open_pairs(shared.unread, gathering.left_out)
         self.unread, self._cheats = tuple(pairs), tuple(sorted(shared.cheats))
         gathering.silence(self._steps.me.unsure, self.context.job.max_liars - self._steps.me.max_liars)
