@@ -9,6 +9,7 @@ below 0 where b is strictly nearer, so ties go to a. Opens nothing but what `red
 """
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
@@ -21,7 +22,7 @@ from secfc.operations.reduction import reduced
 from secfc.operations.sums import PlainSums, Sums
 from secfc.protocol.parties.party import Party
 from secfc.sharing.rows import Rows
-from secfc.sharing.shared import joined
+from secfc.sharing.shared import Shared, joined
 
 
 def pairs_of(full: Sequence[int]) -> list[tuple[int, int]]:
@@ -46,9 +47,17 @@ def plain_pairs(rows: Objects, of: PlainSums) -> Objects:
     return np.array(found, dtype=object).reshape(len(found), rows.shape[0])
 
 
-def pairs(me: Party, of: Sums, rows: Rows) -> Generator[None, None, Masked]:
-    """U of all pairs and rows, shape (width, m), under the dealer's masks, shape (P, pairs, m)."""
-    (a, b), width = np.array(pairs_of(of.full)).T, rows.width
+@dataclass(frozen=True, kw_only=True)
+class Planes:
+    """Between the means of each pair: u is <direction, f> + offset; shapes (pairs, width) and (pairs,)."""
+
+    directions: Shared
+    offsets: Shared
+
+
+def planes_of(me: Party, of: Sums) -> Generator[None, None, Planes]:
+    """Those of all pairs of sets with rows."""
+    (a, b), width = np.array(pairs_of(of.full)).T, of.sums.shape[1]
     sums, sizes = of.sums, of.sizes.reshape(-1, 1)
     products = yield from reduced(
         me, joined([sizes[b] * sums[a], sizes[a] * sums[b], sizes[a] * sizes[b]], 1)
@@ -56,5 +65,10 @@ def pairs(me: Party, of: Sums, rows: Rows) -> Generator[None, None, Masked]:
     first, second, both_sizes = products[:, :width], products[:, width:-1], products[:, -1:]
     apart, total = second - first, second + first
     direction = yield from reduced(me, both_sizes * apart)
-    answers = rows.affine(direction * -2, (apart * total).sum(1))
-    return (yield from masked(me, answers, columns=a.size, rows=rows.m))
+    return Planes(directions=direction * -2, offsets=(apart * total).sum(1))
+
+
+def pairs(me: Party, of: Planes, rows: Rows, block: slice) -> Generator[None, None, Masked]:
+    """U of all pairs and a block of rows, under the dealer's masks, shape (P, pairs, rows)."""
+    answers = rows.affine(of.directions, of.offsets, rows=block)
+    return (yield from masked(me, answers, columns=of.offsets.size, rows=block.stop - block.start))

@@ -15,7 +15,7 @@ from secfc.operations.full import full_sets
 from secfc.operations.masked import masked, packed
 from secfc.operations.nearest import shared_bits
 from secfc.operations.opening import opened
-from secfc.operations.pairs import pairs
+from secfc.operations.pairs import pairs, planes_of
 from secfc.operations.random_sharings import random_sharings
 from secfc.operations.reduction import reduced
 from secfc.operations.refill import refilled
@@ -46,7 +46,8 @@ def adds(me, labels, of):
 
 
 def compares(me, sums, sizes, of):
-    return (yield from pairs(me, Sums(sums=sums, sizes=sizes, full=(0, 1)), of))
+    planes = yield from planes_of(me, Sums(sums=sums, sizes=sizes, full=(0, 1)))
+    return (yield from pairs(me, planes, of, slice(0, of.m)))
 
 
 def moves(me, before, after):
