@@ -5,7 +5,8 @@ For sets a < b with rows,
     u = |n_a s_b|^2 - |n_b s_a|^2 - 2 <n_a n_b (n_a s_b - n_b s_a), f>,
 
 which is n_a^2 n_b^2 times the difference of the squared distances of row f to the means of b and a. It is
-below 0 where b is strictly nearer, so ties go to a. Opens nothing but what `reduced` opens.
+below 0 where b is strictly nearer, so ties go to a. n_a^2 n_b and |s_a|^2 are reduced first, and so is the
+direction n_a^2 n_b s_b - n_a n_b^2 s_a then. Opens nothing but what `reduced` opens.
 """
 
 from collections.abc import Generator, Sequence
@@ -57,15 +58,14 @@ class Planes:
 
 def planes_of(me: Party, of: Sums) -> Generator[None, None, Planes]:
     """Those of all pairs of sets with rows."""
-    (a, b), width = np.array(pairs_of(of.full)).T, of.sums.shape[1]
-    sums, sizes = of.sums, of.sizes.reshape(-1, 1)
-    products = yield from reduced(
-        me, joined([sizes[b] * sums[a], sizes[a] * sums[b], sizes[a] * sizes[b]], 1)
-    )
-    first, second, both_sizes = products[:, :width], products[:, width:-1], products[:, -1:]
-    apart, total = second - first, second + first
-    direction = yield from reduced(me, both_sizes * apart)
-    return Planes(directions=direction * -2, offsets=(apart * total).sum(1))
+    a, b = np.array(pairs_of(of.full)).T
+    sums, sizes, products = of.sums, of.sizes, of.products
+    norms, both = (sums * sums).sum(1), products[a, b]
+    factors = yield from reduced(me, joined([both * sizes[a], both * sizes[b], norms], 0))
+    of_b, of_a, norms = factors[: a.size], factors[a.size : 2 * a.size], factors[2 * a.size :]
+    direction = yield from reduced(me, of_b.reshape(-1, 1) * sums[b] - of_a.reshape(-1, 1) * sums[a])
+    offsets = products[a, a] * norms[b] - products[b, b] * norms[a]
+    return Planes(directions=direction * -2, offsets=offsets)
 
 
 def pairs(me: Party, of: Planes, rows: Rows, block: slice) -> Generator[None, None, Masked]:

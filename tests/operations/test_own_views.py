@@ -46,7 +46,8 @@ def adds(me, labels, of):
 
 
 def compares(me, sums, sizes, of):
-    planes = yield from planes_of(me, Sums(sums=sums, sizes=sizes, full=(0, 1)))
+    products = yield from reduced(me, sizes.reshape(-1, 1) * sizes)
+    planes = yield from planes_of(me, Sums(sums=sums, sizes=sizes, products=products, full=(0, 1)))
     return (yield from pairs(me, planes, of, slice(0, of.m)))
 
 
@@ -56,10 +57,9 @@ def moves(me, before, after):
 
 
 def refills(me, labels, sums, sizes, of):
-    last = labels.shape[0] - 1
-    return (
-        yield from refilled(me, labels, Sums(sums=sums, sizes=sizes, full=tuple(range(last))), of, [last])
-    )
+    full, products = tuple(range(labels.shape[0] - 1)), sizes.reshape(-1, 1) * sizes
+    means = Sums(sums=sums, sizes=sizes, products=products, full=full)
+    return (yield from refilled(me, labels, means, of, [len(full)]))
 
 
 def tells(me, labels):
