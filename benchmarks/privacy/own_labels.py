@@ -138,7 +138,7 @@ def row_errors(rng: np.random.Generator, *, share: float, others: int, max_iter:
 def sum_errors(rng: np.random.Generator, *, share: float, others: int, weight: int) -> Iterator[float]:
     """The error of the sum of others' rows, whose weight far own rows have too, before and after each run."""
     true, count = np.clip(rng.normal(size=others) + rng.uniform(-0.5, 0.5), -3, 3), counted(others, share)
-    far, ends = count // 2, np.array([-1.0, 1.0]) * others
+    far, ends = count * (7 if weight == 1 else 4) // 8, np.array([-1.0, 1.0]) * others
     each = np.repeat([weight, 1, weight], [far, count - far, others])
     while True:
         yield float(abs(ends.mean() - true.sum()) / 6)

@@ -4,19 +4,20 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from operations.own_net import Net, ended
+from operations.own_net import Net, ended, in_the_clear
 from support.lied import Lied
 
 from benchmarks.privacy import own_comparer, own_labels
 from benchmarks.privacy.own_labels import BOUND, Told, counted
+from secfc.comparing.batch import Evaluating
 from secfc.errors import CheatError
 from secfc.field.packing import PackedResidues, pack, unpack
 from secfc.field.primes import primes_of
-from secfc.kmeans.plain import PublicSets
+from secfc.kmeans.plain import Plain, PublicSets
 from secfc.kmeans.program import lloyd
 from secfc.operations import nearest as of_nearest
-from secfc.operations.nearest import nearest
-from secfc.operations.pairs import pairs
+from secfc.operations.nearest import nearest, plain_nearest
+from secfc.operations.pairs import pairs, plain_pairs
 from secfc.operations.secure import Secure
 
 
@@ -169,6 +170,29 @@ def test_a_real_dealer_or_first_evaluator_can_send_rows_to_sets_and_nobody_notic
     net.assert_as(expected, *net.run())
 
 
+def test_a_real_holder_can_do_the_same_where_nobody_looks_for_liars():
+    """With n = R its answer has a weight in what is decoded. It compares nothing."""
+    homes = np.random.default_rng(5).integers(0, 3, 12)
+    moving = Lied(ROWS.astype(object), START, 3).sent(
+        (homes != np.arange(3)[:, np.newaxis]).astype(object), (0, 1, 2)
+    )
+    net, steps = Net(ROWS, START, 3, n=5, t=2, max_iter=1), []
+    weights = net.code.weights(tuple(range(1, 6)))
+
+    def carry(sender, recipient, place, data):
+        if (sender, place.tag) != (5, "answer") or steps not in ([], [place.step]):
+            return data
+        steps[:] = [place.step]
+        changed = PackedResidues(shape=(len(net.code.primes), *moving.shape), payload=bytearray(data))
+        for plane, weight, p in zip(changed.planes(), weights, net.code.primes, strict=True):
+            factor = pow(int(np.ravel(weight)[4]), -1, p)
+            plane[...] = pack((unpack(plane) + (moving * factor % p).astype(np.float64)) % p, p)
+        return changed.payload
+
+    net.assert_as(clear(START, 3, moving=moving), *net.run(carry=carry))
+    assert steps
+
+
 def dealing(monkeypatch, number, more, lying_round):
     """An evaluator adds integers, shape (m,), to the half of its bits of set 0 in a round."""
     honest, rounds = of_nearest._evaluator, []
@@ -194,6 +218,23 @@ def test_a_real_evaluator_can_have_a_row_count_many_times_and_nobody_notices(mon
     expected = clear(start, 2, adding=adding)
     assert expected.labels.tolist() != clear(start, 2).labels.tolist()
     net.assert_as(expected, *net.run())
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_real_evaluator_can_turn_opened_bits_and_so_end_the_run_and_nobody_notices(monkeypatch, first):
+    def hidden(self, plan, masked):
+        outputs = yield from self._shared_outputs(plan, masked)
+        if self.first == first and plan.rows == 1:  # whether fewer than 1 row has moved
+            outputs = ~outputs
+        return (yield from self.open(outputs))[0]
+
+    monkeypatch.setattr(Evaluating, "hidden", hidden)
+    labels, n_iter, converged = Net(ROWS, START, 3).run()
+    assert (n_iter, converged) == (1, True)
+    assert in_the_clear(ROWS, START, 3).n_iter > 1
+    once = ended(Plain(ROWS.astype(object), START, np.ones(12, dtype=np.int64), 3).means(START, (0, 1, 2)))
+    expected = plain_nearest(plain_pairs(ROWS.astype(object), once), (0, 1, 2), m=12)
+    assert np.concatenate([labels[j] for j in sorted(labels)]).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("row", [4, 5, 6, 7])
