@@ -7,7 +7,7 @@ Runs are those of the program in the clear, with public random first sets.
 - `row_errors`: with own rows on a circle, the line between two clusters stays across the difference of the
   means of the first sets: an equation about single rows.
 - `sum_errors`: far own rows are a cluster alone, so the boundary tells the sum of others' rows. Own rows near
-  it move it as much as others' would, but not if they have less weight.
+  it move it too, but the party knows where it comes to rest for each sum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,13 +40,13 @@ _KNOWN = np.concatenate(
 
 
 def run(
-    own: Floats, others: Floats, k: int, rng: np.random.Generator, *, weights: Any = 1, max_iter: int = 300
+    own: Floats, others: Floats, k: int, rng: np.random.Generator, *, max_iter: int = 300
 ) -> tuple[Labels, Labels]:
     """The party's final labels, and the first sets of all rows. Its rows come first."""
     rows = np.rint(np.concatenate([own, others]) / UNIT).astype(np.int64).astype(object)
-    start, each = rng.integers(0, k, len(rows), dtype=np.int32), np.ones(len(rows), dtype=np.int64) * weights
+    start, ones = rng.integers(0, k, len(rows), dtype=np.int32), np.ones(len(rows), dtype=np.int64)
     try:
-        next(lloyd(Plain(rows, start, each, k), k=k, max_iter=max_iter, fewest=1))
+        next(lloyd(Plain(rows, start, ones, k), k=k, max_iter=max_iter, fewest=1))
     except StopIteration as end:
         labels: Labels = end.value.labels
     return labels[: len(own)], start
@@ -135,23 +135,26 @@ def row_errors(rng: np.random.Generator, *, share: float, others: int, max_iter:
         yield error((matrix.T @ solved).reshape(-1, 2), true)
 
 
-def sum_errors(rng: np.random.Generator, *, share: float, others: int, weight: int) -> Iterator[float]:
-    """The error of the sum of others' rows, whose weight far own rows have too, before and after each run."""
-    true, count = np.clip(rng.normal(size=others) + rng.uniform(-0.5, 0.5), -3, 3), counted(others, share)
-    far, ends = count * (7 if weight == 1 else 4) // 8, np.array([-1.0, 1.0]) * others
-    each = np.repeat([weight, 1, weight], [far, count - far, others])
+def sum_errors(rng: np.random.Generator, *, share: float, others: int) -> Iterator[float]:
+    """The error of the sum of others' rows, which are within 3 of 0, before and after each run."""
+    true, ends = (
+        np.clip(rng.normal(size=others) + rng.uniform(-0.5, 0.5), -3, 3),
+        np.array([-1.0, 1.0]) * others,
+    )
+    far = min(counted(others, share), 3 * others // 4) * 4 // 5
+    near, below = far // 4, np.arange(1, far // 4 + 1)[:, np.newaxis]
+    above = others + near - below
+    # Row i is where the boundary comes to rest for the i-th sum, with the rows up to i below it.
+    matrix = 2 * np.diag(above[:, 0]) - np.tril(np.ones((near, near))) * above / (far + below)
+    matrix -= np.triu(np.ones((near, near)), 1)
     while True:
         yield float(abs(ends.mean() - true.sum()) / 6)
-        moved = 2.5 * (count - far) / (weight * others)  # light own rows move the boundary by less
-        at = np.clip((ends / others - BOUND) / 2 + moved * np.array([-1, 1]), -BOUND, -3)
-        own = np.concatenate([np.full(far, -BOUND), np.linspace(at[0], at[1], count - far)])
-        labels, _ = run(own[:, np.newaxis], true[:, np.newaxis], 2, rng, weights=each)
-        low = labels == labels[0]
-        if not low.all() and own[~low].min() < -3:
-            on = np.array([own[low].max(), own[~low].min()]) + UNIT * np.array([-1, 1])
-            mean, rest = np.average(own[low], weights=each[:count][low]), each[:count][~low]
-            total = (2 * on - mean) * (others * weight + rest.sum()) - rest @ own[~low]
-            ends = np.clip(ends, total[0] / weight, total[1] / weight)
+        sums = np.linspace(ends[0], ends[1], near + 2)
+        rows = np.linalg.solve(matrix, sums[1:-1] - BOUND * far * (above / (far + below))[:, 0])
+        own = np.concatenate([np.full(far, -BOUND), rows])
+        labels, _ = run(own[:, np.newaxis], true[:, np.newaxis], 2, rng)
+        at = int((labels == labels[0]).sum()) - far
+        ends = sums[at : at + 2]
 
 
 def job_of(d: int, k: int) -> Job:

@@ -21,10 +21,6 @@ from secfc.operations.pairs import pairs, plain_pairs
 from secfc.operations.secure import Secure
 
 
-def after(errors, run):
-    return next(islice(errors, run, None))
-
-
 class TestChosenRows:
     def test_own_labels_of_a_column_tell_boundaries(self):
         told = Told.of(np.array([3.0, 0.0, 1.0]), np.array([1, 0, 0]), 2)
@@ -42,10 +38,10 @@ class TestChosenRows:
         assert found[10] > 0.8
         assert found[120] < 0.4
 
-    @pytest.mark.parametrize(("weight", "least", "most"), [(1, 0.1, 20), (1000, 0, 0.01)])
-    def test_own_rows_that_are_lighter_than_others_tell_the_sum_of_others(self, weight, least, most):
-        errors = own_labels.sum_errors(np.random.default_rng(1), share=1 / 3, others=200, weight=weight)
-        assert least < after(errors, 2) < most
+    def test_a_few_runs_tell_the_sum_of_others(self):
+        errors = list(islice(own_labels.sum_errors(np.random.default_rng(1), share=1 / 3, others=200), 5))
+        assert errors[1] > 0.01
+        assert errors[-1] < 1e-3
 
 
 def test_empty_sets_tell_a_lying_dealer_a_bit_of_a_column_in_two_rounds():
